@@ -99,8 +99,7 @@ def random_networks(count: int, seed: int, exclude: tuple[str, ...] = ()) -> Ite
             network = made(Wishes(nodes=10 + place % 11, opset=opset, exclude=exclude), random, supports[opset])
         except NotMadeError:
             continue
-        weights = {name: network.values.sources[name] for name in network.weights}
-        yield model_of(network.draft, weights), network.parts
+        yield network.model, network.parts
 
 
 def of_folder(folder: Path) -> Iterator[Made]:

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 import argparse
 import collections
-import concurrent.futures
 import importlib
-import json
-import multiprocessing
 import re
 import tempfile
-from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,12 +19,15 @@ from typing import Any
 import numpy as np
 import onnx
 
+from benchmarks.generate.elsewhere import Elsewhere, EndedError
 from conrepair.generate.blocks import BLOCK, block
+from conrepair.generate.generated import generated
 from conrepair.generate.judging import difference
 from conrepair.generate.networks import Network
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
+from conrepair.runtime.files import write_json
 
 _SECONDS = 60
 
@@ -118,14 +117,22 @@ def outcome(target: str, nodes: int, opset: int, seed: int, index: int, output: 
     except Exception as error:  # noqa: BLE001 (what a target raises is what's looked for)
         word, text = "error", f"{type(error).__name__}: {error}"
     if output is not None and word != "same":
-        folder = Path(output) / f"{target}-{seed}-{index}"
-        folder.mkdir(parents=True, exist_ok=True)
-        onnx.save(model, folder / "model.onnx")
-        np.savez(folder / "inputs.npz", **feeds)
-        np.savez(folder / "outputs.npz", **plain)
-        np.savez(folder / "found.npz", **found)
-        (folder / "finding.json").write_text(json.dumps({"target": target, "word": word, "text": text}, indent=1))
+        keep(target, nodes, opset, seed, index, output, word, text, found)
     return word, text
+
+
+def keep(
+    target: str, nodes: int, opset: int, seed: int, index: int, output: str, word: str, text: str, found: Arrays
+) -> None:
+    """Keep a network that a target gets wrong, with what the target computed."""
+    network = _block(nodes, opset, seed, index // BLOCK)[index % BLOCK]
+    if network is None:
+        return
+    folder = Path(output) / f"{target}-{seed}-{index}"
+    folder.mkdir(parents=True, exist_ok=True)
+    generated(network, seed, index).write(folder)
+    np.savez(folder / "found.npz", **found)
+    write_json(folder / "finding.json", {"target": target, "word": word, "text": text})
 
 
 def _compared(plain: Arrays, found: Arrays, coarsest: str) -> tuple[str, str]:
@@ -153,20 +160,17 @@ def main() -> None:
     fixed = (arguments.target, arguments.nodes, arguments.opset, arguments.seed)
     words: collections.Counter[str] = collections.Counter()
     texts: dict[str, list[int]] = {}
-    pool, fresh = _pool(), True
+    elsewhere, fresh = Elsewhere(), True
     for index in range(arguments.networks):
         if index % BLOCK == 0 or fresh:
-            pool.submit(prepare, *fixed, index).result()
+            elsewhere.call(None, prepare, *fixed, index)
             fresh = False
-        task = pool.submit(outcome, *fixed, index, arguments.output)
         try:
-            word, text = task.result(_SECONDS)
-        except BrokenProcessPool:
-            word, text, pool, fresh = "crash", "", _pool(), True
-        except concurrent.futures.TimeoutError:
-            for process in list(pool._processes.values()):  # nothing public ends a task that runs
-                process.kill()
-            word, text, pool, fresh = "hang", "", _pool(), True
+            word, text = elsewhere.call(_SECONDS, outcome, *fixed, index, arguments.output)
+        except EndedError as error:
+            word, text, fresh = str(error), "", True
+            if arguments.output is not None:
+                elsewhere.call(None, keep, *fixed, index, arguments.output, word, text, {})
         words[word] += 1
         if word not in {"same", "none"}:
             short = re.sub(r"'?\b[nt]\d+\b'?|\d+(\.\d+)?(e[+-]\d+)?", "#", text)[:140]
@@ -174,11 +178,6 @@ def main() -> None:
     print(f"{arguments.target}: {dict(words.most_common())}")
     for text, indices in sorted(texts.items(), key=lambda item: -len(item[1]))[:40]:
         print(f"  {len(indices):4} {text!r} e.g. {indices[:4]}")
-    pool.shutdown()
-
-
-def _pool() -> concurrent.futures.ProcessPoolExecutor:
-    return concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
 
 
 if __name__ == "__main__":

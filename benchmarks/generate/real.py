@@ -59,13 +59,10 @@ def main() -> None:
         wrong |= bool(result.faults.total() or result.refused)
         print(
             f"{path.name}: {result.networks} networks, {result.refused} refused, faults {result.faults.total()}, "
-            f"{1e3 * result.seconds / max(1, result.networks):.0f} ms each; {nodes} nodes, {opaque} as they were; "
+            f"{result.milliseconds:.0f} ms each; {nodes} nodes, {opaque} as they were; "
             f"{len(result.findings)} findings; changes {dict(changes.most_common())}"
         )
-        for message, count in result.faults.most_common(10):
-            print(f"    fault {count}: {message}")
-        for message in result.findings[:10]:
-            print(f"    finding {message}")
+        result.listed()
     sys.exit(wrong)
 
 

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import argparse
 import collections
-import concurrent.futures
-import multiprocessing
 import sys
 import time
-from collections.abc import Collection, Mapping
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import onnx
 
+from benchmarks.generate.elsewhere import Elsewhere, EndedError
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.registry import forms
@@ -35,8 +31,6 @@ from conrepair.generate.values.search import flaw_of
 from conrepair.generate.wishes import Wishes
 
 __all__ = ["Checked", "checked", "look_at"]
-
-Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 @dataclass
@@ -62,6 +56,18 @@ class Checked:
     parts: collections.Counter[str] = field(default_factory=collections.Counter)
     ones: int = 0
     sizes: int = 0
+
+    @property
+    def milliseconds(self) -> float:
+        """That making one took."""
+        return 1e3 * self.seconds / max(1, self.networks)
+
+    def listed(self) -> None:
+        """Print what was wrong, and what was found."""
+        for message, count in self.faults.most_common(10):
+            print(f"    fault {count}: {message}")
+        for message in self.findings[:10]:
+            print(f"    finding {message}")
 
 
 def checked(wishes: Wishes, networks: int, seed: int, material: Material = NOTHING) -> tuple[Checked, Diversity]:
@@ -94,28 +100,8 @@ def checked(wishes: Wishes, networks: int, seed: int, material: Material = NOTHI
     return result, diversity
 
 
-class _Elsewhere:
-    """ONNX Runtime with optimizations in a process of its own, which those end now and then."""
-
-    def __init__(self) -> None:
-        self._pool: concurrent.futures.ProcessPoolExecutor | None = None
-
-    def run(self, model: onnx.ModelProto, feeds: Arrays, names: Collection[str]) -> Arrays:
-        """Compute a model's outputs.
-
-        Raises:
-            RefusedError: if it isn't computed, or ends the process.
-        """
-        context = multiprocessing.get_context("spawn")
-        self._pool = self._pool or concurrent.futures.ProcessPoolExecutor(1, mp_context=context)
-        try:
-            return self._pool.submit(run, model, feeds, tuple(names), optimized=True).result()
-        except BrokenProcessPool as error:
-            self._pool = None
-            raise RefusedError("the process ended") from error
-
-
-_elsewhere = _Elsewhere()
+_elsewhere = Elsewhere()
+"""Where ONNX Runtime optimizes: that ends its process now and then."""
 
 
 def look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> None:
@@ -151,8 +137,8 @@ def look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> Non
     if any(not np.array_equal(array, network.answers[tensor]) for tensor, array in plain.items()):
         result.faults["other values when it's computed again"] += 1
     try:
-        optimized = _elsewhere.run(model, feeds, names)
-    except RefusedError as error:
+        optimized = _elsewhere.call(None, run, model, feeds, names, optimized=True)
+    except (EndedError, RefusedError) as error:
         result.findings.append(f"{name}: crash: {str(error)[-160:]}")
         return
     wrong = difference(plain, optimized, network.coarsest)
@@ -177,15 +163,12 @@ def main() -> None:
         wrong |= bool(result.faults)
         print(
             f"{nodes} nodes: {result.networks} networks, {result.refused} refused, "
-            f"{1e3 * result.seconds / max(1, result.networks):.1f} ms each; faults {sum(result.faults.values())}; "
+            f"{result.milliseconds:.1f} ms each; faults {result.faults.total()}; "
             f"{len(result.findings)} findings; sizes of one {result.ones / max(1, result.sizes):.2f}; operators "
             f"{len(diversity.nodes)} of {len(diversity.operators)}, edge {diversity.edge:.3f}, "
             f"vertex {diversity.vertex:.3f}, structural {diversity.structural:.3f}"
         )
-        for message, count in result.faults.most_common(10):
-            print(f"    fault {count}: {message}")
-        for message in result.findings[:10]:
-            print(f"    finding {message}")
+        result.listed()
         shares = {name: result.parts[name] / max(1, result.networks) for name in forms()}
         print("    forms below 2 %:", {name: round(share, 3) for name, share in shares.items() if share < 0.02})
     sys.exit(wrong)
