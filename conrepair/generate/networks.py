@@ -53,7 +53,6 @@ class Network:
         draft: The graph.
         values: Of inputs, weights, and all that nodes make.
         weights: Names of sources that are no inputs.
-        removed: Nodes that were taken out since nothing made them finite.
         refused: What the runtime said of drafts that it didn't compute.
         open: Sizes that are left open, by input and output.
         answers: Its outputs, by name: those of `values`, to the last bit, unless weights are computed with otherwise.
@@ -64,7 +63,6 @@ class Network:
     draft: Draft
     values: Settled
     weights: tuple[str, ...]
-    removed: int
     refused: tuple[str, ...]
     open: Open | None = None
     answers: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
@@ -144,7 +142,7 @@ def made(
         chosen = _weave(draft, chosen, wishes, random, support)
     kept: dict[str, np.ndarray[Any, Any]] = {}
     refused: list[str] = []
-    removed, said = 0, "no operator fits what there is"
+    said = "no operator fits what there is"
     generator = np.random.default_rng(random.getrandbits(64))
     for _ in range(_ROUNDS + wishes.nodes // _NODES_OF_ROUND):
         growing.grow(draft, wishes.nodes)
@@ -163,7 +161,7 @@ def made(
         if found is not None:
             seen.add(draft)
             share = 0.5 if random.random() < wishes.extremes else 0.0
-            network = Network(draft, settling.pushed(found, random, share), (), removed, tuple(refused))
+            network = Network(draft, settling.pushed(found, random, share), (), tuple(refused))
             return _finished(network, wishes, random, support)
         kept = settling.sources
         guilty = settling.guilty or _named(draft, settling.message)
@@ -174,11 +172,9 @@ def made(
             raise NotMadeError(said)
         if settling.guilty:
             said = f"no values were found with which {guilty.op} is finite, nor with others in its place"
-        before = len(draft.nodes)
         draft.cut(guilty)
         if wishes.single:
             draft.keep_last()
-        removed += before - len(draft.nodes)
     raise NotMadeError(said)
 
 
@@ -192,7 +188,7 @@ def _from_real(reals: Sequence[Real], growing: Growing, wishes: Wishes, support:
     if found is None:
         raise NotMadeError("no piece that was cut out of the model is valid and finite by itself")
     growing.seen.add(found.draft)
-    network = Network(found.draft, found.values, (), 0, (), real=found.model, changes=found.changes)
+    network = Network(found.draft, found.values, (), (), real=found.model, changes=found.changes)
     return _finished(network, wishes, growing.random, support, found.weights)
 
 

@@ -19,7 +19,6 @@ from conrepair.generate.learned.models import harvest
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.material import Material
 from conrepair.generate.networks import Network, made
-from conrepair.generate.onnx_form import model_of
 from conrepair.generate.real.changes import CHANGES
 from conrepair.generate.real.drafting import drafted
 from conrepair.generate.real.growth import Real
@@ -54,9 +53,8 @@ def reals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Real]:
 
 def _valid(network: Network) -> Network:
     draft, sources = network.draft, network.values.sources
-    model = model_of(draft, {name: sources[name] for name in network.weights})
-    onnx.checker.check_model(model, full_check=True)
-    found = run(model, {item.name: sources[item.name] for item in model.graph.input}, draft.outputs())
+    onnx.checker.check_model(network.model, full_check=True)
+    found = run(network.model, network.inputs, draft.outputs())
     for name, array in found.items():
         assert draft.tensors[name].type.describes(array.dtype.name, array.shape)
         near = 2**-8 if array.dtype.kind == "f" else 0

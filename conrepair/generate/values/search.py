@@ -34,13 +34,11 @@ class Settled:
     Attributes:
         sources: By name, values of inputs and weights.
         computed: By name, what nodes make of them.
-        steps: How many steps the search took.
         ends: Names of the extremes to which sources were pushed.
     """
 
     sources: dict[str, Array]
     computed: dict[str, Array]
-    steps: int
     ends: tuple[str, ...] = ()
 
 
@@ -100,7 +98,7 @@ class Settling:
             except RefusedError:
                 continue
             if not any(map(flaw_of, computed.values())):
-                found = Settled(sources, computed, found.steps, (*found.ends, changed[0]))
+                found = Settled(sources, computed, (*found.ends, changed[0]))
         return found
 
     def _drawn(self, name: str, tensor: Tensor, kept: Mapping[str, Array] | None) -> Array:
@@ -112,11 +110,11 @@ class Settling:
     def _search(self, session: Session, sources: dict[str, Array]) -> Settled | None:
         descent = Descent(self.draft)
         best, since = (0, -np.inf), 0
-        for step in range(_STEPS):
+        for _ in range(_STEPS):
             computed = session.run(sources)
             node = self._first_flawed(computed)
             if node is None:
-                return Settled(sources, computed, step)
+                return Settled(sources, computed)
             self.guilty = node
             loss = descent.step(node, sources, computed)
             if loss is None:
