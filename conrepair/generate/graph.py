@@ -187,8 +187,7 @@ class Draft:
 
     def outputs(self) -> list[str]:
         """Names of what nodes make and nothing reads, but for what's hidden; and of what's shown besides."""
-        made = [name for node in self.nodes for name in node.outputs if name]
-        last = [name for name in made if not self.tensors[name].readers and name not in self.hidden]
+        last = [name for name in self.made() if not self.tensors[name].readers and name not in self.hidden]
         return [*last, *(name for name in self.tensors if name in self.shown and name not in last)]
 
     def made(self) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from conrepair.generate.coupled import solved_by_z3
 from conrepair.generate.domains import Domain, Told
 from conrepair.generate.drawing import chosen_dtype
 from conrepair.generate.expressions import Expression, Number, Unknown, known, product, value_of
@@ -180,8 +181,6 @@ def _found(unknowns: list[Unknown], conditions: list[Any], setting: Solving) -> 
     open_ones = [unknown for unknown in unknowns if unknown not in values]
     coupled = [condition for condition in left if condition.unknowns - values.keys()]
     if any(len(condition.unknowns - values.keys()) > 1 for condition in coupled if not _is_bound(condition)):
-        from conrepair.generate.coupled import solved_by_z3
-
         return solved_by_z3(open_ones, coupled, values, setting.random)
     return _drawn_freely(open_ones, coupled, values, setting)
 
@@ -230,6 +229,4 @@ def _drawn_freely(
             found[unknown] = drawn_size(setting.random, unknown.low, unknown.high, room)
         if all(value_of(condition, found) for condition in conditions):
             return found
-    from conrepair.generate.coupled import solved_by_z3
-
     return solved_by_z3(open_ones, conditions, values, setting.random)
