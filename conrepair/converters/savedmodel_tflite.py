@@ -10,6 +10,7 @@ from conrepair.converters.base import Converter
 from conrepair.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.screening.admission import admitted
 
 __all__ = ["CONVERTER"]
 
@@ -19,13 +20,14 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: Cali
 
     from conrepair.frameworks.tensorflow import callable_by_position, load_function
 
-    if Path(model.path).is_dir():
-        converter = tf.lite.TFLiteConverter.from_saved_model(model.path)
-    else:
-        function, _ = load_function(model)
-        concrete = callable_by_position(function).get_concrete_function()
-        converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], tf.Module())
-    return write_tflite(converter, folder, options, feeds)
+    with admitted(model) as path:
+        if path.is_dir():
+            converter = tf.lite.TFLiteConverter.from_saved_model(str(path))
+        else:
+            function, _ = load_function(model)
+            concrete = callable_by_position(function).get_concrete_function()
+            converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], tf.Module())
+        return write_tflite(converter, folder, options, feeds)
 
 
 CONVERTER = Converter(

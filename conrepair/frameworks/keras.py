@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -15,7 +14,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.keras_legacy import readable_by_keras3
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
-from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admit
+from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admitted
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.user_modules import reach_modules
 
@@ -45,12 +44,13 @@ def load_keras(model: Model) -> Any:
     Raises:
         ModelLoadError: if it can't be read, or asks for what only trusted files may, and isn't.
     """
-    admit(model)
     if model.trust:
         reach_modules()
     try:
-        with readable_by_keras3(Path(model.path)) as path:
+        with admitted(model) as place, readable_by_keras3(place) as path:
             network = keras.saving.load_model(path, compile=False, safe_mode=not model.trust)
+    except ModelLoadError:
+        raise
     except Exception as error:
         if "safe_mode" in str(error) or "unsafe" in str(error).lower():
             raise ModelLoadError(f"{model.path} {_refused(str(error))}. {HOW_TO_TRUST}.") from error

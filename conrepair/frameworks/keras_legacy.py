@@ -65,7 +65,7 @@ def readable_by_keras3(path: Path) -> Iterator[Path]:
 
 def _configuration(path: Path) -> str | None:
     """What an HDF5 file says about its network; None for files of other kinds."""
-    if not h5py.is_hdf5(path):
+    if path.suffix == ".keras" or not h5py.is_hdf5(path):
         return None
     with h5py.File(path, "r") as file:
         text = file.attrs.get(_CONFIG)

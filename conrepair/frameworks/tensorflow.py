@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +16,7 @@ import tensorflow as tf
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
-from conrepair.frameworks.screening.admission import admit
+from conrepair.frameworks.screening.admission import admitted
 from conrepair.frameworks.tensorflow_tables import table_sizes
 from conrepair.runtime.errors import ModelLoadError
 
@@ -41,9 +43,10 @@ def load_function(model: Model) -> tuple[Any, Any]:
     Raises:
         ModelLoadError: if the file can't be read or has nothing to call.
     """
-    path = Path(model.path)
-    admit(model)
-    if path.is_dir():
+    with contextlib.ExitStack() as stack:
+        path = stack.enter_context(admitted(model))
+        if not path.is_dir():
+            return _load_frozen(model, path), None
         try:
             loaded = tf.saved_model.load(str(path))
         except Exception as error:
@@ -51,11 +54,11 @@ def load_function(model: Model) -> tuple[Any, Any]:
         name = preferred_signature(list(loaded.signatures))
         if name is None:
             raise ModelLoadError(
-                f"{path} has no signature, so nothing says how to call it. Save it with "
+                f"{model.path} has no signature, so nothing says how to call it. Save it with "
                 "tf.saved_model.save(..., signatures=...) or keras Model.export()."
             )
+        weakref.finalize(loaded, stack.pop_all().close)  # a call may read its vocabularies
         return loaded.signatures[name], loaded
-    return _load_frozen(model), None
 
 
 def preferred_signature(names: Sequence[str]) -> str | None:
@@ -146,10 +149,10 @@ class TensorFlowFramework:
         return TensorFlowRunnable(model)
 
 
-def _load_frozen(model: Model) -> Any:
+def _load_frozen(model: Model, path: Path) -> Any:
     graph = tf.compat.v1.GraphDef()
     try:
-        graph.ParseFromString(Path(model.path).read_bytes())
+        graph.ParseFromString(path.read_bytes())
         placeholders = [node.name for node in graph.node if node.op == "Placeholder"]
         consumed = {name.split(":")[0].lstrip("^") for node in graph.node for name in node.input}
         results = [node.name for node in graph.node if node.name not in consumed and node.op not in _NOT_OUTPUTS]

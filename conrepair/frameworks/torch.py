@@ -19,7 +19,7 @@ from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
-from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admit
+from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admitted
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError
@@ -58,10 +58,14 @@ def load_module(model: Model) -> torch.nn.Module:
     Raises:
         ModelLoadError: if the file can't be read, holds only weights, or is a pickle that isn't trusted.
     """
-    path = Path(model.path)
-    admit(model)
+    with admitted(model) as path:
+        return _loaded(model, path)
+
+
+def _loaded(model: Model, path: Path) -> torch.nn.Module:
+    """Load a model from where it may be loaded from."""
     if model.factory is not None:
-        return _build(model)
+        return _build(model, path)
     if path.suffix == ".pt2":
         try:
             return _Inference(load_exported(path, trust=model.trust))
@@ -74,7 +78,7 @@ def load_module(model: Model) -> torch.nn.Module:
             return torch.jit.load(path, map_location="cpu").eval()
     except Exception as error:
         raise load_error(model, "TorchScript", error) from error
-    return _unpickle(model)
+    return _unpickle(model, path)
 
 
 def exported_program(module: torch.nn.Module) -> torch.export.ExportedProgram | None:
@@ -237,25 +241,25 @@ class _Inference(torch.nn.Module):
         return self
 
 
-def _build(model: Model) -> torch.nn.Module:
+def _build(model: Model, path: Path) -> torch.nn.Module:
     if model.factory is None:
         raise ValueError("not a factory's model")
     module = call_factory(model.factory)
     if not isinstance(module, torch.nn.Module):
         raise ModelLoadError(f"{model.factory.target} returned {type(module).__name__}, not a torch.nn.Module.")
     try:
-        state = torch.load(model.path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
         module.load_state_dict(state)
     except Exception as error:
         raise _read_error(model, f"the weights of {model.factory.target}", error) from error
     return module.eval()
 
 
-def _unpickle(model: Model) -> torch.nn.Module:
+def _unpickle(model: Model, path: Path) -> torch.nn.Module:
     if model.trust:
         reach_modules()
     try:
-        value = torch.load(model.path, map_location="cpu", weights_only=not model.trust)
+        value = torch.load(path, map_location="cpu", weights_only=not model.trust)
     except Exception as error:
         raise _read_error(model, "a PyTorch file", error) from error
     if isinstance(value, torch.nn.Module):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,8 +15,9 @@ from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline
 from conrepair.frameworks.runnable import load_error
-from conrepair.frameworks.screening.admission import admit
+from conrepair.frameworks.screening.admission import admitted
 from conrepair.frameworks.torch import dtype_name, exported_inputs, flatten
+from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["read"]
 
@@ -33,11 +33,13 @@ def read(model: Model) -> Outline:
     Raises:
         ModelLoadError: if it can't be read, or isn't admitted.
     """
-    admit(model)
     try:
-        program = load_exported(Path(model.path), trust=model.trust)
+        with admitted(model) as path:
+            program = load_exported(path, trust=model.trust)
         inputs = exported_inputs(program)
         outputs = _outputs(program, inputs)
+    except ModelLoadError:
+        raise
     except Exception as error:
         raise load_error(model, "an exported PyTorch program", error) from error
     signature = program.graph_signature

@@ -12,7 +12,8 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.outlines.outline import Outline
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import load_error
-from conrepair.frameworks.screening.admission import admit
+from conrepair.frameworks.screening.admission import admitted
+from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["describe_unrun"]
 
@@ -49,9 +50,11 @@ def _read(model: Model, what: str, unsaid: str) -> Outline:
         unsaid: What the format doesn't say.
     """
     reader: Any = importlib.import_module(f"conrepair.frameworks.outlines.{model.framework}")
-    admit(model)
     try:
-        found: Outline = reader.outline(model)
+        with admitted(model) as place:
+            found: Outline = reader.outline(dataclasses.replace(model, path=str(place)))
+    except ModelLoadError:
+        raise
     # Reading a damaged file raises whatever its bytes make of it.
     except Exception as error:
         raise load_error(model, what, error) from error

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conrepair.frameworks.model import Model
+from conrepair.runtime.archive import ArchiveError
 from conrepair.runtime.confinement import held
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["HOW_TO_TRUST", "Finding", "admit", "how_to_trust"]
+__all__ = ["HOW_TO_TRUST", "Finding", "admitted", "how_to_trust"]
 
 
 def how_to_trust(key: str, python: str = "") -> str:
@@ -48,19 +51,44 @@ class Finding:
     confinable: bool = False
 
 
-def admit(model: Model) -> None:
-    """Look through a file before its library loads it; nothing of it is run.
+@contextlib.contextmanager
+def admitted(model: Model) -> Iterator[Path]:
+    """Look through a file, and give its library a copy of what was looked through; nothing of it is run.
+
+    The file is read once, by a reader of ours, and what's loaded is what that reader saw: a member or a field that it
+    doesn't know isn't in the copy, and where a library might see something else the file isn't loaded.
 
     Args:
         model: Of any framework.
 
+    Yields:
+        What to load: the copy, which is gone behind the block; of a trusted model, and of a format that can't hold
+        code, the file itself.
+
     Raises:
-        ModelLoadError: if it isn't trusted, and holds what this process isn't kept from.
+        ModelLoadError: if it isn't trusted, and can't be looked through, or holds what this process isn't kept from.
     """
     if model.trust or model.framework not in _SCREENED:
+        yield Path(model.path)
         return
     screen: Any = importlib.import_module(f"conrepair.frameworks.screening.{model.framework}")
-    found: list[Finding] = list(screen.findings(model))
+    with tempfile.TemporaryDirectory(prefix="conrepair-") as folder:
+        place = Path(folder) / f"model{Path(model.path).suffix}"  # libraries go by suffixes, and mind some names
+        try:
+            found: list[Finding] = list(screen.seal(model, place))
+        except (ArchiveError, OSError) as error:
+            raise ModelLoadError(
+                f"{model.path} isn't loaded, as it can't be looked through: {error}. It may be damaged, cut off, or "
+                f"of another format; export or copy it again. {HOW_TO_TRUST}."
+            ) from error
+        _judge(model, found)
+        try:
+            yield place if place.exists() else Path(model.path)
+        except ModelLoadError as error:
+            raise ModelLoadError(str(error).replace(str(place), model.path)) from error
+
+
+def _judge(model: Model, found: list[Finding]) -> None:
     if code := [item.what for item in found if not item.confinable]:
         raise ModelLoadError(
             f"{model.path} isn't loaded: it holds code where its format has none: {_some(code)}. {HOW_TO_TRUST}."

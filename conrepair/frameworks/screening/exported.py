@@ -1,19 +1,38 @@
-"""Exported PyTorch programs (.pt2): PyTorch writes Python of what their JSON says, and runs that."""
+"""Exported PyTorch programs (.pt2): PyTorch writes Python of what their JSON says, and runs that.
+
+Of the members PyTorch is given those that `torch.export.save` writes; a compiled program isn't among them.
+"""
 
 from __future__ import annotations
 
+import io
 import json
+import math
 import re
-import zipfile
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from conrepair.frameworks.screening.admission import Finding, shown
 from conrepair.frameworks.screening.expressions import is_guard, is_size
+from conrepair.frameworks.screening.torch_operators import reach_of
+from conrepair.runtime.archive import Archive, ArchiveError, most_unpacked
 
 __all__ = ["findings_of_program"]
 
+_MEMBER = re.compile(
+    r"models/[\w.\-]+\.json|data/(weights|constants|sample_inputs)/[\w.\-]+|extra/.+|archive_(format|version)|byteorder"
+    r"|\.data/\w+|version|\.format_version|\.storage_alignment"
+    # before PyTorch 2.8
+    r"|serialized_exported_program\.json|serialized_(state_dict|constants|example_inputs)\.pt|extra_files/.+"
+)
+_COMPILED = "data/aotinductor/"
+_OWN = ("models/", "data/")  # folders in which PyTorch takes whatever is there
+_WIDTHS = {
+    1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 2, 7: 4, 8: 8, 9: 4, 10: 8, 11: 16, 12: 1, 13: 2, 28: 2, 29: 1, 30: 1, 31: 1,
+    32: 1, 33: 1, 34: 4, 35: 8,
+}  # fmt: skip
+"""Bytes of an element, by the number of its type in PyTorch's schema."""
+_WIDEST = 16
 _NAMES = {"name", "as_name", "forward_arg_names"}  # become names of Python's
 _FREE = {"stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "custom", "from_node"}  # are only kept
 _WRITTEN = {"as_string", "as_strings"}  # texts that operators are given: in Python's source with all escapes
@@ -23,42 +42,74 @@ _OPERATOR = re.compile(
     r"torch\.ops\.(?!load_library|import_module)\w+\.\w+(\.\w+)?|_operator\.\w+|math\.\w+|torch\.(_?sym_\w+)|torch\.sym_\w+|#\w+:[\w.]+"
     r"|torch\._functorch\.predispatch\._(add_batch_dim|remove_batch_dim|vmap_increment_nesting|vmap_decrement_nesting)"
 )
-_OF_FILES = re.compile(r"torch\.ops\.\w+\.(from_file|save|load|read_file|write_file)\b")
 _CALLING = {"_operator.attrgetter", "_operator.itemgetter", "_operator.methodcaller", "_operator.call"}
 _DEFAULTS = {"list", "dict", "tuple", "set", "int", "float", "str", "bool"}
-_LARGEST = 1 << 30
 
 
-def findings_of_program(archive: zipfile.ZipFile) -> Iterator[Finding]:
+def findings_of_program(archive: Archive, root: str) -> Generator[Finding, None, list[str]]:
     """What no archive of `torch.export.save` has.
 
     Args:
         archive: A .pt2 file.
+        root: The folder in it that all its members are in, with a slash.
+
+    Returns:
+        The members that PyTorch is given.
+
+    Raises:
+        ArchiveError: if it can't be looked through.
     """
-    names = archive.namelist()
-    # Which of two a reader takes is its own affair, and its reader takes no notice of capitals.
-    for name, count in Counter(name.lower() for name in names).items():
-        if count > 1:
-            yield Finding(f"{shown(name)} is there {count} times")
-    for info in archive.infolist():
-        name = info.filename
-        if "data/aotinductor" in name:
-            yield Finding(f"compiled programs ({shown(name)})")
-        elif re.search(r"data/constants/.*custom_obj", name):
+    kept = [name for name in archive.sizes if _MEMBER.fullmatch(name.removeprefix(root))]
+    for name in archive.sizes.keys() - kept:
+        if name.removeprefix(root).lower().startswith(_OWN):
+            what = "compiled programs" if _COMPILED in name.lower() else "something that programs have no place for"
+            yield Finding(f"{what} ({shown(name)})")
+    for name in kept:
+        if re.search(r"data/constants/.*custom_obj", name):
             yield Finding(f"objects of classes ({shown(name)})", confinable=True)
-        elif name.endswith(".json") or "models/" in name:
-            yield from _of_json(archive, info)
+        if name.endswith(".json"):
+            content = _parsed(archive, name)
+            yield from _of_value(content, "", _FREE)
+            if name.endswith("_config.json"):
+                _check_tensors(archive, content, name.rpartition("/")[0])
+        elif name.endswith(".pt"):
+            _check_pickled(archive, name)
+    return kept
 
 
-def _of_json(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[Finding]:
-    if info.file_size > _LARGEST:
-        yield Finding(f"{shown(info.filename)} is larger than any program")
-        return
+def _parsed(archive: Archive, name: str) -> Any:
     try:
-        content = json.loads(archive.read(info).decode("utf-8"))
-    except (ValueError, RecursionError):
-        return  # PyTorch reads it by the same means, and comes no further
-    yield from _of_value(content, "", _FREE)
+        return json.loads(archive.read_text(name))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ArchiveError):
+            raise
+        raise ArchiveError(f"{name} in it is no JSON: {error}") from error
+
+
+def _check_tensors(archive: Archive, content: Any, folder: str) -> None:
+    """Refuse weights that would take more memory than their file justifies: where there are none, zeros are made."""
+    sizes: dict[str, int] = {}
+    try:
+        for payload in content["config"].values():
+            name, meta = str(payload["path_name"]), payload["tensor_meta"]
+            if payload["use_pickle"]:
+                _check_pickled(archive, f"{folder}/{name}")
+            elif meta is not None:
+                lengths = [int(item["as_int"]) for item in meta["sizes"]]
+                width = _WIDTHS.get(meta["dtype"], _WIDEST)
+                sizes[name] = max(sizes.get(name, 0), math.prod(lengths) * width)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArchiveError(f"{folder} in it isn't described as PyTorch does: {error!r}") from error
+    if (whole := sum(sizes.values())) > (most := most_unpacked(sum(archive.sizes.values()))):
+        raise ArchiveError(
+            f"its weights would be of {whole / 2**30:.1f} GiB, and {most / 2**30:.1f} are the most for what is in it"
+        )
+
+
+def _check_pickled(archive: Archive, name: str) -> None:
+    """Refuse an archive within the archive that unpacks to more than it may; PyTorch restricts its pickle itself."""
+    if name in archive.sizes and (content := archive.read(name)).startswith(b"PK"):
+        Archive(io.BytesIO(content))
 
 
 def _of_value(value: Any, key: str, free: set[str]) -> Iterator[Finding]:
@@ -89,8 +140,8 @@ def _of_text(text: str, key: str) -> Iterator[Finding]:
     elif key == "target":
         if text and (not _OPERATOR.fullmatch(text) or text in _CALLING):
             yield Finding(f"{shown(text)!r} as an operator")
-        elif _OF_FILES.match(text):
-            yield Finding(f"the operator {text}, which opens files", confinable=True)
+        elif reach := reach_of(text):
+            yield Finding(f"the operator {text}, which {reach}", confinable=True)
     elif _NO_TEXT.search(text):
         yield Finding(f"the text {shown(text)!r}")
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
-import zipfile
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
+
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import Finding, shown
+from conrepair.frameworks.screening.hdf5 import check_hdf5, is_hdf5
+from conrepair.runtime.archive import Archive, ArchiveError, is_archive, opened_archive
 
-__all__ = ["findings"]
+__all__ = ["seal"]
 
+_CONFIG, _LEGACY = "config.json", "model_config"
+_MEMBER = re.compile(r"config\.json|metadata\.json|model(_\d+)?\.weights\.(h5|npz|json)|assets/.+")
 _HOLDING = {"JaxLayer", "FlaxLayer"}  # functions, as layers do that Keras refuses itself
 _COMPUTING = {
     "activations", "constraints", "dtype_policies", "initializers", "layers", "losses", "metrics", "mixed_precision",
@@ -20,15 +28,53 @@ _COMPUTING = {
 }  # fmt: skip
 _MODELS = {"Functional", "Model", "Sequential"}
 _OWN = {"DTypePolicy", "KerasTensor", "Variable"}
-_LARGEST = 1 << 28
 
 
-def findings(model: Model) -> Iterator[Finding]:
-    """See `conrepair.frameworks.screening.admission.admit`. Lambda layers are refused by Keras itself."""
+def seal(model: Model, place: Path) -> Iterator[Finding]:
+    """See `conrepair.frameworks.screening.admission.admitted`. Lambda layers are refused by Keras itself."""
+    path = Path(model.path)
+    if path.suffix == ".keras":
+        with opened_archive(path) as archive:
+            yield from _of_config(_parsed(archive.read_text(_CONFIG)) if _CONFIG in archive.sizes else {})
+            kept = [name for name in archive.sizes if _MEMBER.fullmatch(name)]
+            for name in kept:
+                _check_weights(archive, name)
+            archive.copy(place, kept)
+        return
+    shutil.copyfile(path, place)
+    if is_archive(place) or not is_hdf5(place):
+        raise ArchiveError("it isn't HDF5, or not only")
     try:
-        config = _config(Path(model.path))
-    except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile, NotImplementedError, EOFError):
-        return  # it's damaged, as Keras says
+        with h5py.File(place, "r") as file:
+            check_hdf5(file, place.stat().st_size)
+            text = file.attrs.get(_LEGACY, "{}")
+    except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
+        if isinstance(error, ArchiveError):
+            raise
+        raise ArchiveError(f"it's damaged: {error}") from error
+    yield from _of_config(_parsed(text))
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ArchiveError(f"its configuration is no JSON: {error}") from error
+
+
+def _check_weights(archive: Archive, name: str) -> None:
+    content = io.BytesIO(archive.read(name))
+    if name.endswith(".npz"):
+        Archive(content)
+    elif name.endswith(".h5"):
+        try:
+            with h5py.File(content, "r") as file:
+                check_hdf5(file, archive.sizes[name])
+        except (OSError, KeyError, RuntimeError, TypeError) as error:
+            raise ArchiveError(f"{name} in it is damaged: {error}") from error
+
+
+def _of_config(config: Any) -> Iterator[Finding]:
     pending = [config]
     while pending:
         value = pending.pop()
@@ -37,19 +83,6 @@ def findings(model: Model) -> Iterator[Finding]:
             yield from _of_object(value.get("class_name"), value.get("module"), value.get("config"))
         elif isinstance(value, list):
             pending += value
-
-
-def _config(path: Path) -> Any:
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            info = archive.getinfo("config.json")
-            if info.file_size > _LARGEST:
-                raise ValueError("larger than any configuration")
-            return json.loads(archive.read(info))
-    import h5py
-
-    with h5py.File(path, "r") as file:
-        return json.loads(file.attrs["model_config"])
 
 
 def _of_object(name: Any, module: Any, config: Any) -> Iterator[Finding]:

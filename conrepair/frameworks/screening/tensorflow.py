@@ -1,103 +1,139 @@
-"""TensorFlow: operators that reach files, the network or Python, where loading or calling a model may run them."""
+"""TensorFlow: operators that reach files, the network or Python, where loading or calling a model may run them.
+
+Loading runs more than what a signature needs: tables and variables are initialized, and a checkpoint restored, by
+nodes that collections and the saver name. So all that's in a file counts, but for what saves it again.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
-from tensorflow.core.framework import graph_pb2
-from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.core.framework import graph_pb2, variable_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+from tensorflow.python.framework import op_def_registry
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import Finding, shown
+from conrepair.frameworks.screening.tensorflow_calls import Calls
+from conrepair.runtime.archive import ArchiveError
 
-__all__ = ["called_nodes", "findings"]
+__all__ = ["seal"]
 
-_REACHING = re.compile(
-    r"(Read|Write)File|MatchingFiles|.*PyFunc.*|Save(V2|Slices)?|MergeV2Checkpoints|.*Summary.*|(Print|Debug).*"
-    r"|.*(TFRecord|TextLine|FixedLengthRecord|Snapshot|Save|DataService|Cache|Sql|CSV|LMDB).*Dataset.*"
-    r"|.*(RecordReader|LineReader|WholeFileReader|LMDBReader|FileReader).*|RegisterDataset.*|Rpc.*|.*Grpc.*"
-    r"|_?(Host)?(Send|Recv)|Collective.*|NcclAll.*|ConfigureDistributedTPU|.*LoadLibrary.*|XlaLaunch.*|.*CustomCall.*"
-    r"|Audio.*File|.*Checkpoint.*Delete.*|DeleteFile|RenameFile|CopyFile"
-)
-_PRINTED = ("PrintV2",)  # to a file only where its setting says so
-_INITIALIZERS = ("saved_model_main_op", "legacy_init_op")
+_SAVED = "saved_model.pb"
+_DATA = ("variables", "assets")  # folders that a SavedModel's numbers and vocabularies are in
+_ASSETS = "saved_model_assets"  # a collection of them, in older files
+_KEEPS = re.compile(
+    r"_?VarHandles?Op|_XlaAotOnlyVarHandleOp|Variable(V2|Shape)?|TemporaryVariable|_?ReadVariables?Op|VarIsInitializedOp"
+    r"|(Assign(Add|Sub)?Variable|DestroyResource|Mutex)\w*|ConsumeMutexLock|DisableCopyOnRead|GuaranteeConst|Empty|DeepCopy"
+    r"|Resource(Scatter|Gather|Apply|SparseApply|StridedSliceAssign|CountUpTo|Accumulator|ConditionalAccumulator)\w*"
+    r"|\w*(Random|Multinomial|TruncatedNormal)\w*|Stateful(Uniform|StandardNormal|TruncatedNormal)\w*|Rng\w+"
+    r"|NonDeterministicInts|SampleDistortedBoundingBox(V2)?"
+    r"|(LogUniform|ThreadUnsafeUnigram|LearnedUnigram|All|Uniform)CandidateSampler"
+    r"|(Anonymous)?(Mutable)?(Dense)?HashTable\w*|LookupTable\w+|InitializeTable(FromTextFile)?(V2)?"
+    r"|(TensorArray|Stack)\w*|(PaddingFIFO|FIFO|RandomShuffle|Priority)Queue(V2)?|Queue\w+|Barrier|Conditional\w+"
+    r"|(Ordered)?Map(Stage|Unstage|Peek|Size|Clear|IncompleteSize)\w*|Stage(Size|Clear|Peek)?|Unstage"
+    r"|_?(If|While)|Case|StatefulPartitionedCall|Assert|CheckNumerics(V2)?|Print(V2)?|Timestamp"
+    r"|Restore(V2|Slice)?|CudnnRNN\w*|_(Arg|Retval|DeviceArg|DeviceRetval)|BoostedTrees\w+|GraphDefVersion"
+    r"|(Range|Tensor|TensorSlice|SparseTensorSlice|Generator|List)Dataset(V2)?|ReduceDataset|DatasetToSingleElement"
+    r"|(One)?Shot\w*Iterator|(Anonymous)?(Make|Delete)?Iterator\w*|DeviceIndex|IsResourceHandleRefCounting"
+)  # that have a state which is TensorFlow's own, or only read what they're told to
+_REACHES = re.compile(
+    r"ReadFile|MatchingFiles|PyFunc\w*|EagerPyFunc|RegisterDataset\w*|\w*(Snapshot|Cache|Save|DataService)\w*Dataset\w*"
+    r"|Debug(Nan|Numeric|Identity)\w*|\w*CustomCall\w*|CustomAggregator|Rpc\w*|_?(Host)?(Send|Recv)|Collective\w+"
+)  # though TensorFlow doesn't register them as having a state
 
 
-def findings(model: Model) -> Iterator[Finding]:
-    """See `conrepair.frameworks.screening.admission.admit`."""
+def seal(model: Model, place: Path) -> Iterator[Finding]:
+    """See `conrepair.frameworks.screening.admission.admitted`."""
     path = Path(model.path)
     try:
         if path.is_dir():
-            saved = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
+            saved = saved_model_pb2.SavedModel.FromString((path / _SAVED).read_bytes())
             for content in saved.meta_graphs:
                 yield from _of_nodes(_running(content))
+                yield from _of_assets(content)
+            _link(path, place)
+            (place / _SAVED).write_bytes(saved.SerializeToString())
         else:
             graph = graph_pb2.GraphDef.FromString(path.read_bytes())
-            inner = [node for function in graph.library.function for node in function.node_def]
-            yield from _of_nodes([*graph.node, *inner])
-    except (DecodeError, OSError):
-        return  # it's damaged, as TensorFlow says
+            yield from _of_nodes([*graph.node, *(node for item in graph.library.function for node in item.node_def)])
+            place.write_bytes(graph.SerializeToString())
+    except DecodeError as error:
+        raise ArchiveError(f"it's damaged: {error}") from error
+
+
+def _link(path: Path, place: Path) -> None:
+    """A folder with the same numbers, and nothing else: what they are is in the other file."""
+    place.mkdir()
+    for name in _DATA:
+        for folder, _, files in os.walk(path / name):
+            new = place / Path(folder).relative_to(path)
+            new.mkdir(parents=True)
+            for file in files:
+                old = Path(folder) / file
+                if not old.is_file():
+                    raise ArchiveError(f"{shown(old.relative_to(path))} in it is no file")
+                try:
+                    (new / file).symlink_to(old.resolve())
+                except OSError:  # a system without links
+                    shutil.copyfile(old, new / file)
 
 
 def _of_nodes(nodes: Iterable[Any]) -> Iterator[Finding]:
     for node in nodes:
-        is_told = node.op in _PRINTED and not node.attr["output_stream"].s.startswith(b"file:")
-        if _REACHING.fullmatch(node.op) and not is_told:
+        if _reaches(node):
             yield Finding(f"the operator {shown(node.op)}, which reaches beyond the model", confinable=True)
 
 
-def called_nodes(
-    content: Any, signatures: Iterable[Any], functions: Iterable[str] = (), more: Sequence[str] = ()
-) -> list[Any]:
-    """Nodes that signatures of a SavedModel need, with those of the functions that they call.
-
-    Args:
-        content: One of its graphs.
-        signatures: Of it.
-        functions: That are called besides.
-        more: Nodes that are run besides.
-    """
-    graph = content.graph_def
-    nodes = {node.name: node for node in graph.node}
-    library = {function.signature.name: function for function in graph.library.function}
-    wanted = [tensor.name for item in signatures for side in (item.inputs, item.outputs) for tensor in side.values()]
-    found = [nodes[name] for name in _reached([*wanted, *more], nodes)]
-    pending = [*functions, *_callees(found)]
-    while pending:
-        function = library.pop(pending.pop(), None)
-        if function is not None:
-            found += function.node_def
-            pending += _callees(function.node_def)
-    return found
+def _reaches(node: Any) -> bool:
+    if _REACHES.fullmatch(node.op):
+        return True
+    known = op_def_registry.get(node.op)
+    if known is None or not known.is_stateful:  # a function of the file's, or one that computes
+        return False
+    if node.op == "PrintV2":
+        return bool(node.attr["output_stream"].s.startswith(b"file:"))
+    return _KEEPS.fullmatch(node.op) is None
 
 
 def _running(content: Any) -> list[Any]:
-    """What may run when a SavedModel is loaded and called: all but what saves it, which nobody asks for."""
-    collections = [content.collection_def[key] for key in _INITIALIZERS if key in content.collection_def]
-    more = [name for collection in collections for name in collection.node_list.value]
-    return called_nodes(content, content.signature_def.values(), content.object_graph_def.concrete_functions, more)
+    """What may run when a graph is loaded and called: all of it, but what only saving it needs."""
+    calls = Calls(content.graph_def)
+    entries = [*calls.of_signatures(content.signature_def.values()), *_collected(content.collection_def)]
+    saver = content.saver_def
+    entries += [saver.restore_op_name, saver.filename_tensor_name]
+    used = calls.reached(entries, content.object_graph_def.concrete_functions)
+    saving = calls.reached([saver.save_tensor_name] if saver.save_tensor_name else []).keys() - used.keys()
+    return [node for place, node in calls.nodes().items() if place not in saving]
 
 
-def _reached(wanted: Iterable[str], nodes: dict[str, Any]) -> set[str]:
-    """Names of the nodes that some tensors need."""
-    found: set[str] = set()
-    pending = list(wanted)
-    while pending:
-        name = pending.pop().lstrip("^").partition(":")[0]
-        if name in nodes and name not in found:
-            found.add(name)
-            pending += nodes[name].input
-    return found
+def _collected(collections: Any) -> Iterator[str]:
+    """Nodes that a graph's collections name; those of initializers are run, and variables are made by theirs."""
+    for collection in collections.values():
+        yield from collection.node_list.value
+        for value in collection.bytes_list.value:
+            try:
+                variable = variable_pb2.VariableDef.FromString(value)
+            except DecodeError:
+                continue  # something else, which names nothing that's run
+            yield from (variable.variable_name, variable.initializer_name, variable.initial_value_name)
+            yield variable.snapshot_name
 
 
-def _callees(nodes: Iterable[Any]) -> Iterator[str]:
-    """Functions that some nodes call, in whatever attribute they name them."""
-    for node in nodes:
-        yield node.op
-        for value in node.attr.values():
-            yield value.func.name
-            yield from (function.name for function in value.list.func)
+def _of_assets(content: Any) -> Iterator[Finding]:
+    """Files that a graph is given the paths of."""
+    assets = list(content.asset_file_def)
+    for value in content.collection_def[_ASSETS].any_list.value if _ASSETS in content.collection_def else ():
+        asset = meta_graph_pb2.AssetFileDef()
+        if value.Unpack(asset):
+            assets.append(asset)
+    for asset in assets:
+        name = Path(asset.filename)
+        if name.is_absolute() or ".." in name.parts:
+            yield Finding(f"the file {shown(name)}, which lies outside", confinable=True)

@@ -1,62 +1,61 @@
-"""PyTorch: exported programs and TorchScript; pickles are restricted to tensors by PyTorch itself."""
+"""PyTorch: exported programs, TorchScript and saved tensors; pickles are restricted to tensors by PyTorch itself."""
 
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import Finding, shown
 from conrepair.frameworks.screening.exported import findings_of_program
+from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME
+from conrepair.runtime.archive import Archive, is_archive, opened_archive
 
-__all__ = ["findings"]
+__all__ = ["seal"]
 
-_OF_FILES = re.compile(r"\b(from_file|read_file|save|write_file)\b")
-_ELSEWHERE = re.compile(r"\bops\s*\.\s*(c10d|_c10d_functional|rpc|distributed)\b")
+_OF_SCRIPT = re.compile(
+    r"(data|constants|traced_inputs)(\.pkl|/\w+)|code/.+\.(py|debug_pkl)|extra/.+|version|byteorder|\.data/\w+"
+    r"|\.format_version|\.storage_alignment"
+)
+_ELSEWHERE = re.compile(r"\bops\s*\.\s*(\w*c10d\w*|rpc|distributed|symm_mem|_dtensor)\b")
 _CLASSES = re.compile(r"\btorch\s*\.\s*classes\s*\.\s*(?!quantized\b|xnnpack\b|mkldnn\b|rnn\b|sparse\b)(\w+)")
 _PYTHON = re.compile(r"(?:^|[=(,\[]\s*)\^(\w+)\s*\(", re.MULTILINE)
-_END, _END_64 = 22, 22 + 20 + 56  # bytes of what ends an archive, and one whose numbers have 64 bits
-_FIRST = b"PK\x03\x04"
 
 
-def findings(model: Model) -> Iterator[Finding]:
-    """See `conrepair.frameworks.screening.admission.admit`."""
+def seal(model: Model, place: Path) -> Iterator[Finding]:
+    """See `conrepair.frameworks.screening.admission.admitted`.
+
+    What isn't an archive is a pickle: PyTorch reads it by its own restricted reader, and there's no copy of it.
+    """
     path = Path(model.path)
-    if model.factory is not None or not zipfile.is_zipfile(path):
+    if not is_archive(path):
         return
-    if not _is_whole(path):
-        yield Finding("an archive with something before, behind or beside it, which readers see in different ways")
-        return
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield from findings_of_program(archive) if path.suffix == ".pt2" else _of_script(archive)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError):
-        return  # it's damaged, as PyTorch says
+    with opened_archive(path) as archive:
+        root = _root(archive)
+        if model.factory is None and path.suffix == ".pt2":
+            kept = yield from findings_of_program(archive, root)
+        else:  # without code it's a state dict, and all of its members have such names
+            kept = [name for name in archive.sizes if _OF_SCRIPT.fullmatch(name.removeprefix(root))]
+            yield from _of_script(archive, [name for name in kept if name.removeprefix(root).startswith("code/")])
+        archive.copy(place, kept)
 
 
-def _is_whole(path: Path) -> bool:
-    """Whether an archive begins at the file's first byte and ends with its last one, as PyTorch writes them."""
-    with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-        begins = min((info.header_offset for info in archive.infolist()), default=0)
-        size = file.seek(0, 2)
-        listing = sum(
-            46 + len(info.orig_filename.encode()) + len(info.extra) + len(info.comment) for info in archive.infolist()
-        )
-        file.seek(0)
-        first = file.read(4)
-    behind = size - archive.start_dir
-    return begins == 0 and first == _FIRST and behind <= listing + _END_64 + 32 * len(archive.infolist())
+def _root(archive: Archive) -> str:
+    """The folder that everything is in, with its slash; "" where there's none: PyTorch takes the first member's."""
+    roots = {name.partition("/")[0] for name in archive.sizes if "/" in name}
+    if len(roots) != 1 or not all("/" in name for name in archive.sizes):
+        return ""
+    return f"{roots.pop()}/"
 
 
-def _of_script(archive: zipfile.ZipFile) -> Iterator[Finding]:
-    for info in archive.infolist():
-        if "code/" not in info.filename or not info.filename.endswith(".py"):
+def _of_script(archive: Archive, names: list[str]) -> Iterator[Finding]:
+    for name in names:
+        if not name.endswith(".py"):
             continue
-        text = archive.read(info).decode("utf-8", errors="replace")
-        for found in _OF_FILES.finditer(text):
-            yield Finding(f"the operator {found[1]}, which opens files", confinable=True)
+        text = archive.read_text(name)
+        for found in CALLED_BY_NAME.finditer(text):
+            yield Finding(f"the operator {found[0]}, which opens files", confinable=True)
         for found in _ELSEWHERE.finditer(text):
             yield Finding(f"operators of {found[1]}, which use the network", confinable=True)
         for found in _CLASSES.finditer(text):

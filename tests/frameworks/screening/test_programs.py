@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from conrepair.frameworks.identity import model_sha256  # noqa: E402
 from conrepair.frameworks.model import Model  # noqa: E402
 from conrepair.frameworks.outlines.unrun import describe_unrun  # noqa: E402
-from conrepair.frameworks.screening.admission import admit  # noqa: E402
+from conrepair.frameworks.screening.admission import admitted  # noqa: E402
 from conrepair.frameworks.screening.expressions import is_guard, is_size  # noqa: E402
 from conrepair.frameworks.torch import FRAMEWORK  # noqa: E402
 from conrepair.runtime.errors import ModelLoadError  # noqa: E402
@@ -228,14 +228,15 @@ def test_members_that_hold_code_are_not_run(
 def test_an_archive_that_readers_see_in_two_ways(ordinary: Path, tmp_path: Path) -> None:
     path = tmp_path / "net.pt2"
     path.write_bytes(b"something else first" + ordinary.read_bytes())
-    with pytest.raises(ModelLoadError, match="before, behind or beside"):
+    with pytest.raises(ModelLoadError, match="before or between its members"):
         FRAMEWORK.describe(model(path))
 
 
 def test_an_ordinary_program_asks_for_nothing_and_is_described_without_being_run(
     ordinary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admit(model(ordinary))
+    with admitted(model(ordinary)):
+        pass
     ran = FRAMEWORK.describe(model(ordinary))
     monkeypatch.setattr(torch.export.ExportedProgram, "module", lambda *_, **__: pytest.fail("it was run"))
     found = describe_unrun(model(ordinary))

@@ -16,7 +16,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, to_json
 from conrepair.frameworks.outlines.unrun import describe_unrun
 from conrepair.frameworks.registry import framework
-from conrepair.frameworks.screening.admission import admit
+from conrepair.frameworks.screening.admission import admitted
 from conrepair.pipeline.job_table import JOBS
 from conrepair.runtime.confinement import CONFINED, within_reach
 from conrepair.runtime.errors import ExitCode, ModelLoadError
@@ -274,9 +274,11 @@ def test_ordinary_files_ask_for_nothing(keras_file: Path, tmp_path: Path) -> Non
     import tensorflow as tf
     import torch
 
-    admit(model("keras", keras_file))
+    with admitted(model("keras", keras_file)):
+        pass
     keras.saving.load_model(keras_file).export(str(tmp_path / "exported"), verbose=False)
-    admit(model("tensorflow", tmp_path / "exported"))
+    with admitted(model("tensorflow", tmp_path / "exported")):
+        pass
     (tmp_path / "words.txt").write_text("a\nb\n")
 
     class Net(tf.Module):
@@ -295,7 +297,8 @@ def test_ordinary_files_ask_for_nothing(keras_file: Path, tmp_path: Path) -> Non
 
     net = Net()
     tf.saved_model.save(net, str(tmp_path / "lookup"), signatures=net.called)
-    admit(model("tensorflow", tmp_path / "lookup"))
+    with admitted(model("tensorflow", tmp_path / "lookup")):
+        pass
     assert describe_unrun(model("tensorflow", tmp_path / "lookup")).missing == ()
     ran = framework("tensorflow").describe(model("tensorflow", tmp_path / "exported"))
     read = describe_unrun(model("tensorflow", tmp_path / "exported")).description
@@ -304,7 +307,8 @@ def test_ordinary_files_ask_for_nothing(keras_file: Path, tmp_path: Path) -> Non
     )  # fmt: skip
     script = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()))
     script.save(str(tmp_path / "net.pt"))
-    admit(model("torch", tmp_path / "net.pt"))
+    with admitted(model("torch", tmp_path / "net.pt")):
+        pass
     found = describe_unrun(model("torch", tmp_path / "net.pt"))
     assert (found.description.parameters, found.description.weights) == (20, {"float32": 20})
     assert found.missing == (

@@ -1,0 +1,78 @@
+"""Which nodes of a TensorFlow graph some tensors need, those of the functions that they call included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+__all__ = ["Calls"]
+
+Place = tuple[str, str]
+"""A node: the function that it's in ("" for the graph), and its name."""
+
+
+class Calls:
+    """A graph with its library of functions.
+
+    Args:
+        graph: A GraphDef.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = {node.name: node for node in graph.node}
+        self._library = {item.signature.name: list(item.node_def) for item in graph.library.function}
+
+    def nodes(self) -> dict[Place, Any]:
+        """All there are."""
+        found = {("", name): node for name, node in self._graph.items()}
+        for function, nodes in self._library.items():
+            found |= {(function, node.name): node for node in nodes}
+        return found
+
+    def of_signatures(self, signatures: Iterable[Any]) -> list[str]:
+        """The tensors that signatures take and give.
+
+        Args:
+            signatures: Of a SavedModel.
+        """
+        return [
+            tensor.name for item in signatures for side in (item.inputs, item.outputs) for tensor in side.values()
+        ]
+
+    def reached(self, tensors: Iterable[str], functions: Iterable[str] = ()) -> dict[Place, Any]:
+        """The nodes that some tensors need.
+
+        Args:
+            tensors: By name; nodes count as well, and what isn't there is left out.
+            functions: That are called besides.
+        """
+        found = {("", name): self._graph[name] for name in self._needed(tensors)}
+        done: set[str] = set()
+        pending = [*functions, *_callees(found.values())]
+        while pending:
+            function = pending.pop()
+            if function in self._library and function not in done:
+                done.add(function)
+                nodes = self._library[function]
+                found |= {(function, node.name): node for node in nodes}
+                pending += _callees(nodes)
+        return found
+
+    def _needed(self, tensors: Iterable[str]) -> set[str]:
+        found: set[str] = set()
+        pending = list(tensors)
+        while pending:
+            name = pending.pop().lstrip("^").partition(":")[0]
+            if name in self._graph and name not in found:
+                found.add(name)
+                pending += self._graph[name].input
+        return found
+
+
+def _callees(nodes: Iterable[Any]) -> Iterator[str]:
+    """Functions that some nodes call, in whatever attribute they name them."""
+    for node in nodes:
+        yield node.op
+        for value in node.attr.values():
+            yield value.func.name
+            yield from (function.name for function in value.list.func)
