@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.data.array_files import read_arrays
+from conrepair.runtime.archive import ArchiveError
 from conrepair.runtime.errors import DataError
 
 __all__ = ["read_tensors"]
@@ -29,8 +31,12 @@ def read_tensors(path: Path, limit: int | None = None) -> dict[str, npt.NDArray[
     if not path.is_file():
         raise DataError(f"{path}: no such data file. Give an .npz or .npy file.")
     try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-        arrays = {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded}
+        arrays = read_arrays(path)
+    except ArchiveError as error:
+        raise DataError(
+            f"{path} isn't read: {error}. It may be damaged or cut off; numbers that repeat pack well: save them "
+            "with np.savez, uncompressed, or as .npy, which isn't read as a whole."
+        ) from error
     except (OSError, ValueError, EOFError, KeyError) as error:
         raise DataError(f"{path} can't be read as .npz or .npy without pickles: {error}") from error
     except Exception as error:  # zipfile and zlib raise their own types for damaged archives

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from conrepair.data.array_files import read_arrays
 from conrepair.data.recipe import Recipe
 from conrepair.data.recipe_file import write_recipe
 from conrepair.editors.editor import Editor
@@ -153,10 +153,9 @@ def read_patch(path: Path) -> tuple[Patch, str]:
             raise DataError(f"{path} is a patch of version {content['version']}; {_VERSION} can be read here.")
         arrays: Mapping[str, Any] = {}
         if content["arrays"] is not None:
-            with np.load(path.with_name(Path(content["arrays"]).name), allow_pickle=False) as held:
-                arrays = dict(held)
+            arrays = read_arrays(path.with_name(Path(content["arrays"]).name))
         return Patch(tuple(_from_json(entry, arrays) for entry in content["edits"])), str(content["target_sha256"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} can't be read as a patch: {type(error).__name__}: {error}") from error
 
 

@@ -43,7 +43,8 @@ COMPUTING = """
     custom_function_call dynamo_bypassing_wrapper flat_apply flex_attention flex_attention_backward foreach_map
     graphsafe_run_with_rng_state hints_wrapper invoke_quant invoke_quant_packed invoke_subgraph local_map_hop map_impl
     out_dtype print run_and_save_rng_state run_const_graph run_dtensor_rng_op run_with_rng_state scan strict_mode
-    tag_activation_checkpoint trace_wrapped while_loop while_loop_stack_output with_effects wrap wrap_activation_checkpoint
+    tag_activation_checkpoint trace_wrapped while_loop while_loop_stack_output with_effects wrap
+    wrap_activation_checkpoint
     wrap_with_autocast wrap_with_set_grad_enabled
 """
 
