@@ -1,0 +1,87 @@
+"""Whether code in a file runs, however it's disguised: in workers that are confined, and in those that aren't.
+
+    python -m benchmarks.containers [--formats FORMAT,...] [--count N] [--seed N] [--reach confined,open]
+
+Each case is a file with code in it, of which some part says something else than the others: names, checksums, sizes,
+order, doubles, what lies before, between and behind. It's described, loaded and called. Wrong is a mark that the code
+left (a file outside of the worker's folders, or a variable of its process), and an error that isn't conrepair's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.containers.canaries import FORMATS
+from benchmarks.containers.trial import JOBS
+from conrepair.runtime.confinement import CONFINED, OPEN
+from conrepair.runtime.workers import Job, Success, Workers
+
+_BATCH = 100
+_SECONDS = 600.0
+
+
+def main() -> int:
+    """Do all cases and print the table; returns 1 where something is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--formats", default=",".join(FORMATS), help=f"Of {', '.join(FORMATS)}.")
+    parser.add_argument("--count", type=int, default=10_000, help="Cases of each format.")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--reach", default=f"{CONFINED},{OPEN}", help="How far the workers reach.")
+    options = parser.parse_args()
+    print("| format | workers | cases | loaded | refused | ended | canaries | tracebacks | most memory | s |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    wrong: list[str] = []
+    for name in options.formats.split(","):
+        for reach in options.reach.split(","):
+            row, found = _of(name, reach, options.count, options.seed)
+            print(row, flush=True)
+            wrong += found
+    print("\n".join(wrong))
+    return int(bool(wrong))
+
+
+def _of(name: str, reach: str, count: int, seed: int) -> tuple[str, list[str]]:
+    started = time.perf_counter()
+    outcomes: Counter[str] = Counter()
+    wrong: list[str] = []
+    memory = 0
+    with tempfile.TemporaryDirectory(prefix="conrepair-containers-") as scratch:
+        place, outside = Path(scratch) / "jobs", Path(scratch) / "outside"
+        place.mkdir()
+        outside.mkdir()
+        with Workers(1, jobs=JOBS, folders=(place,)) as workers:
+            pending = [(first, min(_BATCH, count - first)) for first in range(0, count, _BATCH)]
+            number = 0
+            while pending:
+                first, size = pending.pop(0)
+                number += 1
+                folder = place / str(number)
+                folder.mkdir()
+                payload = {"format": name, "seed": seed, "first": first, "count": size, "mark": str(outside / "mark")}
+                ended = workers.call(Job("containers", payload, folder, timeout=_SECONDS, reach=reach))
+                if isinstance(ended, Success):
+                    outcomes.update(ended.value["outcomes"])
+                    wrong += ended.value["wrong"]
+                    memory = max(memory, ended.value["memory"])
+                elif size > 1:  # a library ended the process, or is at it for ever: which case?
+                    pending = [(first + place, 1) for place in range(size)] + pending
+                elif any(outside.iterdir()):
+                    outcomes["canary"] += 1
+                    wrong.append(f"{name}:{first}: canary in a process that ended")
+                else:
+                    outcomes["ended"] += 1
+                    print(f"{name}:{first}: {ended}", file=sys.stderr, flush=True)
+    seconds = time.perf_counter() - started
+    return (
+        f"| {name} | {reach} | {count} | {outcomes['loaded']} | {outcomes['refused']} | {outcomes['ended']} "
+        f"| {outcomes['canary']} | {outcomes['traceback']} | {memory / 2**20:.0f} MiB | {seconds:.0f} |"
+    ), wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
