@@ -131,6 +131,18 @@ class Archive:
         with _told():
             return self.read(name).decode("utf-8")
 
+    def check(self) -> None:
+        """Read all members, and keep none.
+
+        Raises:
+            ArchiveError: if one is damaged.
+        """
+        with _told():
+            for info in self._members.values():
+                with self._archive.open(info) as source:
+                    while source.read(_CHUNK):
+                        pass
+
     def copy(self, path: Path, names: Iterable[str]) -> None:
         """Write an archive of some members, uncompressed.
 

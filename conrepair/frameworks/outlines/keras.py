@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,13 +16,14 @@ import numpy as np
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.runtime.archive import is_archive, opened_archive
 
 __all__ = ["outline"]
 
 
 def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""
-    config, weights = _archive(Path(model.path)) if zipfile.is_zipfile(model.path) else _legacy(Path(model.path))
+    config, weights = _archive(Path(model.path)) if is_archive(Path(model.path)) else _legacy(Path(model.path))
     layers = list(_layers(config))
     description = Description(
         format="Keras",
@@ -45,8 +45,8 @@ def outline(model: Model) -> Outline:
 
 def _archive(path: Path) -> tuple[Any, Counter[str]]:
     """Of a .keras file: the configuration, and numbers of weights by dtype."""
-    with zipfile.ZipFile(path) as archive:
-        config = json.loads(archive.read("config.json"))
+    with opened_archive(path) as archive:
+        config = json.loads(archive.read_text("config.json"))
         with h5py.File(io.BytesIO(archive.read("model.weights.h5")), "r") as file:
             return config, _weights([group for name, group in file.items() if name != "optimizer"])
 

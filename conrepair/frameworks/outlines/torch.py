@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ import torch
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.frameworks.outlines.torchscript_weights import weights_of
+from conrepair.runtime.archive import opened_archive
 
 __all__ = ["outline"]
 
@@ -23,17 +24,15 @@ _CALL = re.compile(r"\b(?:ops\.(?P<space>\w+)|torch)\.(?P<name>\w+)\(")  # in To
 
 def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""
-    with zipfile.ZipFile(model.path) as archive:
-        damaged = archive.testzip()
-        if damaged is not None:
-            raise ValueError(f"{damaged} in it is damaged")
-        names = archive.namelist()
+    with opened_archive(Path(model.path)) as archive:
+        archive.check()
+        names = list(archive.sizes)
         weights: Counter[str] = Counter()
         program = next((name for name in names if name.endswith(_PROGRAM)), None)
         if program is not None:
-            calls = _of_program(json.loads(archive.read(program)))
+            calls = _of_program(json.loads(archive.read_text(program)))
         else:
-            code = [archive.read(name).decode() for name in names if "/code/" in f"/{name}" and name.endswith(".py")]
+            code = [archive.read_text(name) for name in names if "/code/" in f"/{name}" and name.endswith(".py")]
             calls = [f"{call['space'] or 'aten'}.{call['name']}" for text in code for call in _CALL.finditer(text)]
             weights = weights_of(archive)
     if not calls:

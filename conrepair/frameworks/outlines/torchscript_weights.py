@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import pickle
-import zipfile
 from collections import Counter
 from typing import Any
+
+from conrepair.runtime.archive import Archive
 
 __all__ = ["weights_of"]
 
@@ -49,7 +50,7 @@ class _Reader(pickle.Unpickler):
         return _Thing()
 
 
-def weights_of(archive: zipfile.ZipFile) -> Counter[str]:
+def weights_of(archive: Archive) -> Counter[str]:
     """Numbers by dtype.
 
     Args:
@@ -59,10 +60,10 @@ def weights_of(archive: zipfile.ZipFile) -> Counter[str]:
         Exception: whatever a damaged pickle leads to.
     """
     found: Counter[str] = Counter()
-    for info in archive.infolist():
-        if info.filename.endswith("/data.pkl") and info.file_size <= _LARGEST:
-            reader = _Reader(archive.read(info))
+    for name, size in archive.sizes.items():
+        if name.endswith("/data.pkl") and size <= _LARGEST:
+            reader = _Reader(archive.read(name))
             reader.load()
-            for kind, size in reader.sizes.values():
-                found[kind] += size
+            for kind, numbers in reader.sizes.values():
+                found[kind] += numbers
     return found

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.outlines.outline import outline
 from conrepair.frameworks.outlines.unrun import describe_unrun
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.screening.admission import admitted
@@ -144,6 +145,7 @@ def test_a_text_that_would_become_millions_of_objects(program: Path, tmp_path: P
 
     path = rewritten(program, tmp_path / "net.pt2", grown)
     refused(model("torch", path), tmp_path / "none", "a text of 18 MiB, and 16 are the most")
+    assert outline(model("torch", path)) is None  # what says why a file isn't loaded doesn't read it, either
 
 
 def test_a_state_dict_that_unpacks_to_more_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,6 +274,7 @@ def test_a_configuration_that_unpacks_to_more_than_it_may(layers: Path, tmp_path
 
     path = rewritten(layers / "net.keras", tmp_path / "net.keras", grown)
     refused(model("keras", path), tmp_path / "none", "a text of 20 MiB, and 16 are the most")
+    assert outline(model("keras", path)) is None
 
 
 # --- TensorFlow ---
