@@ -1,7 +1,7 @@
 """Confine this process to reading: what a worker does before it's given its first job.
 
 Landlock keeps it from changing files outside of its folders, and from signals to others; seccomp from the network,
-from other programs' sockets, and from changing the modes of files. The kernel's documentation
+from other programs' sockets, and from all else that reaches beyond a process. The kernel's documentation
 (userspace-api/landlock.rst, userspace-api/seccomp_filter.rst) says what each of them means. What's confined stays so,
 and so is all that it starts.
 """
@@ -15,15 +15,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from conrepair.runtime import landlock, seccomp
+from conrepair.runtime.gpu_devices import gpu_devices
+from conrepair.runtime.reach import CONFINED, GPU, NETWORK, OPEN
 
-__all__ = ["CONFINED", "NETWORK", "OPEN", "Hold", "confine", "held", "kept_from", "within_reach"]
-
-CONFINED, NETWORK, OPEN = "confined", "network", "open"
-"""How far a job reaches: its folders; these and the network; everything, as programs of the user's own do."""
+__all__ = ["CONFINED", "GPU", "NETWORK", "OPEN", "Hold", "confine", "held", "kept_from", "within_reach"]
 
 _NO_NEW_PRIVILEGES = 38  # PR_SET_NO_NEW_PRIVS
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/kfd", *map("/dev/nvidia{}".format, range(8)))
-_DEVICES += ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/dri")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+_THREADS = "/proc/self/task"  # CUDA names its threads, and doesn't start where it can't
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def within_reach(reach: str) -> Hold:
     version, filters = landlock.version(), seccomp.available()
     if reach == OPEN:
         return Hold()
-    return Hold(version > 0, filters and reach == CONFINED, version >= landlock.SCOPES)
+    return Hold(version > 0, filters and reach != NETWORK, version >= landlock.SCOPES)
 
 
 def confine(folders: Sequence[str], reach: str) -> dict[str, bool]:
@@ -78,7 +77,7 @@ def confine(folders: Sequence[str], reach: str) -> dict[str, bool]:
 
     Args:
         folders: That it may write in, with all that's below.
-        reach: `CONFINED` or `NETWORK`; `OPEN` changes nothing.
+        reach: One of `conrepair.runtime.reach`; `OPEN` changes nothing.
 
     Returns:
         The fields of what `held` says from now on.
@@ -86,10 +85,9 @@ def confine(folders: Sequence[str], reach: str) -> dict[str, bool]:
     global _held, _folders
     if reach != OPEN:
         ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        network = reach == NETWORK
-        paths = [*folders, *filter(_exists, _DEVICES)]
-        files, filters = landlock.restrict(paths), seccomp.restrict(network=network)
-        _held = Hold(files > 0, filters and not network, files >= landlock.SCOPES)
+        devices = [*_DEVICES, *((*gpu_devices(), _THREADS) if reach == GPU else ())]
+        files, filters = landlock.restrict(folders, list(filter(_exists, devices))), seccomp.restrict(reach)
+        _held = Hold(files > 0, filters and reach != NETWORK, files >= landlock.SCOPES)
         _folders = tuple(folders) if _held.files else ()
     return asdict(_held)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import stat
 import sys
 from collections.abc import Sequence
 
@@ -18,8 +17,8 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION = 1
 _PATH_BENEATH = 1
 _WRITE_FILE, _TRUNCATE, _DEVICE_CONTROL = 1 << 1, 1 << 14, 1 << 15
-_OF_FILES = _WRITE_FILE | _TRUNCATE | _DEVICE_CONTROL
 _REMOVE_AND_MAKE = sum(1 << bit for bit in range(4, 13))
+_MAKE_DEVICES = 1 << 6 | 1 << 11  # which who runs as root could write to
 _REFER = 1 << 13
 _SIGNALS_AND_ABSTRACT_SOCKETS = 3
 _SINCE = {_WRITE_FILE: 1, _REMOVE_AND_MAKE: 1, _REFER: 2, _TRUNCATE: 3, _DEVICE_CONTROL: 5}
@@ -39,11 +38,12 @@ def version() -> int:
     return max(0, _call(_CREATE_RULESET, None, 0, _ASK_VERSION)) if sys.platform == "linux" else 0
 
 
-def restrict(paths: Sequence[str]) -> int:
+def restrict(folders: Sequence[str], devices: Sequence[str]) -> int:
     """Let this thread, and what it starts from now on, write nowhere but here; it needs `PR_SET_NO_NEW_PRIVS`.
 
     Args:
-        paths: Folders and files.
+        folders: Where files are made, changed and removed.
+        devices: Files, or folders of such, that are written to, and told what to do.
 
     Returns:
         The version that holds; 0 where nothing does.
@@ -60,11 +60,12 @@ def restrict(paths: Sequence[str]) -> int:
     if ruleset < 0:
         return 0
     try:
-        for path in paths:
+        inside = handled & ~(_MAKE_DEVICES | _DEVICE_CONTROL)
+        told = handled & (_WRITE_FILE | _TRUNCATE | _DEVICE_CONTROL)
+        for path, rights in [*((path, inside) for path in folders), *((path, told) for path in devices)]:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
             try:
-                is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-                rule = _Beneath(handled if is_folder else handled & _OF_FILES, descriptor)
+                rule = _Beneath(rights, descriptor)
                 if _call(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0) < 0:
                     return 0
             finally:
