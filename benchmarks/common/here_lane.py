@@ -43,7 +43,7 @@ class HereLane(workers.Lane):
             future.set_result(run_job(*copied, self.setup["jobs"]))
         return future
 
-    def close(self, *, at_once: bool) -> None:
+    def close(self) -> None:
         """Forget what jobs have left behind."""
         self.keras_names, self.torch_random, self.own_modules = threading.local(), None, {}
 

@@ -25,8 +25,9 @@ __all__ = ["WorkerDied", "WorkerProcess"]
 
 _MAIN = (
     "import json, sys; requests = open(int(sys.argv[1]), encoding='utf-8'); setup = json.loads(requests.readline()); "
-    "sys.path[:] = setup['path']; from conrepair.runtime.worker_process import serve; "
-    "serve(setup, requests, int(sys.argv[2]))"
+    "sys.path[:] = setup['path']; from conrepair.runtime.supervisor import supervised; "
+    "supervised(setup['parent'], requests.fileno(), int(sys.argv[2])); "
+    "from conrepair.runtime.worker_process import serve; serve(setup, requests, int(sys.argv[2]))"
 )
 _OWN_FOLDERS = ("TMPDIR", "POCL_CACHE_DIR")  # for temporary files, and for kernels that PoCL compiles
 _START_SECONDS = 120.0
@@ -50,17 +51,19 @@ class WorkerDied(Exception):  # noqa: N818 (it's what happened)
 
 
 class WorkerProcess:
-    """One process.
+    """One process, and the one that supervises it (`conrepair.runtime.supervisor`), which is what's started here.
 
     Args:
         setup: See `conrepair.runtime.worker_process.serve`.
         temporary: Its folder for temporary files; exists.
 
     Attributes:
+        pid: Its number, for looking at it: only its supervisor may end it. 0 until it's known.
         holds: What it says that it's kept from; known with its first answer.
     """
 
     def __init__(self, setup: Mapping[str, Any], temporary: Path) -> None:
+        self.pid = 0
         self.holds = Hold()
         theirs, self._requests = os.pipe()
         self._answers, answers = os.pipe()
@@ -80,11 +83,6 @@ class WorkerProcess:
         self._setup: Mapping[str, Any] | None = {**setup, "parent": os.getpid(), "path": library_path()}
         self._read = b""
         self._log = temporary / "worker.log"
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        return self._process.pid
 
     @property
     def active(self) -> bool:
@@ -112,14 +110,17 @@ class WorkerProcess:
         threading.Thread(target=wait, name="job", daemon=True).start()
         return future
 
-    def close(self, *, at_once: bool) -> None:
-        """End it: when it's idle, or at once."""
-        if not at_once:
-            self._hang_up()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_END_SECONDS)
+    def end(self) -> None:
+        """End it, and all that it started."""
+        self._process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_END_SECONDS)
         self._process.kill()
         self._process.wait()
+
+    def close(self) -> None:
+        """End it; it gets no more jobs."""
+        self.end()
         self._hang_up()
 
     def _answer(self, request: Sequence[Any], timeout: float) -> Any:
@@ -127,19 +128,21 @@ class WorkerProcess:
             if self._setup is not None:
                 self._tell(self._setup)
                 self._setup = None
+                if sys.platform == "linux":  # its supervisor says it, before the worker can say anything
+                    self.pid = int(self._line(_START_SECONDS)["process"])
+                else:
+                    self.pid = self._process.pid
                 self.holds = Hold(**self._line(_START_SECONDS)["holds"])
             self._tell(request)
             return _checked(self._line(timeout))
         except TimeoutError:
-            self._process.kill()
-            self._process.wait()
+            self.end()
             raise
         # It's gone, or what it says is no answer, which only code that took hold of it would say.
         except (OSError, EOFError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 raise WorkerDied(self._process.wait(_END_SECONDS), self._words()) from error
-            self._process.kill()
-            self._process.wait()
+            self.end()
             raise WorkerDied(None, self._words()) from error
 
     def _tell(self, value: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import faulthandler
 import importlib
 import json
@@ -12,7 +11,6 @@ import re
 import signal
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping
@@ -41,23 +39,18 @@ STORAGE = "storage"
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
-_SIGNAL_WITH_PARENT = 1  # PR_SET_PDEATHSIG; Linux means the thread that started this process: the main one here
-_WATCH_SECONDS = 0.5
-
 
 def serve(setup: Mapping[str, Any], requests: IO[str], answers: int) -> None:
     """Be a worker: do the jobs that come until there are none any more.
 
     Args:
-        setup: "parent" (its process), "jobs" (as of `Workers`), "reach" and "folders" (as of `confine`), "modules"
-            (folders of a user's own).
+        setup: "jobs" (as of `Workers`), "reach" and "folders" (as of `confine`), "modules" (folders of a user's own).
         requests: Where jobs come from: a line each, with the arguments of `run_job` before the table.
         answers: Descriptor of what they are answered on.
     """
     for descriptor in (requests.fileno(), answers):
         os.set_inheritable(descriptor, False)  # programs that are started here have nothing to answer
     holds = confine(setup["folders"], setup["reach"])  # before the first thread
-    _end_with(setup["parent"])
     _prepare(setup["modules"])
     with os.fdopen(answers, "w", encoding="utf-8") as stream:
         print(json.dumps({"holds": holds}), file=stream, flush=True)
@@ -80,19 +73,6 @@ def _prepare(module_folders: list[str]) -> None:
     # tqdm, which exporters use, would make a semaphore between processes that a terminated worker leaks.
     with contextlib.suppress(ImportError):
         importlib.import_module("tqdm.std").TqdmDefaultWriteLock.mp_lock = None
-
-
-def _end_with(parent: int) -> None:
-    """End this process when its parent is gone, however that ended: nobody waits for its results."""
-    if sys.platform == "linux":  # at once, even inside native code that holds Python's lock
-        ctypes.CDLL(None).prctl(_SIGNAL_WITH_PARENT, signal.SIGKILL)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_WATCH_SECONDS)
-        os._exit(1)
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def run_job(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import os
 import re
 import signal
 import tempfile
@@ -176,17 +175,17 @@ class Lane:
             temporary: Where a worker that has to be made gets its folder for temporary files.
         """
         if self.process is not None and not self.process.active:
-            self.close(at_once=True)
+            self.close()
         if self.process is None:
             own = Path(tempfile.mkdtemp(dir=temporary))
             self.process = WorkerProcess({**self.setup, "folders": [*self.setup["folders"], str(own)]}, own)
         return self.process.call(request, timeout)
 
-    def close(self, *, at_once: bool) -> None:
-        """End the worker: when it's idle, or at once."""
+    def close(self) -> None:
+        """End the worker, and all that it started."""
         self.imported.clear()
         if self.process is not None:
-            self.process.close(at_once=at_once)
+            self.process.close()
             self.process = None
 
 
@@ -229,10 +228,10 @@ class Workers:
     def __enter__(self) -> Workers:
         return self
 
-    def __exit__(self, error_type: object, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._stack:
             for lane in self._all():
-                lane.close(at_once=error_type is not None)
+                lane.close()
         self._temporary = None
 
     def idle_lane(self, needs: frozenset[str], reach: str = CONFINED) -> Lane | None:
@@ -259,8 +258,7 @@ class Workers:
             held = lane.memory / 2**30
             if self.memory_gb is not None and lane.busy and lane.process is not None and held > self.memory_gb:
                 lane.oversized = held
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(lane.process.pid, signal.SIGKILL)
+                lane.process.end()
 
     def _stop_largest(self) -> None:
         held = [(lane.held_alone, lane) for lane in self._all()]
@@ -268,16 +266,15 @@ class Workers:
             return
         size, largest = max(held, key=lambda item: item[0])
         if not largest.busy:
-            largest.close(at_once=True)  # what earlier jobs left in memory
+            largest.close()  # what earlier jobs left in memory
         elif largest.process is not None and not largest.oversized:
             largest.oversized = size / 2**30
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(largest.process.pid, signal.SIGKILL)
+            largest.process.end()
 
     def start(self, lane: Lane, job: Job) -> Any:
         """Run `job` on `lane`; returns a future for `outcome`."""
         if self.memory_gb is not None and lane.memory / 2**30 > _STALE_SHARE * self.memory_gb:
-            lane.close(at_once=True)  # what earlier jobs left in memory is not this job's to answer for
+            lane.close()  # what earlier jobs left in memory is not this job's to answer for
         if self._free is None:
             self._free = free_for_jobs()
         request = (job.function, dict(job.payload), str(job.folder), str(_log_path(job)))

@@ -273,3 +273,21 @@ def answer(payload: Payload, folder: Path) -> Any:
         "path": folder,
     }
     return {"value": values[payload["what"]]}
+
+
+def detach(payload: Payload, folder: Path) -> Payload:
+    """Leaves a grandchild of a session of its own behind, as far as it can, whose parent has ended."""
+    there, here = os.pipe()
+    if (child := os.fork()) == 0:
+        os.setsid()
+        if (grandchild := os.fork()) == 0:
+            os.setsid()
+            os.execv("/bin/sleep", ["sleep", "600"])  # noqa: S606 (there's no shell to need)
+        os.write(here, b"%d" % grandchild)
+        os._exit(0)
+    os.waitpid(child, 0)
+    found = {"pid": int(os.read(there, 20))}
+    if payload.get("then") == "hang":
+        (folder / "pid").write_text(str(found["pid"]))
+        hang(payload, folder)
+    return found
