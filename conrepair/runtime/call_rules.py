@@ -72,7 +72,7 @@ def rules(reach: str) -> Mapping[str, Rule]:
     waited_at = _NEVER if reach not in {NETWORK, GPU} else _ALWAYS
     return {
         "clone": Rule(((Argument(0, (0,), _NEW_NAMESPACES),),)),
-        "fcntl": Rule(((Argument(1, _OF_DESCRIPTORS),),), errno.EINVAL),
+        "fcntl": Rule(((Argument(1, _OF_DESCRIPTORS),),)),
         "ioctl": Rule((asked, of_gpus) if reach == GPU else (asked,), errno.ENOTTY),
         "prlimit64": Rule((_own(0),)),
         "move_pages": Rule((_own(0),)),

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from conrepair.runtime import landlock, seccomp
+from conrepair.runtime.capabilities import give_up
 from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.reach import CONFINED, GPU, NETWORK, OPEN
 
@@ -85,6 +86,7 @@ def confine(folders: Sequence[str], reach: str) -> dict[str, bool]:
     global _held, _folders
     if reach != OPEN:
         ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        give_up()
         devices = [*_DEVICES, *((*gpu_devices(), _THREADS) if reach == GPU else ())]
         files, filters = landlock.restrict(folders, list(filter(_exists, devices))), seccomp.restrict(reach)
         _held = Hold(files > 0, filters and reach != NETWORK, files >= landlock.SCOPES)
