@@ -64,6 +64,16 @@ class Compiler(Backend, Protocol):
             DeviceError: if option "check_device" is set, and the device isn't there.
         """
 
+    def reach(self, options: Mapping[str, Any]) -> str:
+        """How far workers have to reach that compile with these options, and run what was compiled.
+
+        Args:
+            options: The backend's own.
+
+        Returns:
+            One of `conrepair.runtime.reach`.
+        """
+
     def progress(self, options: Mapping[str, Any], folder: Path) -> str:
         """How far a compilation is, for a person, where it takes long and leaves traces; else "".
 

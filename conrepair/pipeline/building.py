@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from conrepair.pipeline.compiling import backend_options, compile_payload, compile_progress, plan_preparation
+from conrepair.pipeline.compiling import (
+    backend_options,
+    compile_payload,
+    compile_progress,
+    device_of,
+    plan_preparation,
+)
 from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.scheduler import Task
@@ -49,6 +55,7 @@ def build_model(
         needs=framework_needs(source.model.framework) | {compiler.name},
         timeout=timeout,
         progress=compile_progress(compiler),
+        device=device_of(compiler.name, compiler.options),
     )
     entry = _done(task, session)
     return Built(

@@ -14,6 +14,7 @@ from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model, to_json
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import BackendChoice
+from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
 
@@ -27,6 +28,7 @@ __all__ = [
     "check_options",
     "compile_payload",
     "compile_progress",
+    "device_of",
     "plan_preparation",
 ]
 
@@ -117,6 +119,16 @@ def backend_options(config: BackendChoice) -> dict[str, Any]:
                 raise ConfigError(f"backend {config.label}: {key} {folder} is no folder; leave it out to {use}")
             options |= {key: str(folder), f"{key}_sha256": sha256_of(folder)}
     return options
+
+
+def device_of(name: str, options: Mapping[str, Any]) -> str:
+    """Where a backend runs, as of `job_table.reach_of`.
+
+    Args:
+        name: Of the backend.
+        options: Its own.
+    """
+    return COMPILERS[name].reach(options) if name in COMPILERS else CONFINED
 
 
 def compile_progress(config: BackendChoice) -> Callable[[Path], str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from conrepair.runtime.confinement import CONFINED, NETWORK, OPEN
+from conrepair.runtime.confinement import CONFINED, GPU, NETWORK, OPEN
+from conrepair.runtime.gpu_devices import gpu_devices
 
 __all__ = ["JOBS", "reach_of"]
 
@@ -36,17 +37,22 @@ JOBS: Mapping[str, str] = MappingProxyType(
 )
 """By the name that a task has: "package.module:function", imported where the job runs."""
 
-_DEVICES = frozenset({"compile", "execute"})  # what runs on one that the user names
+_ON_DEVICES = {
+    NETWORK: frozenset({"compile", "execute"}),
+    GPU: frozenset({"compile", "execute", "localize", "probe", "repair"}),
+}  # what runs on one that isn't the processor
 
 
-def reach_of(kind: str, *, device: bool = False, program: bool = False) -> str:
-    """How far a job reaches, by what it is and what the user asked for: never by what's in a file.
+def reach_of(kind: str, *, device: str = CONFINED, program: bool = False) -> str:
+    """How far a job reaches, by what it is and what the user asked for; by a file, no further than to the GPU.
 
     Args:
         kind: Of the job. A factory is a program of the user's: what builds has no bounds.
-        device: Whether it runs on a device elsewhere that the user named.
+        device: Where it runs: `CONFINED` is the processor, `GPU` one of this machine, `NETWORK` elsewhere.
         program: Whether it runs a program that the user named.
     """
     if program or kind == "build":
         return OPEN
-    return NETWORK if device and kind in _DEVICES else CONFINED
+    if kind not in _ON_DEVICES.get(device, ()) or (device == GPU and not gpu_devices()):
+        return CONFINED
+    return device

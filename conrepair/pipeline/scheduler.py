@@ -14,6 +14,7 @@ from typing import Any
 
 from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.pipeline.job_table import reach_of
+from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.journal import Journal, blame, forget_tried
@@ -51,7 +52,7 @@ class Task:
             of what was done, and "whose" it is; where its result has "unfinished", that is of use to this run only.
             Where its worker dies of something that the journal names, it goes on without that.
         alone: Whether it measures times, so that nothing should run beside it.
-        device: Whether it runs on a device elsewhere that the user named.
+        device: Where it runs, as of `reach_of`.
         progress: What the job, while it runs, has done so far, by the folder of its files; "" for nothing to say.
         parts: How long parts of the work took, in seconds, by what the job gave.
     """
@@ -67,7 +68,7 @@ class Task:
     prepare: Callable[[], None] = lambda: None
     continues: bool = False
     alone: bool = False
-    device: bool = False
+    device: str = CONFINED
     progress: Callable[[Path], str] = lambda _: ""
     parts: Callable[[Mapping[str, Any]], Mapping[str, float]] = lambda _: {}
 

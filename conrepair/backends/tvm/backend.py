@@ -45,6 +45,12 @@ class TvmBackend:
         made = taken(Path(known.built), folder) if known.built else build(model, known, batch_size, folder)
         return made if there is None else made | {"device": there}
 
+    def reach(self, options: Mapping[str, Any]) -> str:
+        """A GPU's target reaches that, a device elsewhere the network."""
+        from conrepair.backends.tvm.reaching import reach_of_build
+
+        return reach_of_build(read_options(options))
+
     def progress(self, options: Mapping[str, Any], folder: Path) -> str:
         """How many candidates of `tuned` were measured."""
         from conrepair.backends.tvm.tuning import trials_done

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from conrepair.pipeline.compiling import compile_payload, compile_progress, plan_preparation
+from conrepair.pipeline.compiling import compile_payload, compile_progress, device_of, plan_preparation
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.settings import BackendChoice
 from conrepair.pipeline.sources import framework_needs
@@ -76,7 +76,7 @@ def compile_task(
         timeout=state.settings.seconds,
         alone=options.get("setting") == "tuned",
         progress=compile_progress(config),
-        device=options.get("device") is not None,
+        device=device_of(config.name, options),
     )
     return state.kept(task)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from conrepair.backends.registry import COMPILERS
 from conrepair.frameworks.model import to_json
-from conrepair.pipeline.compiling import backend_options
+from conrepair.pipeline.compiling import backend_options, device_of
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.scheduler import Task
@@ -175,7 +175,7 @@ def _execution_task(
         depends=() if build_task is None else (build_task,),
         needs=framework_needs(source.model.framework) if build_task is None else frozenset({payload["backend"]}),
         timeout=state.settings.seconds,
-        device=payload["options"].get("device") is not None,
+        device=device_of(payload["backend"], payload["options"]),
     )
     return state.kept(task)
 

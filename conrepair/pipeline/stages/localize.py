@@ -10,7 +10,7 @@ from typing import Any
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
-from conrepair.pipeline.compiling import Preparation
+from conrepair.pipeline.compiling import Preparation, device_of
 from conrepair.pipeline.evaluation import Executed
 from conrepair.pipeline.localization import (
     Localized,
@@ -192,6 +192,7 @@ def _into_build(state: State, item: Executed, count: int) -> Task:
         needs=framework_needs(item.source.model.framework) | framework_needs(compiled.model.framework) | {"tvm"},
         timeout=state.settings.seconds,
         parts=_parts,
+        device=device_of(item.on.name, item.on.options),
     )
 
 

@@ -1,0 +1,80 @@
+"""What compiles for a GPU, or runs what was, reaches it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conrepair.backends.registry import COMPILERS
+from conrepair.backends.tvm import reaching
+from conrepair.pipeline import job_table
+from conrepair.pipeline.compiling import device_of
+from conrepair.pipeline.job_table import JOBS, reach_of
+from conrepair.runtime.confinement import CONFINED, GPU, NETWORK, OPEN
+
+_PI = {"host": "pi", "port": 9090}
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_table, "gpu_devices", lambda: ["/dev/nvidia0"])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, CONFINED),
+        ({"target": "llvm -mcpu=native"}, CONFINED),
+        ({"target": "cuda -arch=sm_90"}, GPU),
+        ({"target": "opencl"}, GPU),
+        ({"target": "opencl", "device": _PI}, NETWORK),
+        ({"target": "llvm -mtriple=aarch64-linux-gnu", "device": _PI}, NETWORK),
+    ],
+)
+def test_by_the_target_and_the_device(options: dict[str, Any], expected: str) -> None:
+    assert device_of("tvm", options) == expected
+    assert device_of("libraries", {}) == CONFINED
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ('{"options": {"target": "cuda -arch=sm_90"}}', GPU),
+        ('{"options": {"target": "llvm"}}', CONFINED),
+        ('{"options": {"target": "a gpu"}}', CONFINED),
+        ('{"options": {"target": ""}}', CONFINED),
+        ('{"options": []}', CONFINED),
+        ("[[[[", CONFINED),
+        (None, CONFINED),
+    ],
+)
+def test_a_build_says_its_own(record: str | None, expected: str, tmp_path: Path) -> None:
+    if record is not None:
+        (tmp_path / reaching._RECORD).write_text(record)
+    assert COMPILERS["tvm"].reach({"built": str(tmp_path)}) == expected
+
+
+def test_the_record_is_what_a_build_writes() -> None:
+    from conrepair.backends.tvm.build import BUILD
+
+    assert reaching._RECORD == BUILD
+
+
+def test_which_jobs_run_on_a_gpu(gpu: None) -> None:
+    assert {kind for kind in JOBS if reach_of(kind, device=GPU) == GPU} == {
+        "compile",
+        "execute",
+        "localize",
+        "probe",
+        "repair",
+    }
+    assert {kind for kind in JOBS if reach_of(kind, device=NETWORK) == NETWORK} == {"compile", "execute"}
+    assert reach_of("build", device=GPU) == OPEN
+
+
+def test_where_there_is_no_gpu_nothing_reaches_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then kernels of OpenCL run on the processor, in the worker that there is already."""
+    monkeypatch.setattr(job_table, "gpu_devices", list)
+    assert reach_of("compile", device=GPU) == CONFINED
