@@ -42,6 +42,7 @@ __all__ = [
 _DISABLED_PREFIX = "noop_"
 _STORE = "store"
 _LOCAL_DEVICE = "local"
+_TARGET_IN_LABEL = 48  # bytes: a target may have as many attributes as it likes
 _NAME_LETTERS = 100  # files and folders are named after models, audits and backends
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
 _Pixels = Annotated[int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
@@ -374,8 +375,8 @@ class TvmConfig(Strict):
         device = self.device
         where = "" if device is None else f"-{device.name or f'{device.host}-{device.port}'}"
         importer = "" if self.importer is None else f"-{self.importer}"
-        target = re.sub(r"-[a-z-]+=", "", self.target)
-        name = f"tvm-{target}-{self.setting}{importer}{where}"
+        target = re.sub(r"[^A-Za-z0-9._]+", "-", re.sub(r" -[a-z][a-z0-9_-]*=", " ", self.target)).strip("-")
+        name = f"tvm-{fitting_name(target, _TARGET_IN_LABEL)}-{self.setting}{importer}{where}"
         return self.label_ or fitting_name(re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-"))
 
     @property

@@ -69,7 +69,7 @@ class Built:
 
     def __str__(self) -> str:
         record = self.record
-        lines = [f"{record['kernels']} kernels for {record['target']} in {self.seconds:.1f} s"]
+        lines = [f"{record['kernels']} kernels for {record['options']['target']} in {self.seconds:.1f} s"]
         if tuning := record["tuning"]:
             lines.append("tuned: {measured} candidates measured, {reused} reused, {failed} failed".format_map(tuning))
         lines.append(

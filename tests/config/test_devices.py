@@ -34,6 +34,25 @@ def test_a_backend_has_its_own_target() -> None:
     assert [item.label for item in found.backends] == ["gpu", "tvm-llvm-aarch64-linux-gnu-O2-pi.example-9090"]
 
 
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("cuda -arch=sm_90", "cuda-sm_90"),
+        ("cuda -max_threads_per_block=1024 -thread_warp_size=32", "cuda-1024-32"),
+        ("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", "llvm-aarch64-linux-gnu-cortex-a72"),
+    ],
+)
+def test_a_name_has_the_values_of_a_target(target: str, said: str) -> None:
+    assert config([{"name": "tvm", "target": target}]).backends[0].label == f"tvm-{said}-O2"
+
+
+def test_a_name_is_short_whatever_the_target_has() -> None:
+    targets = [f"cuda -arch=sm_{number} " + " ".join(f"-a{i}=1024" for i in range(40)) for number in (80, 90)]
+    labels = [item.label for item in config([{"name": "tvm", "target": target} for target in targets]).backends]
+    assert max(map(len, labels)) < 60
+    assert len(set(labels)) == 2
+
+
 def test_a_pinned_importer_is_in_the_name() -> None:
     found = config([{"name": "tvm", "device": PI, **pinned} for pinned in ({}, {"importer": "torch"})])
     assert [item.label for item in found.backends] == [

@@ -186,7 +186,7 @@ def test_build_for_a_gpu_needs_none(
     net, out = small.onnx_convnet(tmp_path / "net.onnx"), tmp_path / "build"
     assert main(["build", str(net), "-q", "--target", target, "-o", str(out)]) == 0
     said = capsys.readouterr().out
-    assert f'kernels for {{"kind":"{target.split()[0]}"' in said
+    assert f"kernels for {target} in " in said
     assert "imported by relax.frontend.onnx; " in said
     *_, told, last = said.strip().splitlines()
     assert told.endswith(("compiled nor run", ", not run"))

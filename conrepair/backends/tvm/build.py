@@ -104,7 +104,7 @@ def compile_module(
     tuned = TUNED in [step.name for step in steps]
     if tuned:
         check_tuning(options.parsed_target.kind, options.database)
-    wanted = options.parsed_target.with_cores() if tuned else options.parsed_target
+    wanted = options.parsed_target.for_tuning() if tuned else options.parsed_target
     target = wanted.resolve(options.host_target)
     place = Place(target, folder, options.trials, options.database)
     bridge = options.device is None and needs_bridge(target.kind.name)

@@ -16,6 +16,9 @@ KINDS = ("llvm", "opencl", "cuda")
 _ATTRIBUTE = re.compile(r"-([a-z][a-z0-9_-]*)=(\S+)")
 _NATIVE = "native"
 _CORES = "num-cores"
+_LIMITS = ("max_threads_per_block", "max_shared_memory_per_block", "thread_warp_size")
+# TVM doesn't ask devices for it. NVIDIA's have as many since 2014 (CUDA C++ Programming Guide, compute capabilities).
+_REGISTERS, _REGISTERS_OF_A_BLOCK = "registers_per_block", 65536
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,20 @@ class TargetText:
         """Whether kernels are scheduled over blocks and threads."""
         return self.kind != "llvm"
 
-    @property
-    def slug(self) -> str:
-        """For names of files and rows: the kind, and values that were given."""
-        values = [self.kind, *(re.sub(r"[^A-Za-z0-9._]", "_", str(value)) for value in self.attributes.values())]
-        return "-".join(values)
+    def for_tuning(self) -> TargetText:
+        """With what tuning asks a target for, as this machine has it; what's given stays.
 
-    def with_cores(self) -> TargetText:
-        """With the number of this machine's cores, which tuning for a CPU asks for; one that's given stays."""
-        if self.on_gpu:
-            return self
-        return replace(self, attributes={_CORES: len(os.sched_getaffinity(0)), **self.attributes})
+        That's the number of cores of a CPU, and of a GPU how much of it a block of threads may have.
+        """
+        if not self.on_gpu:
+            return replace(self, attributes={_CORES: len(os.sched_getaffinity(0)), **self.attributes})
+        import tvm
+
+        detected = tvm.target.Target.from_device(self.kind).attrs
+        limits = {name: int(detected[name]) for name in _LIMITS if name in detected}
+        if self.kind == "cuda":
+            limits[_REGISTERS] = _REGISTERS_OF_A_BLOCK
+        return replace(self, attributes={**limits, **self.attributes})
 
     def resolve(self, host: TargetText | None = None) -> Any:
         """The `tvm.target.Target`, with this machine's processor for `-mcpu=native`.

@@ -76,12 +76,10 @@ def test_names_of_the_configuration_are_the_catalogues() -> None:
     assert set(PASSES) == set(free)
 
 
-@pytest.mark.parametrize(
-    ("text", "cores"),
-    [("llvm", len(os.sched_getaffinity(0))), ("llvm -num-cores=7", 7), ("cuda -arch=sm_90", None)],
-)
+@pytest.mark.parametrize(("text", "cores"), [("llvm", None), ("llvm -num-cores=7", 7)])
 def test_tuning_for_a_processor_knows_its_cores(text: str, cores: int | None) -> None:
-    target = parse_target(text).with_cores()
+    target = parse_target(text).for_tuning()
+    cores = len(os.sched_getaffinity(0)) if cores is None else cores
     assert target.attributes.get("num-cores") == cores
     assert target.resolve().attrs.get("num-cores") == cores
 

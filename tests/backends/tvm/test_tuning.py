@@ -14,6 +14,7 @@ import small_models as small
 from conrepair.backends.tvm import measuring
 from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.devices import needs_bridge
+from conrepair.backends.tvm.target import parse_target
 from conrepair.backends.tvm.tuning import check_tuning
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -69,6 +70,42 @@ def test_a_target_that_nothing_can_be_measured_on_is_refused(target: str, tmp_pa
     with pytest.raises(DeviceError, match=r"'tuned' measures .* Choose another `setting`.*: O3"):
         tuned(model, tmp_path / "build", target=target)
     assert list((tmp_path / "build").iterdir()) == []
+
+
+class _Device:
+    """What TVM says of an H200."""
+
+    max_shared_memory_per_block, max_threads_per_block, warp_size, compute_version = 49152, 1024, 32, "9.0"
+
+
+def _space(target: Any) -> int:
+    """In how many ways a product can be scheduled."""
+    from tvm import te
+    from tvm.s_tir import meta_schedule
+
+    x, w = te.placeholder((32, 32), name="x"), te.placeholder((32, 32), name="w")
+    middle = te.reduce_axis((0, 32))
+    y = te.compute((32, 32), lambda i, j: te.sum(x[i, middle] * w[middle, j], axis=middle))
+    product = te.create_prim_func([x, w, y])
+    context = meta_schedule.TuneContext(mod=product, target=target, space_generator="post-order-apply")
+    return len(context.generate_design_space())
+
+
+def test_tuning_knows_what_a_block_of_a_gpu_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TVM's own target of a kind hasn't all that its schedules ask for, and stop without."""
+    from tvm.target import detect_target
+
+    detect = detect_target.SUPPORTED_DEVICE["cuda"]
+    monkeypatch.setattr(detect_target, "detect_target_from_device", lambda _: detect(_Device()))
+    asked = parse_target("cuda -arch=sm_80 -thread_warp_size=16").for_tuning()
+    assert asked.attributes == {
+        "arch": "sm_80",
+        "max_shared_memory_per_block": 49152,
+        "max_threads_per_block": 1024,
+        "registers_per_block": 65536,
+        "thread_warp_size": 16,
+    }, "what's given stays"
+    assert _space(asked.resolve()) > 0
 
 
 def test_a_database_that_is_none_is_refused(tmp_path: Path, working: None) -> None:
