@@ -44,8 +44,8 @@ def _add_doctor(verbs: Verbs[Parser]) -> None:
         help="Check what's installed here, and what to do about the rest.",
         prog="conrepair doctor",
         about="Check the libraries, converters, backends and environments that are installed, and print the command "
-        "that installs or fixes each of the others. The exit code is 1 if something that's installed doesn't "
-        "work.",
+        "that installs or fixes each of the others. What works was tried; what's installed is there, and wasn't. "
+        "GPUs are asked for in a worker, as they're used there. The exit code is 1 if something fails.",
         takes="[OPTIONS]",
         examples=[("conrepair doctor", "try everything that's installed")],
     )

@@ -16,11 +16,13 @@ from rich.table import Table
 from conrepair.backends.registry import BACKENDS
 from conrepair.converters.base import Converter
 from conrepair.converters.registry import CONVERTERS
-from conrepair.pipeline.job_table import JOBS
+from conrepair.pipeline.gpu_probes import GPU_PROBES
+from conrepair.pipeline.job_table import JOBS, reach_of
 from conrepair.pipeline.next_step import command, tell_next
-from conrepair.runtime.confinement import CONFINED, within_reach
+from conrepair.runtime.confinement import CONFINED, GPU, within_reach
 from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
 from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.libraries import EXTRAS, extra_of_distribution
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
@@ -42,10 +44,17 @@ _PROBES = {  # the package that each stands for
 }
 _TIMEOUT = 180.0
 _LOW_SPACE_GIB = 2
+_NO_GPU = "none here: no /dev/nvidia*, /dev/kfd or /dev/dri/renderD*"
+_GPU_FAILS = "asked in a confined worker (docs/security.md): see whether `nvidia-smi` reaches it outside of one"
 _NO_CONFINEMENT = (
     "models whose files reach beyond them need --trust; Linux 5.13 or later with Landlock and seccomp confines "
     "workers (docs/security.md)"
 )
+
+
+_TRIED, _THERE, _FAILS = "works", "installed", "fails"
+_MISSING, _NOT_MADE, _CANNOT_BE = "missing", "not made", "can't be made"
+_COLOURS = {_TRIED: "green", _THERE: "default", _FAILS: "bold red"}  # the others: yellow
 
 
 @dataclass(frozen=True)
@@ -54,24 +63,35 @@ class Finding:
 
     Attributes:
         what: Was looked at.
-        works: Whether it does.
+        state: "works" of what was tried; "installed" of what's there and wasn't; "missing", "not made" and
+            "can't be made" of what isn't, which nobody needs to mend who doesn't need it; else "fails".
         detail: What was seen.
-        remedy: What to do if it doesn't work.
-        missing: Whether it isn't installed, which nobody needs to mend who doesn't need it.
+        remedy: What to do where it isn't there, or fails.
     """
 
     what: str
-    works: bool
+    state: str
     detail: str
     remedy: str = ""
-    missing: bool = False
+
+    @property
+    def works(self) -> bool:
+        """Whether nothing is known to be wrong with it."""
+        return self.state in {_TRIED, _THERE}
+
+    @property
+    def missing(self) -> bool:
+        """Whether it isn't there."""
+        return self.state in {_MISSING, _NOT_MADE, _CANNOT_BE}
 
     @property
     def mark(self) -> str:
-        """The finding in a word, as rich shows it."""
-        if self.works:
-            return "[green]works[/]"
-        return "[yellow]missing[/]" if self.missing else "[bold red]fails[/]"
+        """The state, as rich shows it."""
+        return f"[{_COLOURS.get(self.state, 'yellow')}]{self.state}[/]"
+
+    def to_dict(self) -> dict[str, str | bool]:
+        """As JSON values."""
+        return asdict(self) | {"works": self.works, "missing": self.missing}
 
 
 def doctor(*, as_json: bool, quiet: bool) -> int:
@@ -86,7 +106,7 @@ def doctor(*, as_json: bool, quiet: bool) -> int:
     """
     findings = list(_findings(quiet=quiet))
     if as_json:
-        say(json.dumps([asdict(finding) for finding in findings], indent=2))
+        say(json.dumps([finding.to_dict() for finding in findings], indent=2))
     else:
         table = Table(box=None, show_header=False, pad_edge=False)
         for finding in findings:
@@ -103,35 +123,39 @@ def _next(findings: Sequence[Finding]) -> str:
     if broken := [finding for finding in findings if not finding.works and not finding.missing]:
         return f"{broken[0].what} fails: {broken[0].remedy}"
     if absent := [extra.name for extra in EXTRAS if extra.missing]:
-        return f"all that's installed works; `pip install 'conrepair[{','.join(absent)}]'` brings the rest"
-    return f"everything works; {command('--help')} says what can be done with it"
+        return f"all that was tried works; `pip install 'conrepair[{','.join(absent)}]'` brings the rest"
+    return f"all that was tried works; {command('--help')} says what can be done with it"
 
 
 def _findings(*, quiet: bool) -> Iterator[Finding]:
-    yield Finding("python", True, sys.version.split()[0])
+    yield Finding("python", _TRIED, sys.version.split()[0])
     hold = within_reach(CONFINED)
-    yield Finding("confinement", hold.full, f"workers are {hold}", _NO_CONFINEMENT, missing=not hold.full)
+    yield Finding("confinement", _TRIED if hold.full else _MISSING, f"workers are {hold}", _NO_CONFINEMENT)
     absent = {package: extra for extra in EXTRAS for package in extra.missing}
     for extra in EXTRAS:
         lacks = ", ".join(extra.missing)
         what = f"extra {extra.name}"
-        yield Finding(what, not lacks, extra.purpose + (f": no {lacks}" if lacks else ""), extra.command, bool(lacks))
-    probes = _probe_all([name for name, package in _PROBES.items() if package not in absent], quiet=quiet)
+        purpose = extra.purpose + (f": no {lacks}" if lacks else "")
+        yield Finding(what, _MISSING if lacks else _THERE, purpose, extra.command)
+    there = [name for name, package in _PROBES.items() if package not in absent]
+    probes, gpus = _probe_all(there, quiet=quiet)
     yield from probes.values()
+    devices = gpu_devices()
+    yield Finding("gpu devices", _THERE if devices else _MISSING, ", ".join(devices) or _NO_GPU)
+    yield from gpus
     for converter in CONVERTERS.values():
         yield _about_converter(converter, probes)
     for name in BACKENDS:
         lacking = absent.get(_PROBES.get(name, name))
         if lacking is not None:
-            yield Finding(f"backend {name}", False, f"extra {lacking.name}", lacking.command, missing=True)
+            yield Finding(f"backend {name}", _MISSING, f"extra {lacking.name}", lacking.command)
         else:
-            works = name not in probes or probes[name].works
-            yield Finding(f"backend {name}", works, "on the CPU", _reinstall(_PROBES.get(name, name)))
+            state = probes[name].state if name in probes else _THERE
+            yield Finding(f"backend {name}", state, "on the processor", _reinstall(_PROBES.get(name, name)))
     free = shutil.disk_usage(Path.cwd()).free / 2**30
-    yield Finding(
-        "disk", free > _LOW_SPACE_GIB, f"{free:.1f} GiB free here", "audits keep every intermediate model: free some"
-    )
-    yield Finding("zoo cache", True, str(cache_folder()))
+    space = _TRIED if free > _LOW_SPACE_GIB else _FAILS
+    yield Finding("disk", space, f"{free:.1f} GiB free here", "audits keep every intermediate model: free some")
+    yield Finding("zoo cache", _THERE, str(cache_folder()))
     for wanted in ENVIRONMENTS.values():
         yield _about_environment(wanted)
 
@@ -141,42 +165,51 @@ def _reinstall(*packages: str) -> str:
 
 
 def _about_converter(converter: Converter, probes: Mapping[str, Finding]) -> Finding:
-    """Whether its tools are there and work; those of extras that aren't installed are missing."""
+    """Whether its tools are there; those of extras and environments that aren't installed are missing."""
     versions = converter.versions()
     lacks = [name for name, version in versions.items() if version == "missing"]
     broken = [need for need in converter.needs if need in probes and not probes[need].works]
     wanted = [extra_of_distribution(name) for name in lacks]
     extras = sorted({extra.name for extra in wanted if extra is not None})
-    return Finding(
-        f"converter {converter.name}",
-        not lacks and not broken,
-        f"{converter.source} to {converter.target}: "
-        + ", ".join(f"{name} {version}" for name, version in versions.items()),
-        f"pip install 'conrepair[{','.join(extras)}]'"
-        if extras
-        else f"missing or broken: {', '.join(lacks + broken)}; {_reinstall(*lacks, *broken)}",
-        missing=bool(lacks) and None not in wanted and not broken,
-    )
+    if broken or (lacks and None in wanted):
+        state = _FAILS
+        remedy = f"missing or broken: {', '.join(lacks + broken)}; {_reinstall(*lacks, *broken)}"
+    elif lacks:
+        state, remedy = _MISSING, f"pip install 'conrepair[{','.join(extras)}]'"
+    elif converter.environment is not None:
+        home = _about_environment(ENVIRONMENTS[converter.environment])
+        state, remedy = home.state, home.remedy
+    else:
+        state, remedy = _THERE, ""
+    tools = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return Finding(f"converter {converter.name}", state, f"{converter.source} to {converter.target}: {tools}", remedy)
 
 
 def _about_environment(wanted: Environment) -> Finding:
+    what = f"environment {wanted.name}"
     made = find_environment(wanted)
     if made is not None:
-        state = f"{made.gigabytes:.1f} GB"
-    elif sys.version_info[:2] == PINNED_PYTHON:
-        state = "not made yet, and made when it's needed"
-    else:
-        state = f"only with Python {'.'.join(map(str, PINNED_PYTHON))}"
-    return Finding(f"environment {wanted.name}", True, f"{wanted.purpose}: {state}")
+        return Finding(what, _THERE, f"{wanted.purpose}: {made.gigabytes:.1f} GB")
+    if sys.version_info[:2] == PINNED_PYTHON:
+        remedy = f"it's made when it's needed, or by `conrepair environments make {wanted.name}`"
+        return Finding(what, _NOT_MADE, wanted.purpose, remedy)
+    needed, here = (".".join(map(str, version)) for version in (PINNED_PYTHON, sys.version_info[:2]))
+    remedy = f"its versions are pinned for Python {needed}, and this is {here}: run conrepair with {needed}"
+    return Finding(what, _CANNOT_BE, wanted.purpose, remedy)
 
 
-def _probe_all(names: Sequence[str], *, quiet: bool) -> dict[str, Finding]:
-    """Import each library in a worker process, so that one that crashes is only a line."""
-    findings = {}
+def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, Finding], list[Finding]]:
+    """Import each library in a worker process, so that one that crashes is only a line; then ask it for GPUs.
+
+    Returns:
+        Findings by library, and those of GPUs, which are asked for in a worker as they're used in.
+    """
+    findings: dict[str, Finding] = {}
+    gpus = []
     with (
         scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
         ProgressDisplay(quiet=quiet) as display,
-        display.stage("probe", len(names)) as stage,
+        display.stage("probe", len(names) + len(GPU_PROBES)) as stage,
         Workers(1, jobs=JOBS, folders=(scratch,)) as workers,
     ):
         for name in names:
@@ -185,8 +218,23 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> dict[str, Finding]:
             job = Job("probe", {"name": name}, folder, timeout=_TIMEOUT)
             outcome = workers.call(job)
             if isinstance(outcome, Failure):
-                findings[name] = Finding(name, False, str(outcome), _reinstall(_PROBES[name]))
+                findings[name] = Finding(name, _FAILS, str(outcome), _reinstall(_PROBES[name]))
             else:
-                findings[name] = Finding(name, True, str(outcome.value["detail"]))
+                findings[name] = Finding(name, _TRIED, str(outcome.value["detail"]))
             stage.advance(name)
-    return findings
+        for name in GPU_PROBES:
+            if name not in _PROBES or (name in findings and findings[name].works):
+                folder = scratch / f"gpu-{name}"
+                folder.mkdir()
+                gpus.append(_about_gpu(name, workers, folder))
+            stage.advance(f"gpu {name}")
+    return findings, gpus
+
+
+def _about_gpu(name: str, workers: Workers, folder: Path) -> Finding:
+    job = Job("probe_gpu", {"name": name}, folder, timeout=_TIMEOUT, reach=reach_of("probe_gpu", device=GPU))
+    outcome = workers.call(job)
+    if isinstance(outcome, Failure):
+        return Finding(f"gpu {name}", _FAILS, str(outcome), _GPU_FAILS)
+    state, detail = str(outcome.value["state"]), str(outcome.value["detail"])
+    return Finding(f"gpu {name}", state, detail, _GPU_FAILS if state == _FAILS else "")

@@ -31,6 +31,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "outline": f"{_MODULE}:outline",
         "patch": "conrepair.pipeline.patching:patch",
         "probe": "conrepair.pipeline.probes:probe",
+        "probe_gpu": "conrepair.pipeline.gpu_probes:probe_gpu",
         "repair": f"{_MODULE}:repair",
         "rounding": f"{_MODULE}:rounding",
     }
@@ -39,7 +40,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
 
 _ON_DEVICES = {
     NETWORK: frozenset({"compile", "execute"}),
-    GPU: frozenset({"compile", "execute", "localize", "probe", "repair"}),
+    GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"}),
 }  # what runs on one that isn't the processor
 
 

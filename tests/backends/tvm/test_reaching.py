@@ -67,7 +67,7 @@ def test_which_jobs_run_on_a_gpu(gpu: None) -> None:
         "compile",
         "execute",
         "localize",
-        "probe",
+        "probe_gpu",
         "repair",
     }
     assert {kind for kind in JOBS if reach_of(kind, device=NETWORK) == NETWORK} == {"compile", "execute"}
