@@ -16,8 +16,10 @@ _KIND_OF_SOCKET = 0xF  # the other bits are flags
 _LOCAL, _IP = 1, (2, 10)
 
 # What files, pipes and terminals are asked by C libraries and compilers, and by `cp` for files that share blocks.
-_ASKED = (0x5401, 0x802C542A, 0x5413, 0x540F, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS .. FIOCLEX
-_ASKED += (0x80086601, 0x801C581F, 0xC020660B, 0x40049409, 0x4020940D)  # FS_IOC_GETFLAGS .. FICLONERANGE
+_ASKED = (
+    *(0x5401, 0x802C542A, 0x5413, 0x540F, 0x541B, 0x5421, 0x5450, 0x5451),  # TCGETS .. FIOCLEX
+    *(0x80086601, 0x801C581F, 0xC020660B, 0x40049409, 0x4020940D),  # FS_IOC_GETFLAGS .. FICLONERANGE
+)
 # By the byte that says whose they are: NVIDIA's memory (none), its devices, Direct Rendering, AMD's compute.
 _OF_GPUS, _WHOSE = (0x0000, 0x4600, 0x6400, 0x4B00), 0xFF00
 # Descriptors, their flags, locks, sizes of pipes, seals: not who gets signals of them, nor leases and hints.
