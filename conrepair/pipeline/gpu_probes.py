@@ -59,7 +59,8 @@ def _driver(_: Path) -> Answer:
 def _tvm(_: Path) -> Answer:
     import tvm
 
-    reached, not_reached = [], []
+    reached: list[str] = []
+    not_reached: list[str] = []
     for kind in _KINDS:
         if tvm.get_global_func(f"device_api.{kind}", allow_missing=True) is None:
             continue
@@ -112,7 +113,8 @@ def _onnxruntime(folder: Path) -> Answer:
         '<ir_version: 8, opset_import: ["" : 17]> probe (float[3] x) => (float[3] y) { y = Add (x, x) }'
     )
     onnx.save(model, path)
-    reached, not_reached = [], []
+    reached: list[str] = []
+    not_reached: list[str] = []
     for name in providers:
         try:
             session = onnxruntime.InferenceSession(str(path), providers=[name])

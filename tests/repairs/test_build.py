@@ -124,9 +124,14 @@ def test_a_wrong_schedule_is_left_out_where_it_is_wrong(tmp_path: Path, unwritte
     assert script.count("T.parallel") >= 2
 
 
-def test_a_wrong_fusion_is_left_out_where_it_is_wrong(tmp_path: Path, misfused: None) -> None:
+@pytest.mark.parametrize("target", ["llvm", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_wrong_fusion_is_left_out_where_it_is_wrong(target: str, tmp_path: Path, misfused: None) -> None:
+    import tvm
+
+    if target == "cuda" and not tvm.cuda(0).exist:
+        pytest.skip("there is no CUDA device here")
     model = compiled.short(tmp_path)
-    build = compiled.built(model, tmp_path / "build", "O2")
+    build = compiled.built(model, tmp_path / "build", "O2", target=target)
     found = repaired(model, build, tmp_path / "out")
     assert [fault.target_layers for fault in found.before.faults] == [("c", "c6")]
     assert found.mended
