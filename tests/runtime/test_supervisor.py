@@ -79,3 +79,17 @@ Workers(1, jobs={{"detach": "worker_jobs:detach"}}, folders=[folder]).call(job)
     assert not ended(orphan)
     killing.kill(process, everybody=everybody)
     killing.wait_until(lambda: ended(orphan), 10)
+
+
+def test_elsewhere_a_worker_looks_for_its_parent_itself() -> None:
+    """Other systems give nobody orphans; as on one of them, with a parent that isn't there."""
+    program = (
+        "import sys, time; from conrepair.runtime.supervisor import supervised; sys.platform = 'darwin'; "
+        "supervised(0, 0, 1); print('goes on', flush=True); time.sleep(30)"
+    )
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=25, check=False, env=variables
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stdout in {"goes on\n", ""}
