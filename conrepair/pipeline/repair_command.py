@@ -10,7 +10,7 @@ from pathlib import Path
 from conrepair.pipeline.next_step import after_repair, tell_next
 from conrepair.pipeline.options import asked_of, repair_folder
 from conrepair.pipeline.pair import is_build
-from conrepair.pipeline.session import Session
+from conrepair.pipeline.session import STORE, Session
 from conrepair.pipeline.settings import RepairSettings, layer_settings
 from conrepair.pipeline.several import each_target
 from conrepair.pipeline.verbs import repair_pair
@@ -126,7 +126,7 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
         make_folder(folder.parent)
         stack.enter_context(storage_error(folder.parent))
         room = stack.enter_context(
-            kept_folder(folder.parent / f".{folder.name}{_UNFINISHED}", SCRATCH, _is_unfinished)
+            kept_folder(folder.parent / f".{folder.name}{_UNFINISHED}", SCRATCH, _is_unfinished, own=[STORE])
         )
         session = stack.enter_context(
             Session(room, quiet=options.quiet, keeps=not options.trust, fresh=options.fresh)
@@ -136,4 +136,4 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
 
 
 def _is_unfinished(room: Path) -> bool:
-    return bool(journals(room / "store"))
+    return bool(journals(room / STORE))

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from conrepair.pipeline.subject import Subject
     from conrepair.report.result import AuditResult
 
-__all__ = ["Session"]
+__all__ = ["STORE", "Session"]
+
+STORE = "store"
+"""Name of the folder of results in a session's room."""
 
 
 class Session:
@@ -68,9 +71,9 @@ class Session:
             self.room = room
             cache = user_cache() if self._keeps else None
             store = (
-                None if cache is None or not cache.limit else _opened(stack, cache, room / "store", fresh=self._fresh)
+                None if cache is None or not cache.limit else _opened(stack, cache, room / STORE, fresh=self._fresh)
             )
-            self.store = store or stack.enter_context(Store(room / "store"))
+            self.store = store or stack.enter_context(Store(room / STORE))
             for journal in journals(self.store.own) if self._fresh else ():
                 Journal.remove(journal)
             folders = (str(Path.cwd()),)

@@ -7,7 +7,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 __all__ = ["SCRATCH", "kept_folder", "locked", "scratch_folder", "sweep"]
@@ -25,7 +25,8 @@ def scratch_folder(parent: Path, prefix: str, rescue: Callable[[Path], None] = l
     Args:
         parent: Where to make it; exists.
         prefix: Of its name; nobody else may use it there.
-        rescue: Called with each folder of a killed run before that is removed.
+        rescue: Called with this folder, and each of a killed run, before it is removed; it stays where that raises
+            OSError.
 
     Raises:
         OSError: if it can't be made.
@@ -35,18 +36,23 @@ def scratch_folder(parent: Path, prefix: str, rescue: Callable[[Path], None] = l
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            rescue(folder)
+            shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
 
 
 @contextlib.contextmanager
-def kept_folder(folder: Path, prefix: str, worth_keeping: Callable[[Path], bool]) -> Iterator[Path]:
+def kept_folder(
+    folder: Path, prefix: str, worth_keeping: Callable[[Path], bool], *, own: Collection[str]
+) -> Iterator[Path]:
     """Yield a folder of this name, as it was left by a process that was killed or interrupted.
 
     Args:
         folder: Made where it isn't there; nobody else uses its name.
         prefix: Of a scratch folder beside it, for when another process has it.
         worth_keeping: Whether something in it is of use to the next process; else it's gone after the block.
+        own: Names of folders in it that whoever uses it makes; others in it aren't removed.
 
     Raises:
         OSError: if it can't be made.
@@ -62,7 +68,10 @@ def kept_folder(folder: Path, prefix: str, worth_keeping: Callable[[Path], bool]
             yield folder
         finally:
             if not worth_keeping(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+                for name in own:
+                    shutil.rmtree(folder / name, ignore_errors=True)
+                with contextlib.suppress(OSError):  # somebody has put something into it
+                    folder.rmdir()
 
 
 def sweep(parent: Path, prefix: str, rescue: Callable[[Path], None] = lambda _: None) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.runtime.files import whole_output, write_text
-from conrepair.runtime.scratch import scratch_folder, sweep
+from conrepair.runtime.scratch import kept_folder, scratch_folder, sweep
 
 PREFIX = ".work-"
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -78,49 +77,26 @@ def test_one_that_is_being_made_is_not_lost_to_a_sweep(tmp_path: Path) -> None:
         sweeper.join()
 
 
-def test_an_output_that_a_killed_run_took_away_comes_back(tmp_path: Path) -> None:
-    """Killed between the two renames: the earlier output is beside, the new one not yet there."""
-    output = tmp_path / "output"
-    write_text(output, "earlier")
-    run_and_die(
-        """
-import os, signal, sys
-from pathlib import Path
-from conrepair.runtime.files import write_text
-Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-write_text(Path(sys.argv[1]) / "output", "later")
-""",
-        tmp_path,
-    )
-    assert not output.exists()
-    with pytest.raises(RuntimeError, match="interrupted"), whole_output(tmp_path / "other"):
-        raise RuntimeError("interrupted")
-    assert names(tmp_path) == ["output"]
-    assert output.read_text() == "earlier"
-    write_text(output, "later")
-    assert names(tmp_path) == ["output"]
+def test_one_that_can_t_be_rescued_stays(tmp_path: Path) -> None:
+    def rescue(folder: Path) -> None:
+        raise OSError(folder)
+
+    with scratch_folder(tmp_path, PREFIX, rescue) as folder:
+        (folder / "precious").write_text("1")
+    with scratch_folder(tmp_path, PREFIX, rescue):
+        assert (folder / "precious").read_text() == "1"
+    sweep(tmp_path, PREFIX)
+    assert names(tmp_path) == []
 
 
-def test_two_that_write_the_same_folder_both_succeed(tmp_path: Path) -> None:
-    """What stands there afterwards is one of theirs, whole."""
-    output = tmp_path / "output"
-    errors: list[BaseException] = []
-
-    def write(text: str) -> None:
-        try:
-            for _ in range(100):
-                with whole_output(output) as folder:
-                    folder.mkdir()
-                    for name in "ab":
-                        (folder / name).write_text(text)
-        except BaseException as error:  # noqa: BLE001 (reported below, in the thread of the test)
-            errors.append(error)
-
-    writers = [threading.Thread(target=write, args=(text,)) for text in ("one", "two")]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert errors == []
-    assert names(tmp_path) == ["output"]
-    assert (output / "a").read_text() == (output / "b").read_text()
+def test_what_somebody_puts_into_a_folder_that_is_kept_stays(tmp_path: Path) -> None:
+    folder = tmp_path / ".unfinished"
+    for _ in range(2):
+        with kept_folder(folder, PREFIX, lambda _: False, own=["store"]):
+            (folder / "store").mkdir()
+            (folder / "notes.txt").write_text("mine")
+        assert names(folder) == ["notes.txt"]
+    (folder / "notes.txt").unlink()
+    with kept_folder(folder, PREFIX, lambda _: False, own=["store"]):
+        pass
+    assert names(tmp_path) == []
