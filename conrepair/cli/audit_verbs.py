@@ -238,7 +238,7 @@ def _add_config(verbs: Verbs[Parser]) -> None:
     parser["models"].add_argument("config", metavar="CONFIG", help="JSON file.")
     parser["output"].add_argument("-o", "--output", metavar="FILE", help="File to write, for migrate.")
     parser["output"].add_argument(
-        "--force", action="store_true", help="Replace the file that migrate writes if it exists."
+        "--force", action="store_true", help="Replace the output if it exists and this verb wrote it."
     )
     add_format(parser)
     add_quiet(parser)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 from conrepair.runtime.path_text import path_problem, real_path
 
@@ -59,17 +58,12 @@ def copy_model(path: Path, destination: Path) -> None:
     copy_whole(main, destination)
 
 
-def place_model(path: Path, destination: Path, source: Path, *, force: bool) -> None:
-    """Copy a model to a place among a user's files; external data go beside it as `<name>.data`.
+def place_model(path: Path, destination: Path) -> None:
+    """Copy a model under a name of its own; external data go beside it as `<name>.data`.
 
     Args:
         path: The model.
-        destination: Of its main file.
-        source: A model whose files are never replaced.
-        force: Whether external data that lie there are replaced.
-
-    Raises:
-        UsageError: if they are, or would be the source's.
+        destination: Of its main file, in a folder that nobody else writes to.
     """
     main, *others = model_files(path)
     if not others:
@@ -80,13 +74,6 @@ def place_model(path: Path, destination: Path, source: Path, *, force: bool) -> 
         file.relative_to(path.parent).as_posix(): f"{destination.name}.data{index or ''}"
         for index, file in enumerate(others)
     }
-    kept = {real_path(file) for file in model_files(source)}
-    for name in names.values():
-        place = destination.parent / name
-        if real_path(place) in kept or (place.exists() and not force):
-            raise UsageError(
-                f"{place} exists, where the weights of {destination.name} would go. Give another output."
-            )
     proto = onnx.load(main, load_external_data=False)
     for tensor in onnx_tensors(proto.graph):
         for entry in tensor.external_data:

@@ -23,9 +23,8 @@ from conrepair.pipeline.sources import framework_needs
 from conrepair.repairs.build_change import changed_options, read_build_patch, write_changed
 from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
 from conrepair.repairs.search import STEM
-from conrepair.report.folder import check_folder
+from conrepair.report.folder import check_folder, run_output
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.files import whole_output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
@@ -69,7 +68,8 @@ def _apply_to_model(path: Path, model: Model, folder: Path, seconds: float, *, q
         raise UsageError(f"the patch is for {converted}, which a target was converted to; name that.")
     payload = {"patch": str(path.absolute()), "model": to_json(model)}
     needs = framework_needs(model.framework)
-    with _done("patch", payload, needs, seconds, quiet=quiet) as (value, made), whole_output(folder) as temporary:
+    output = run_output(folder, "repair")
+    with _done("patch", payload, needs, seconds, quiet=quiet) as (value, made), output.write() as temporary:
         shutil.copytree(made, temporary)
     name = value["made"]
     for written in [*([name] if name else []), *([RECIPE] if patch.recipe is not None else [])]:
@@ -88,7 +88,8 @@ def _apply_to_build(
     values, batch = changed_options(build, change)
     payload = {"model": to_json(imported), "backend": "tvm", "options": values, "batch_size": batch}
     needs = framework_needs(imported.framework) | {"tvm"}
-    with _done("compile", payload, needs, seconds, quiet=quiet) as (_, made), whole_output(folder) as temporary:
+    output = run_output(folder, "repair")
+    with _done("compile", payload, needs, seconds, quiet=quiet) as (_, made), output.write() as temporary:
         temporary.mkdir()
         write_changed(build, change, made, temporary / STEM)
     say(f"written: {folder / STEM}")

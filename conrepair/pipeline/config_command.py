@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 from pathlib import Path
 
 from conrepair.config.legacy.account import Outcome
@@ -17,6 +18,7 @@ from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.plan import check_converters
 from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
 from conrepair.runtime.files import write_json
+from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
 from conrepair.runtime.words import complain
@@ -98,7 +100,8 @@ def migrate_config(options: argparse.Namespace) -> int:
     _check_output(old, new, force=options.force)
     value = moved(translation.value, old.absolute().parent, new.absolute().parent)
     check_converters(parse_config(value, str(new)))
-    write_json(new, value)
+    with _output(new).write() as temporary:
+        write_json(temporary, value)
     _show(options, f"{new}: written from {old}", translation)
     if options.format == "text":
         tell_next(f"{command('run', options.output)} runs it")
@@ -110,8 +113,13 @@ def _check_output(old: Path, new: Path, *, force: bool) -> None:
         raise UsageError(f"{new} is the configuration that is read, and stays. Give another file")
     if new.is_dir():
         raise UsageError(f"{new} is a folder. Give a file")
-    if new.exists() and not force:
+    if os.path.lexists(new) and not force:
         raise UsageError(f"{new} exists. Give another file, or --force to replace it")
+    _output(new).check()
+
+
+def _output(path: Path) -> Output:
+    return Output(path, "migration", beside=True)
 
 
 def _exit_code(translation: Translation | None) -> int:

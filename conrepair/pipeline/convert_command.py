@@ -8,7 +8,7 @@ from pathlib import Path
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.frameworks.detect import detect_framework, detect_suffix
 from conrepair.frameworks.formats import format_name, unknown_format
-from conrepair.frameworks.identity import model_sha256, place_model
+from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.next_step import after_conversion, tell_next
@@ -17,6 +17,7 @@ from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import conversion_settings
 from conrepair.pipeline.verbs import check_calibration, convert_model
+from conrepair.report.model_output import check_model_output
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import result_text
@@ -64,7 +65,7 @@ def convert(options: argparse.Namespace) -> int:
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
             output = output.with_suffix(written.suffix)
             _check_output(path, output, target, force=options.force)
-        place_model(written, output, path, force=options.force)
+        done.save(output, force=options.force)
     if options.format == "json":
         say(result_text(done.placed(output).run))
     else:
@@ -109,9 +110,4 @@ def _check_output(path: Path, output: Path, target: str, *, force: bool) -> None
         suffix_of = target
     if suffix_of != target:
         raise UsageError(f"{output.name} has the suffix of {suffix_of}, the conversion is to {target}. Rename it.")
-    if not output.exists():
-        return
-    if not force:
-        raise UsageError(f"{output} exists. Give another output, or --force to replace it.")
-    if output.is_dir() and not (output / "saved_model.pb").is_file():
-        raise UsageError(f"{output} is a folder and no SavedModel, so it isn't replaced. Give another output.")
+    check_model_output(output, force=force)

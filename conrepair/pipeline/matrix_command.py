@@ -8,7 +8,8 @@ from conrepair.pipeline.config_command import load_for_run
 from conrepair.pipeline.matrix import run_matrix
 from conrepair.report.audit_folder import write_audit
 from conrepair.report.route_matrix import matrix_markdown
-from conrepair.runtime.files import write_text
+from conrepair.runtime.files import put_text
+from conrepair.runtime.outputs import Output
 from conrepair.runtime.progress import ProgressDisplay, say
 
 __all__ = ["matrix"]
@@ -28,12 +29,15 @@ def matrix(path: str, *, output: str | None, quiet: bool) -> int:
     file = Path(path)
     config = load_for_run(file, quiet=quiet)
     base = file.absolute().parent
+    target = Path(output) if output is not None else base / config.output / config.name / "route-matrix.md"
+    table = Output(target.absolute(), "matrix", beside=True)
+    table.check()
     with ProgressDisplay(quiet=quiet) as display:
         result = run_matrix(config, base, display)
     for audit in result.audits:
         write_audit(audit, base / config.output / "store")
     text = matrix_markdown(result)
-    target = Path(output) if output is not None else base / config.output / config.name / "route-matrix.md"
-    write_text(target, text)
+    with table.write() as temporary:
+        put_text(temporary, text)
     say(f"{text}\nWritten to {target}.")
     return result.exit_code

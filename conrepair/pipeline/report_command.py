@@ -13,13 +13,15 @@ from rich.text import Text
 from conrepair.report.again.run import Thresholds, judged_again, missing_of
 from conrepair.report.console import print_result
 from conrepair.report.encode import encode
-from conrepair.report.folder import check_folder, pages_of, write_folder
+from conrepair.report.folder import check_folder, pages_of, run_output, write_folder
 from conrepair.report.repair.files import repair_files
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.saved import DOCUMENT, read_result, result_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import make_folder, storage_error, write_json, write_text
+from conrepair.runtime.files import put_text, write_json
+from conrepair.runtime.outputs import Output
+from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import output_console, say
 
 __all__ = ["report"]
@@ -74,10 +76,11 @@ def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as
     from conrepair.report.page.comparison import COMPARISON, comparison_html
 
     changes, folder = changes_between(before, after), output or after.folder
-    with storage_error(folder):
-        make_folder(folder)
-        write_text(folder / COMPARISON, comparison_html(changes))
-        write_json(folder / "comparison.json", encode(changes.to_dict()))
+    page = Output(folder / COMPARISON, "comparison of runs", beside=True)
+    page.check()
+    with page.write() as temporary:
+        put_text(temporary, comparison_html(changes))
+        write_json(temporary.with_name("comparison.json"), encode(changes.to_dict()))
     if as_json:
         say(json.dumps(encode(changes.to_dict()), indent=1, ensure_ascii=False))
     else:
@@ -125,9 +128,13 @@ def _made(row: Row) -> Iterator[Path]:
 
 
 def _rewrite(result: AuditResult) -> None:
-    """The texts and the page of a run's folder; its document stays, and whatever else lies there."""
-    with storage_error(result.folder):
+    """The texts and the page of a run's folder; its document stays, and whatever else lies there.
+
+    Raises:
+        UsageError: if one of them isn't as it was written: somebody has put something into it.
+    """
+    with run_output(real_path(result.folder), result.kind).add(strict=True) as temporary:
         for name, text in {**texts_of(result), **pages_of(result)}.items():
-            file = result.folder / name
+            file = temporary / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_text(file, text)
+            put_text(file, text)

@@ -208,7 +208,7 @@ def _repaired(
 
 
 def _placed(model: Model, path: Path) -> Model:
-    place_model(Path(model.path), path, Path(model.path), force=True)
+    place_model(Path(model.path), path)
     return replace(model, path=str(path), sha256=model_sha256(path))
 
 

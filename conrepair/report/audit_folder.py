@@ -14,7 +14,8 @@ from conrepair.report.repair.files import repair_files
 from conrepair.report.result import AuditResult, Build, Row
 from conrepair.report.texts import looked_into
 from conrepair.report.verdict_table import verdicts_markdown
-from conrepair.runtime.files import write_text
+from conrepair.runtime.files import put_text
+from conrepair.runtime.outputs import Output
 from conrepair.runtime.store import RECORD
 
 __all__ = ["write_audit", "write_so_far"]
@@ -43,7 +44,7 @@ def write_audit(result: AuditResult, store: Path) -> AuditResult:
         return dataclasses.replace(result, rows=moved)
 
     written = write_folder(result, fill)
-    _so_far(result.folder).unlink(missing_ok=True)
+    _so_far(result.folder).remove()
     return written
 
 
@@ -57,11 +58,12 @@ def write_so_far(result: AuditResult) -> None:
         StorageError: if it can't be written.
     """
     about = f"{len(result.architectures)} architectures so far. Started again, the audit goes on where it stopped."
-    write_text(_so_far(result.folder), f"{verdicts_markdown(result)}\n{about}\n")
+    with _so_far(result.folder).write() as temporary:
+        put_text(temporary, f"{verdicts_markdown(result)}\n{about}\n")
 
 
-def _so_far(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.unfinished.md")
+def _so_far(folder: Path) -> Output:
+    return Output(folder.with_name(f"{folder.name}.unfinished.md"), "list of architectures", beside=True)
 
 
 def _copied_models(result: AuditResult, store: Path, temporary: Path) -> dict[str, str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.build import BUILD
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.files import whole_output
+from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.store import RECORD
 
@@ -59,7 +59,7 @@ class Built:
         """
         place = Path(folder).absolute()
         check_build_folder(self.source, place, force=force)
-        with whole_output(place) as temporary:
+        with _output(place).write() as temporary:
             shutil.copytree(self.folder, temporary, ignore=shutil.ignore_patterns(RECORD))
         return place
 
@@ -91,9 +91,12 @@ def check_build_folder(model: Path, folder: Path, *, force: bool) -> None:
     """
     if model.is_relative_to(real_path(folder)) or real_path(folder).is_relative_to(model):
         raise UsageError(f"{folder} is, holds, or lies in the model that is compiled. Give another output.")
-    if not folder.exists():
+    if not os.path.lexists(folder):
         return
     if not force:
         raise UsageError(f"{folder} exists. Give another output, or --force to replace it.")
-    if not (folder / BUILD).is_file():
-        raise UsageError(f"{folder} is no build, so it isn't replaced. Give another output.")
+    _output(folder).check()
+
+
+def _output(folder: Path) -> Output:
+    return Output(folder, "build", beside=True)

@@ -9,11 +9,11 @@ from conrepair.report.result import AuditResult
 from conrepair.report.saved import DOCUMENT, PAGE, has_page, result_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import put_text, whole_output
-from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.files import put_text
+from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 
-__all__ = ["check_folder", "pages_of", "write_folder"]
+__all__ = ["check_folder", "pages_of", "run_output", "write_folder"]
 
 _SORTS = {
     "audit": "audit",
@@ -34,20 +34,26 @@ def check_folder(folder: Path, kind: str, inputs: Iterable[str | Path] = ()) -> 
         inputs: Files and folders that are read.
 
     Raises:
-        UsageError: if the folder is something else than an earlier one's, or holds an input.
+        UsageError: if the folder is something else than an earlier one's, was changed since, or holds an input.
+        StorageError: if it can't be looked into.
     """
-    if not folder.exists():
-        return
-    sort = _SORTS[kind]
-    empty = folder.is_dir() and not any(folder.iterdir())
-    if not empty and _kind(folder) != kind:
-        raise UsageError(
-            f"{folder} exists and no {sort} of this version wrote it, so it isn't replaced. "
-            "Choose another output (-o), or another `name` in a configuration."
-        )
-    for path in inputs:
+    output = run_output(folder, kind)
+    output.check()
+    for path in inputs if folder.exists() else ():
         if real_path(path).is_relative_to(real_path(folder)):
-            raise UsageError(f"{path} lies in {folder}, which this {sort} would replace. Choose another output (-o).")
+            raise UsageError(
+                f"{path} lies in {folder}, which this {output.by} would replace. Choose another output (-o)."
+            )
+
+
+def run_output(folder: Path, kind: str) -> Output:
+    """The folder of a run, as what is written to a person's disk.
+
+    Args:
+        folder: Where it shall stand.
+        kind: Of the run, as `AuditResult.kind`.
+    """
+    return Output(folder, _SORTS[kind])
 
 
 def pages_of(result: AuditResult) -> dict[str, str]:
@@ -63,17 +69,8 @@ def pages_of(result: AuditResult) -> dict[str, str]:
     return {PAGE: page_html(result)}
 
 
-def _kind(folder: Path) -> str:
-    """Of the run that wrote a folder; "" where none did."""
-    try:
-        value = value_of(read_json_text(folder / DOCUMENT))
-    except (OSError, ValueError):
-        return ""
-    return str(value.get("kind", "")) if isinstance(value, dict) else ""
-
-
 def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> AuditResult:
-    """Write all of a run; the folder appears whole, and replaces an earlier one.
+    """Write all of a run; the folder appears whole, and replaces an earlier one, in which all else stays.
 
     Args:
         result: Whose `folder` is written. Its models are read where they are now.
@@ -86,7 +83,7 @@ def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> Au
     Raises:
         StorageError: if it can't be written.
     """
-    with whole_output(result.folder) as temporary:
+    with run_output(result.folder, result.kind).write() as temporary:
         temporary.mkdir()
         placed = fill(temporary)
         for name, text in {**texts_of(result, placed), **pages_of(placed)}.items():

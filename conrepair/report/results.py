@@ -19,6 +19,7 @@ from conrepair.report.audit_folder import write_audit
 from conrepair.report.folder import check_folder, write_folder
 from conrepair.report.localization.about import About, about_step
 from conrepair.report.localization.advice import seen, verdict_advice
+from conrepair.report.model_output import check_model_output, model_output
 from conrepair.report.places import placed
 from conrepair.report.repair.files import made_anew, repair_files
 from conrepair.report.repair.summary import repair_line
@@ -186,19 +187,19 @@ class Converted(_Judged):
 
         Args:
             path: File or folder.
-            force: Whether one that is there is replaced.
+            force: Whether an earlier conversion's is replaced.
 
         Returns:
             The path.
 
         Raises:
             StorageError: if it can't be written.
-            UsageError: if there's one already.
+            UsageError: if there's one already, or something else.
         """
         place = Path(path).absolute()
-        if place.exists() and not force:
-            raise UsageError(f"{place} exists. Give another path, or force=True to replace it.")
-        place_model(self.model, place, self.model, force=force)
+        check_model_output(place, force=force)
+        with model_output(place).write() as temporary:
+            place_model(self.model, temporary)
         return place
 
     def __str__(self) -> str:

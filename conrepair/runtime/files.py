@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conrepair.runtime.errors import StorageError, UsageError
+from conrepair.runtime.errors import StorageError
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
 __all__ = [
@@ -33,9 +33,7 @@ __all__ = [
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_BYTES = 1 << 20
-_TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
-_WRITING = ".conrepair-writing-"
-_OLD = ".conrepair-old"
+_WRITING = ".conrepair-file-"  # releases that kept earlier outputs in such folders called them otherwise
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -174,57 +172,26 @@ def storage_error(where: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def whole_output(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
+def whole_output(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; rename it into place when the block succeeds.
 
-    Works for a file and for a folder: whatever the block created is moved. On any error nothing is left.
+    Works for a file, which replaces another one, and for a folder, which replaces none. For places that are the
+    program's own; among a person's files `conrepair.runtime.outputs.Output` writes. On any error nothing is left.
 
     Args:
         path: Where the result shall stand.
-        overwrite: Whether something that stands there already is replaced.
 
     Raises:
-        UsageError: if `path` exists and `overwrite` is False.
         StorageError: if it can't be written.
     """
-    if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists. Give another output name, or --force to replace it.")
     with storage_error(path.parent):
         make_folder(path.parent)
-        with scratch_folder(path.parent, _WRITING, _put_back) as scratch:
+        with scratch_folder(path.parent, _WRITING) as scratch:
             temporary = scratch / path.name
             yield temporary
             if not temporary.exists():
                 raise FileNotFoundError(errno.ENOENT, "nothing was written", str(path))
-            _swap(temporary, path, scratch)
-
-
-def _swap(new: Path, path: Path, scratch: Path) -> None:
-    """Put `new` in the place of what stands at `path`, also when another process does the same."""
-    old = scratch / _OLD / path.name
-    old.parent.mkdir()
-    while True:
-        if path.is_symlink() or path.exists():
-            with contextlib.suppress(FileNotFoundError):  # the other one took it away
-                path.rename(old)
-        try:
-            new.replace(path)
-        except OSError as error:
-            if error.errno in _TAKEN:  # the other one was faster: replace what it put there
-                shutil.rmtree(old, ignore_errors=True)
-                continue
-            if old.is_symlink() or old.exists():
-                old.rename(path)
-            raise
-        return
-
-
-def _put_back(scratch: Path) -> None:
-    """A run that was killed between two renames took the earlier output away; give it back."""
-    for old in scratch.glob(f"{_OLD}/*"):
-        place = scratch.parent / old.name
-        if not (place.is_symlink() or place.exists()):
-            old.rename(place)
+            temporary.replace(path)
 
 
 def write_text(path: Path, text: str) -> None:

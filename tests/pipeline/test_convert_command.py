@@ -17,7 +17,6 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.pipeline.session import Session
 from conrepair.report.result import AuditResult, Problem
-from conrepair.runtime.errors import UsageError
 from conrepair.runtime.onnx_session import open_session
 
 
@@ -160,32 +159,65 @@ def test_a_tool_that_fails_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "onnx2torch: IndexError: " in capsys.readouterr().err
 
 
-def test_the_weights_of_the_source_are_never_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def _external(folder: Path, location: str, scale: float = 1.0) -> Path:
+    """A model whose weights lie beside it."""
+    proto = onnx.load(small.onnx_convnet(folder / "model.onnx"))
+    for tensor in proto.graph.initializer:
+        array = onnx.numpy_helper.to_array(tensor)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(array * array.dtype.type(scale), tensor.name))
+    onnx.save(proto, folder / "model.onnx", save_as_external_data=True, location=location, size_threshold=0)
+    return folder / "model.onnx"
+
+
+def test_weights_get_the_name_of_the_model_that_they_are_of(folder: Path) -> None:
     """External data have the same name in every folder that a converter writes to."""
-    for name, scale in (("source", 1.0), ("made", 3.0)):
-        (folder / name).mkdir()
-        proto = onnx.load(small.onnx_convnet(folder / "net.onnx"))
-        for tensor in proto.graph.initializer:
-            array = onnx.numpy_helper.to_array(tensor)
-            tensor.CopyFrom(onnx.numpy_helper.from_array(array * array.dtype.type(scale), tensor.name))
-        place = folder / name / "model.onnx"
-        onnx.save(proto, place, save_as_external_data=True, location="model.onnx.data", size_threshold=0)
-    source, made = folder / "source" / "model.onnx", folder / "made" / "model.onnx"
+    (folder / "made").mkdir()
+    made, source = _external(folder / "made", "model.onnx.data", 3.0), _external(folder, "model.onnx.data")
     before = model_sha256(source)
-    place_model(made, source.with_name("new.onnx"), source, force=False)
+    place_model(made, source.with_name("new.onnx"))
     assert model_sha256(source) == before
-    assert sorted(path.name for path in source.parent.iterdir()) == [
-        "model.onnx", "model.onnx.data", "new.onnx", "new.onnx.data",
-    ]  # fmt: skip
+    assert {path.name for path in folder.glob("*.data")} == {"model.onnx.data", "new.onnx.data"}
     feeds = {"image": small.images(2)}
     one, two = (open_session(path).run(None, feeds)[0] for path in (made, source.with_name("new.onnx")))
     np.testing.assert_array_equal(one, two)
-    with pytest.raises(UsageError, match=r"new\.onnx\.data exists"):
-        place_model(made, source.with_name("new.onnx"), source, force=False)
-    place_model(made, source.with_name("new.onnx"), source, force=True)
-    source.with_name("new.onnx.data").rename(source.with_name("kept"))
-    with pytest.raises(UsageError, match=r"model\.onnx\.data exists"):
-        place_model(made, source, source, force=True)
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_nobody_s_weights_are_replaced(folder: Path, force: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It's said before anything is converted, also where they are the source's."""
+    source = _external(folder, "new.onnx.data")
+    before = model_sha256(source)
+    assert convert("model.onnx", "--via", "onnx-normalise", "--to", "onnx", "-o", "new.onnx", *force) == 2
+    assert "new.onnx.data exists, where the weights of new.onnx would go" in capsys.readouterr().err
+    assert model_sha256(source) == before
+    assert not (folder / "new.onnx").exists()
+
+
+def test_a_file_that_it_did_not_write_is_not_replaced(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save("y = Sin (x)", opset=17)
+    command = ["net.onnx", "--via", "onnx-normalise", "--to", "onnx", "-o", "new.onnx"]
+    (folder / "new.onnx").write_text("precious")
+    assert convert(*command, "--force") == 2
+    assert "new.onnx exists and no conversion of this version wrote it" in capsys.readouterr().err
+    assert (folder / "new.onnx").read_text() == "precious"
+    (folder / "new.onnx").unlink()
+    assert convert(*command) == 0
+    assert convert(*command, "--force") == 0
+    (folder / "new.onnx").write_text("edited")
+    assert convert(*command, "--force") == 2
+    assert "new.onnx isn't as conrepair wrote it" in capsys.readouterr().err
+    assert (folder / "new.onnx").read_text() == "edited"
+
+
+def test_what_is_put_into_a_saved_model_stays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save("y = Sin (x)", opset=17)
+    command = ["net.onnx", "--to", "tensorflow", "-o", "saved", "--no-check"]
+    assert convert(*command) == 0
+    (folder / "saved" / "variables" / "notes.txt").write_text("mine")
+    capsys.readouterr()
+    assert convert(*command, "--force") == 0
+    assert "as no conversion wrote it: saved/variables/notes.txt" in capsys.readouterr().err
+    assert (folder / "saved" / "variables" / "notes.txt").read_text() == "mine"
 
 
 def test_an_unknown_format_is_said_before_the_output_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:

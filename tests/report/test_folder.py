@@ -15,8 +15,9 @@ from conrepair.report.folder import check_folder, write_folder
 from conrepair.report.localization.about import About
 from conrepair.report.saved import read_result
 from conrepair.runtime.errors import StorageError, UsageError
+from conrepair.runtime.outputs import LIST
 
-TEXTS = {"result.json", "report.html", "layers.csv", "error.svg", "junit.xml", "results.sarif", "summary.md"}
+TEXTS = {LIST, "result.json", "report.html", "layers.csv", "error.svg", "junit.xml", "results.sarif", "summary.md"}
 
 
 def write(found: Localization, folder: Path, about: About | None = None) -> None:
@@ -37,11 +38,11 @@ def test_all_files_of_a_real_localization(tmp_path: Path) -> None:
 def test_an_earlier_one_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     write(localizations.made(3, {1: 0.5}), folder)
-    (folder / "stale.txt").write_text("of the run before")
+    (folder / "stale.txt").write_text("of somebody")
     check_folder(folder, "localize")
     write(localizations.made(5), folder)
     assert read_result(folder).rows[0].localized.steps[0].localization.verdict.value == "noise"
-    assert {path.name for path in folder.iterdir()} == TEXTS
+    assert {path.name for path in folder.iterdir()} == TEXTS | {"stale.txt"}
 
     mine = tmp_path / "mine"
     mine.mkdir()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from conrepair.runtime import files
-from conrepair.runtime.errors import ExitCode, StorageError, UsageError
+from conrepair.runtime.errors import StorageError
 from conrepair.runtime.files import (
     canonical_json,
     copy_whole,
@@ -168,46 +168,28 @@ def test_a_block_that_writes_nothing_leaves_what_stood_there(tmp_path: Path) -> 
     assert names(target) == ["old"]
 
 
-@pytest.mark.parametrize("old", ["file", "folder"])
-@pytest.mark.parametrize("new", ["file", "folder"])
-def test_overwriting(tmp_path: Path, old: str, new: str) -> None:
+def test_a_file_replaces_a_file_and_no_folder(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    _put(target, old, "old")
+    _put(target, "file", "old")
     with whole_output(target) as temporary:
-        _put(temporary, new, "new")
+        _put(temporary, "file", "new")
+    assert target.read_text() == "new"
+    target.unlink()
+    _put(target, "folder", "old")
+    for kind in ("file", "folder"):
+        with pytest.raises(OSError, match="out"), whole_output(target) as temporary:
+            _put(temporary, kind, "new")
     assert names(tmp_path) == ["out"]
-    if new == "file":
-        assert target.read_text() == "new"
-    else:
-        assert names(target) == ["new.txt"]
+    assert names(target) == ["old.txt"]
 
 
-@pytest.mark.parametrize("new", ["file", "folder"])
-def test_a_link_is_replaced_and_what_it_points_at_is_left_alone(tmp_path: Path, new: str) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "old").write_text("old")
+def test_a_link_is_replaced_and_what_it_points_at_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
     target = tmp_path / "out"
     target.symlink_to("real")
-    with whole_output(target) as temporary:
-        _put(temporary, new, "new")
+    write_text(target, "new")
     assert not target.is_symlink()
-    assert (tmp_path / "real" / "old").read_text() == "old"
-
-
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_without_overwriting(tmp_path: Path, kind: str) -> None:
-    target = tmp_path / "out"
-    with whole_output(target, overwrite=False) as temporary:
-        _put(temporary, kind, "old")
-    before = sha256_of(target)
-    with (
-        pytest.raises(UsageError, match=r"out exists.*--force") as caught,
-        whole_output(target, overwrite=False) as temporary,
-    ):
-        _put(temporary, kind, "new")
-    assert caught.value.exit_code == ExitCode.USAGE
-    assert sha256_of(target) == before
-    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "real").read_text() == "old"
 
 
 def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 
 from documents import rows_in
 
+from conrepair.runtime.outputs import LIST
+
 _PATIENCE = 120.0
 _CHANGING = {"folder", "seconds", "times", "reused", "path", "load_seconds", "run_seconds"}
 
@@ -103,7 +105,7 @@ def damaged(store: Path) -> list[str]:
 
 def leftovers(folder: Path) -> list[str]:
     """What is unfinished below a folder."""
-    return [str(path) for path in folder.rglob(".*") if path.name not in {".lock", ".users", ".work"}]
+    return [str(path) for path in folder.rglob(".*") if path.name not in {LIST, ".lock", ".users", ".work"}]
 
 
 def steady(value: Any) -> Any:

@@ -56,5 +56,5 @@ def _kept(item: Advice, folder: Path, place: Path, *, wanted: bool) -> Advice:
     if item.model is None or name is None or not wanted:
         return replace(item, model=None)
     path = Path(item.model.path)
-    place_model(path, folder / name, path, force=True)
+    place_model(path, folder / name)
     return replace(item, model=replace(item.model, path=str(place / name), sha256=model_sha256(folder / name)))

@@ -22,6 +22,7 @@ from conrepair.report.again.layers import layers_again
 from conrepair.report.again.run import Thresholds, judged_again, missing_of
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import read_result, result_json
+from conrepair.runtime.outputs import LIST
 
 
 def guilty(found: Localization) -> set[str]:
@@ -127,8 +128,8 @@ def test_the_report_is_made_again_and_the_document_stays(
     assert shown.splitlines()[-1] == f"Page: {folder / 'report.html'}"
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert after.keys() == before.keys()
-    # A page's provenance names its folder; all else is the same.
-    names = [name for name in before if name != "report.html"]
+    # A page's provenance names its folder, and what's written again isn't the document; all else is the same.
+    names = [name for name in before if name not in {"report.html", LIST}]
     assert [after[name] for name in names] == [before[name] for name in names]
     assert main(["report", str(folder), "--margin", "1e9", "-o", str(tmp_path / "looser"), "-f", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -182,6 +183,23 @@ def test_what_a_repair_made_goes_along(saved: Path, tmp_path: Path) -> None:
     (tmp_path / "run" / "repaired.onnx").unlink()
     assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path / "without")]) == 0
     assert not (tmp_path / "without" / "repaired.onnx").exists()
+
+
+def test_what_somebody_has_put_into_a_run_stays(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(saved / "localized", tmp_path / "run")
+    (folder / "notes.txt").write_text("mine")
+    assert main(["report", str(folder)]) == 1
+    assert (folder / "notes.txt").read_text() == "mine"
+    (folder / "layers.csv").write_text("annotated")
+    assert main(["report", str(folder)]) == 2
+    assert "layers.csv isn't as conrepair wrote it, so it isn't replaced" in capsys.readouterr().err
+    assert (folder / "layers.csv").read_text() == "annotated"
+    assert main(["report", str(folder), str(folder), "-o", str(tmp_path)]) == 0
+    (tmp_path / "comparison.json").write_text("annotated")
+    assert main(["report", str(folder), str(folder), "-o", str(tmp_path)]) == 2
+    assert (tmp_path / "comparison.json").read_text() == "annotated"
 
 
 def test_an_output_that_holds_something_else_is_refused(
