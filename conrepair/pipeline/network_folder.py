@@ -6,7 +6,6 @@ import collections
 import contextlib
 import json
 import re
-import shutil
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ from typing import Any
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.generated import ABOUT, INPUTS, MODEL, OUTPUTS
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import in_place, make_folder, storage_error, write_json
+from conrepair.runtime.files import in_place, make_folder, write_json
 from conrepair.runtime.json_file import value_of
+from conrepair.runtime.outputs import Output
 
 __all__ = ["REASON", "SUMMARY", "NetworkFolder", "name_of", "read_about", "text_of"]
 
@@ -54,7 +54,7 @@ class NetworkFolder:
         conversions: What became of networks in other formats, by number and format.
 
     Raises:
-        UsageError: if the folder has something else, or networks of others.
+        UsageError: if the folder has something else, or networks of others; with `force` if one was changed.
     """
 
     def __init__(
@@ -82,10 +82,7 @@ class NetworkFolder:
                 self.refused[int(entry.stem)] = text_of(entry)
                 entry.unlink()
             elif entry.name.isdecimal() and not entry.is_symlink():
-                place = self.root / entry.name
-                with storage_error(self.root):
-                    shutil.rmtree(place, ignore_errors=True)
-                    entry.rename(place)
+                self._network(entry.name).take(entry)
                 self._count(int(entry.name))
         return len(self.made) + len(self.refused) - before
 
@@ -98,13 +95,11 @@ class NetworkFolder:
             told: What's said of it.
             file: The model, which is moved; None where there's none.
         """
-        folder = self.root / name_of(index)
-        if file is not None:
-            place = folder / file.name
-            shutil.rmtree(place, ignore_errors=True)
-            file.rename(place)
         self.conversions.setdefault(index, {})[name] = dict(told)
-        write_json(folder / _CONVERSIONS, self.conversions[index])
+        with self._network(name_of(index)).add() as temporary:
+            if file is not None:
+                file.rename(temporary / file.name)
+            write_json(temporary / _CONVERSIONS, self.conversions[index])
 
     def summary(self, count: int, seconds: float) -> dict[str, Any]:
         """All of it, as JSON.
@@ -165,8 +160,11 @@ class NetworkFolder:
                     f"{self.root} exists and no networks were generated into it. Choose another folder (-o)."
                 )
         elif force:
-            for folder in self._folders():
-                shutil.rmtree(folder)
+            networks = [self._network(folder.name) for folder in self._folders()]
+            for network in networks:
+                network.check()
+            for network in networks:
+                network.remove()
             earlier = {}
         else:
             self._check(earlier)
@@ -190,6 +188,9 @@ class NetworkFolder:
                 f"{self.root} has networks that were made otherwise ({told}). The same options continue them; else "
                 "choose another folder (-o), or --force to replace them."
             )
+
+    def _network(self, name: str) -> Output:
+        return Output(self.root / name, "network")
 
     def _folders(self) -> Iterator[Path]:
         for entry in sorted(self.root.iterdir()):

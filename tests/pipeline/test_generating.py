@@ -28,9 +28,10 @@ from conrepair.pipeline.job_table import JOBS
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal
+from conrepair.runtime.outputs import LIST
 from conrepair.runtime.progress import ProgressDisplay
 
-FILES = {"model.onnx", "inputs.npz", "outputs.npz", "model.json"}
+FILES = {LIST, "model.onnx", "inputs.npz", "outputs.npz", "model.json"}
 ASKED = Asked(Wishes(nodes=2, operators=("Add", "Relu"), dtypes=("float32",)), count=3, seed=7)
 
 
@@ -97,6 +98,9 @@ def test_a_network_that_is_damaged_is_made_again(name: str, text: str | None, tm
     if text is not None:
         damaged.write_text(text)
     again = generate(tmp_path / "out")
+    kept = damaged.with_name(f"{name}.kept")  # damaged, or changed by somebody: nothing tells
+    assert (kept.read_text() if kept.exists() else None) == text
+    kept.unlink(missing_ok=True)
     assert hashes(tmp_path / "out") == whole
     assert again | {"seconds": 0} == first | {"seconds": 0}
     damaged.unlink()
@@ -110,6 +114,22 @@ def test_networks_of_other_wishes_are_not_mixed(tmp_path: Path) -> None:
         generate(tmp_path / "out", count=1, seed=8)
     summary = generate(tmp_path / "out", count=1, seed=8, force=True)
     assert (summary["seed"], summary["made"]) == (8, 1)
+
+
+def test_what_is_put_into_networks_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generate(tmp_path / "out", count=2)
+    notes = {"notes.txt", "00001/notes.txt", "00003/notes.txt"}
+    for name in notes:
+        (tmp_path / "out" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "out" / name).write_text("mine")
+    assert generate(tmp_path / "out", count=4, seed=8, force=True)["made"] == 4
+    assert all((tmp_path / "out" / name).read_text() == "mine" for name in notes)
+    assert "as no network wrote it: 00001/notes.txt" in capsys.readouterr().err
+    (tmp_path / "out" / "00002" / "model.json").write_text("annotated")
+    before = hashes(tmp_path / "out")
+    with pytest.raises(UsageError, match=r"00002/model\.json isn't as conrepair wrote it"):
+        generate(tmp_path / "out", count=1, force=True)
+    assert hashes(tmp_path / "out") == before
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
