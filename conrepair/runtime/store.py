@@ -20,6 +20,7 @@ from typing import Any
 
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.files import canonical_json, in_place, make_folder, sha256_of, storage_error
+from conrepair.runtime.kept import keep_others
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
 
 __all__ = ["RECORD", "Entry", "Store", "job_key", "journals"]
@@ -203,8 +204,9 @@ class Store:
                 record = _read(folder)
                 if record is None:
                     continue
+                keep_others(folder, _own(record))
                 if not record.get("released"):
-                    _write_record(folder, {"result": record["result"], "files": {}, "released": True})
+                    _write_record(folder, {**record, "released": True})
                 _empty(folder)
 
     @contextlib.contextmanager
@@ -263,8 +265,11 @@ class Store:
         return True
 
     def _remove(self, folder: Path) -> None:
-        """Remove an entry; it vanishes whole, even when this process is killed meanwhile."""
+        """Remove an entry; it vanishes whole, even when this process is killed meanwhile. Others' files stay."""
         if not (folder.exists() or folder.is_symlink()):
+            return
+        keep_others(folder, _own(_read(folder)))
+        if not folder.exists():  # something else was in its place
             return
         with self.scratch() as scratch:
             folder.rename(scratch / folder.name)
@@ -286,6 +291,12 @@ def _read(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and {"result", "files"} <= record.keys() else None
+
+
+def _own(record: Mapping[str, Any] | None) -> set[str]:
+    """Paths of an entry's files; of one without a record nothing is known."""
+    files = record["files"] if record is not None else {}
+    return {*(files if isinstance(files, dict) else ()), RECORD, f".{RECORD}"}
 
 
 def _write_record(folder: Path, record: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.runtime.store import Store
+from conrepair.runtime.store import RECORD, Store
 
 __all__ = ["Held", "adopt", "entries", "trim"]
 
@@ -42,7 +42,7 @@ def entries(root: Path) -> list[Held]:
         root: Of the store, which need not be there.
     """
     folders = root.iterdir() if root.is_dir() else ()
-    found = [_held(folder) for folder in folders if _ENTRY.fullmatch(folder.name)]
+    found = [_held(folder) for folder in folders if _ENTRY.fullmatch(folder.name) and (folder / RECORD).is_file()]
     return sorted(found, key=lambda item: item.asked)
 
 

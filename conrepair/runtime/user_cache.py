@@ -72,8 +72,12 @@ def set_limit(folder: Path, gigabytes: float) -> None:
 
     Raises:
         StorageError: if it can't be written.
+        UsageError: if a file of somebody's has its name.
     """
-    write_text(folder / _KEPT_LIMIT, f"{gigabytes:g}\n")
+    file = folder / _KEPT_LIMIT
+    if file.exists() and file.stat().st_size and _kept_limit(folder) is None:
+        raise UsageError(f"{file} isn't conrepair's, and would be replaced. Name another folder by {FOLDER}.")
+    write_text(file, f"{gigabytes:g}\n")
 
 
 def _limit(folder: Path) -> float:
@@ -85,11 +89,15 @@ def _limit(folder: Path) -> float:
                 f"({_DEFAULT_GB:g} without it; 0: keep none)."
             )
         return value
-    try:
-        kept = _number((folder / _KEPT_LIMIT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        kept = None
+    kept = _kept_limit(folder)
     return _DEFAULT_GB if kept is None else kept
+
+
+def _kept_limit(folder: Path) -> float | None:
+    try:
+        return _number((folder / _KEPT_LIMIT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def _number(text: str) -> float | None:

@@ -186,9 +186,21 @@ def test_what_nobody_asked_for_for_longest_goes_first(tmp_path: Path) -> None:
         size = sum(item.size for item in entries(store.root))
         assert trim(store, size // 2 + 10)
         assert [folder.exists() for folder in folders] == [True, False, False, True]
-        (store.root / "holiday-pictures").mkdir()
+        others = {"holiday-pictures", f"backup-{1:040x}"}
+        for name in others:
+            (store.root / name).mkdir()
+            (store.root / name / "precious").write_text("mine")
         assert trim(store, 0)
-    assert {path.name for path in store.root.iterdir()} == {".lock", ".users", ".work", "holiday-pictures"}
+    assert {path.name for path in store.root.iterdir()} == {".lock", ".users", ".work"} | others
+    assert all((store.root / name / "precious").read_text() == "mine" for name in others)
+
+
+def test_a_limit_is_kept_in_no_file_of_somebody_s(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache.mkdir()
+    (cache / ".limit").write_text("the sky")
+    assert main(["cache", "--limit", "2"]) == 2
+    assert ".limit isn't conrepair's" in capsys.readouterr().err
+    assert (cache / ".limit").read_text() == "the sky"
 
 
 def test_nothing_is_removed_under_another_run(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.store import Entry, Store, job_key
+from conrepair.runtime.trimming import trim
 
 KEY = "0" * 40
 
@@ -202,6 +203,52 @@ def test_a_damaged_result_is_none_and_is_removed(store: Store, damage: Callable[
     assert store.get("convert", "1" * 40) == other
     assert store.get("convert", KEY) is None
     assert put(store) == store.get("convert", KEY)
+
+
+def _texts(root: Path) -> set[str]:
+    return {path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+REMOVALS: dict[str, Callable[[Store], object]] = {
+    "asked for": lambda store: store.get("convert", KEY),
+    "discarded": lambda store: store.discard("convert", KEY),
+    "released": lambda store: store.release([store.folder("convert", KEY)]),
+    "trimmed": lambda store: trim(store, 0),
+}
+
+
+@pytest.mark.parametrize("remove", REMOVALS.values(), ids=REMOVALS.keys())
+def test_what_somebody_has_put_into_a_result_is_kept(
+    store: Store, remove: Callable[[Store], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = put(store, model="weights", sub__data="1")
+    for name in ("notes.txt", "sub/notes.txt", "mine/deep/f"):
+        (entry.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (entry.folder / name).write_text(f"mine: {name}")
+    remove(store)
+    assert not (entry.folder / "model").exists()
+    kept = store.root / "kept" / "0" / entry.folder.name
+    assert _texts(kept) == {"mine: notes.txt", "mine: sub/notes.txt", "mine: mine/deep/f"}
+    told = capsys.readouterr().err
+    assert told.startswith(f"conrepair: kept in {kept.parent}, as conrepair didn't write it: {entry.folder.name[:9]}")
+    put(store, model="weights")
+    (entry.folder / "notes.txt").write_text("again")
+    remove(store)
+    assert (store.root / "kept" / "1" / entry.folder.name / "notes.txt").read_text() == "again"
+
+
+def test_links_and_what_has_no_record_are_kept(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "f").write_text("years")
+    folder = store.folder("convert", KEY)
+    folder.symlink_to(tmp_path / "precious")
+    assert store.get("convert", KEY) is None
+    assert put(store) == store.get("convert", KEY)
+    (folder / "record.json").unlink()
+    (folder / "thesis.tex").write_text("years")
+    assert store.get("convert", KEY) is None
+    assert (store.root / "kept" / "1" / folder.name / "thesis.tex").read_text() == "years"
+    assert (tmp_path / "precious" / "f").read_text() == "years"
 
 
 def test_a_file_in_place_of_a_result(store: Store) -> None:
