@@ -9,15 +9,16 @@ from __future__ import annotations
 import collections
 import csv
 import dataclasses
+import io
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
 from conrepair.data.decode import photo_suffixes
 from conrepair.runtime.errors import DataError
+from conrepair.runtime.ordinary_file import NotOrdinaryError, kind_of_file, read_ordinary
 from conrepair.runtime.path_text import in_utf8, real_path
 
 __all__ = ["LabelSource", "Photo", "PhotoSet", "read_photo_folder"]
@@ -25,6 +26,7 @@ __all__ = ["LabelSource", "Photo", "PhotoSet", "read_photo_folder"]
 LabelSource = Literal["auto", "subfolders", "filenames", "none"] | Path
 
 _LABELS_FILE = "labels.csv"
+_LARGEST = 1 << 30  # bytes of a photo, and of a list of labels
 _SOURCES = ("auto", "subfolders", "filenames", "none")
 _FILE_HEADINGS = frozenset({"file", "filename", "file_name", "image", "name", "path", "photo"})
 # Longer numbers are names: Python refuses to read thousands of digits.
@@ -163,14 +165,18 @@ def _check_file(path: Path, name: str) -> None:
         DataError: saying what it is.
     """
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
     except OSError as error:
         what = "a link that leads nowhere" if path.is_symlink() else f"unreadable ({error.strerror})"
     else:
-        if stat.S_ISREG(mode):
+        what = kind_of_file(found.st_mode)
+        if found.st_size > _LARGEST:
+            raise DataError(
+                f"{in_utf8(name)} in the photo folder has {found.st_size:,} bytes, and {_LARGEST:,} are the most of "
+                "a photo. Remove it."
+            )
+        if not what:
             return
-        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a link to a folder"}
-        what = kinds.get(stat.S_IFMT(mode), "a device")
     raise DataError(f"{in_utf8(name)} in the photo folder is {what}, not a file. Remove or rename it.")
 
 
@@ -360,12 +366,12 @@ def _labels_from_csv(file: Path, names: Sequence[str]) -> _Labels:
 
 def _csv_rows(file: Path) -> list[tuple[int, list[str]]]:
     """Returns the rows that are not blank, stripped, each with its line number."""
-    if file.exists() and not file.is_file():
-        raise DataError(f"The labels file {file} is no file, but a folder, a device or a pipe. Name a CSV file.")
     try:
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream)
-            rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        text = read_ordinary(file, _LARGEST).decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""))
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except NotOrdinaryError as error:
+        raise DataError(f"The labels file {error}") from error
     except OSError as error:
         raise DataError(f"The labels file {file} can't be read: {error.strerror}. Check the path.") from error
     except (UnicodeDecodeError, csv.Error) as error:

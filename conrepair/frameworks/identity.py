@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 from conrepair.runtime.path_text import path_problem, real_path
 
@@ -18,14 +19,16 @@ def model_files(path: Path) -> tuple[Path, ...]:
 
     Data outside the model's folder aren't listed (no runtime reads them), nor are those of a damaged file, nor what
     can't be the path of anything.
+
+    Raises:
+        ModelLoadError: if the file is larger than an ONNX model can be.
     """
     if path.suffix.lower() != ".onnx" or not path.is_file():
         return (path,)
-    import onnx
     from google.protobuf.message import DecodeError
 
     try:
-        proto = onnx.load(path, load_external_data=False)
+        proto = read_proto(path)
     except (DecodeError, ValueError):
         return (path,)
     names = sorted(
@@ -68,13 +71,11 @@ def place_model(path: Path, destination: Path) -> None:
     main, *others = model_files(path)
     if not others:
         return copy_whole(main, destination)
-    import onnx
-
     names = {
         file.relative_to(path.parent).as_posix(): f"{destination.name}.data{index or ''}"
         for index, file in enumerate(others)
     }
-    proto = onnx.load(main, load_external_data=False)
+    proto = read_proto(main)
     for tensor in onnx_tensors(proto.graph):
         for entry in tensor.external_data:
             if entry.key == "location":

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import onnx
 import onnxruntime
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.onnx_file import STORED, describe_proto, read_valid, with_quantization
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 
 __all__ = ["FRAMEWORK", "OnnxFramework", "OnnxRunnable", "spec_of_value"]
@@ -45,7 +45,7 @@ class OnnxRunnable(Runnable):
         self.inputs = tuple(map(spec_of_value, self._session.get_inputs()))
         self.outputs = tuple(map(spec_of_value, self._session.get_outputs()))
         if any(spec.dtype in STORED for spec in self.inputs + self.outputs):
-            proto = onnx.load(model.path, load_external_data=False)
+            proto = read_proto(model.path)
             self.inputs = with_quantization(proto, self.inputs)
             self.outputs = with_quantization(proto, self.outputs)
 

@@ -13,6 +13,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import onnx_tensors
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.onnx_quantization import io_quantization
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import load_error
 
 __all__ = ["STORED", "describe_proto", "nodes_of", "read_valid", "specs_of_proto", "table_sizes", "with_quantization"]
@@ -42,7 +43,7 @@ def read_valid(model: Model) -> onnx.ModelProto:
         ModelLoadError: if they aren't.
     """
     try:
-        proto = onnx.load(model.path, load_external_data=False)
+        proto = read_proto(model.path)
         onnx.checker.check_model(model.path)
         _check_names(proto.graph)
     except Exception as error:

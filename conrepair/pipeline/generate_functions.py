@@ -16,8 +16,11 @@ from conrepair.frameworks.screening.admission import how_to_trust
 from conrepair.generate.functions import Function, Functions, kind_by
 from conrepair.runtime.errors import ModelLoadError, UsageError
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.ordinary_file import NotOrdinaryError, read_ordinary
 
 __all__ = ["FunctionFile", "function_files", "functions_at"]
+
+_LARGEST = 16 << 20  # bytes of a program that people write
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,9 @@ def _found(text: str, base: Path) -> FunctionFile:
         raise UsageError(f"{text!r} names no function: write FILE.py:NAME, as in checks.py:only_small.")
     path = (base / file).absolute()
     try:
-        tree = ast.parse(path.read_bytes(), str(path))
+        tree = ast.parse(read_ordinary(path, _LARGEST), str(path))
+    except NotOrdinaryError:
+        raise
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror or error}.") from error
     except (SyntaxError, ValueError, RecursionError) as error:

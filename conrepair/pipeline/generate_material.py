@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from conrepair.frameworks.identity import model_sha256
 from conrepair.generate.generated import versions
 from conrepair.generate.learned.cases import case_instances
 from conrepair.generate.learned.instances import Instance, instances_of, text_of_instances
@@ -21,7 +22,6 @@ from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.session import Session
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["CASES", "MaterialFiles", "learn", "material_at", "material_files", "material_of"]
@@ -50,8 +50,8 @@ class MaterialFiles:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What networks depend on: nothing where no model is named."""
-        learned = [*([CASES] if self.cases else []), *map(sha256_of, self.learned)]
-        models = [*map(sha256_of, self.models)]
+        learned = [*([CASES] if self.cases else []), *map(model_sha256, self.learned)]
+        models = [*map(model_sha256, self.models)]
         return {**({"learned": learned} if learned else {}), **({"grown from": models} if models else {})}
 
     def check(self, wishes: Wishes) -> None:
@@ -147,7 +147,7 @@ def material_at(models: tuple[str, ...], instances: str, opset: int) -> Material
 
 
 def _task(path: Path) -> Task:
-    payload = {"model": {"path": str(path), "sha256": sha256_of(path)}, "versions": dict(versions())}
+    payload = {"model": {"path": str(path), "sha256": model_sha256(path)}, "versions": dict(versions())}
     return Task(str(path), _KIND, lambda _: payload, needs=frozenset({"onnx"}), timeout=_SECONDS)
 
 

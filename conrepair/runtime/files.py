@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.errors import StorageError
+from conrepair.runtime.ordinary_file import blocks, open_ordinary
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
 __all__ = [
@@ -41,10 +42,13 @@ def sha256_of(path: Path) -> str:
     """Hash a file, or a folder as the sorted list of its files' names and hashes.
 
     Args:
-        path: A file or folder.
+        path: A file or folder, of which pipes and devices aren't part.
 
     Returns:
         64 hexadecimal digits.
+
+    Raises:
+        NotOrdinaryError: if it's a pipe or a device, which have no end.
     """
     if path.is_dir():
         digest = hashlib.sha256()
@@ -52,8 +56,11 @@ def sha256_of(path: Path) -> str:
             if file.is_file():
                 digest.update(f"{file.relative_to(path).as_posix()}\0{sha256_of(file)}\n".encode())
         return digest.hexdigest()
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    with open_ordinary(path) as stream:
+        for block in blocks(stream):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def canonical_json(value: Any) -> str:

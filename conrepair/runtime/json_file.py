@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from conrepair.runtime.ordinary_file import read_ordinary
 
 __all__ = ["read_json_text", "value_of"]
 
@@ -17,15 +20,20 @@ _DEPTH = 200  # lists and objects within one another; those who walk a value cal
 
 
 def read_json_text(path: Path) -> str:
-    """The text of a file, or of what a shell hands over as one.
+    """The text of a file, or of the pipe that a shell hands over as one.
 
     Args:
         path: A file or a pipe.
 
     Raises:
-        OSError: if it can't be opened or read.
+        OSError: if it can't be opened or read, or is a device.
         ValueError: if it's too large, or isn't UTF-8.
     """
+    content = _of_pipe(path) if stat.S_ISFIFO(path.stat().st_mode) else read_ordinary(path, _MOST)
+    return content.decode("utf-8-sig")
+
+
+def _of_pipe(path: Path) -> bytes:
     # A pipe that nobody writes to is empty; opened otherwise, it would be waited for.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as stream:
@@ -33,7 +41,7 @@ def read_json_text(path: Path) -> str:
         content = stream.read(_MOST + 1)
     if len(content) > _MOST:
         raise ValueError(f"it has more than {_MOST >> 20} MiB, which no JSON that is read here has")
-    return content.decode("utf-8-sig")
+    return content
 
 
 def value_of(

@@ -55,7 +55,16 @@ def test_a_pipe_without_a_writer_is_empty(tmp_path: Path) -> None:
     assert read_json_text(pipe) == ""
 
 
-def test_what_has_no_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_file, "_MOST", 1 << 20)
-    with pytest.raises(ValueError, match="more than 1 MiB"):
+def test_what_has_no_end_is_refused() -> None:
+    with pytest.raises(OSError, match="/dev/zero is no file, but a device"):
         read_json_text(Path("/dev/zero"))
+
+
+def test_a_pipe_that_has_no_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_file, "_MOST", 1 << 10)
+    read, write = os.pipe()
+    os.write(write, bytes(2 << 10))
+    with pytest.raises(ValueError, match="more than 0 MiB"):
+        read_json_text(Path(f"/dev/fd/{read}"))
+    os.close(read)
+    os.close(write)

@@ -7,6 +7,7 @@ import onnx
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_file import describe_proto, nodes_of, read_valid, specs_of_proto
 from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import load_error
 from conrepair.runtime.errors import ModelLoadError
 
@@ -17,7 +18,7 @@ _DEFAULT = {"", "ai.onnx"}
 
 def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""
-    proto = onnx.load(model.path, load_external_data=False)
+    proto = read_proto(model.path)
     if not proto.graph.output:
         raise ValueError("it has no outputs")
     description = describe_proto(proto, *specs_of_proto(proto))

@@ -16,6 +16,7 @@ import onnx.version_converter
 from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
+from conrepair.frameworks.identity import model_files
 from conrepair.generate.onnx_form import IR_VERSION, imports_of
 from conrepair.generate.pieces import Piece, operator_of, type_of
 from conrepair.generate.running import RefusedError, Session
@@ -82,11 +83,12 @@ def opened(path: Path, opset: int | None = None, batch: int = 1) -> Opened:
         UsageError: if it can't be read, brought to the opset, or computed.
     """
     try:
+        whole = sum(file.stat().st_size for file in model_files(path))
+        if whole > _LARGEST:
+            raise UsageError(f"{path} has {whole / 1e9:.1f} GB; networks are grown from up to 1 GB.")
         model = onnx.load(path)
     except (DecodeError, onnx.checker.ValidationError, OSError) as error:
         raise UsageError(f"{path} can't be read as an ONNX model ({str(error).splitlines()[0]}).") from error
-    if model.ByteSize() > _LARGEST:
-        raise UsageError(f"{path} has {model.ByteSize() / 1e9:.1f} GB; networks are grown from up to 1 GB.")
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     own, words = _opset_of(model), ""

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import onnx
 import onnx_ir
 from google.protobuf.message import DecodeError
 from onnx_ir.passes.common import NameFixPass
 
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.proto_file import read_proto
 
 __all__ = ["NodeIds", "node_ids"]
 
@@ -61,7 +61,7 @@ def node_ids(model: Model) -> NodeIds | None:
 def _of_onnx(path: Path) -> NodeIds | None:
     """The reader of ONNX files names nodes by this pass of onnx_ir's, so we let it do the same here."""
     try:
-        model = onnx_ir.serde.deserialize_model(onnx.load(path, load_external_data=False))
+        model = onnx_ir.serde.deserialize_model(read_proto(path))
     except (DecodeError, onnx_ir.serde.SerdeError, OSError):
         return None  # it was changed since it was analysed, and colours aren't worth losing the report for
     given = [(node.name, [value.name for value in node.outputs]) for node in model.graph]
