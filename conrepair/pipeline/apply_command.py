@@ -24,6 +24,7 @@ from conrepair.repairs.build_change import changed_options, read_build_patch, wr
 from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
 from conrepair.repairs.search import STEM
 from conrepair.report.folder import check_folder, run_output
+from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import ProgressDisplay, say
@@ -111,7 +112,7 @@ def _done(
         made.mkdir()
         workers = stack.enter_context(Workers(1, jobs=JOBS, folders=(scratch,)))
         with ProgressDisplay(quiet=quiet) as display, display.stage(kind, 1) as stage:
-            outcome = workers.call(Job(kind, payload, made, needs, seconds))
+            outcome = workers.call(Job(kind, payload, made, needs, allowed(seconds)))
             stage.advance()
         if not isinstance(outcome, Success):
             problem = problem_of_failure(outcome)

@@ -15,8 +15,10 @@ from typing import Any
 from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.pipeline.job_table import reach_of
 from conrepair.runtime.confinement import CONFINED
+from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import ConrepairError, ExitCode
 from conrepair.runtime.executor import Executor
+from conrepair.runtime.heartbeat import begun, ended
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
@@ -144,6 +146,7 @@ class Scheduler:
             self._run(list(tasks), running, side_by_side, advance, show)
         finally:
             for unfinished in running.values():
+                ended(unfinished.doing)
                 unfinished.scratch.__exit__(None, None, None)
 
     def take_stored(self, tasks: Sequence[Task], otherwise: str) -> None:
@@ -275,17 +278,19 @@ class Scheduler:
             journal.mkdir(exist_ok=True)
             forget_tried(journal, self._whose)
             payload = payload | {"journal": str(journal), "whose": self._whose}
-        job = Job(task.kind, payload, folder, task.needs, task.timeout, task.reach)
-        begun = time.perf_counter()
-        return _Running(task, job, work, lane, self._workers.start(lane, job), scratch, begun)
+        job = Job(task.kind, payload, folder, task.needs, allowed(task.timeout), task.reach)
+        started = time.perf_counter()
+        doing = begun(task.name if task.name.endswith(task.kind) else f"{task.name}, {task.kind}")
+        return _Running(task, job, work, lane, self._workers.start(lane, job), scratch, started, doing)
 
     def _finish(self, running: _Running) -> Result | None:
         """What a task came to; None where it's to go on."""
         job, kind = running.job, running.task.kind
         try:
             outcome = self._workers.outcome(running.lane, job, running.future)
+            ended(running.doing)
             if isinstance(outcome, Success):
-                job_done(kind, running.begun, outcome.seconds, running.task.parts(outcome.value))
+                job_done(kind, running.started, outcome.seconds, running.task.parts(outcome.value))
                 record = {"value": outcome.value, "seconds": outcome.seconds}
                 stored = self._store.put(kind, running.work.key, job.folder, record)
                 if running.task.continues and not outcome.value.get("unfinished"):
@@ -300,7 +305,7 @@ class Scheduler:
                 Journal.remove(self._store.journal(kind, running.work.key))
             if outcome.repeatable and running.task.keep_failure:
                 self._keep_failure(kind, running.work.key, job, outcome)
-            elif outcome.kind in _STOPPED_KINDS and running.task.keep_stopped:
+            elif outcome.kind in _STOPPED_KINDS and running.task.keep_stopped and job.timeout == running.task.timeout:
                 self._keep_failure(_STOPPED, self._stopped_key(running.task, running.work), job, outcome)
             return Result(failure=outcome)
         finally:
@@ -360,7 +365,8 @@ class _Running:
     lane: Any
     future: Any
     scratch: Any
-    begun: float
+    started: float
+    doing: int
 
 
 def _empty(folder: Path) -> None:

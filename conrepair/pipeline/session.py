@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conrepair.pipeline.job_table import JOBS, reach_of
+from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import StorageError
 from conrepair.runtime.executor import Executor, InProcess
 from conrepair.runtime.journal import Journal
@@ -105,7 +106,7 @@ class Session:
             timeout: In seconds.
         """
         with self.store.scratch() as folder, self.shown(kind):
-            job = Job(kind, payload, folder, needs, timeout, reach_of(kind))
+            job = Job(kind, payload, folder, needs, allowed(timeout), reach_of(kind))
             lane, begun = self._executor.idle_lane(needs, job.reach), time.perf_counter()
             future = self._executor.start(lane, job)
             while not concurrent.futures.wait([future], self._executor.watch_seconds).done:

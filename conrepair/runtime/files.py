@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.errors import StorageError
+from conrepair.runtime.heartbeat import at_work
 from conrepair.runtime.ordinary_file import blocks, open_ordinary
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
@@ -57,7 +58,7 @@ def sha256_of(path: Path) -> str:
                 digest.update(f"{file.relative_to(path).as_posix()}\0{sha256_of(file)}\n".encode())
         return digest.hexdigest()
     digest = hashlib.sha256()
-    with open_ordinary(path) as stream:
+    with open_ordinary(path) as stream, at_work(f"the hash of {path.name}"):
         for block in blocks(stream):
             digest.update(block)
     return digest.hexdigest()

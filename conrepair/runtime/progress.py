@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
+from conrepair.runtime.heartbeat import at_work
 from conrepair.runtime.terminal import FILE_WIDTH, SafeConsole
 from conrepair.runtime.words import harmless
 
@@ -113,7 +114,8 @@ class ProgressDisplay:
         task = self._progress.add_task(name, total=total, detail="")
         stage = Stage(self._progress, task, tell)
         try:
-            yield stage
+            with at_work(name):
+                yield stage
         finally:
             self._progress.update(task, visible=False)
         if lines and not long:

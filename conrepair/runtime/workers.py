@@ -350,7 +350,7 @@ def _timed_out(job: Job) -> Failure:
         last_words=_last_words(job),
         explanation=(
             f"The job did not end within its limit of {job.timeout:g} s and was stopped. "
-            "Raise `limits.seconds` in the configuration if the model is large."
+            "Raise --timeout, or `limits.seconds` in a configuration, if the model is large."
         ),
     )
 

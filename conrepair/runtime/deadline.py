@@ -1,0 +1,118 @@
+"""When a command has to end: what it starts is told how long it may take, and the main process ends itself.
+
+Python's own alarm ends what is written in Python, and whatever lets a signal through: context managers stop workers
+and remove scratch folders. A library that holds the process (it parses a file without end, and no signal is looked at
+meanwhile) is ended from outside, some seconds later; workers end with their parent, and the next command sweeps what
+is left of scratch folders.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.heartbeat import current_work
+
+__all__ = ["TimeIsUp", "allowed", "ends_after"]
+
+_SHARE = 0.9  # of what's left: a job that takes longer is stopped, and the command still says what came of it
+_GRACE_SECONDS = 5.0
+_WATCHER = """
+import os, select, sys
+parent, end, seconds, number, words = (kind(word) for kind, word in zip((int, int, float, int, str), sys.argv[1:]))
+if not select.select([end], [], [], seconds)[0]:
+    try:
+        os.write(2, (words + chr(10)).encode(errors="backslashreplace"))
+    except OSError:
+        pass
+    os.kill(parent, number)
+    if not select.select([end], [], [], 1)[0]:
+        os.kill(parent, 9)
+"""
+
+_ends: list[float] = []
+
+
+class TimeIsUp(BaseException):
+    """The time that a command had has passed. It says what it was at, and is no error that others may handle."""
+
+
+def allowed(seconds: float) -> float:
+    """How long a job may take, so that the command can end in time and say what came of it.
+
+    Args:
+        seconds: Its own limit.
+    """
+    left = _ends[-1] - time.monotonic() if _ends else math.inf
+    return min(seconds, round(max(_SHARE * left, 0.0), 1))
+
+
+@contextlib.contextmanager
+def ends_after(seconds: float | None, words: str) -> Iterator[None]:
+    """Let the block end in time.
+
+    Args:
+        seconds: That it has; None: any number.
+        words: What to say where a library holds the process so that it can't say anything itself.
+
+    Raises:
+        TimeIsUp: in the block, once they have passed.
+    """
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread receives signals
+        return
+
+    def ring(_: int, __: FrameType | None) -> None:
+        raise TimeIsUp(current_work())
+
+    usual = signal.signal(signal.SIGALRM, ring)
+    _ends.append(time.monotonic() + seconds)
+    try:
+        with _watched(seconds + _GRACE_SECONDS, words):
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, usual)
+        _ends.pop()
+
+
+@contextlib.contextmanager
+def _watched(seconds: float, words: str) -> Iterator[None]:
+    """Inside the block a process waits that ends this one when it's late: it needs nothing of this one's for that."""
+    # The signal whose number is the exit code: C's _exit as its handler ends the process by just that code, without
+    # Python, whose handlers wait for the library to return.
+    number = int(ExitCode.EXECUTION)
+    library = ctypes.CDLL(None)
+    library.signal.restype, library.signal.argtypes = ctypes.c_void_p, [ctypes.c_int, ctypes.c_void_p]
+    usual = library.signal(number, ctypes.cast(library._exit, ctypes.c_void_p))
+    end, ours = os.pipe()
+    command = [sys.executable, "-I", "-S", "-c", _WATCHER, *map(str, (os.getpid(), end, seconds, number)), words]
+    watcher = None
+    try:
+        with contextlib.suppress(OSError):  # none can be started: then the alarm must do
+            watcher = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(end,),
+                start_new_session=True,  # Ctrl-C isn't meant for it
+            )
+        yield
+    finally:
+        if watcher is not None:
+            watcher.kill()
+            watcher.wait()
+        os.close(ours)
+        os.close(end)
+        library.signal(number, usual)

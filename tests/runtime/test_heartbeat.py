@@ -1,0 +1,40 @@
+"""Who says nothing for a while says what it's at."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from conrepair.runtime import heartbeat as module
+from conrepair.runtime.heartbeat import at_work, current_work, heartbeat
+from conrepair.runtime.progress import ProgressDisplay
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SILENCE_SECONDS", 0.1)
+
+
+def test_silence_is_broken_again_and_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with heartbeat(lambda: 0.0), at_work("a long thing"):
+        time.sleep(0.5)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) >= 2
+    assert all(line.startswith("still at a long thing (") for line in said)
+
+
+def test_who_speaks_is_not_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    with heartbeat(time.monotonic), at_work("a long thing"):
+        time.sleep(0.4)
+    with heartbeat(lambda: 0.0, wanted=False):
+        time.sleep(0.4)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_last_that_began_is_what_is_said() -> None:
+    with at_work("compare"), ProgressDisplay(quiet=True) as display:
+        with display.stage("execute", 2):
+            assert current_work() == "execute"
+        assert current_work() == "compare"
+    assert current_work() == ""
