@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from conrepair.cli.numbers import count, real, seed
+from conrepair.cli.numbers import count, real, seconds, seed
 from conrepair.cli.parser import Parser, Verbs
-from conrepair.cli.shared import add_format, add_quiet, add_timeout
+from conrepair.cli.shared import add_format, add_quiet
+from conrepair.cli.time_limit import add_timeout
 
 __all__ = ["add_audit_verbs"]
 
@@ -162,6 +163,13 @@ def _add_architectures(verbs: Verbs[Parser]) -> None:
         "--workers", type=count, default=2, metavar="N", help="Conversions in parallel (default: %(default)s)."
     )
     parser["search"].add_argument(
+        "--each",
+        type=seconds,
+        default=600.0,
+        metavar="S",
+        help="Time limit in seconds for each conversion and execution (default: %(default)g).",
+    )
+    parser["search"].add_argument(
         "--memory-gb",
         type=real,
         metavar="X",
@@ -182,7 +190,7 @@ def _add_architectures(verbs: Verbs[Parser]) -> None:
         help="Folder of all outputs (default: %(default)s).",
     )
     add_format(parser)
-    add_timeout(parser, "conversion and execution")
+    add_timeout(parser)
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:

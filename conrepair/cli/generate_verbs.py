@@ -8,6 +8,7 @@ import re
 from conrepair.cli.numbers import count, seconds, seed, share
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet
+from conrepair.cli.time_limit import Given, add_timeout
 
 __all__ = ["add_generate_verbs"]
 
@@ -37,7 +38,18 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
         "-j", "--workers", type=count, default=2, metavar="N", help="Worker processes (default: %(default)s)."
     )
     parser["search"].add_argument(
-        "--seconds", type=seconds, metavar="S", help="Begin no further network after S seconds (default: no limit)."
+        "--seconds",
+        action=Given,
+        type=seconds,
+        metavar="S",
+        help="Begin no further network after S seconds (default: no limit).",
+    )
+    parser["search"].add_argument(
+        "--each",
+        type=seconds,
+        default=60.0,
+        metavar="S",
+        help="Time limit in seconds for each network, and each conversion (default: %(default)g).",
     )
     parser["output"].add_argument(
         "-o",
@@ -49,13 +61,7 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
         "--force", action="store_true", help="Replace networks in the folder that were made with other options."
     )
     add_format(parser)
-    parser["general"].add_argument(
-        "--timeout",
-        type=seconds,
-        default=60.0,
-        metavar="S",
-        help="Time limit in seconds for each network, and each conversion (default: %(default)g).",
-    )
+    add_timeout(parser, searches="--seconds")
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import logging
 import sys
 import traceback
@@ -16,9 +15,14 @@ from conrepair.cli.generate_verbs import add_generate_verbs
 from conrepair.cli.machine_verbs import add_machine_verbs
 from conrepair.cli.model_verbs import add_model_verbs
 from conrepair.cli.parser import Parser, check_paths, check_rest, nearest
+from conrepair.cli.surroundings import check_surroundings, refused_by_system
+from conrepair.cli.time_limit import time_limit
+from conrepair.runtime.deadline import TimeIsUp, ends_after
 from conrepair.runtime.errors import ConrepairError, ExitCode, ModelLoadError
+from conrepair.runtime.heartbeat import at_work, heartbeat
 from conrepair.runtime.invocation import invoked_by
 from conrepair.runtime.libraries import missing_library
+from conrepair.runtime.streams import Streams, standard_streams
 from conrepair.runtime.timings import recorded
 from conrepair.runtime.words import complain
 
@@ -35,43 +39,73 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     Returns:
         The process's exit code.
     """
-    parser = command_line(default_config)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with standard_streams() as streams:
+        try:
+            code = _command(words, default_config, streams)
+        except SystemExit as ended:  # help was wanted, or a word is wrong
+            code = ended
+        if problem := streams.problem:
+            complain(f"conrepair: {problem}")
+            return int(ExitCode.EXECUTION)
+    if isinstance(code, SystemExit):
+        raise code
+    return code
+
+
+def _command(words: list[str], default_config: str, streams: Streams) -> int:
+    """Run a command, and say how it ended where it doesn't say so itself; its exit code."""
+    parser = command_line(default_config)
     if not words:
         sys.stderr.write(parser.format_help())
         return int(ExitCode.USAGE)
-    _print_any_name()
     invoked_by(words)
     options, rest = parser.parse_known_args(words)
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    limit, kept = time_limit(options), "; finished steps are kept and reused" if options.keeps else ""
+    late = (
+        f"conrepair: the command didn't end in {limit or 0:g} s (--timeout), and was stopped at {{}}{kept}. Give it "
+        "more time, or less to do."
+    )
     try:
-        check_rest(options, rest)
-        check_paths(options)
-        _check_files(options)
-        return _run(options)
+        check_surroundings()
+        with (
+            heartbeat(lambda: streams.spoke, wanted=not options.quiet),
+            at_work(words[0]),
+            ends_after(limit, late.format("a library that doesn't let itself be interrupted")),
+        ):
+            check_rest(options, rest)
+            check_paths(options)
+            _check_files(options)
+            return _run(options)
     except ConrepairError as error:
         complain(f"conrepair: {error}")
         return int(error.exit_code)
-    except BrokenPipeError:
+    except TimeIsUp as up:
+        complain(late.format(up))
         return int(ExitCode.EXECUTION)
     except KeyboardInterrupt:
-        kept = "; finished steps are kept and reused" if options.keeps else ""
-        sys.stderr.write(f"conrepair: interrupted{kept}\n")
+        complain(f"conrepair: interrupted{kept}")
         return int(ExitCode.INTERRUPTED)
     # Our own mistake must not look like "a difference was found", which is what Python's exit code 1 means here.
     except Exception as error:  # noqa: BLE001
-        if missing := missing_library(error):
-            complain(f"conrepair: {missing}")
-            return int(missing.exit_code)
-        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("conrepair"):
-            sys.stderr.write(
-                f"conrepair: the library {error.name} isn't installed for {sys.executable}. Install conrepair there "
-                "(pip install conrepair); in a checkout run `make setup` and use .venv/bin/conrepair.\n"
-            )
-            return int(ExitCode.USAGE)
-        complain(traceback.format_exc())
-        complain("conrepair: this is a fault of conrepair, not yours; please report it with the lines above")
-        return int(ExitCode.EXECUTION)
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    """Say what an error means that no verb has foreseen; the exit code."""
+    if known := missing_library(error) or refused_by_system(error):
+        complain(f"conrepair: {known}")
+        return int(known.exit_code)
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("conrepair"):
+        complain(
+            f"conrepair: the library {error.name} isn't installed for {sys.executable}. Install conrepair there "
+            "(pip install conrepair); in a checkout run `make setup` and use .venv/bin/conrepair."
+        )
+        return int(ExitCode.USAGE)
+    complain("".join(traceback.format_exception(error)))
+    complain("conrepair: this is a fault of conrepair, not yours; please report it with the lines above")
+    return int(ExitCode.EXECUTION)
 
 
 def command_line(default_config: str = "config.json") -> Parser:
@@ -110,13 +144,6 @@ def command_line(default_config: str = "config.json") -> Parser:
     return parser
 
 
-def _print_any_name() -> None:
-    """Write what the terminal's encoding lacks, or a name that isn't UTF-8, as escapes."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def _run(options: argparse.Namespace) -> int:
     """The verb; and where its time went, where that's wanted."""
     if not getattr(options, "timings", False):
@@ -125,7 +152,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             return int(options.run(options))
         finally:
-            sys.stderr.write(f"{timings.text()}\n")
+            complain(timings.text())
 
 
 def _check_files(options: argparse.Namespace) -> None:

@@ -18,8 +18,8 @@ from conrepair.cli.shared import (
     add_quiet,
     add_source,
     add_target_recipe,
-    add_timeout,
 )
+from conrepair.cli.time_limit import Given, add_timeout
 
 __all__ = ["add_model_verbs"]
 
@@ -162,9 +162,10 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
     parser["models"].add_argument(
         "--apply", metavar="PATCH", help="Apply the edits of a patch.json to a model, without any search."
     )
-    add_layers(parser, inputs=72)
+    add_layers(parser, inputs=72, searches="--seconds and --advice")
     parser["search"].add_argument(
         "--seconds",
+        action=Given,
         type=seconds,
         default=300.0,
         metavar="S",
@@ -172,6 +173,7 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
     )
     parser["search"].add_argument(
         "--advice",
+        action=Given,
         type=seconds,
         default=60.0,
         metavar="S",
@@ -237,6 +239,7 @@ def _add_convert(verbs: Verbs[Parser]) -> None:
     )
     parser["search"].add_argument(
         "--seconds",
+        action=Given,
         type=seconds,
         default=120.0,
         metavar="S",
@@ -246,7 +249,7 @@ def _add_convert(verbs: Verbs[Parser]) -> None:
     parser["output"].add_argument("-o", "--output", required=True, metavar="OUTPUT", help="File or folder to write.")
     _add_force(parser)
     add_format(parser)
-    add_timeout(parser, "step")
+    add_timeout(parser, "step", searches="--seconds")
     add_fresh(parser)
     add_quiet(parser)
 

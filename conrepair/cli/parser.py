@@ -18,7 +18,8 @@ EXIT_CODES = """exit codes:
   0 equivalent (within tolerance, rounding, or the budget of quantization), or done;
   1 a difference or a fault was found, or nothing could be proven;
   2 wrong usage, configuration or data; 3 a model can't be loaded;
-  4 a conversion or an execution failed; 130 interrupted."""
+  4 a conversion or an execution failed, the time was up (--timeout), or a result couldn't be
+    written; 130 interrupted."""
 
 _GROUPS = ("models", "inputs", "tolerances", "search", "compiler", "output", "general")
 _WIDTH = 100

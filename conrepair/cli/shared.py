@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from conrepair.cli.numbers import Samples, count, real, samples, seconds, seed
+from conrepair.cli.numbers import Samples, count, real, samples, seed
 from conrepair.cli.parser import Parser
+from conrepair.cli.time_limit import add_timeout
 
 __all__ = ["add_format", "add_inputs", "add_layers", "add_pair", "add_quiet", "add_source", "add_target_recipe"]
 
@@ -125,23 +126,13 @@ def add_batch_size(parser: Parser, size: int) -> None:
     )
 
 
-def add_timeout(parser: Parser, what: str) -> None:
-    """How long third-party code may run."""
-    parser["general"].add_argument(
-        "--timeout",
-        type=seconds,
-        default=600.0,
-        metavar="S",
-        help=f"Time limit in seconds for each {what} (default: %(default)g).",
-    )
-
-
-def add_layers(parser: Parser, *, inputs: int) -> None:
+def add_layers(parser: Parser, *, inputs: int, searches: str = "") -> None:
     """What every verb has that compares layers.
 
     Args:
         parser: Of the verb.
         inputs: How many are looked at by default.
+        searches: As of `add_timeout`.
     """
     add_inputs(parser, drawn=inputs, of_data=inputs)
     add_target_recipe(parser)
@@ -158,5 +149,5 @@ def add_layers(parser: Parser, *, inputs: int) -> None:
         help="Count faults that none of the inputs shows, such as a bound that no value reaches "
         "(default: they're listed, and don't change the verdict).",
     )
-    add_timeout(parser, "model")
+    add_timeout(parser, "model", searches=searches)
     add_format(parser)

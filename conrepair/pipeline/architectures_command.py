@@ -41,7 +41,7 @@ def architectures(options: argparse.Namespace) -> int:
         "keep_models": options.keep_models,
         "limits": {
             "workers": options.workers,
-            "seconds": options.timeout,
+            "seconds": options.each,
             "memory_gb": options.memory_gb or _share_of_memory(options.workers),
         },
         "architectures": [

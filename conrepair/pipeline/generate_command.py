@@ -61,7 +61,7 @@ def generate_networks(options: argparse.Namespace) -> int:
         functions=function_files(options.function, Path.cwd(), trust=options.trust),
         support=options.support,
         workers=options.workers,
-        timeout=options.timeout,
+        timeout=options.each,
         seconds=options.seconds,
     )
     if options.output is None:
