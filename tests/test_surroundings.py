@@ -59,7 +59,7 @@ def test_a_soft_limit_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (20, 4096))
     monkeypatch.setattr(resource, "setrlimit", lambda *limits: asked.append(limits))
     check_surroundings()
-    assert asked == [(resource.RLIMIT_NOFILE, (64, 4096))]
+    assert asked == [(resource.RLIMIT_NOFILE, (4096, 4096))]
     monkeypatch.setattr(resource, "getrlimit", lambda _: (20, 20))
     with pytest.raises(UsageError, match="20 files"):
         check_surroundings()

@@ -13,7 +13,8 @@ from conrepair.runtime.files import explain_write_error
 
 __all__ = ["check_surroundings", "refused_by_system"]
 
-_FILES = 64  # that are open at a time: libraries, models, pipes to workers
+_FEWEST_FILES = 64  # that are open at a time: libraries, models, pipes to workers
+_WANTED_FILES = 8192  # large outputs of a network are mapped, each of them an open file
 _NO_FOLDER = "The current folder isn't there any more. Go to one that is (cd), and call it again."
 
 
@@ -21,15 +22,18 @@ def check_surroundings() -> None:
     """Refuse to start where nothing could work.
 
     Raises:
-        UsageError: if the current folder is gone, or too few files may be open.
+        UsageError: if the current folder is gone, or too few files may be open; what the system allows is asked for.
     """
     if not _is_somewhere():
         raise UsageError(_NO_FOLDER)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if 0 <= soft < _FILES:
-        if 0 <= hard < _FILES:
-            raise UsageError(f"{hard} files may be open at a time, and {_FILES} are needed. Allow more (ulimit -n).")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, hard))
+    most = hard if hard >= 0 else _WANTED_FILES  # below 0: any number
+    if most < _FEWEST_FILES:
+        raise UsageError(
+            f"{hard} files may be open at a time, and {_FEWEST_FILES} are needed. Allow more (ulimit -n)."
+        )
+    if 0 <= soft < min(most, _WANTED_FILES):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, _WANTED_FILES), hard))
 
 
 def refused_by_system(error: Exception) -> ConrepairError | None:

@@ -140,7 +140,11 @@ class Run:
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
-        return next(spec for spec in self.outputs if spec.name == name)
+        return self._specs[name]
+
+    @cached_property
+    def _specs(self) -> dict[str, TensorSpec]:
+        return {spec.name: spec for spec in reversed(self.outputs)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from conrepair.converters.registry import converter
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import Batch, DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe
+from conrepair.data.stored_rows import StoredRows
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.builders import build_from_factory
@@ -432,7 +434,8 @@ class _Recorder:
                 to all of them then.
         """
         self._folder, self._count, self._fixed = folder, count, fixed
-        self._arrays: list[npt.NDArray[Any]] = []
+        self._arrays: list[StoredRows] = []
+        self._first: list[bytes] = []
         self._seconds = np.zeros(count)
         self.starts: list[int] = []
 
@@ -449,37 +452,30 @@ class _Recorder:
         self.starts.append(start)
         if not self._arrays:
             self._arrays = [
-                np.lib.format.open_memmap(
-                    self._folder / f"output_{index}.npy",
-                    mode="w+",
-                    dtype=array.dtype,
-                    shape=(self._count, *array.shape[1:]),
-                )
+                StoredRows(self._folder / f"output_{index}.npy", array.dtype, (self._count, *array.shape[1:]))
                 for index, array in enumerate(rows)
             ]
+            self._first = [_digest(array) for array in rows]
         for stored, array, name in zip(self._arrays, rows, outputs, strict=True):
             if stored.shape[1:] != array.shape[1:]:
                 raise InferenceError(
                     f"output {name} changes its shape from {list(stored.shape[1:])} to "
                     f"{list(array.shape[1:])} with the input; such outputs can't be compared yet."
                 )
-            stored[start : start + valid] = array
+            stored.put(start, array)
         self._seconds[start : start + valid] = seconds / size
 
     def repeats(self, valid: int, size: int, outputs: Mapping[str, npt.NDArray[Any]]) -> bool:
         """Whether the first batch gave the same bits before; if not, keep what it gives now."""
         rows = [_rows(name, array, valid, size, fixed=self._fixed) for name, array in outputs.items()]
-        pairs = zip(self._arrays, rows, strict=True)
-        same = all(stored[:valid].tobytes() == array.tobytes() for stored, array in pairs)
+        same = self._first == [_digest(array) for array in rows]
         if not same:
             for index, array in enumerate(rows):
                 np.save(self._folder / f"again_{index}.npy", array)
         return same
 
     def finish(self) -> None:
-        """Flush everything to disk."""
-        for array in self._arrays:
-            array.flush()  # type: ignore[attr-defined]
+        """Write how long it took."""
         np.save(self._folder / "seconds.npy", self._seconds)
 
 
@@ -493,6 +489,13 @@ def _run_converter(step: Converter, source: Model, folder: Path, payload: Mappin
     feeds = open_feeds(from_json(DataReference, wanted["data"]), inputs, recipe)
     calibration = CalibrationFeeds(feeds, inputs, wanted["samples"])
     return step.convert_calibrated(source, folder, payload["options"], calibration)
+
+
+def _digest(array: npt.NDArray[Any]) -> bytes:
+    """What tells bits apart."""
+    digest = hashlib.sha256(f"{array.dtype} {array.shape}".encode())
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return digest.digest()
 
 
 def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int, *, fixed: bool) -> npt.NDArray[Any]:

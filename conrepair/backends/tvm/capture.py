@@ -79,7 +79,6 @@ def _write(folder: Path, place: int, count: int, call: Call, arrays: Sequence[Ar
         else:
             stored = np.load(path, mmap_mode="r+")
         stored[place] = array
-        stored.flush()
 
 
 def _file(value: str) -> str:
