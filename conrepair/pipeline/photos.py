@@ -12,7 +12,7 @@ from conrepair.data.prepare import PhotoPreparation
 from conrepair.data.recipe import SpatialRecipe
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.fingerprint import library_versions
-from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.errors import ConrepairError, StorageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.store import Store, job_key
 
@@ -82,6 +82,9 @@ class PhotoRoom:
 
         Returns:
             Why a dataset could not be prepared, by its hash.
+
+        Raises:
+            StorageError: if there's no room in a store that others use, too.
         """
         errors: dict[str, ConrepairError] = {}
         for sha256, preparations in self._preparations.items():
@@ -89,6 +92,7 @@ class PhotoRoom:
                 try:
                     preparation.wait()
                 except ConrepairError as error:
+                    self._store.check(str(error) if isinstance(error, StorageError) else "")
                     errors.setdefault(sha256, error)
         return errors
 
@@ -102,7 +106,11 @@ class PhotoRoom:
             for preparation in itertools.chain.from_iterable(self._preparations.values()):
                 preparation.stop()
             for folder, (key, count) in self._complete.items():
-                self._store.put(_KIND, key, folder, {"count": count})
+                try:
+                    self._store.put(_KIND, key, folder, {"count": count})
+                except (StorageError, OSError):
+                    if not self._store.shared:  # a cache that's full: this run has had its photos
+                        raise
 
 
 def _key(dataset: Dataset, spatial: SpatialRecipe) -> str:

@@ -22,7 +22,7 @@ from conrepair.runtime.heartbeat import begun, ended
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
-from conrepair.runtime.workers import Failure, Job, Success
+from conrepair.runtime.workers import STORAGE, Failure, Job, Success
 
 __all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
 
@@ -140,6 +140,7 @@ class Scheduler:
 
         Raises:
             NotStoredError: if the scheduler only recalls, and a task isn't stored.
+            StorageError: if a result can't be kept, or a store that others use can't be written.
         """
         running: dict[concurrent.futures.Future[Any], _Running] = {}
         try:
@@ -289,6 +290,7 @@ class Scheduler:
         try:
             outcome = self._workers.outcome(running.lane, job, running.future)
             ended(running.doing)
+            self._store.check(outcome.message if isinstance(outcome, Failure) and outcome.kind == STORAGE else "")
             if isinstance(outcome, Success):
                 job_done(kind, running.started, outcome.seconds, running.task.parts(outcome.value))
                 record = {"value": outcome.value, "seconds": outcome.seconds}

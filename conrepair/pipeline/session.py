@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import copy
 import dataclasses
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from conrepair.pipeline.job_table import JOBS, reach_of
 from conrepair.runtime.deadline import allowed
@@ -26,6 +27,7 @@ from conrepair.runtime.words import complain
 from conrepair.runtime.workers import Job, Outcome, Success, Workers
 
 if TYPE_CHECKING:
+    from conrepair.pipeline.run import Part
     from conrepair.pipeline.scheduler import Result, Task
     from conrepair.pipeline.settings import Settings
     from conrepair.pipeline.subject import Subject
@@ -35,6 +37,8 @@ __all__ = ["STORE", "Session"]
 
 STORE = "store"
 """Name of the folder of results in a session's room."""
+
+_Made = TypeVar("_Made")
 
 
 class Session:
@@ -65,6 +69,7 @@ class Session:
         self._stack = contextlib.ExitStack()
         self._room, self._in_process, self._quiet = room, in_process, quiet
         self._keeps, self._fresh = keeps, fresh
+        self._here = Path.cwd()
 
     def __enter__(self) -> Session:
         with contextlib.ExitStack() as stack:
@@ -77,14 +82,15 @@ class Session:
             self.store = store or stack.enter_context(Store(room / STORE))
             for journal in journals(self.store.own) if self._fresh else ():
                 Journal.remove(journal)
-            folders = (str(Path.cwd()),)
-            self._executor: Executor
-            if self._in_process:
-                self._executor = stack.enter_context(InProcess(JOBS))
-            else:
-                self._executor = stack.enter_context(Workers(1, folders, jobs=JOBS, folders=self.store.reach))
+            self._executor: Executor = stack.enter_context(self._workers())
             self._stack = stack.pop_all()
         return self
+
+    def _workers(self) -> InProcess | Workers:
+        """Where jobs run, which may write to the store's folders."""
+        if self._in_process:
+            return InProcess(JOBS)
+        return Workers(1, (str(self._here),), jobs=JOBS, folders=self.store.reach)
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
@@ -116,6 +122,22 @@ class Session:
             job_done(kind, begun, outcome.seconds, {})
         return outcome
 
+    def _kept(self, work: Callable[[], _Made]) -> _Made:
+        """Do work whose results are kept in the user's cache; if they can't be, do it again without.
+
+        Raises:
+            StorageError: if they can't be kept in a folder of this command's own either.
+        """
+        try:
+            return work()
+        except (StorageError, OSError) as error:
+            if not self.store.shared or (isinstance(error, OSError) and not self.store.lost):
+                raise
+            _tell_unkept(error)
+        self.store = self._stack.enter_context(Store(self.store.own))
+        self._executor = self._stack.enter_context(self._workers())  # what others may write to may be gone
+        return work()
+
     def result(self, task: Task) -> Result:
         """Do one task that depends on no other, and keep what it made.
 
@@ -124,10 +146,13 @@ class Session:
         """
         from conrepair.pipeline.scheduler import Scheduler
 
-        scheduler = Scheduler(self.store, self._executor)
-        with ProgressDisplay(quiet=self._quiet) as display, display.stage(task.kind, 1) as stage:
-            scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
-        return scheduler.results[task.name]
+        def work() -> Result:
+            scheduler = Scheduler(self.store, self._executor)
+            with ProgressDisplay(quiet=self._quiet) as display, display.stage(task.kind, 1) as stage:
+                scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
+            return scheduler.results[task.name]
+
+        return self._kept(work)
 
     def results(self, tasks: Sequence[Task], name: str, display: ProgressDisplay) -> dict[str, Result]:
         """Do tasks, one after the other, and keep what they made.
@@ -142,10 +167,13 @@ class Session:
         """
         from conrepair.pipeline.scheduler import Scheduler
 
-        scheduler = Scheduler(self.store, self._executor)
-        with display.stage(name, len(tasks)) as stage:
-            scheduler.run(tasks, side_by_side=1, advance=stage.advance, show=stage.show)
-        return scheduler.results
+        def work() -> dict[str, Result]:
+            scheduler = Scheduler(self.store, self._executor)
+            with display.stage(name, len(tasks)) as stage:
+                scheduler.run(tasks, side_by_side=1, advance=stage.advance, show=stage.show)
+            return scheduler.results
+
+        return self._kept(work)
 
     def run(
         self,
@@ -174,16 +202,19 @@ class Session:
         from conrepair.pipeline.scheduler import Scheduler
         from conrepair.pipeline.stages.state import State
 
+        def work() -> Part:
+            photos = PhotoRoom(self.store, reuse=True)
+            try:
+                with ProgressDisplay(quiet=self._quiet) as display:
+                    scheduler = Scheduler(self.store, self._executor)
+                    own = copy.deepcopy(list(subjects))  # stages fill in what they find
+                    return run_stages(State(settings, own, display, scheduler, photos, notes=notes))
+            finally:
+                photos.close()
+
         started = time.perf_counter()
-        photos = PhotoRoom(self.store, reuse=True)
-        try:
-            with ProgressDisplay(quiet=self._quiet) as display:
-                scheduler = Scheduler(self.store, self._executor)
-                part = run_stages(State(settings, subjects, display, scheduler, photos, notes=notes))
-        finally:
-            photos.close()
         return result_of(
-            [part],
+            [self._kept(work)],
             name=name,
             folder=folder or self.room / name,
             config={**asked, "tolerance": dataclasses.asdict(settings.tolerance)} if asked else {},
@@ -198,17 +229,24 @@ def _opened(stack: contextlib.ExitStack, cache: UserCache, own: Path, *, fresh: 
     try:
         cache.make()
         kept = stack.enter_context(Store(cache.folder, own=own))
-    except StorageError as error:
-        complain(f"conrepair: {error} Results of this command aren't kept ({FOLDER} names another folder).")
+        made = stack.enter_context(Store(stack.enter_context(kept.scratch()), own=own)) if fresh else kept
+    except (StorageError, OSError) as error:
+        _tell_unkept(error)
         return None
-    stack.callback(_trim, kept, cache.limit)
-    if not fresh:
-        return kept
-    made = stack.enter_context(Store(stack.enter_context(kept.scratch()), own=own))
-    stack.callback(adopt, kept, made)
+    stack.callback(_tidy, kept, made, cache.limit)
     return made
 
 
-def _trim(store: Store, limit: int) -> None:
-    if store.grown:
-        trim(store, limit)
+def _tidy(kept: Store, made: Store, limit: int) -> None:
+    """Put what was made anew into the cache, and keep that below its limit, where it's still there."""
+    with contextlib.suppress(StorageError, OSError):
+        if made is not kept:
+            adopt(kept, made)
+        if kept.grown:
+            trim(kept, limit)
+
+
+def _tell_unkept(error: StorageError | OSError) -> None:
+    said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    why = said.partition(". ")[0].rstrip(".")  # what follows is for those who can't go on
+    complain(f"conrepair: results of this command aren't kept: {why}. {FOLDER} names another folder.")

@@ -21,6 +21,7 @@ from typing import Any
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.files import canonical_json, in_place, make_folder, sha256_of, storage_error
 from conrepair.runtime.kept import keep_others
+from conrepair.runtime.ordinary_file import read_ordinary
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
 
 __all__ = ["RECORD", "Entry", "Store", "job_key", "journals"]
@@ -31,6 +32,7 @@ _JOURNAL = ".journal-"
 _LOCK = ".lock"
 _USERS = ".users"
 _WORK = ".work"
+_LARGEST_RECORD = 256 << 20  # bytes
 
 
 def job_key(kind: str, payload: Mapping[str, Any], fingerprint: str) -> str:
@@ -118,6 +120,19 @@ class Store:
         """Folders that jobs write to."""
         return tuple({self.work, self.own / _WORK})
 
+    @property
+    def shared(self) -> bool:
+        """Whether unrelated runs use it, too, so that a run can do without it."""
+        return self.own != self.root
+
+    @property
+    def lost(self) -> bool:
+        """Whether somebody has removed it, or put another in its place."""
+        try:
+            return not os.path.samestat((self.root / _USERS).stat(), os.fstat(self._use))
+        except OSError:
+            return True
+
     def get(self, kind: str, key: str, *, released: bool = False) -> Entry | None:
         """Return the entry if it is there, whole and unchanged; a damaged one is removed.
 
@@ -138,6 +153,22 @@ class Store:
         with contextlib.suppress(OSError):  # removed by hand, or on a disk that can't be written
             os.utime(folder)  # asked for now; its record is as old as what it says
         return Entry(folder, record["result"])
+
+    def check(self, problem: str) -> None:
+        """Say that results can't be kept here, where that's what kept a job from being done.
+
+        Args:
+            problem: For want of space, in words; "" for another one, or none.
+
+        Raises:
+            StorageError: if so. Who shares a store with others can do without it.
+        """
+        if not self.shared:
+            return
+        if self.lost:
+            raise StorageError(f"{self.root} was removed meanwhile.")
+        if problem:
+            raise StorageError(problem)
 
     def folder(self, kind: str, key: str) -> Path:
         """Where the entry is or would be."""
@@ -287,7 +318,7 @@ def _intact(folder: Path) -> dict[str, Any] | None:
 def _read(folder: Path) -> dict[str, Any] | None:
     """The record of an entry, if it has a whole one."""
     try:
-        record: Any = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record: Any = json.loads(read_ordinary(folder / RECORD, _LARGEST_RECORD))
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and {"result", "files"} <= record.keys() else None

@@ -13,6 +13,7 @@ import platformdirs
 from conrepair.runtime.bounds import MOST_GIGABYTES
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import make_folder, write_text
+from conrepair.runtime.ordinary_file import read_ordinary
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import shortened
 
@@ -22,6 +23,7 @@ FOLDER, LIMIT = "CONREPAIR_CACHE", "CONREPAIR_CACHE_LIMIT"
 _DEFAULT_GB = 5.0
 _KEPT_LIMIT = ".limit"
 _SHOWN = 40
+_SHORT = 1000  # bytes of a number
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def _limit(folder: Path) -> float:
 
 def _kept_limit(folder: Path) -> float | None:
     try:
-        return _number((folder / _KEPT_LIMIT).read_text(encoding="utf-8"))
+        return _number(read_ordinary(folder / _KEPT_LIMIT, _SHORT).decode())
     except (OSError, ValueError):
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from localized import WEIGHTS, Variant
 
 from conrepair.cli import main
 from conrepair.runtime.confinement import CONFINED, within_reach
-from conrepair.runtime.store import Store
+from conrepair.runtime.errors import StorageError
+from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.trimming import entries, trim
 from conrepair.runtime.user_cache import FOLDER, LIMIT, user_cache
 
@@ -159,6 +161,54 @@ def test_a_folder_that_cannot_be_written_costs_a_sentence(
     said = localize()
     assert "aren't kept" in said
     assert FOLDER in said
+
+
+def _full(store: Store, _: Path) -> None:
+    raise StorageError(f"no space left to write below {store.root} (0 MiB free). Free some space there.")
+
+
+def _removed(store: Store, scratch: Path) -> None:
+    shutil.rmtree(store.root)
+
+
+def _replaced(store: Store, scratch: Path) -> None:
+    shutil.rmtree(store.root)
+    with Store(store.root):
+        pass
+
+
+@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("spoil", [_full, _removed, _replaced])
+def test_a_cache_that_is_lost_while_a_command_runs_costs_a_line(
+    cache: Path,
+    localize: Localize,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[Store, Path], None],
+    place: int,
+) -> None:
+    kept, calls = Store.put, []
+
+    def put_spoilt(self: Store, kind: str, key: str, scratch: Path, result: dict[str, object]) -> Entry:
+        calls.append(self.root)
+        if len(calls) == place + 1:
+            spoil(self, scratch)
+        return kept(self, kind, key, scratch, result)
+
+    monkeypatch.setattr(Store, "put", put_spoilt)
+    warnings = [line for line in localize().splitlines() if line.startswith("conrepair: ")]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("conrepair: results of this command aren't kept: ")
+    assert calls[-1] != cache
+
+
+@pytest.mark.parametrize("name", [".users", ".lock", ".work", ".limit"])
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: Path(path).symlink_to("/dev/full")])
+def test_odd_files_in_it_keep_nobody_waiting(
+    cache: Path, localize: Localize, name: str, make: Callable[[Path], None]
+) -> None:
+    cache.mkdir()
+    make(cache / name)
+    assert "Traceback" not in localize()
 
 
 @pytest.mark.workers

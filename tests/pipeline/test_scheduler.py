@@ -19,7 +19,7 @@ from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.scheduler import NotStoredError, Result, Scheduler, Task
 from conrepair.pipeline.sources import model_of, source_task
 from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.runtime.errors import ConrepairError, DataError, ToolEnvironmentError
+from conrepair.runtime.errors import ConrepairError, DataError, StorageError, ToolEnvironmentError
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.workers import Workers
 
@@ -365,6 +365,14 @@ def test_where_it_is_wanted_all_but_full_disks_are_kept(room: Room, kind: str, f
 def test_a_full_disk_is_never_kept(room: Room) -> None:
     task = replace(room.task("a", "disk_full"), keep_stopped=True)
     assert [room.run(task)["a"].reused for _ in range(2)] == [False, False]
+
+
+def test_a_disk_that_others_share_may_be_done_without(room: Room) -> None:
+    with (
+        Store(room.root, own=room.root / "own") as store,
+        pytest.raises(StorageError, match="no space left"),
+    ):
+        Scheduler(store, room.workers).run([room.task("a", "disk_full")], side_by_side=1)
 
 
 def test_recalling_runs_nothing_and_needs_no_files(room: Room) -> None:
