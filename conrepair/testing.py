@@ -8,6 +8,7 @@ from typing import Any
 
 from conrepair.api import localize
 from conrepair.pytest_plugin import REPORTS
+from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.words import shortened
 
 __all__ = ["assert_equivalent"]
@@ -46,7 +47,10 @@ def assert_equivalent(
 
 def _free(reports: Path) -> Path:
     """A folder that isn't there yet, named by the test that runs."""
-    test = os.environ.get("PYTEST_CURRENT_TEST", "localization").split(" ")[0].split("::")[-1]
-    name = "".join(letter if letter.isalnum() else "-" for letter in test).strip("-") or "localization"
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]  # "file.py::test[parameters] (call)"
+    function, bracket, parameters = test.partition("[")
+    text = f"{function.rpartition('::')[2]}{bracket}{parameters}"
+    name = "".join(letter if letter.isalnum() else "-" for letter in text).strip("-") or "localization"
+    name = fitting_name(name)
     places = (reports / (name if not number else f"{name}-{number}") for number in range(10_000))
     return next(place for place in places if not place.exists())

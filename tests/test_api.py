@@ -227,6 +227,32 @@ def test_reports_of_a_session_are_kept_by_test(
             assert_equivalent(right, wrong, in_process=True)
 
 
+@pytest.mark.parametrize(
+    ("test", "folder"),
+    [
+        ("tests/test_net.py::one[a::b c] (call)", "one-a--b-c"),
+        (f"tests/test_net.py::one[{'ü' * 300}] (call)", None),
+        (f"tests/test_net.py::{'x' * 4000} (call)", None),
+        ("tests/test_net.py::one[../../a/\\0] (call)", "one-------a--0"),
+    ],
+)
+def test_reports_of_tests_of_any_name(
+    right: Path,
+    wrong: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    test: str,
+    folder: str | None,
+) -> None:
+    monkeypatch.setenv("CONREPAIR_REPORTS", str(tmp_path / "reports"))
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", test)
+    with pytest.raises(AssertionError, match="report: "):
+        assert_equivalent(right, wrong, in_process=True)
+    (found,) = (tmp_path / "reports").iterdir()
+    assert (found / "result.json").is_file()
+    assert found.name == (folder or found.name)
+
+
 def test_an_import_costs_nothing_and_rooms_don_t_hide_verbs() -> None:
     code = (
         "import sys, conrepair; loaded = set(sys.modules)\n"

@@ -79,19 +79,21 @@ def explain_output_order(
     names, others = list(reference), list(candidate)
     if len(names) != len(others) or len(names) < 2:
         return None
-    errors = np.array([[_error(reference[name], candidate[other]) for other in others] for name in names])
     # By name where the names are the same, by place else.
-    given = [others.index(name) if set(names) == set(others) else place for place, name in enumerate(names)]
-    rows = np.arange(len(names))
-    bonus = np.zeros_like(errors)
-    bonus[rows, given] = tolerance  # equal outputs keep their places
-    columns = scipy.optimize.linear_sum_assignment(np.minimum(errors, _WORST) - bonus)[1]
-    error, before = float(errors[rows, columns].max()), float(errors[rows, given].max())
-    if list(columns) == given or error > tolerance:
+    partners = dict(zip(names, names if set(names) == set(others) else others, strict=True))
+    given = {name: _error(reference[name], candidate[other]) for name, other in partners.items()}
+    wrong = [name for name in names if given[name] > tolerance]  # the others keep their places
+    errors = _errors([reference[name] for name in wrong], [candidate[partners[name]] for name in wrong], tolerance)
+    if errors is None:
         return None
-    partners = {name: others[column] for name, column in zip(names, columns, strict=True)}
-    moved = [name for place, name in enumerate(names) if columns[place] != given[place]]
-    listing = ", ".join(f"{name} is in {partners[name]}" for name in moved)
+    columns = scipy.optimize.linear_sum_assignment(np.minimum(errors, _WORST))[1]
+    moved = {name: partners[wrong[column]] for name, column in zip(wrong, columns, strict=True)}
+    now = given | {name: float(errors[place, columns[place]]) for place, name in enumerate(wrong)}
+    error, before = max(now.values()), max(given.values())
+    if error > tolerance:
+        return None
+    partners |= moved
+    listing = ", ".join(f"{name} is in {other}" for name, other in moved.items())
     evidence = f"outputs are exchanged: {listing}; worst relative error {_number(before)} -> {error:.2g}"
     return OutputOrder(partners, error, before, evidence)
 
@@ -177,6 +179,28 @@ def _outputs_error(expected: Mapping[str, Array], outputs: Mapping[str, Array]) 
     pairs, left = pair_outputs(expected, outputs)
     errors = [_compared(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
     return math.inf if left or not errors else max(errors)
+
+
+def _errors(references: Sequence[Array], candidates: Sequence[Array], tolerance: float) -> npt.NDArray[Any] | None:
+    """Of each output with each; None where one is like none, so that no order explains them."""
+    norms = [_norm(array) for array in candidates]
+    errors = np.full((len(references), len(candidates)), math.inf)
+    for row, reference in enumerate(references):
+        norm = _norm(reference)
+        for column, candidate in enumerate(candidates):
+            # What differs by a share has a norm that differs by no more than that, in all layouts.
+            if reference.size != candidate.size or not abs(norms[column] - norm) > 2 * tolerance * norm:
+                errors[row, column] = _error(reference, candidate)
+        if errors[row].min() > tolerance:
+            return None
+    return errors if len(references) > 1 else None
+
+
+def _norm(array: Array) -> float:
+    """Of all elements; not a number where they aren't real ones."""
+    return (
+        float(np.linalg.norm(np.asarray(array, np.float64).reshape(-1))) if array.dtype.kind in "fiub" else math.nan
+    )
 
 
 def _error(reference: Array, candidate: Array) -> float:
