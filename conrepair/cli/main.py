@@ -41,16 +41,17 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     with standard_streams() as streams:
+        ended: int | SystemExit
         try:
-            code = _command(words, default_config, streams)
-        except SystemExit as ended:  # help was wanted, or a word is wrong
-            code = ended
+            ended = _command(words, default_config, streams)
+        except SystemExit as exit_:  # help was wanted, or a word is wrong
+            ended = exit_
         if problem := streams.problem:
             complain(f"conrepair: {problem}")
             return int(ExitCode.EXECUTION)
-    if isinstance(code, SystemExit):
-        raise code
-    return code
+    if isinstance(ended, SystemExit):
+        raise ended
+    return ended
 
 
 def _command(words: list[str], default_config: str, streams: Streams) -> int:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import tempfile
 from pathlib import Path
 
 from conrepair.runtime.errors import ConrepairError, StorageError, UsageError
-from conrepair.runtime.files import explain_write_error
 
 __all__ = ["check_surroundings", "refused_by_system"]
 
@@ -50,6 +48,8 @@ def refused_by_system(error: Exception) -> ConrepairError | None:
     if number == errno.EAGAIN or (isinstance(error, RuntimeError) and "start new thread" in str(error)):
         return StorageError("The system starts no more processes or threads. Allow more (ulimit -u), or end others.")
     if isinstance(error, OSError):
+        from conrepair.runtime.files import explain_write_error
+
         if not _is_somewhere():
             return UsageError(_NO_FOLDER)
         told = explain_write_error(error, *_temporary())
@@ -67,6 +67,8 @@ def _is_somewhere() -> bool:
 
 def _temporary() -> list[Path]:
     """The folder of temporary files, where there's one."""
+    import tempfile
+
     try:
         return [Path(tempfile.gettempdir())]
     except OSError:

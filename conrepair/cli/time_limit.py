@@ -57,8 +57,10 @@ def time_limit(options: argparse.Namespace) -> float | None:
     whole = float(options.timeout)
     for name in _SEARCHES:
         value = getattr(options, name, None)
+        if value is None:
+            continue
         if name in given:
             whole += value
-        elif value is not None:
+        else:
             setattr(options, name, min(value, _SHARE * options.timeout))
     return whole

@@ -56,6 +56,6 @@ class StoredRows:
         content = np.ascontiguousarray(rows, self._dtype)
         with self._path.open("r+b", buffering=0) as stream:
             stream.seek(self._start + start * self._row)
-            left = memoryview(content.reshape(-1).view(np.uint8))
+            left = content.reshape(-1).view(np.uint8).data
             while left:
                 left = left[stream.write(left) :]

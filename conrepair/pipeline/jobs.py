@@ -494,7 +494,7 @@ def _run_converter(step: Converter, source: Model, folder: Path, payload: Mappin
 def _digest(array: npt.NDArray[Any]) -> bytes:
     """What tells bits apart."""
     digest = hashlib.sha256(f"{array.dtype} {array.shape}".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.digest()
 
 

@@ -82,15 +82,15 @@ class Session:
             self.store = store or stack.enter_context(Store(room / STORE))
             for journal in journals(self.store.own) if self._fresh else ():
                 Journal.remove(journal)
-            self._executor: Executor = stack.enter_context(self._workers())
+            self._executor: Executor = self._workers(stack)
             self._stack = stack.pop_all()
         return self
 
-    def _workers(self) -> InProcess | Workers:
+    def _workers(self, stack: contextlib.ExitStack) -> Executor:
         """Where jobs run, which may write to the store's folders."""
         if self._in_process:
-            return InProcess(JOBS)
-        return Workers(1, (str(self._here),), jobs=JOBS, folders=self.store.reach)
+            return stack.enter_context(InProcess(JOBS))
+        return stack.enter_context(Workers(1, (str(self._here),), jobs=JOBS, folders=self.store.reach))
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
@@ -135,7 +135,7 @@ class Session:
                 raise
             _tell_unkept(error)
         self.store = self._stack.enter_context(Store(self.store.own))
-        self._executor = self._stack.enter_context(self._workers())  # what others may write to may be gone
+        self._executor = self._workers(self._stack)  # what others may write to may be gone
         return work()
 
     def result(self, task: Task) -> Result:

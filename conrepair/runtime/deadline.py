@@ -9,11 +9,8 @@ is left of scratch folders.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -71,6 +68,7 @@ def ends_after(seconds: float | None, words: str) -> Iterator[None]:
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield  # only the main thread receives signals
         return
+    import signal  # which makes classes of all signals, and few commands have a limit
 
     def ring(_: int, __: FrameType | None) -> None:
         raise TimeIsUp(current_work())
@@ -90,6 +88,9 @@ def ends_after(seconds: float | None, words: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _watched(seconds: float, words: str) -> Iterator[None]:
     """Inside the block a process waits that ends this one when it's late: it needs nothing of this one's for that."""
+    import ctypes  # few commands have a limit
+    import subprocess
+
     # The signal whose number is the exit code: C's _exit as its handler ends the process by just that code, without
     # Python, whose handlers wait for the library to return.
     number = int(ExitCode.EXECUTION)
