@@ -285,7 +285,7 @@ def _add_inspect(verbs: Verbs[Parser]) -> None:
 
         return inspect(options)
 
-    parser.runs(run, files=("model",))
+    parser.runs(run, keeps=False, files=("model",))
 
 
 def _add_execute(verbs: Verbs[Parser]) -> None:

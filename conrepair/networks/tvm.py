@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.networks.network import Kernel, Network, Segment
 from conrepair.networks.registry import open_network
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.json_file import read_json_text, value_of
 
 __all__ = ["TvmNetwork", "imported_model", "open_build"]
 
@@ -51,7 +51,7 @@ def imported_model(folder: Path, model: Model | None) -> Model:
     Raises:
         ModelLoadError: if it isn't there.
     """
-    source = json.loads((folder / BUILD).read_text(encoding="utf-8"))["source"]
+    source = value_of(read_json_text(folder / BUILD))["source"]
     if source.get("kept") is not None:
         path = folder / source["kept"]
         return Model(source["framework"], str(path), model_sha256(path))

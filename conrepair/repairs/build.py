@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import json
 import operator
 import shutil
 import tempfile
@@ -41,6 +40,7 @@ from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
 from conrepair.runtime.errors import ConversionError, InferenceError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.journal import Journal
+from conrepair.runtime.json_file import read_json_text, value_of
 
 __all__ = ["repair_build"]
 
@@ -284,4 +284,4 @@ def _meets(operators: frozenset[str], others: Mapping[str, frozenset[str]]) -> b
 
 
 def _options(build: Path) -> TvmOptions:
-    return read_options(json.loads((build / BUILD).read_text(encoding="utf-8"))["options"])
+    return read_options(value_of(read_json_text(build / BUILD))["options"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -122,7 +121,7 @@ def changed_options(build: Path, change: BuildChange) -> tuple[dict[str, Any], i
         build: The build's folder.
         change: Of its options.
     """
-    record = json.loads((build / BUILD).read_text(encoding="utf-8"))
+    record = value_of(read_json_text(build / BUILD))
     options = change.applied(read_options(record["options"]))
     batch = int((record["inputs"][0]["shape"] or [1])[0])
     return dataclasses.asdict(options) | {"built": None, "built_sha256": None}, batch
@@ -138,9 +137,9 @@ def write_changed(build: Path, change: BuildChange, made: Path, folder: Path) ->
         folder: Receives it; must not be there.
     """
     shutil.copytree(made, folder)
-    record = json.loads((folder / BUILD).read_text(encoding="utf-8"))
+    record = value_of(read_json_text(folder / BUILD))
     # It's compiled of what was imported; it's a build of the same model as the one that came.
-    source = json.loads((build / BUILD).read_text(encoding="utf-8"))["source"]
+    source = value_of(read_json_text(build / BUILD))["source"]
     record["source"] = source | {"kept": record["source"]["kept"]}
     record["repair"] = {"of": sha256_of(build / BUILD), "change": dataclasses.asdict(change)}
     write_json(folder / BUILD, record)

@@ -9,7 +9,6 @@ is left of scratch folders.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
 import threading
@@ -22,7 +21,7 @@ from conrepair.runtime.heartbeat import current_work
 
 __all__ = ["TimeIsUp", "allowed", "ends_after"]
 
-_SHARE = 0.9  # of what's left: a job that takes longer is stopped, and the command still says what came of it
+_SPARED, _SPARED_SECONDS = 0.1, 1.0  # of what's left when a job is stopped, to say what came of it
 _GRACE_SECONDS = 5.0
 _WATCHER = """
 import os, select, sys
@@ -50,8 +49,11 @@ def allowed(seconds: float) -> float:
     Args:
         seconds: Its own limit.
     """
-    left = _ends[-1] - time.monotonic() if _ends else math.inf
-    return min(seconds, round(max(_SHARE * left, 0.0), 1))
+    if not _ends:
+        return seconds
+    left = _ends[-1] - time.monotonic()
+    most = max(left - max(_SPARED_SECONDS, _SPARED * left), left / 2, 0.0)
+    return min(seconds, round(most, 1))
 
 
 @contextlib.contextmanager

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conrepair.runtime.files import in_place
+from conrepair.runtime.ordinary_file import read_ordinary
 
 __all__ = ["Journal", "blame", "end_early", "forget_tried"]
 
 _LINES, _STOP, _TRIED = "lines", "stop", "tried"
-_LONGEST = 1 << 20
+_LONGEST, _LARGEST = 1 << 20, 256 << 20  # bytes of a note, and of all lines
 
 
 class Journal:
@@ -127,7 +128,7 @@ def _note(folder: Path, whose: str) -> Path:
 def _read(path: Path) -> set[str]:
     """Its whole lines."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_ordinary(path, _LARGEST).decode(errors="replace")
     except FileNotFoundError:
         return set()
     return set(text.split("\n")[:-1])
@@ -135,6 +136,6 @@ def _read(path: Path) -> set[str]:
 
 def _is_torn(path: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
-        content = path.read_bytes()
+        content = read_ordinary(path, _LARGEST)
         return bool(content) and not content.endswith(b"\n")
     return False

@@ -19,6 +19,7 @@ from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.scheduler import NotStoredError, Result, Scheduler, Task
 from conrepair.pipeline.sources import model_of, source_task
 from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.runtime.deadline import ends_after
 from conrepair.runtime.errors import ConrepairError, DataError, StorageError, ToolEnvironmentError
 from conrepair.runtime.store import Entry, Store
 from conrepair.runtime.workers import Workers
@@ -365,6 +366,15 @@ def test_where_it_is_wanted_all_but_full_disks_are_kept(room: Room, kind: str, f
 def test_a_full_disk_is_never_kept(room: Room) -> None:
     task = replace(room.task("a", "disk_full"), keep_stopped=True)
     assert [room.run(task)["a"].reused for _ in range(2)] == [False, False]
+
+
+def test_a_job_gets_no_more_time_than_the_command_has_left(room: Room) -> None:
+    with ends_after(4.0, ""):
+        result = room.run(replace(room.task("a", "hang"), keep_stopped=True))["a"]
+    assert result.failure is not None
+    assert result.failure.kind == "timeout"
+    assert "--timeout" in result.failure.explanation
+    assert room.kept == [], "a longer command may do it"
 
 
 def test_a_disk_that_others_share_may_be_done_without(room: Room) -> None:

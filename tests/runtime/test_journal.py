@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.journal import Journal, blame, end_early, forget_tried
 
 
@@ -52,3 +54,9 @@ def test_of_several_jobs_each_is_blamed_for_its_own(tmp_path: Path) -> None:
         assert [line in Journal(tmp_path) for line in ("first", "second")] == [False, True]
         forget_tried(tmp_path, "1")  # as who starts a job does: it was stopped, and didn't die
         assert not blame(tmp_path, "1")
+
+
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "lines")
+    with pytest.raises(ConrepairError, match="lines is no file, but a pipe"):
+        Journal(tmp_path)

@@ -22,6 +22,7 @@ from conrepair.backends.tvm.settings import TUNED, Place, Step, steps_of
 from conrepair.frameworks.model import Model, to_json
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
+from conrepair.runtime.json_file import read_json_text, value_of
 
 __all__ = ["BUILD", "build", "compile_module", "taken"]
 
@@ -74,7 +75,7 @@ def taken(built: Path, folder: Path) -> dict[str, Any]:
         ModelLoadError: if it isn't whole: a file is missing, or has another content.
     """
     try:
-        record: dict[str, Any] = json.loads((built / BUILD).read_text(encoding="utf-8"))
+        record: dict[str, Any] = value_of(read_json_text(built / BUILD))
         changed = [name for name, sha256 in record["files"].items() if sha256_of(built / name) != sha256]
         if changed:
             raise ModelLoadError(
