@@ -25,7 +25,6 @@ from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.subject import Source
 from conrepair.report.result import Build, Place, Problem, Ran, Row
 from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE, Failure
 
@@ -86,7 +85,7 @@ class Executed:
     @property
     def row_name(self) -> str:
         """As `Row.name`."""
-        return f"{self.model}/{fitting_name(self.conversion or 'source')}"
+        return f"{self.model}/{self.conversion or 'source'}"
 
     @property
     def looked_at(self) -> str:

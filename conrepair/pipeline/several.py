@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conrepair.pipeline.options import slug
 from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.file_names import Names
 from conrepair.runtime.progress import say
 from conrepair.runtime.words import complain
 
@@ -44,11 +45,9 @@ def each_target(options: argparse.Namespace, look: Callable[[argparse.Namespace]
 
 def _folders(options: argparse.Namespace) -> Iterator[str | None]:
     """Of each target: files of one name are numbered."""
-    used: set[str] = set()
+    names = Names()
     for place, target in enumerate(options.targets):
-        name = slug(Path(target))
-        name = f"{name}-{place + 1}" if name in used else name
-        used.add(name)
+        name = names.of(place, slug(Path(target)))
         yield None if options.output is None else str(Path(options.output) / name)
 
 

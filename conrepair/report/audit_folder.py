@@ -12,7 +12,7 @@ from conrepair.report.places import placed
 from conrepair.report.records import write_record
 from conrepair.report.repair.files import repair_files
 from conrepair.report.result import AuditResult, Build, Row
-from conrepair.report.texts import looked_into
+from conrepair.report.row_folders import RowFolders
 from conrepair.report.verdict_table import verdicts_markdown
 from conrepair.runtime.files import put_text
 from conrepair.runtime.outputs import Output
@@ -38,8 +38,9 @@ def write_audit(result: AuditResult, store: Path) -> AuditResult:
     """
 
     def fill(temporary: Path) -> AuditResult:
-        copies = _copied_models(result, store, temporary)
-        rows = (_filled(row, result, temporary) for row in result.rows)
+        folders = RowFolders(result.rows)
+        copies = _copied_models(result, store, temporary, folders)
+        rows = (_filled(row, result, temporary, folders) for row in result.rows)
         moved = tuple(placed(row, lambda path: copies.get(path, path)) for row in rows)
         return dataclasses.replace(result, rows=moved)
 
@@ -66,7 +67,7 @@ def _so_far(folder: Path) -> Output:
     return Output(folder.with_name(f"{folder.name}.unfinished.md"), "list of architectures", beside=True)
 
 
-def _copied_models(result: AuditResult, store: Path, temporary: Path) -> dict[str, str]:
+def _copied_models(result: AuditResult, store: Path, temporary: Path, folders: RowFolders) -> dict[str, str]:
     """Copy models that were made here; not of architectures, whose models were removed, nor what is the user's.
 
     Returns:
@@ -75,7 +76,7 @@ def _copied_models(result: AuditResult, store: Path, temporary: Path) -> dict[st
     copies: dict[str, str] = {}
     for row in result.rows:
         path = None if row.ran.artifact is None else Path(row.ran.artifact.path)
-        folder = Path("models") / row.name
+        folder = folders.model(row)
         if path is None or not path.is_relative_to(store) or not path.exists() or (temporary / folder).exists():
             continue
         (temporary / folder).mkdir(parents=True)
@@ -84,18 +85,18 @@ def _copied_models(result: AuditResult, store: Path, temporary: Path) -> dict[st
     return copies
 
 
-def _filled(row: Row, result: AuditResult, temporary: Path) -> Row:
+def _filled(row: Row, result: AuditResult, temporary: Path, folders: RowFolders) -> Row:
     """Put what is a row's own into the folder: the record of its run, its repair, what can be read of its build."""
     if row.ran.run is not None:
-        place = temporary / "runs" / row.name / row.backend
+        place = temporary / folders.run(row)
         place.mkdir(parents=True)
         write_record(row.ran.run, result.samples[result.datasets[row.model]], result.top_k, place)
     if row.repaired.result is not None:
-        name = f"repair/{looked_into(row)}"
+        name = folders.repair(row)
         (temporary / name).mkdir(parents=True)
         row = dataclasses.replace(row, repaired=repair_files(row.repaired, temporary / name, result.folder / name))
     if row.ran.build is not None and (files := _build_texts(row.ran.build)):
-        name = f"runs/{row.name}/{row.backend}/build"
+        name = f"{folders.run(row)}/build"
         for file in files:
             copy = temporary / name / file
             copy.parent.mkdir(parents=True, exist_ok=True)

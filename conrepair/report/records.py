@@ -7,8 +7,8 @@ from pathlib import Path
 
 from conrepair.evaluate.answers import Answers, as_scores, read_answers
 from conrepair.evaluate.run import Run
+from conrepair.runtime.file_names import Names
 from conrepair.runtime.files import put_text
-from conrepair.runtime.path_text import fitting_name
 
 __all__ = ["write_record"]
 
@@ -25,7 +25,7 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
         top_k: How many classes.
         folder: Exists already.
     """
-    answers = _answers(run, top_k)
+    answers, files = _answers(run, top_k), Names()  # folders of the dataset become part of a file's name
     ranks = 0 if answers is None else answers.labels.shape[1]
     columns = [f"{what}_{rank + 1}" for rank in range(ranks) for what in ("class", "score")]
     with (folder / "answers.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
@@ -38,7 +38,7 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
             if best:
                 lines = [f"{label}, {score:.9g}" for label, score in best]
                 text = "\n".join([*lines, "", f"{seconds:.6f}", ""])
-                put_text(folder / f"{_file_name(name)}.txt", text)
+                put_text(folder / f"{files.of(name, name.replace('/', '__'))}.txt", text)
 
 
 def _answers(run: Run, top_k: int) -> Answers | None:
@@ -55,8 +55,3 @@ def _best(answers: Answers | None, index: int) -> list[tuple[int, float]]:
         return []
     labels, scores = answers.labels[index], answers.scores[index]
     return [(int(label), float(score)) for label, score in zip(labels, scores, strict=True)]
-
-
-def _file_name(name: str) -> str:
-    """A sample's name as a file name: folders of the dataset become part of it."""
-    return fitting_name(name.replace("/", "__"))

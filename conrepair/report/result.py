@@ -20,7 +20,6 @@ from conrepair.repairs.conversion.result import Mending
 from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, ExitCode
-from conrepair.runtime.path_text import fitting_name
 
 __all__ = [
     "AuditResult",
@@ -263,8 +262,8 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The model's name in an audit (on any backend), and the path of its files below models/ and runs/."""
-        return f"{self.model}/{fitting_name(self.conversion or 'source')}"
+        """The model's name in an audit, on any backend."""
+        return f"{self.model}/{self.conversion or 'source'}"
 
     @property
     def label(self) -> str:

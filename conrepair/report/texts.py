@@ -16,11 +16,11 @@ from conrepair.report.machine.junit import junit_xml
 from conrepair.report.machine.markdown import summary_markdown
 from conrepair.report.machine.sarif import sarif_text
 from conrepair.report.result import AuditResult, Problem, Row
+from conrepair.report.row_folders import RowFolders
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
-from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["localization_folder", "looked_into", "texts_of"]
+__all__ = ["texts_of"]
 
 INPUTS = "inputs.csv"
 
@@ -62,46 +62,27 @@ def _of_audit(result: AuditResult) -> dict[str, str]:
         texts["backends.csv"] = backends_csv(compared)
     if result.architectures:
         texts |= {"verdicts.md": verdicts_markdown(result), "verdicts.csv": verdicts_csv(result)}
+    folders = RowFolders(result.rows)
     for row in result.rows:
-        texts |= _of_row(row, result)
+        texts |= _of_row(row, result, folders)
     return texts
 
 
-def _of_row(row: Row, result: AuditResult) -> dict[str, str]:
+def _of_row(row: Row, result: AuditResult, folders: RowFolders) -> dict[str, str]:
     texts = {}
     if row.ran.artifact is not None:
         model = dataclasses.replace(row.ran.artifact, path=Path(row.ran.artifact.path).name)
         record = encode({"model": model, "description": row.ran.description})
-        texts[f"models/{row.name}/provenance.json"] = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        texts[f"{folders.model(row)}/provenance.json"] = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
     if row.inputs:
-        texts[f"runs/{row.name}/{row.backend}/{INPUTS}"] = inputs_csv(row.inputs)
+        texts[f"{folders.run(row)}/{INPUTS}"] = inputs_csv(row.inputs)
     for place in range(len(row.localized.steps)):
-        folder, about = localization_folder(row, place), about_step(row, result, place)
+        folder, about = folders.localization(row, place), about_step(row, result, place)
         for name, text in step_texts(row.localized.steps[place], about).items():
             texts[f"{folder}/{name}"] = text
-    for problem in filter(None, (row.problem, row.localized.problem, row.repaired.problem)):
-        name = fitting_name(f"{row.name.replace('/', '__')}@{row.backend}")
-        texts[f"errors/{name}.log"] = _problem(problem)
+    if problems := list(filter(None, (row.problem, row.localized.problem, row.repaired.problem))):
+        texts[folders.error(row)] = "\n".join(map(_problem, problems))
     return texts
-
-
-def localization_folder(row: Row, place: int) -> str:
-    """Where an audit has the localization of a step: the one that explains the row, and inside of it the others.
-
-    Args:
-        row: Of a target.
-        place: Of the step.
-    """
-    folder = f"localization/{looked_into(row)}"
-    return folder if place == row.localized.explaining else f"{folder}/{row.localized.steps[place].name}"
-
-
-def looked_into(row: Row) -> str:
-    """Name of what was localized and repaired: a build has its own folder beside its model's."""
-    if row.ran.build is None:
-        return row.name
-    folder, name = row.name.split("/", 1)
-    return f"{folder}/{fitting_name(f'{name}@{row.backend}')}"
 
 
 def _problem(problem: Problem) -> str:

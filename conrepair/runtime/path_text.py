@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from conrepair.runtime.errors import UsageError
@@ -17,6 +18,9 @@ _BESIDE = 55  # bytes of a name that are left for what is put beside it: ".data"
 _INSIDE = 600  # bytes of a path that are left for what is put into a folder
 _HASH = 8
 _SHOWN = 60
+_FORBIDDEN = re.compile(r'[<>:"/\\|?*]')
+_ENDS = re.compile(r"^[. ]|[. ]$")
+_DEVICES = re.compile(r"^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)", re.IGNORECASE)
 
 
 def path_problem(text: str, *, output: bool = False) -> str:
@@ -64,18 +68,25 @@ def real_path(path: str | os.PathLike[str]) -> Path:
 
 
 def fitting_name(text: str, most: int = _NAME - _BESIDE) -> str:
-    """A name as it is where files can be named after it, else its ends and the hash of all of it.
+    """A name as it is where every system can call a file or a folder so, else one of it and its hash.
+
+    It's one name, that isn't hidden and leads nowhere: without separators, dots at its ends, characters that don't
+    print or that Windows has other uses for. `conrepair.runtime.file_names.Names` also keeps several apart.
 
     Args:
-        text: A name without folders.
+        text: Any, from anywhere.
         most: Bytes that it may have.
     """
-    name = os.fsencode(text)
-    if len(name) <= most:
-        return text
-    half = (most - _HASH - 2) // 2
-    digest = hashlib.sha256(name).hexdigest()[:_HASH]
-    return f"{name[:half].decode(errors='ignore')}-{digest}-{name[-half:].decode(errors='ignore')}"
+    name = _FORBIDDEN.sub("_", "".join(letter if letter.isprintable() else "_" for letter in text))
+    name = _DEVICES.sub(r"_\g<0>", _ENDS.sub("_", name)) or "_"
+    size = len(name.encode())
+    if name == text and size <= most:
+        return name
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_HASH]
+    if size + _HASH + 1 <= most:
+        return f"{name}-{digest}"
+    half, whole = (most - _HASH - 2) // 2, name.encode()
+    return f"{whole[:half].decode(errors='ignore')}-{digest}-{whole[-half:].decode(errors='ignore')}"
 
 
 def in_utf8(name: str) -> str:

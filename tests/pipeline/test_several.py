@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from localized import WEIGHTS, Variant
 
 from conrepair.cli import main
+from conrepair.pipeline.several import each_target
 
 LAYER = next(iter(WEIGHTS))
 
@@ -59,3 +61,18 @@ def test_each_target_is_repaired_in_a_folder_of_its_name() -> None:
 def test_what_can_not_be_meant_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
     assert said in capsys.readouterr().err
+
+
+def test_no_two_targets_share_a_folder() -> None:
+    """Whatever a third one of the same name, or one of another case, would be called."""
+    folders: list[str] = []
+    targets = ["a/net.onnx", "b/net.onnx-2", "b/net.onnx", "c/Net.onnx", "d/net.onnx"]
+    options = argparse.Namespace(targets=targets, output="out", format="json")
+
+    def look(one: argparse.Namespace) -> int:
+        folders.append(one.output)
+        return 0
+
+    assert each_target(options, look) == 0
+    assert len({folder.casefold() for folder in folders}) == len(targets)
+    assert folders[0] == str(Path("out") / "net.onnx")

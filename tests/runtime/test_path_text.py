@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import re
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
@@ -63,3 +64,35 @@ def test_long_names_fit_and_stay_apart(letter: str, tmp_path: Path) -> None:
 def test_bytes_that_are_not_utf_8_are_shown_as_escapes() -> None:
     assert in_utf8(os.fsdecode(b"caf\xe9.jpg")) == r"caf\xe9.jpg"
     assert in_utf8("café.jpg") == "café.jpg"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            ".",
+            "..",
+            "../a",
+            "/a",
+            "a/b",
+            "a\\b",
+            "a:b",
+            "a\0b",
+            "a\nb",
+            "a\x1bb",
+            "a\u202eb",
+            "a\ud800b",
+            ".hidden",
+        ),
+        *(".hidden", "a.", "a ", " a", "CON", "con.txt", "nul.", "Com1", "lpt\u00b9.log", "?*", 'a"b', "\u2028"),
+    ],
+)
+def test_what_no_file_can_be_called_everywhere_is_replaced(text: str) -> None:
+    name = fitting_name(text)
+    assert PureWindowsPath(name).parts == PurePosixPath(name).parts == (name,)
+    assert name.isprintable()
+    assert not re.match(r"(con|nul|com1|lpt.)(\.|$)", name, re.IGNORECASE)
+    assert not name.startswith(".")
+    assert not name.endswith((".", " "))
+    assert fitting_name(name) == name != text
