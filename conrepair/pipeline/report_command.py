@@ -20,6 +20,7 @@ from conrepair.report.saved import DOCUMENT, read_result, result_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import put_text, write_json
+from conrepair.runtime.inside import place_in
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import output_console, say
@@ -135,6 +136,6 @@ def _rewrite(result: AuditResult) -> None:
     """
     with run_output(real_path(result.folder), result.kind).add(strict=True) as temporary:
         for name, text in {**texts_of(result), **pages_of(result)}.items():
-            file = temporary / name
+            file = place_in(temporary, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)

@@ -10,6 +10,7 @@ from conrepair.report.saved import DOCUMENT, PAGE, has_page, result_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import put_text
+from conrepair.runtime.inside import place_in
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 
@@ -87,7 +88,7 @@ def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> Au
         temporary.mkdir()
         placed = fill(temporary)
         for name, text in {**texts_of(result, placed), **pages_of(placed)}.items():
-            file = temporary / name
+            file = place_in(temporary, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)
         put_text(temporary / DOCUMENT, f"{result_text(placed)}\n")

@@ -127,8 +127,8 @@ def give_back(scratch: Path) -> None:
         OSError: if that can't be done; nothing of it may be removed then.
     """
     listed = Listing.read(scratch / _LISTED)
-    if listed is None:  # nothing had been moved
-        return
+    if listed is None or not all(is_folder(scratch / part) for part in (_OLD, NEW)):
+        return  # nothing had been moved, or no command made it: a link would have somebody's files moved here
     parent = scratch.parent
     with turn(parent):
         for old in sorted((scratch / _OLD).iterdir()) if any((scratch / NEW).iterdir()) else ():

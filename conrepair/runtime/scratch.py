@@ -75,8 +75,10 @@ def kept_folder(
 
 
 def sweep(parent: Path, prefix: str, rescue: Callable[[Path], None] = lambda _: None) -> None:
-    """Remove the scratch folders whose makers are gone."""
+    """Remove the scratch folders whose makers are gone; a link of such a name is nobody's scratch folder."""
     for folder in parent.glob(f"{prefix}*"):
+        if folder.is_symlink():
+            continue
         with contextlib.suppress(OSError), locked(folder, wait=False):  # in use, gone meanwhile, or another user's
             rescue(folder)
             shutil.rmtree(folder, ignore_errors=True)
