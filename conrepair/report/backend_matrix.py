@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from rich.table import Table
 
 from conrepair.evaluate.compare import Comparison
 from conrepair.metrics.statistics import SIGNIFICANCE_LEVEL
+from conrepair.report.csv_text import csv_text
 from conrepair.report.result import AuditResult, Place, Row
 
 __all__ = ["BackendMatrix", "BackendPair", "backends_csv", "matrices", "matrix_legend", "matrix_table"]
@@ -97,18 +96,14 @@ def matrices(result: AuditResult) -> list[BackendMatrix]:
 
 def backends_csv(found: list[BackendMatrix]) -> str:
     """All pairs of all matrices, one on each line."""
-    stream = io.StringIO()
-    writer: Any = None
-    for matrix in found:
-        for pair in matrix.pairs:
-            sides = (("first", pair.first), ("second", pair.second))
-            places = {f"{side}_{key}": value for side, row in sides for key, value in _about(row).items()}
-            line = {"model": matrix.name} | places | pair.figures
-            if writer is None:
-                writer = csv.DictWriter(stream, line, lineterminator="\n")
-                writer.writeheader()
-            writer.writerow(line)
-    return stream.getvalue()
+    lines = [_line(matrix, pair) for matrix in found for pair in matrix.pairs]
+    return csv_text(lines[0], (line.values() for line in lines)) if lines else ""
+
+
+def _line(matrix: BackendMatrix, pair: BackendPair) -> dict[str, Any]:
+    sides = (("first", pair.first), ("second", pair.second))
+    places = {f"{side}_{key}": value for side, row in sides for key, value in _about(row).items()}
+    return {"model": matrix.name} | places | pair.figures
 
 
 def matrix_table(matrix: BackendMatrix) -> Table:

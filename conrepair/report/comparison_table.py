@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable
 
 from conrepair.evaluate.compare import Comparison, OutputComparison
 from conrepair.evaluate.inputs import Answer, ComparedInput
+from conrepair.report.csv_text import csv_text
 
 __all__ = ["comparisons_csv", "inputs_csv"]
 
@@ -28,7 +27,7 @@ _INPUTS = (
 def comparisons_csv(comparisons: Iterable[Comparison]) -> str:
     """One line for each output of each comparison; no answers where outputs aren't scores of classes."""
     rows = (_compared(comparison, output) for comparison in comparisons for output in comparison.outputs)
-    return _text(_COMPARED, rows)
+    return csv_text(_COMPARED, rows)
 
 
 def _compared(comparison: Comparison, output: OutputComparison) -> list[object]:
@@ -44,22 +43,13 @@ def inputs_csv(inputs: Iterable[ComparedInput]) -> str:
     """One line for each input, with the best class of both sides; empty where outputs aren't scores."""
     rows = (
         [
-            *(item.index, item.name, "" if item.label is None else item.label),
-            *("" if item.differs is None else str(item.differs).lower(), item.relative_l2, item.max_abs),
+            *(item.index, item.name, item.label, item.differs, item.relative_l2, item.max_abs),
             *(*_best(item.reference), *_best(item.candidate)),
         ]
         for item in inputs
     )
-    return _text(_INPUTS, rows)
+    return csv_text(_INPUTS, rows)
 
 
 def _best(answer: Answer) -> tuple[object, object]:
     return answer[0] if answer else ("", "")
-
-
-def _text(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return stream.getvalue()

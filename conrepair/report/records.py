@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from conrepair.evaluate.answers import Answers, as_scores, read_answers
 from conrepair.evaluate.run import Run
+from conrepair.report.csv_text import csv_text
 from conrepair.runtime.file_names import Names
 from conrepair.runtime.files import put_text
 
@@ -28,17 +28,15 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
     answers, files = _answers(run, top_k), Names()  # folders of the dataset become part of a file's name
     ranks = 0 if answers is None else answers.labels.shape[1]
     columns = [f"{what}_{rank + 1}" for rank in range(ranks) for what in ("class", "score")]
-    with (folder / "answers.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["index", "input", "seconds", *columns])
-        for index, name in enumerate(names[: run.count]):
-            seconds = float(run.seconds[index])
-            best = _best(answers, index)
-            writer.writerow([index, name, f"{seconds:.6f}", *(cell for answer in best for cell in answer)])
-            if best:
-                lines = [f"{label}, {score:.9g}" for label, score in best]
-                text = "\n".join([*lines, "", f"{seconds:.6f}", ""])
-                put_text(folder / f"{files.of(name, name.replace('/', '__'))}.txt", text)
+    rows = []
+    for index, name in enumerate(names[: run.count]):
+        seconds = f"{float(run.seconds[index]):.6f}"
+        best = _best(answers, index)
+        rows.append([index, name, seconds, *(cell for answer in best for cell in answer)])
+        if best:
+            text = "\n".join([*(f"{label}, {score:.9g}" for label, score in best), "", seconds, ""])
+            put_text(folder / f"{files.of(name, name.replace('/', '__'))}.txt", text)
+    put_text(folder / "answers.csv", csv_text(["index", "input", "seconds", *columns], rows))
 
 
 def _answers(run: Run, top_k: int) -> Answers | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from conrepair.evaluate.verdict import Verdict
+from conrepair.report.plain_markdown import plain
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.verdict_table import failure_class, first_line, markdown_table
 from conrepair.runtime.errors import ExitCode
@@ -140,7 +141,7 @@ def _about(matrix: Matrix, model: str) -> list[str]:
 
 
 def _why(row: Row) -> str:
-    return first_line(row.problem.message if row.problem is not None else row.reason)
+    return plain(first_line(row.problem.message if row.problem is not None else row.reason))
 
 
 def _word(matrix: Matrix, model: str, one: str, two: str) -> str:
@@ -151,7 +152,7 @@ def _word(matrix: Matrix, model: str, one: str, two: str) -> str:
         return "not made"
     if cell.good:
         return _figures(cell.row)
-    return f"**{failure_class(cell.row)}**" + (f"; instead: {_figures(cell.instead)}" if cell.instead else "")
+    return f"**{plain(failure_class(cell.row))}**" + (f"; instead: {_figures(cell.instead)}" if cell.instead else "")
 
 
 def _figures(row: Row) -> str:
@@ -167,4 +168,4 @@ def _failure(cell: Cell) -> list[str]:
         works += f" (tried: {', '.join(row.conversion for row in cell.detours)})"
     if cell.row is None:
         return ["not made", "the model doesn't exist in the format that it starts from", works]
-    return [failure_class(cell.row), first_line(cell.row.reason), works]
+    return [plain(failure_class(cell.row)), plain(first_line(cell.row.reason)), works]

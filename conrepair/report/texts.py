@@ -19,6 +19,7 @@ from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.row_folders import RowFolders
 from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
+from conrepair.runtime.words import harmless, printable
 
 __all__ = ["texts_of"]
 
@@ -87,25 +88,24 @@ def _of_row(row: Row, result: AuditResult, folders: RowFolders) -> dict[str, str
 
 def _problem(problem: Problem) -> str:
     parts = [problem.message, problem.explanation, problem.traceback, problem.last_words]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return harmless("\n\n".join(part for part in parts if part)) + "\n"
 
 
 def _execution_log(result: AuditResult) -> str:
     lines = []
     for row in result.rows:
+        where = printable(f"{row.name} on {row.backend}")
         if row.ran.times is not None and row.ran.run is not None:
             reused = ", from an earlier run" if row.ran.reused else ""
             lines.append(
-                f"{row.name} on {row.backend}: {row.ran.run.count} inputs, "
+                f"{where}: {row.ran.run.count} inputs, "
                 f"mean {row.ran.times.mean:.6f} s, median {row.ran.times.median:.6f} s, "
                 f"5 % {row.ran.times.q05:.6f} s, 95 % {row.ran.times.q95:.6f} s{reused}"
             )
         elif row.ran.run is not None:
-            lines.append(
-                f"{row.name} on {row.backend}: {row.ran.run.count} inputs, no batch after the first of its size"
-            )
+            lines.append(f"{where}: {row.ran.run.count} inputs, no batch after the first of its size")
         else:
-            lines.append(f"{row.name} on {row.backend}: {row.reason}")
+            lines.append(f"{where}: {harmless(row.reason)}")
     return "\n".join(lines) + "\n"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
+from conrepair.report.csv_text import csv_text
+from conrepair.report.plain_markdown import plain
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.summary import STYLES
 from conrepair.runtime.errors import ExitCode
@@ -43,6 +43,7 @@ _OPERATORS = tuple(
         r"tf2onnx could not convert (\w+) ",
     )
 )
+_COLUMNS = ("architecture", "route", "backend", "kind", "verdict", "class", "relative_l2", "max_abs", "reason")
 _REASON_WIDTH = 160
 _PLACE = re.compile(r"<unknown>:0: error: loc\(.*\): ")  # where in a graph; TensorFlow says it before what
 
@@ -102,8 +103,8 @@ def verdicts_markdown(result: AuditResult) -> str:
         "# Verdicts",
         "",
         *markdown_table(
-            ["architecture", *routes],
-            [[name, *(_word(cells.get((name, route))) for route in routes)] for name in result.architectures],
+            ["architecture", *map(plain, routes)],
+            [[plain(name), *(_word(cells.get((name, route))) for route in routes)] for name in result.architectures],
         ),
     ]
     counts = _counts(rows)
@@ -112,38 +113,34 @@ def verdicts_markdown(result: AuditResult) -> str:
         "## By route",
         "",
         *markdown_table(
-            ["route", *_COUNTED], [[route, *(str(counts[route][word]) for word in _COUNTED)] for route in routes]
+            ["route", *_COUNTED],
+            [[plain(route), *(str(counts[route][word]) for word in _COUNTED)] for route in routes],
         ),
     ]
     failures = _failures(rows)
     classes = Counter(failure.label.partition(":")[0] for failure in failures)
     parts += ["", "## Failures", ""]
-    parts += [", ".join(f"{count} {label}" for label, count in classes.most_common()) or "None.", ""]
+    parts += [", ".join(f"{count} {plain(label)}" for label, count in classes.most_common()) or "None.", ""]
     if failures:
         parts += markdown_table(
             ["architecture", "route", "class", "reason"],
-            [[item.architecture, item.route, item.label, item.reason] for item in failures],
+            [list(map(plain, (item.architecture, item.route, item.label, item.reason))) for item in failures],
         )
     return "\n".join(parts) + "\n"
 
 
 def verdicts_csv(result: AuditResult) -> str:
     """One line for each architecture and route."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(
-        ["architecture", "route", "backend", "kind", "verdict", "class", "relative_l2", "max_abs", "reason"]
-    )
-    for row in _rows(result):
-        worst = row.comparison.worst if row.comparison else None
-        error = (worst.error.relative_l2, worst.error.max_abs) if worst else ("", "")
-        writer.writerow(
-            [
-                *(row.model, row.conversion or "source", row.backend, row.kind),
-                *(_word(row), failure_class(row), *error, first_line(row.reason)),
-            ]
-        )
-    return stream.getvalue()
+    return csv_text(_COLUMNS, map(_line, _rows(result)))
+
+
+def _line(row: Row) -> list[object]:
+    worst = row.comparison.worst if row.comparison else None
+    error = (worst.error.relative_l2, worst.error.max_abs) if worst else (None, None)
+    return [
+        *(row.model, row.conversion or "source", row.backend, row.kind),
+        *(_word(row), failure_class(row), *error, first_line(row.reason)),
+    ]
 
 
 @dataclass(frozen=True)
@@ -232,6 +229,6 @@ def first_line(reason: str) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table in Markdown."""
+    """The lines of a table in Markdown; cells are Markdown, too: texts of others as `plain` gives them."""
     lines = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]

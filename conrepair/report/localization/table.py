@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Iterable
 
 from conrepair.localization.result import LayerRow
-from conrepair.localization.suspiciousness import Suspiciousness
+from conrepair.localization.suspiciousness import LayerSuspicion, Suspiciousness
+from conrepair.report.csv_text import csv_text
 
 __all__ = ["COLUMNS", "layers_csv", "ranking_csv"]
 
@@ -20,26 +19,16 @@ _RANKED = ("rank", "target_layer", "source_layer", "share", "rank_sum", "element
 
 def layers_csv(layers: Iterable[LayerRow]) -> str:
     """All rows in the source's order; infinite and undefined errors are `inf` and `nan`, which CSV readers know."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in sorted(layers, key=lambda item: item.order):
-        writer.writerow([_cell(getattr(row, column)) for column in COLUMNS])
-    return stream.getvalue()
+    rows = sorted(layers, key=lambda item: item.order)
+    return csv_text(COLUMNS, ([getattr(row, column) for column in COLUMNS] for row in rows))
 
 
 def ranking_csv(ranking: Suspiciousness) -> str:
     """The most suspicious first; layers that no test applies to come before them, without a rank."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_RANKED)
-    ranks = [*("" for _ in ranking.incomparable), *range(1, len(ranking.layers) + 1)]
-    for rank, layer in zip(ranks, (*ranking.incomparable, *ranking.layers), strict=True):
-        measured = (layer.share, layer.rank_sum, layer.tests[0].elements) if layer.tests else ("", "", "")
-        mean = "" if layer.params_mean_diff is None else layer.params_mean_diff
-        writer.writerow([rank, layer.target_layer, layer.source_layer, *measured, mean, layer.reason or ""])
-    return stream.getvalue()
+    untested = (_ranked(None, layer) for layer in ranking.incomparable)
+    return csv_text(_RANKED, (*untested, *(_ranked(rank, layer) for rank, layer in enumerate(ranking.layers, 1))))
 
 
-def _cell(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
+def _ranked(rank: int | None, layer: LayerSuspicion) -> list[object]:
+    measured = (layer.share, layer.rank_sum, layer.tests[0].elements) if layer.tests else (None, None, None)
+    return [rank, layer.target_layer, layer.source_layer, *measured, layer.params_mean_diff, layer.reason]
