@@ -75,6 +75,11 @@ def _add_report(verbs: Verbs[Parser]) -> None:
     parser["models"].add_argument(
         "runs", metavar="PATH", nargs="+", help="Folder that a run wrote, or its result.json. Two are compared."
     )
+    parser["inputs"].add_argument(
+        "--data",
+        metavar="FOLDER",
+        help="Show photos that lie in FOLDER (default: none, whatever folder the run's result names).",
+    )
     parser["tolerances"].add_argument(
         "--margin",
         type=real,

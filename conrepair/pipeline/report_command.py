@@ -10,17 +10,19 @@ from pathlib import Path
 
 from rich.text import Text
 
+from conrepair.repairs.patch import patch_files
 from conrepair.report.again.run import Thresholds, judged_again, missing_of
 from conrepair.report.console import print_result
 from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder, pages_of, run_output, write_folder
+from conrepair.report.readable import Readable
 from conrepair.report.repair.files import repair_files
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.saved import DOCUMENT, read_result, result_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import put_text, write_json
-from conrepair.runtime.inside import place_in
+from conrepair.runtime.inside import lies_in, place_in
 from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import output_console, say
@@ -50,10 +52,11 @@ def report(options: argparse.Namespace) -> int:
         raise UsageError(f"{len(options.runs)} runs are named: give one, or two to compare.")
     runs = [judged_again(read_result(_place(Path(run))), thresholds) for run in options.runs]
     output = None if options.output is None else Path(options.output).absolute()
+    readable = Readable(saved=True, photos=() if options.data is None else (Path(options.data).absolute(),))
     as_json = options.format == "json"
     if len(runs) == _MOST:
         return _compare(runs[0], runs[1], output, as_json=as_json)
-    return _again(runs[0], output, as_json=as_json)
+    return _again(runs[0], output, readable, as_json=as_json)
 
 
 def _place(named: Path) -> Path:
@@ -89,14 +92,14 @@ def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as
     return changes.exit_code
 
 
-def _again(result: AuditResult, output: Path | None, *, as_json: bool) -> int:
-    missing, told = missing_of(result), result.notes
+def _again(result: AuditResult, output: Path | None, readable: Readable, *, as_json: bool) -> int:
+    missing, told = missing_of(result, readable), result.notes
     result = dataclasses.replace(result, notes=tuple(dict.fromkeys([*told, *missing])))
     if output is not None and output != result.folder:
         check_folder(output, result.kind, [result.folder])
-        result = _written(result, output)
+        result = _written(result, output, readable)
     else:
-        _rewrite(result)
+        _rewrite(result, readable)
     if as_json:
         say(result_text(result))
         return result.exit_code
@@ -107,17 +110,17 @@ def _again(result: AuditResult, output: Path | None, *, as_json: bool) -> int:
     return result.exit_code
 
 
-def _written(result: AuditResult, folder: Path) -> AuditResult:
-    """The whole of it in another folder; with what a repair made, where that's still there."""
+def _written(result: AuditResult, folder: Path, readable: Readable) -> AuditResult:
+    """The whole of it in another folder; with what a repair made, where that lies in the run's own."""
     run = dataclasses.replace(result, folder=folder)
 
     def fill(temporary: Path) -> AuditResult:
         row = run.rows[-1]
-        if run.kind != "repair" or not all(path.exists() for path in _made(row)):
+        if run.kind != "repair" or not all(lies_in(result.folder, path) for path in _made(row)):
             return run
         return run.with_row(dataclasses.replace(row, repaired=repair_files(row.repaired, temporary, folder)))
 
-    return write_folder(run, fill)
+    return write_folder(run, fill, readable)
 
 
 def _made(row: Row) -> Iterator[Path]:
@@ -126,16 +129,17 @@ def _made(row: Row) -> Iterator[Path]:
     yield from (Path(model.path) for model in models if model is not None)
     if done is not None and done.patch is not None:
         yield Path(done.patch)
+        yield from patch_files(Path(done.patch))
 
 
-def _rewrite(result: AuditResult) -> None:
+def _rewrite(result: AuditResult, readable: Readable) -> None:
     """The texts and the page of a run's folder; its document stays, and whatever else lies there.
 
     Raises:
         UsageError: if one of them isn't as it was written: somebody has put something into it.
     """
     with run_output(real_path(result.folder), result.kind).add(strict=True) as temporary:
-        for name, text in {**texts_of(result), **pages_of(result)}.items():
+        for name, text in {**texts_of(result, readable=readable), **pages_of(result, readable)}.items():
             file = place_in(temporary, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)

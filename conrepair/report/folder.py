@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import DOCUMENT, PAGE, has_page, result_text
 from conrepair.report.texts import texts_of
@@ -57,26 +58,28 @@ def run_output(folder: Path, kind: str) -> Output:
     return Output(folder, _SORTS[kind])
 
 
-def pages_of(result: AuditResult) -> dict[str, str]:
+def pages_of(result: AuditResult, readable: Readable = OURS) -> dict[str, str]:
     """The page, of kinds of runs that have one, by its path in the folder.
 
     Args:
         result: Of any verb, or of an audit.
+        readable: Where photos are looked for.
     """
     if not has_page(result):
         return {}
     from conrepair.report.page.page import page_html  # Jinja2 takes a while to import
 
-    return {PAGE: page_html(result)}
+    return {PAGE: page_html(result, readable)}
 
 
-def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> AuditResult:
+def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult], readable: Readable = OURS) -> AuditResult:
     """Write all of a run; the folder appears whole, and replaces an earlier one, in which all else stays.
 
     Args:
         result: Whose `folder` is written. Its models are read where they are now.
         fill: Puts files that the run made into the folder that it's given, and returns the result with their places
             in `result.folder`.
+        readable: What is read of files elsewhere that it names.
 
     Returns:
         What `fill` returned.
@@ -87,7 +90,7 @@ def write_folder(result: AuditResult, fill: Callable[[Path], AuditResult]) -> Au
     with run_output(result.folder, result.kind).write() as temporary:
         temporary.mkdir()
         placed = fill(temporary)
-        for name, text in {**texts_of(result, placed), **pages_of(placed)}.items():
+        for name, text in {**texts_of(result, placed, readable), **pages_of(placed, readable)}.items():
             file = place_in(temporary, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             put_text(file, text)

@@ -15,6 +15,7 @@ from conrepair.report.localization.texts import step_texts
 from conrepair.report.machine.junit import junit_xml
 from conrepair.report.machine.markdown import summary_markdown
 from conrepair.report.machine.sarif import sarif_text
+from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.row_folders import RowFolders
 from conrepair.report.summary import summary_text
@@ -26,13 +27,14 @@ __all__ = ["texts_of"]
 INPUTS = "inputs.csv"
 
 
-def texts_of(result: AuditResult, placed: AuditResult | None = None) -> dict[str, str]:
+def texts_of(result: AuditResult, placed: AuditResult | None = None, readable: Readable = OURS) -> dict[str, str]:
     """What is to be written beside the document.
 
     Args:
         result: Of any verb, or of an audit; read from a document, it gives the same (Model Explorer's overlays of
             ONNX models where these are still there).
         placed: The same with its files where they will be, for texts that name them; default: where they are.
+        readable: Which models are read for overlays.
 
     Returns:
         Texts by their paths in the folder; none of kinds of runs that judge no target.
@@ -40,20 +42,20 @@ def texts_of(result: AuditResult, placed: AuditResult | None = None) -> dict[str
     of_kind, named = _TEXTS.get(result.kind), placed or result
     if of_kind is None:
         return {}
-    return of_kind(result) | {
+    return of_kind(result, readable) | {
         "junit.xml": junit_xml(named),
         "results.sarif": sarif_text(named),
         "summary.md": summary_markdown(named),
     }
 
 
-def _of_localization(result: AuditResult) -> dict[str, str]:
+def _of_localization(result: AuditResult, readable: Readable) -> dict[str, str]:
     row = result.rows[-1]
-    texts = {} if not row.localized.steps else step_texts(row.localized.steps[-1], about_step(row, result))
+    texts = {} if not row.localized.steps else step_texts(row.localized.steps[-1], about_step(row, result), readable)
     return texts | ({INPUTS: inputs_csv(row.inputs)} if row.inputs else {})
 
 
-def _of_audit(result: AuditResult) -> dict[str, str]:
+def _of_audit(result: AuditResult, readable: Readable) -> dict[str, str]:
     texts = {
         "summary.txt": summary_text(result),
         "execution_log.txt": _execution_log(result),
@@ -65,11 +67,11 @@ def _of_audit(result: AuditResult) -> dict[str, str]:
         texts |= {"verdicts.md": verdicts_markdown(result), "verdicts.csv": verdicts_csv(result)}
     folders = RowFolders(result.rows)
     for row in result.rows:
-        texts |= _of_row(row, result, folders)
+        texts |= _of_row(row, result, folders, readable)
     return texts
 
 
-def _of_row(row: Row, result: AuditResult, folders: RowFolders) -> dict[str, str]:
+def _of_row(row: Row, result: AuditResult, folders: RowFolders, readable: Readable) -> dict[str, str]:
     texts = {}
     if row.ran.artifact is not None:
         model = dataclasses.replace(row.ran.artifact, path=Path(row.ran.artifact.path).name)
@@ -79,7 +81,7 @@ def _of_row(row: Row, result: AuditResult, folders: RowFolders) -> dict[str, str
         texts[f"{folders.run(row)}/{INPUTS}"] = inputs_csv(row.inputs)
     for place in range(len(row.localized.steps)):
         folder, about = folders.localization(row, place), about_step(row, result, place)
-        for name, text in step_texts(row.localized.steps[place], about).items():
+        for name, text in step_texts(row.localized.steps[place], about, readable).items():
             texts[f"{folder}/{name}"] = text
     if problems := list(filter(None, (row.problem, row.localized.problem, row.repaired.problem))):
         texts[folders.error(row)] = "\n".join(map(_problem, problems))
@@ -109,9 +111,9 @@ def _execution_log(result: AuditResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-_TEXTS: Mapping[str, Callable[[AuditResult], dict[str, str]]] = {
+_TEXTS: Mapping[str, Callable[[AuditResult, Readable], dict[str, str]]] = {
     "audit": _of_audit,
     "compare": _of_audit,
     "localize": _of_localization,
-    "repair": lambda _: {},
+    "repair": lambda _, __: {},
 }

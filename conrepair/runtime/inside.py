@@ -41,15 +41,17 @@ def place_in(folder: Path, name: str) -> Path:
 
 
 def lies_in(folder: Path, path: str | Path) -> bool:
-    """Whether a file, or a folder with all in it, is there and lies in another folder, by whatever links.
+    """Whether a file, or a folder with all in it, is there and lies in another folder, whatever links say.
 
     Args:
         folder: Of somebody's.
         path: Absolute, from a document.
     """
-    if path_problem(str(path)):
+    if path_problem(str(path)) or ".." in Path(path).parts:
         return False
     inside = real_path(folder)
+    if real_path(path) == inside or not real_path(path).is_relative_to(inside):
+        return False
     return all(item.is_file() and real_path(item).is_relative_to(inside) for item in _files(Path(path)))
 
 

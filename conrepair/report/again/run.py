@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.report.again.answers import comparison_again
 from conrepair.report.again.layers import layers_again
+from conrepair.report.localization.about import has_overlay
 from conrepair.report.page.inputs import shown_inputs
+from conrepair.report.readable import Readable, named_folders
 from conrepair.report.result import AuditResult, LocalizedStep, Row
 from conrepair.report.target_rows import target_rows
+from conrepair.runtime.inside import lies_in
 
 __all__ = ["Thresholds", "judged_again", "missing_of"]
 
@@ -105,27 +107,35 @@ def _row(row: Row, old: Tolerance, thresholds: Thresholds, *, quantized: bool) -
     return row, why
 
 
-def missing_of(result: AuditResult) -> list[str]:
-    """What a report can't show, since it wasn't done or isn't there any more; each in a sentence.
+def missing_of(result: AuditResult, readable: Readable) -> list[str]:
+    """What a report can't show, since it wasn't done, isn't there any more or isn't read; each in a sentence.
 
     Args:
         result: As it was read.
+        readable: What is read of files elsewhere that it names.
     """
-    return list(dict.fromkeys(_missing(result)))
+    return list(dict.fromkeys(_missing(result, readable)))
 
 
-def _missing(result: AuditResult) -> Iterator[str]:
+def _missing(result: AuditResult, readable: Readable) -> Iterator[str]:
     targets = target_rows(result)
     if targets and not any(row.localized.steps for row in targets):
         yield "layers weren't looked at in this run: `conrepair localize` names those at fault"
     for row in targets:
         for step in row.localized.steps:
             for model in (step.compared.source, step.compared.target):
-                if not Path(model.path).exists():
-                    yield f"{model.path} isn't there any more, so its overlay for Model Explorer stays as it was"
+                if has_overlay(model) and not readable.knows(model):
+                    told = "isn't there any more, or isn't what was looked at"
+                    yield f"{model.path} {told}, so its overlay for Model Explorer stays as it was"
         done = row.repaired.result
-        if done is not None and done.model is not None and not Path(done.model.path).exists():
-            yield f"{done.model.path}, the repaired model, isn't there any more"
-        shown = shown_inputs(row, result)
+        if done is not None and done.model is not None and not lies_in(result.folder, done.model.path):
+            yield f"{done.model.path}, the repaired model, isn't in the run's folder any more"
+        shown = shown_inputs(row, result, readable)
         if shown is not None and shown.missing:
             yield f"of {shown.missing} inputs the photo isn't on disk any more"
+        elif row.inputs and _has_photos(row, result) and not readable.photo_folders(result.config):
+            yield "photos aren't shown, as nobody has said where they may be looked for: --data FOLDER"
+
+
+def _has_photos(row: Row, result: AuditResult) -> bool:
+    return result.recipes.get(row.reference) is not None and bool(named_folders(result.config))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from conrepair.frameworks.model import Model
 from conrepair.report.result import AuditResult, Row
 
-__all__ = ["About", "about_step"]
+__all__ = ["About", "about_step", "has_overlay"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,11 @@ class About:
     source: Model
     target: Model
     data: str = ""
+
+
+def has_overlay(model: Model) -> bool:
+    """Whether Model Explorer opens a model, so that there are colours for it."""
+    return model.framework in {"onnx", "tflite"} or (model.framework == "torch" and Path(model.path).suffix == ".pt2")
 
 
 def about_step(row: Row, result: AuditResult, place: int = -1) -> About:

@@ -13,6 +13,7 @@ from onnx_ir.passes.common import NameFixPass
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.proto_file import read_proto
+from conrepair.report.localization.about import has_overlay
 
 __all__ = ["NodeIds", "node_ids"]
 
@@ -49,13 +50,9 @@ def node_ids(model: Model) -> NodeIds | None:
         None for a model that Model Explorer doesn't open, or whose file is gone or can't be read.
     """
     path = Path(model.path)
-    if not path.is_file():
+    if not has_overlay(model) or not path.is_file():
         return None
-    if model.framework == "onnx":
-        return _of_onnx(path)
-    if model.framework == "tflite" or (model.framework == "torch" and path.suffix == ".pt2"):
-        return NodeIds()
-    return None
+    return _of_onnx(path) if model.framework == "onnx" else NodeIds()
 
 
 def _of_onnx(path: Path) -> NodeIds | None:

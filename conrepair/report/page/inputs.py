@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
 from conrepair.evaluate.inputs import ComparedInput
+from conrepair.report.readable import Readable
 from conrepair.report.result import AuditResult, Row
+from conrepair.runtime.path_text import path_problem
 
 __all__ = ["ShownInput", "ShownInputs", "shown_inputs"]
 
@@ -64,22 +64,23 @@ class ShownInputs:
         return tuple(item.repaired for item in self.inputs if item.repaired is not None)
 
 
-def shown_inputs(row: Row, result: AuditResult) -> ShownInputs | None:
+def shown_inputs(row: Row, result: AuditResult, readable: Readable) -> ShownInputs | None:
     """What the table shows of a row; None where nothing was compared.
 
     Args:
         row: Of a target.
         result: That it belongs to.
+        readable: Where photos are looked for.
     """
     if not row.inputs:
         return None
-    folders, shown, missing = list(_folders(result.config)), [], 0
+    folders, shown, missing = readable.photo_folders(result.config), [], 0
     repaired = {item.index: item for item in row.repaired.inputs}
     photos = bool(folders) and result.recipes.get(row.reference) is not None
     for place, compared in enumerate(row.inputs[:_MOST]):
         picture = ""
         if photos and place < _PICTURES:
-            picture = next(filter(None, (_picture(folder / compared.name) for folder in folders)), "")
+            picture = next(filter(None, (_picture(folder, compared.name) for folder in folders)), "")
             missing += not picture
         shown.append(ShownInput(compared=compared, repaired=repaired.get(compared.index), picture=picture))
     return ShownInputs(
@@ -91,19 +92,11 @@ def shown_inputs(row: Row, result: AuditResult) -> ShownInputs | None:
     )
 
 
-def _folders(config: Any) -> Iterator[Path]:
-    """Where photos may lie: of two files `data` says it, of an audit its data sets."""
-    if isinstance(config.get("data"), str):
-        yield Path(config["data"])
-    for holder in (config, *(config.get("models") or ())):
-        dataset = holder.get("dataset") if isinstance(holder, dict) else None
-        if isinstance(dataset, dict) and isinstance(dataset.get("folder"), str):
-            yield Path(dataset["folder"])
-
-
-def _picture(path: Path) -> str:
-    """A small copy; "" where there's no file, or none that's a picture."""
-    if not path.is_file():
+def _picture(folder: Path, name: str) -> str:
+    """A small copy; "" where the folder has no such file, or none that's a picture."""
+    path = folder / name
+    outside = Path(name).is_absolute() or ".." in Path(name).parts
+    if outside or path_problem(str(path)) or not path.is_file():
         return ""
     try:
         with Image.open(path) as image:

@@ -6,6 +6,7 @@ from conrepair.report.page.layers import targets_data
 from conrepair.report.page.overview import overview
 from conrepair.report.page.rendering import policy, rendered, text_of
 from conrepair.report.page.sections import matrix_of, provenance, sections
+from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.target_rows import name_of
 
@@ -17,17 +18,18 @@ _STYLES = ("vendor/uPlot.min.css", "style.css")
 _LICENCES = ("vendor/uPlot.LICENSE", "vendor/dagre.LICENSE")
 
 
-def page_html(result: AuditResult) -> str:
+def page_html(result: AuditResult, readable: Readable = OURS) -> str:
     """The page of a run.
 
     Args:
-        result: Of any verb, or of an audit; what it says is all that's used.
+        result: Of any verb, or of an audit; what it says is all that's used, but for photos.
+        readable: Where these are looked for.
 
     Returns:
         A self-contained HTML document.
     """
     scripts = [text_of(name) for name in _SCRIPTS]
-    shown = sections(result)
+    shown = sections(result, readable)
     return rendered(
         "page.html",
         result=result,

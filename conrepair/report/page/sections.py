@@ -13,6 +13,7 @@ from conrepair.report.page.anchors import section_of
 from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
 from conrepair.report.page.overview import state_of
+from conrepair.report.readable import Readable
 from conrepair.report.repair.mending import mending_lines
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Problem, Row
@@ -90,17 +91,18 @@ class Section:
     open: bool = False
 
 
-def sections(result: AuditResult) -> list[Section]:
+def sections(result: AuditResult, readable: Readable) -> list[Section]:
     """One for each row that was compared, localized or repaired, or that failed.
 
     Args:
         result: Of any verb, or of an audit.
+        readable: Where photos are looked for.
     """
     rows = target_rows(result)
-    return [_section(row, result, alone=len(rows) == 1) for row in rows]
+    return [_section(row, result, readable, alone=len(rows) == 1) for row in rows]
 
 
-def _section(row: Row, result: AuditResult, *, alone: bool) -> Section:
+def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) -> Section:
     found = row.localized.result
     notes = [*row_notes(row), *(found.notes if found is not None else ())]
     if row.mending is not None:
@@ -117,7 +119,7 @@ def _section(row: Row, result: AuditResult, *, alone: bool) -> Section:
         notes=tuple(dict.fromkeys(notes)),
         problems=tuple(dict.fromkeys(problem for problem in problems if problem is not None)),
         data=layers_data(steps[row.localized.explaining], result) if steps else {},
-        inputs=shown_inputs(row, result),
+        inputs=shown_inputs(row, result, readable),
         suspects=None if found is None else found.suspiciousness,
         advice=advice_line(row.repaired.advice),
         open=alone,

@@ -20,6 +20,7 @@ from conrepair.localization.result import Localization
 from conrepair.report.again.answers import comparison_again
 from conrepair.report.again.layers import layers_again
 from conrepair.report.again.run import Thresholds, judged_again, missing_of
+from conrepair.report.readable import Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import read_result, result_json
 from conrepair.runtime.outputs import LIST
@@ -147,7 +148,7 @@ def test_what_is_missing_is_said(saved: Path, tmp_path: Path, capsys: pytest.Cap
     assert "missing: layers weren't looked at in this run" in capsys.readouterr().out
     assert "layers weren&#39;t looked at" in (folder / "report.html").read_text(encoding="utf-8")
     gone = localizations.run_of(localizations.made(3), localizations.about())
-    assert "/nowhere/a.onnx isn't there any more" in missing_of(gone)[0]
+    assert "/nowhere/a.onnx isn't there any more" in missing_of(gone, Readable(saved=True))[0]
     document = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     (folder / "result.json").write_text(json.dumps(document | {"schema_version": 99}))
     assert main(["report", str(folder)]) == 2

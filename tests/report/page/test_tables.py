@@ -17,6 +17,7 @@ from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.localization.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
 from conrepair.report.again.run import missing_of
 from conrepair.report.page.page import page_html
+from conrepair.report.readable import Readable
 from conrepair.report.result import AuditResult
 from conrepair.runtime.files import sha256_of
 
@@ -63,7 +64,7 @@ def test_inputs_have_name_label_both_answers_and_picture(tmp_path: Path) -> None
         ["0", "0.png", "7", "agree", "7 0.75 2 0.12", "7 0.75 2 0.12", "0", "0"],
     ]
     assert len(re.findall(r'<img src="data:image/jpeg;base64,[^"]{300,}" alt=""', text)) == 2
-    assert not any("photo" in line for line in missing_of(run))
+    assert not any("photo" in line for line in missing_of(run, Readable()))
 
 
 def test_photos_that_are_gone_are_counted(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_photos_that_are_gone_are_counted(tmp_path: Path) -> None:
     text = page_html(run)
     assert "Of 2 the picture isn't on disk any more." in unescape(text)
     assert len(rows_of(text, "Inputs")) == 3
-    assert "of 2 inputs the photo isn't on disk any more" in missing_of(run)
+    assert "of 2 inputs the photo isn't on disk any more" in missing_of(run, Readable())
 
 
 def ranked(folder: Path, shortage: str | None) -> str:
