@@ -19,6 +19,7 @@ from conrepair.report.result import AuditResult, Place, Row
 __all__ = ["BackendMatrix", "BackendPair", "backends_csv", "matrices", "matrix_legend", "matrix_table"]
 
 _FEWEST = 3  # of two backends, the list of rows says all
+_MOST = 100
 _COLUMNS = ("backend", "library", "target", "setting", "importer", "device", "ms")
 
 
@@ -76,7 +77,7 @@ class BackendMatrix:
 
 
 def matrices(result: AuditResult) -> list[BackendMatrix]:
-    """One for each model that ran on three backends or more, and was evaluated."""
+    """One for each model that ran on three backends or more (up to 100), and was evaluated."""
     compared = {frozenset((item.reference, item.candidate)): item for item in result.comparisons}
     groups: defaultdict[str, list[Row]] = defaultdict(list)
     for row in result.rows:
@@ -84,12 +85,14 @@ def matrices(result: AuditResult) -> list[BackendMatrix]:
             groups[row.name].append(row)
     found = []
     for name, rows in groups.items():
+        if not _FEWEST <= len(rows) <= _MOST:
+            continue
         pairs = [
             BackendPair(one, two, compared[key])
             for one, two in combinations(rows, 2)
             if (key := frozenset(row.ran.run.name for row in (one, two) if row.ran.run is not None)) in compared
         ]
-        if len(rows) >= _FEWEST and pairs:
+        if pairs:
             found.append(BackendMatrix(name, tuple(rows), tuple(pairs)))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -331,6 +332,11 @@ class AuditResult:
         from conrepair.report.page.notebook import notebook_html  # it's made of this
 
         return notebook_html(self)
+
+    @cached_property
+    def places(self) -> Mapping[int, int]:
+        """Places of the rows, by their `id`."""
+        return {id(row): place for place, row in enumerate(self.rows)}
 
     @property
     def comparisons(self) -> list[Comparison]:

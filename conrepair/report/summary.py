@@ -34,6 +34,7 @@ _LAST_WORDS_SHOWN = 3
 _TEXT_WIDTH = 160
 _SHORT = 10  # seconds of which a tenth is told
 _MATRICES_SHOWN = 3
+_ROWS = 500  # that a person may read
 
 
 def print_summary(result: AuditResult, console: Console, *, files: bool = True) -> None:
@@ -58,7 +59,8 @@ def summary_text(result: AuditResult) -> str:
 def _render(result: AuditResult, width: int, *, files: bool = True) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     several = len({row.backend for row in result.rows}) > 1
-    told = [{"model": escape(row.model)} | _cells(row) for row in result.rows]
+    shown_rows = result.rows[:_ROWS]
+    told = [{"model": escape(row.model)} | _cells(row) for row in shown_rows]
     columns = [
         column
         for column in _COLUMNS
@@ -73,11 +75,13 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
             overflow="fold",
         )
     previous = ""
-    for row, cells in zip(result.rows, told, strict=True):
+    for row, cells in zip(shown_rows, told, strict=True):
         shown = cells | ({"model": ""} if row.model == previous else {})
         previous = row.model
         table.add_row(*(shown[column.title] for column in columns))
-    return Group(table, *_matrices(result), *_remarks(result, files=files))
+    more = len(result.rows) - len(shown_rows)
+    left = [Text(f"and {more} more, in result.json", style="dim")] if more else []
+    return Group(table, *left, *_matrices(result), *_remarks(result, files=files))
 
 
 def _matrices(result: AuditResult) -> list[RenderableType]:
@@ -166,9 +170,9 @@ def row_notes(row: Row) -> list[str]:
 
 def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
     lines: list[RenderableType] = [Text("")]
-    lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes]
+    lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes[:_ROWS]]
     said: set[str] = set()
-    for row in result.rows:
+    for row in result.rows[:_ROWS]:
         for note in row_notes(row):
             lines.append(Text.assemble((f"{row.label}: ", "bold"), note))
         if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:

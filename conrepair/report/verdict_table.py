@@ -45,6 +45,7 @@ _OPERATORS = tuple(
 )
 _COLUMNS = ("architecture", "route", "backend", "kind", "verdict", "class", "relative_l2", "max_abs", "reason")
 _REASON_WIDTH = 160
+_CELLS = 100_000  # of a table; verdicts.csv has all
 _PLACE = re.compile(r"<unknown>:0: error: loc\(.*\): ")  # where in a graph; TensorFlow says it before what
 
 
@@ -79,7 +80,7 @@ def print_verdicts(result: AuditResult, console: Console) -> None:
     rows = _rows(result)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("architecture", no_wrap=True)
-    routes = _routes(rows)
+    routes = _routes(rows)[: max(_CELLS // len(result.architectures), 1)]
     for number, _ in enumerate(routes, 1):
         table.add_column(f"[{number}]".replace("[", r"\["), overflow="fold")
     cells = _cells(rows)
@@ -99,12 +100,13 @@ def verdicts_markdown(result: AuditResult) -> str:
     """The same as Markdown."""
     rows = _rows(result)
     routes, cells = _routes(rows), _cells(rows)
+    columns = routes[: max(_CELLS // max(len(result.architectures), 1), 1)]
     parts = [
         "# Verdicts",
         "",
         *markdown_table(
-            ["architecture", *map(plain, routes)],
-            [[plain(name), *(_word(cells.get((name, route))) for route in routes)] for name in result.architectures],
+            ["architecture", *map(plain, columns)],
+            [[plain(name), *(_word(cells.get((name, route))) for route in columns)] for name in result.architectures],
         ),
     ]
     counts = _counts(rows)

@@ -51,8 +51,8 @@ def quoted(text: str, length: int = _NAME, names: Mapping[str, str] | None = Non
         length: That a name may have.
         names: What to call some of them instead.
     """
-    if names:
-        known = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))
+    if names and (there := [name for name in names if name in text]):
+        known = re.compile("|".join(re.escape(name) for name in sorted(there, key=len, reverse=True)))
         text = known.sub(lambda found: names[found[0]], text)
     long = re.compile(rf"[^\s`'\"()]{{{length + 1},}}")
     return long.sub(lambda found: shortened(found[0], length), printable(text))

@@ -11,6 +11,8 @@ __all__ = ["FUSED", "names_of", "names_of_fault"]
 FUSED = 48
 """Letters that a name has at most which is told as it is, where the source has another one."""
 
+_MOST = 100  # faults, the guiltiest first: sentences name no more
+
 
 def names_of_fault(fault: LocatedFault) -> Mapping[str, str]:
     """The source's name for the first of the target's layers, where that one's is too long to be read."""
@@ -21,8 +23,8 @@ def names_of_fault(fault: LocatedFault) -> Mapping[str, str]:
 
 
 def names_of(result: Localization) -> Mapping[str, str]:
-    """The same of all faults."""
+    """The same of the faults that a sentence may name."""
     found: dict[str, str] = {}
-    for fault in (*result.faults, *result.latent):
+    for fault in (*result.faults[:_MOST], *result.latent[:_MOST]):
         found |= names_of_fault(fault)
     return found

@@ -46,11 +46,13 @@ def print_localization(
 def _parts(result: Localization, shown: int, about: About | None, folder: Path | None) -> Iterator[Text | Padding]:
     style, names = STYLES[result.verdict], names_of(result)
     yield Text.assemble((result.verdict.value, style), ": ", _sentence(result.reason, names))
-    for rule in result.rules:
+    for rule in result.rules[:_MOST_FAULTS]:
         came = f" (came in with {shortened(rule.step, _NAME)})" if rule.step else ""
         yield Text("")
         yield Text.assemble((f"one rule: {rule.kind.value}", "bold"), f": {_sentence(rule.text)}{came}")
         yield _indented(Text(_layers(tuple(names.get(layer, layer) for layer in rule.layers))))
+    if (more := len(result.rules) - _MOST_FAULTS) > 0:
+        yield Text(f"\nand {more} more {_plural(more, 'rule')}", style="dim")
     alone = result.alone
     for rank, fault in enumerate(alone[:shown], 1):
         yield Text("")

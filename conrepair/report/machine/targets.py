@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from conrepair.localization.result import Localization
@@ -73,10 +73,11 @@ def targets_of(result: AuditResult) -> list[Target]:
     Args:
         result: Of any verb, or of an audit.
     """
-    return [_target(row, result) for row in target_rows(result)]
+    names = {row.label: name_of(row, result) for row in reversed(result.rows)}
+    return [_target(row, result, names) for row in target_rows(result)]
 
 
-def _target(row: Row, result: AuditResult) -> Target:
+def _target(row: Row, result: AuditResult, known: Mapping[str, str]) -> Target:
     found = row.localized.result
     by_layers = found is not None and result.kind in {"localize", "repair"}
     verdict = found.verdict if found is not None and by_layers else row.verdict
@@ -88,18 +89,13 @@ def _target(row: Row, result: AuditResult) -> Target:
     return Target(
         row=row,
         name=name_of(row, result),
-        source=_source(row, result),
+        source=known.get(row.reference or row.model, row.reference or row.model),
         outcome=outcome,
         word=word_of(row, verdict),
         reason=quoted(reason, names=names),
         repaired=done is not None and done.mended and bool(done.before.faults),
         findings=tuple(findings_of(found)) if found is not None else (),
     )
-
-
-def _source(row: Row, result: AuditResult) -> str:
-    name = row.reference or row.model
-    return next((name_of(other, result) for other in result.rows if other.label == name), name)
 
 
 def findings_of(found: Localization) -> Iterator[Finding]:

@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.localization.result import Localization, LocatedFault
+from conrepair.localization.result import Localization
+from conrepair.repairs.result import RepairResult
 from conrepair.report.localization.about import about_step
-from conrepair.report.localization.advice import fault_advice, seen, verdict_advice
-from conrepair.report.localization.naming import names_of, names_of_fault
-from conrepair.report.page.anchors import anchor_of, layer_place, section_of
+from conrepair.report.localization.advice import seen, verdict_advice
+from conrepair.report.localization.naming import names_of
+from conrepair.report.page.guilty import Guilty, guilty_of
 from conrepair.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.target_rows import name_of, target_rows, without_device
-from conrepair.runtime.words import number, quoted, shortened
+from conrepair.runtime.words import number, quoted
 
-__all__ = ["Figure", "Guilty", "Overview", "Repair", "overview", "state_of"]
-
-_MOST = 8  # faults that a first screen has room for
-_NAME = 60
+__all__ = ["Figure", "Overview", "Repair", "overview", "state_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,29 +36,6 @@ class Figure:
     value: str
     label: str
     note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Guilty:
-    """A fault, or faults that are alike.
-
-    Attributes:
-        layer: Where, as a person should read it.
-        title: The whole name.
-        fault: What is wrong, in a sentence.
-        kind: Of fault.
-        advice: Where to look; "" where nothing is known.
-        model: Whose it is; "" where there's only one.
-        anchor: Of the layer's place on the page; "" where it has none.
-    """
-
-    layer: str
-    title: str
-    fault: str
-    kind: str
-    advice: str = ""
-    model: str = ""
-    anchor: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +121,7 @@ def _of_one(row: Row, result: AuditResult) -> Overview:
         what = f"{Path(done.model.path).name} in its place" if done.model else "it with the recipe beside this page"
         sentence = f"Don't ship {name}; ship {what}: after the repair it computes what its source does."
         state, word = "right", "repaired"
-    guilty, more = _guilty([row], result)
+    guilty, more = guilty_of([row], result)
     return Overview(
         state=state,
         word=word,
@@ -204,61 +179,12 @@ def _figures(row: Row, found: Localization | None) -> tuple[Figure, ...]:
     return tuple(figures[:3])
 
 
-def _guilty(rows: Sequence[Row], result: AuditResult) -> tuple[tuple[Guilty, ...], int]:
-    """The faults of some targets, and how many there are besides."""
-    listed: list[Guilty] = []
-    for row in rows:
-        found = row.localized.result
-        if found is None:
-            continue
-        about = about_step(row, result, row.localized.explaining)
-        model, section = name_of(row, result) if len(rows) > 1 else "", section_of(row, result)
-        for rule in found.rules:
-            place = layer_place(found, lambda layer: layer.target_layer in rule.layers)  # noqa: B023 (called at once)
-            listed.append(
-                Guilty(
-                    layer=f"{len(rule.layers)} layers",
-                    title=", ".join(rule.layers),
-                    fault=quoted(rule.text),
-                    kind=str(rule.kind),
-                    model=model,
-                    anchor=anchor_of(section, place),
-                )
-            )
-        listed += [
-            _fault(fault, fault_advice(fault, about), model, anchor_of(section, _place(found, fault)))
-            for fault in found.alone
-        ]
-    return tuple(listed[:_MOST]), max(len(listed) - _MOST, 0)
-
-
-def _fault(fault: LocatedFault, advice: str, model: str, anchor: str) -> Guilty:
-    names, layer = names_of_fault(fault), next(iter(fault.target_layers or (fault.target_tensor,)))
-    words = (
-        fault.evidence[0] if fault.evidence else f"introduces a relative error of {number(fault.introduced_error)}"
-    )
-    return Guilty(
-        layer=shortened(names.get(layer, layer), _NAME),
-        title=layer,
-        fault=quoted(words, names=names),
-        kind=str(fault.kind),
-        advice=advice,
-        model=model,
-        anchor=anchor,
-    )
-
-
-def _place(found: Localization, fault: LocatedFault) -> int | None:
-    ends = fault.source_tensor, fault.target_tensor
-    return layer_place(found, lambda layer: (layer.source_tensor, layer.target_tensor) == ends)
-
-
 def _repairs(rows: Sequence[Row]) -> tuple[Repair, ...]:
     return tuple(
         Repair(
             words=quoted(repair_line(done)),
             mended=done.mended,
-            edits=tuple(quoted(edit, names=names_of(done.before)) for edit in done.edits),
+            edits=_edits(done),
             before=agreement_words(done.unseen_before),
             after=agreement_words(done.unseen_after),
             left=tuple(why_left(done)),
@@ -266,6 +192,11 @@ def _repairs(rows: Sequence[Row]) -> tuple[Repair, ...]:
         for row in rows
         if (done := row.repaired.result) is not None and done.before.faults
     )
+
+
+def _edits(done: RepairResult) -> tuple[str, ...]:
+    names = names_of(done.before)
+    return tuple(quoted(edit, names=names) for edit in done.edits)
 
 
 def _next(row: Row, result: AuditResult) -> tuple[tuple[str, str], ...]:
@@ -309,7 +240,7 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     failed = [row for row in rows if row.verdict is None and row.problem is not None and not without_device(row)]
     wrong = [row for row in judged if row.verdict is not None and not row.verdict.is_right and not _mended(row)]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
-    guilty, more = _guilty(rows, result)
+    guilty, more = guilty_of(rows, result)
     state, word, sentence = (
         "right",
         "right",

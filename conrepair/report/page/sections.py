@@ -24,6 +24,7 @@ from conrepair.runtime.words import number, shortened
 __all__ = ["Cell", "Matrix", "Section", "matrix_of", "provenance", "sections"]
 
 _OPTION = 2000  # letters
+_CELLS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +152,7 @@ def _facts(row: Row) -> tuple[str, ...]:
 
 
 def matrix_of(result: AuditResult) -> Matrix | None:
-    """The audit's matrix; None where there's but one target.
+    """The audit's matrix; None where there's but one target, or so many cells that nobody could read it.
 
     Args:
         result: Of any verb, or of an audit.
@@ -160,6 +161,8 @@ def matrix_of(result: AuditResult) -> Matrix | None:
         return None
     backends = tuple(dict.fromkeys(row.backend for row in result.rows))
     names = dict.fromkeys((row.model, row.conversion) for row in result.rows)
+    if len(backends) * len(names) > _CELLS:
+        return None
     cells = {(row.model, row.conversion, row.backend): _cell(row, result) for row in result.rows}
     lines = tuple(
         (model, conversion, tuple(cells.get((model, conversion, backend)) for backend in backends))
