@@ -80,6 +80,15 @@ class AnswerComparison:
     kl_divergence: float
     differing: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        """Check what a document may have otherwise.
+
+        Raises:
+            ValueError: if more answers differ than there are.
+        """
+        if not 0 <= self.top1_differs <= self.samples:
+            raise ValueError(f"{self.top1_differs} of {self.samples} answers can't differ")
+
 
 @dataclass(frozen=True, kw_only=True)
 class OutputComparison:

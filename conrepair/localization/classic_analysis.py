@@ -33,15 +33,18 @@ def _entry(layer: LayerSuspicion, place: int | None) -> dict[str, Any]:
     if layer.tests:
         counts = [(test.uncorrected, test.significant, max(test.elements, 1)) for test in layer.tests]
         percentages = [100 * sum(count[which] / count[2] for count in counts) / len(counts) for which in (0, 1)]
-    difference = layer.params_mean_diff
     return {
         "source_layer": layer.source_layer,
         "target_layer": layer.target_layer,
         "elems_percentage": percentages[0],
         "elems_percentage_corrected": percentages[1],
-        # JSON has no NaN and no infinity.
-        "params_mean_diff": difference if difference is not None and math.isfinite(difference) else None,
-        "ranks": {str(iteration): rank for iteration, rank in enumerate(layer.ranks, 1)},
+        "params_mean_diff": _finite(layer.params_mean_diff),
+        "ranks": {str(iteration): _finite(rank) for iteration, rank in enumerate(layer.ranks, 1)},
         "rank": place,
         "reason": layer.reason,
     }
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no NaN and no infinity."""
+    return value if value is not None and math.isfinite(value) else None

@@ -12,6 +12,7 @@ from conrepair.localization.kept import KeptLayer
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.suspiciousness import Suspiciousness
+from conrepair.runtime.words import number
 
 __all__ = ["OPERAND", "Coverage", "LayerRow", "Localization", "LocatedFault", "Rule"]
 
@@ -57,6 +58,11 @@ class LocatedFault:
     differences: tuple[tuple[str, str], ...] = ()
     at_input: bool = False
     holds: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What is wrong, in a sentence: the strongest evidence, else what was measured."""
+        return next(iter(self.evidence), f"introduces a relative error of {number(self.introduced_error)}")
 
 
 @dataclass(frozen=True)

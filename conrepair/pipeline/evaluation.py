@@ -24,7 +24,7 @@ from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.subject import Source
 from conrepair.report.result import Build, Place, Problem, Ran, Row
-from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.errors import ExitCode, known_code
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE, Failure
 
@@ -113,7 +113,7 @@ def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
     return Problem(
         message=str(failure),
         explanation=failure.explanation,
-        exit_code=int(ExitCode.MODEL_LOAD) if unloadable else failure.exit_code,
+        exit_code=ExitCode.MODEL_LOAD if unloadable else known_code(failure.exit_code),
         circumstance=failure.kind in {"storage", "memory"},
         last_words=failure.last_words,
         traceback=failure.traceback,
@@ -222,7 +222,7 @@ def _row(
     ):
         other_sizes = _other_sizes(item, reference, problem, dataset)
     if problem is not None and problem.kind == NO_DEVICE and item.on.optional:
-        problem = dataclasses.replace(problem, exit_code=int(ExitCode.EQUIVALENT))
+        problem = dataclasses.replace(problem, exit_code=ExitCode.EQUIVALENT)
     verdict, reason, comparison = None, "", None
     inputs: tuple[ComparedInput, ...] = ()
     if other_sizes:
@@ -242,7 +242,7 @@ def _row(
         reason = "not evaluated (stage evaluate is off)"
     elif reference is None:
         reason = f"not judged: its reference {item.reference} did not run"
-        problem = Problem(message=reason, exit_code=int(ExitCode.MODEL_LOAD))
+        problem = Problem(message=reason, exit_code=ExitCode.MODEL_LOAD)
     else:
         comparison = _compare(settings, item, runs, reference)
         verdict, reason = comparison.verdict, comparison.reason

@@ -18,7 +18,7 @@ from conrepair.pipeline.recipes import raw_recipe
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice, Settings
 from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.report.result import AuditResult, Row
+from conrepair.report.result import AuditResult, Row, RunKind
 from conrepair.runtime.errors import ConfigError, UsageError
 
 __all__ = ["Asked", "fitting_recipe", "is_build", "layered_rows", "subjects_of_pair"]
@@ -201,7 +201,7 @@ def layered_rows(asked: Asked, settings: Settings, session: Session) -> tuple[Au
     """
     asked.check()
     subjects, notes = subjects_of_pair(asked)
-    kind = "repair" if settings.stages.repair else "localize"
+    kind: RunKind = "repair" if settings.stages.repair else "localize"
     result = session.run(settings, subjects, asked=asked.to_dict(), notes=notes, kind=kind)
     if asked.compiled:
         rows = {row.backend: row for row in result.rows}

@@ -21,7 +21,7 @@ from conrepair.pipeline.stages.preparation import build
 from conrepair.pipeline.stages.rounding import measure_rounding
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
-from conrepair.report.result import AuditResult, Row
+from conrepair.report.result import AuditResult, Row, RunKind
 from conrepair.runtime.invocation import invoked
 
 __all__ = ["Part", "result_of", "run_stages"]
@@ -77,7 +77,7 @@ def result_of(
     seconds: float,
     top_k: int,
     architectures: Collection[str] = (),
-    kind: str = "audit",
+    kind: RunKind = "audit",
 ) -> AuditResult:
     """What parts of a run come to.
 

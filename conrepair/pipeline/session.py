@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from conrepair.pipeline.scheduler import Result, Task
     from conrepair.pipeline.settings import Settings
     from conrepair.pipeline.subject import Subject
-    from conrepair.report.result import AuditResult
+    from conrepair.report.result import AuditResult, RunKind
 
 __all__ = ["STORE", "Session"]
 
@@ -184,7 +184,7 @@ class Session:
         folder: Path | None = None,
         asked: Mapping[str, Any] | None = None,
         notes: Sequence[str] = (),
-        kind: str,
+        kind: RunKind,
     ) -> AuditResult:
         """Run the stages.
 

@@ -42,6 +42,15 @@ class Storage:
     bytes_before: int
     bytes: int
 
+    def __post_init__(self) -> None:
+        """Check what a document may have otherwise.
+
+        Raises:
+            ValueError: if the target's files were empty.
+        """
+        if self.bytes_before < 1:
+            raise ValueError(f"files of {self.bytes_before} bytes are no model")
+
 
 @dataclass(frozen=True)
 class Agreement:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from conrepair.evaluate.compare import Comparison
 from conrepair.evaluate.inputs import ComparedInput
@@ -33,7 +33,10 @@ __all__ = [
     "Ran",
     "RepairedTarget",
     "Row",
+    "RunKind",
 ]
+
+RunKind = Literal["audit", "compare", "convert", "execute", "localize", "repair"]
 
 _LAST_WORDS = 5  # lines of what a tool printed
 _OF_LAYERS = {"localize", "repair"}
@@ -74,7 +77,7 @@ class Problem:
 
     message: str
     explanation: str = ""
-    exit_code: int = int(ExitCode.EXECUTION)
+    exit_code: ExitCode = ExitCode.EXECUTION
     circumstance: bool = False
     last_words: str = ""
     traceback: str = ""
@@ -83,7 +86,7 @@ class Problem:
     @classmethod
     def of(cls, error: ConrepairError) -> Problem:
         """An error of ours, for a row."""
-        return cls(message=str(error), exit_code=int(error.exit_code))
+        return cls(message=str(error), exit_code=error.exit_code)
 
     def as_error(self, what: str = "") -> ConrepairError:
         """As the error that a command ends with, the tool's last words included.
@@ -94,7 +97,7 @@ class Problem:
         message = f"{what}: {self.message}" if what else self.message
         words = "".join(f"\n  | {line}" for line in self.last_words.splitlines()[-_LAST_WORDS:])
         error = ConrepairError("\n".join(part for part in (message, self.explanation) if part) + words)
-        error.exit_code = ExitCode(self.exit_code)
+        error.exit_code = self.exit_code
         return error
 
 
@@ -172,6 +175,15 @@ class Ran:
     accuracy: tuple[int, int] | None = None
     reused: bool = False
 
+    def __post_init__(self) -> None:
+        """Check what a document may have otherwise.
+
+        Raises:
+            ValueError: if more answers are right than there are.
+        """
+        if self.accuracy is not None and not 0 <= self.accuracy[0] <= self.accuracy[1]:
+            raise ValueError(f"{self.accuracy[0]} of {self.accuracy[1]} labelled samples can't be answered rightly")
+
 
 @dataclass(frozen=True, kw_only=True)
 class LocalizedTarget:
@@ -187,6 +199,15 @@ class LocalizedTarget:
     steps: tuple[LocalizedStep, ...] = ()
     explaining: int = 0
     problem: Problem | None = None
+
+    def __post_init__(self) -> None:
+        """Check the place, as a document may have any.
+
+        Raises:
+            ValueError: if there's no such step.
+        """
+        if not 0 <= self.explaining < max(len(self.steps), 1):
+            raise ValueError(f"there is no step {self.explaining} of {len(self.steps)} that could explain the row")
 
     @property
     def result(self) -> Localization | None:
@@ -275,7 +296,7 @@ class Row:
     def exit_code(self) -> int:
         """What this row alone would make the process return."""
         if self.problem is not None:
-            return self.problem.exit_code
+            return int(self.problem.exit_code)
         differs = self.verdict in {Verdict.FAULTY, Verdict.UNDECIDED}
         return int(ExitCode.DIFFERENT if differs else ExitCode.EQUIVALENT)
 
@@ -317,7 +338,7 @@ class AuditResult:
     notes: tuple[str, ...] = field(default=())
     architectures: tuple[str, ...] = ()
     seeds: Mapping[str, int] = field(default_factory=dict)
-    kind: str = "audit"
+    kind: RunKind = "audit"
     command: str = ""
     graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
 
@@ -359,7 +380,7 @@ class AuditResult:
         if found is None or self.kind not in _OF_LAYERS:
             return row.exit_code
         if done.problem is not None:
-            return done.problem.exit_code
+            return int(done.problem.exit_code)
         if done.result is not None and done.result.interrupted:
             return int(ExitCode.INTERRUPTED)
         right = found.is_right if done.result is None else done.result.mended

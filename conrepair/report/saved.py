@@ -20,14 +20,16 @@ from conrepair.report.result import AuditResult
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import checked_path
+from conrepair.runtime.words import shortened
 
 __all__ = ["DOCUMENT", "PAGE", "SCHEMA_VERSION", "has_page", "read_result", "result_json", "result_text"]
 
 DOCUMENT = "result.json"
 PAGE = "report.html"
+_LARGEST = 1 << 63
 _WITH_PAGE = {"audit", "compare", "localize", "repair"}
 SCHEMA_VERSION = 1
-_PLACES = 3  # of what is wrong in a file
+_PLACES, _WORDS = 3, 500  # of what is wrong in a file
 _JSON: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Any)
 
 
@@ -102,24 +104,51 @@ def read_result(path: str | Path) -> AuditResult:
     except (OSError, ValueError) as error:
         raise DataError(f"{file} can't be read: {error}") from error
     try:
-        value = value_of(text)
+        value = value_of(text, constant=_no_number)
+        _check_numbers(value)
     except ValueError as error:
         raise DataError(f"{file} is damaged: {error}. Run the command again that made it.") from error
     if not isinstance(value, dict) or "schema_version" not in value:
         raise DataError(f"{file} is no result of conrepair: it has no schema_version")
     if value["schema_version"] != SCHEMA_VERSION:
+        version = shortened(str(value["schema_version"]), _WORDS)
         raise DataError(
-            f"{file} is of version {value['schema_version']}, this conrepair reads version {SCHEMA_VERSION}. "
+            f"{file} is of version {version}, this conrepair reads version {SCHEMA_VERSION}. "
             f"It was written by conrepair {_writer(value)}: read it with that, or run its command again."
         )
     try:
         result: AuditResult = _adapter().validate_python(value)
     except pydantic.ValidationError as error:
         found = error.errors(include_url=False)
-        places = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in found[:_PLACES])
-        raise DataError(f"{file} is damaged, in {len(found)} places: {places}") from error
+        places = "; ".join(map(_told, found[:_PLACES]))
+        raise DataError(f"{file} is damaged, in {len(found)} places: {shortened(places, _WORDS)}") from error
+    if not result.rows:
+        raise DataError(f"{file} is damaged: rows: there are none, so nothing was run that could be shown")
     rows = tuple(placed(row, resolved_in(file.parent)) for row in result.rows)
     return dataclasses.replace(result, folder=file.parent, rows=rows)
+
+
+def _told(error: Mapping[str, Any]) -> str:
+    """What is wrong, and where, as Pydantic says it."""
+    return f"{'.'.join(map(str, error['loc']))}: {error['msg'].removeprefix('Value error, ')}"
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f'{text} is no JSON; such a number is a text there, "nan" or "inf"')
+
+
+def _check_numbers(value: Any) -> None:
+    """Refuse integers that no count and no size has: sums and shares of them are no floating-point numbers.
+
+    Raises:
+        ValueError: if there's one.
+    """
+    level = [value] if isinstance(value, dict | list) else []
+    while level:
+        inner = [item for held in level for item in (held.values() if isinstance(held, dict) else held)]
+        if any(isinstance(item, int) and not -_LARGEST <= item <= _LARGEST for item in inner):
+            raise ValueError("a number in it has more than 64 bits")
+        level = [item for item in inner if isinstance(item, dict | list)]
 
 
 @functools.cache
@@ -129,4 +158,4 @@ def _adapter() -> pydantic.TypeAdapter[AuditResult]:
 
 def _writer(value: Mapping[str, Any]) -> str:
     versions = value.get("versions")
-    return str(versions.get("conrepair", "?")) if isinstance(versions, Mapping) else "?"
+    return shortened(str(versions.get("conrepair", "?")), _WORDS) if isinstance(versions, Mapping) else "?"

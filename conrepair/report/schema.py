@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import SCHEMA_VERSION
+from conrepair.runtime.errors import ExitCode
 
 __all__ = ["SCHEMA_PATH", "result_schema", "schema_text"]
 
@@ -51,7 +52,7 @@ def result_schema() -> dict[str, Any]:
     found = adapter.json_schema(mode="serialization", schema_generator=_OfValues)
     own = {
         "schema_version": {"const": SCHEMA_VERSION, "description": "Of this form; another one is refused."},
-        "exit_code": {"type": "integer", "description": "That of the command."},
+        "exit_code": {"enum": [int(code) for code in ExitCode], "description": "That of the command."},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -24,6 +24,7 @@ __all__ = [
     "ToolCrashError",
     "ToolEnvironmentError",
     "UsageError",
+    "known_code",
 ]
 
 
@@ -36,6 +37,11 @@ class ExitCode(enum.IntEnum):
     MODEL_LOAD = 3
     EXECUTION = 4
     INTERRUPTED = 130
+
+
+def known_code(value: int) -> ExitCode:
+    """An exit code that another process, or a file, names; where there's no such one, that of a failure."""
+    return ExitCode(value) if value in {*ExitCode} else ExitCode.EXECUTION
 
 
 class ConrepairError(Exception):

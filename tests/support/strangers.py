@@ -15,7 +15,7 @@ from typing import Any
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import result_json
 
-__all__ = ["KINDS", "full_document", "mutated"]
+__all__ = ["KINDS", "full_document", "mutated", "with_links"]
 
 KINDS = ("audit", "compare", "convert", "execute", "localize", "repair")
 _PLAIN: dict[Any, Any] = {str: "net", int: 2, float: 0.5, bool: True, Path: Path("file"), Any: {"folder": "photos"}}
@@ -58,7 +58,8 @@ def filled(hint: Any) -> Any:
     if issubclass(hint, enum.Enum):
         return next(iter(hint))
     hints = typing.get_type_hints(hint)
-    return hint(**{field.name: filled(hints[field.name]) for field in dataclasses.fields(hint)})
+    fields = (field.name for field in dataclasses.fields(hint))
+    return hint(**{name: 0 if name == "explaining" else filled(hints[name]) for name in fields})
 
 
 @functools.cache
@@ -75,7 +76,6 @@ def full_document(kind: str) -> dict[str, Any]:
     value: dict[str, Any] = _copied(_full(kind))
     (row,) = value["rows"]
     row |= {"model": "net", "conversion": "a+b", "reference": "net", "kind": "target", "verdict": "faulty"}
-    row["localized"]["explaining"] = 0
     for told in (row, row["localized"], row["repaired"]):
         told["problem"]["exit_code"] = 4
     source = _copied(row) | {"conversion": "", "kind": "reference", "verdict": None, "problem": None}
@@ -94,8 +94,9 @@ def mutated(value: dict[str, Any], generator: random.Random, count: int) -> dict
     """
     value = _copied(value)
     for _ in range(count):
-        holder, key = generator.choice(list(_places(value)))
-        generator.choice(_CHANGES)(holder, key, generator)
+        holder, key = generator.choice(list(_places(value))) if generator.random() < 0.5 else _way(value, generator)
+        if holder:
+            generator.choice(_CHANGES)(holder, key, generator)
     return value
 
 
@@ -139,7 +140,32 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(value[key])
 
 
+def _way(value: Any, generator: random.Random) -> tuple[Any, Any]:
+    """One that a way from the top leads to: a field of a large value is no less often changed than one of a small."""
+    holder, key = {"": value}, ""
+    while isinstance(holder[key], dict | list) and holder[key] and (holder[key] is value or generator.random() < 0.8):
+        holder = holder[key]
+        key = generator.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+    return holder, key
+
+
 def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
+def with_links(run: Path, outside: Path, generator: random.Random) -> None:
+    """Put links that lead to somebody's files where a report of the full document writes.
+
+    Args:
+        run: The run's folder.
+        outside: What they lead to.
+        generator: Draws which.
+    """
+    name = generator.choice(
+        ("runs", "runs/net", "models", "errors", "localization/net", "summary.txt", "layers.csv", "file")
+    )
+    place = run / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(outside / "precious.onnx" if "." in name or name == "file" else outside)

@@ -35,6 +35,15 @@ class Stop:
     exact: bool = False
     note: str = ""
 
+    def __post_init__(self) -> None:
+        """Check what a document may have otherwise.
+
+        Raises:
+            ValueError: if operators and nodes aren't as many.
+        """
+        if len(self.operators) != len(self.nodes):
+            raise ValueError(f"{len(self.operators)} operators of {len(self.nodes)} nodes")
+
 
 @dataclass(frozen=True)
 class TriedRemedy:

@@ -51,7 +51,7 @@ def comparison_again(comparison: Comparison, old: Tolerance, new: Tolerance) -> 
 
 
 def _output(output: OutputComparison, old: Tolerance, new: Tolerance) -> tuple[OutputComparison, str]:
-    top1 = None if output.answers is None else output.answers.top1_differs / output.answers.samples
+    top1 = None if output.answers is None else output.answers.top1_differs / max(output.answers.samples, 1)
     saved = output.verdict, output.reason
     for precision, quantized in itertools.product(("float32", *sorted(HALF_PRECISIONS)), (False, True)):
         floor = Floor(output.floor, output.floor_measured, precision)

@@ -92,7 +92,7 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
         yield Text(f"layers without a counterpart: {', '.join(unmatched)} (listed {where})", style="dim")
     for fault in result.latent[:_NAMES]:
         where = _layers(fault.target_layers or (fault.target_tensor,))
-        yield Text(f"no input shows it: at {where}: {_sentence(fault.evidence[0], names_of_fault(fault))}")
+        yield Text(f"no input shows it: at {where}: {_sentence(fault.words, names_of_fault(fault))}")
     if len(result.latent) > _NAMES:
         yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, {where}", style="dim")
     if result.coverage is not None:

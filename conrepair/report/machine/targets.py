@@ -11,7 +11,7 @@ from conrepair.report.localization.naming import names_of, names_of_fault
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.target_rows import name_of, target_rows, without_device, word_of
 from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.words import number, quoted
+from conrepair.runtime.words import quoted
 
 __all__ = ["Finding", "Outcome", "Target", "findings_of", "targets_of"]
 
@@ -107,11 +107,10 @@ def findings_of(found: Localization) -> Iterator[Finding]:
     for rule in found.rules:
         yield Finding(kind=str(rule.kind), words=quoted(rule.text), layers=rule.layers)
     for fault in found.alone:
-        words = fault.evidence[0] if fault.evidence else f"introduces an error of {number(fault.introduced_error)}"
         figures = ("introduced_error", "full_run_error", "noise_floor", "confidence")
         yield Finding(
             kind=str(fault.kind),
-            words=quoted(words, names=names_of_fault(fault)),
+            words=quoted(fault.words, names=names_of_fault(fault)),
             layers=fault.target_layers or (fault.target_tensor,),
             figures=tuple((name, float(getattr(fault, name))) for name in figures),
         )

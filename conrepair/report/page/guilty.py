@@ -12,7 +12,7 @@ from conrepair.report.localization.naming import names_of_fault
 from conrepair.report.page.anchors import anchor_of, in_order, section_of
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.target_rows import name_of
-from conrepair.runtime.words import number, quoted, shortened
+from conrepair.runtime.words import quoted, shortened
 
 __all__ = ["Guilty", "guilty_of"]
 
@@ -88,13 +88,10 @@ def _of_row(
 
 def _fault(fault: LocatedFault, advice: str, model: str, anchor: str) -> Guilty:
     names, layer = names_of_fault(fault), next(iter(fault.target_layers or (fault.target_tensor,)))
-    words = (
-        fault.evidence[0] if fault.evidence else f"introduces a relative error of {number(fault.introduced_error)}"
-    )
     return Guilty(
         layer=shortened(names.get(layer, layer), _NAME),
         title=layer,
-        fault=quoted(words, names=names),
+        fault=quoted(fault.words, names=names),
         kind=str(fault.kind),
         advice=advice,
         model=model,

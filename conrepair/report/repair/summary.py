@@ -68,7 +68,7 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
     if not found:
         console.print(Text.assemble(("nothing to repair", "bold green"), f": {quoted(result.before.reason)}"))
         for fault in result.before.latent[:_MOST]:
-            words = quoted(fault.evidence[0], names=names_of_fault(fault))
+            words = quoted(fault.words, names=names_of_fault(fault))
             console.print(Text(f"no input shows it, and --latent fixes it: {words}"))
         return
     console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
@@ -201,7 +201,7 @@ def _print_faults(word: str, found: Localization, console: Console) -> None:
 
 def _fault(word: str, fault: LocatedFault) -> Text:
     layer = (fault.target_layers or fault.source_layers or ("?",))[0]
-    words = quoted(f"{fault.kind.value} at {layer}: {fault.evidence[0]}", names=names_of_fault(fault))
+    words = quoted(f"{fault.kind.value} at {layer}: {fault.words}", names=names_of_fault(fault))
     return Text.assemble((f"{word}: ", "bold"), words)
 
 
