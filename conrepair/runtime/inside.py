@@ -9,8 +9,11 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import put_text, storage_error
 from conrepair.runtime.path_text import path_problem, real_path
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.runtime.words import shortened
 
 __all__ = ["lies_in", "place_in", "write_texts"]
+
+_SHOWN = 100
 
 
 def place_in(folder: Path, name: str) -> Path:
@@ -28,8 +31,10 @@ def place_in(folder: Path, name: str) -> Path:
             out of the folder.
     """
     parts = PurePosixPath(name).parts
-    if not parts or PurePosixPath(name).is_absolute() or ".." in parts or path_problem(name):
-        raise UsageError(f"{name!r} leads out of {folder}, so nothing is written there.")
+    if not parts or PurePosixPath(name).is_absolute() or ".." in parts:
+        raise UsageError(f"{shortened(name, _SHOWN)} leads out of {folder}, so nothing is written there.")
+    if problem := path_problem(str(folder / name)):
+        raise UsageError(f"{problem}, so nothing is written there.")
     place = folder
     for number, part in enumerate(parts, 1):
         place /= part

@@ -15,6 +15,7 @@ from conrepair.runtime.ordinary_file import read_ordinary
 __all__ = ["read_json_text", "value_of"]
 
 _MOST = 256 << 20  # bytes; a result of a large audit has some MiB
+_VALUES = 16 << 20  # each of which takes a hundred bytes of memory, and three in a file
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _DEPTH = 200  # lists and objects within one another; those who walk a value call themselves so often
 
@@ -57,9 +58,12 @@ def value_of(
         constant: Called for NaN and infinities, which aren't JSON; default: they're numbers.
 
     Raises:
-        ValueError: if it's no JSON, nested too deeply, a number has thousands of digits, or a text can't be UTF-8.
+        ValueError: if it's no JSON, nested too deeply, of too many values, a number has thousands of digits, or a
+            text can't be UTF-8.
     """
     deep = f"it's nested more than {_DEPTH} deep"
+    if len(text) > _VALUES and sum(map(text.count, "[{,")) > _VALUES:
+        raise ValueError(f"it has more than {_VALUES >> 20} million values")
     try:
         value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except RecursionError as error:

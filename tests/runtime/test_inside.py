@@ -29,9 +29,9 @@ def test_plain_names_lead_into_the_folder(theirs: Path) -> None:
             assert place_in(folder, name) == folder / name
 
 
-@pytest.mark.parametrize("name", ["", ".", "/a", "../a", "real/../../a", "a\0b", "x" * 300])
+@pytest.mark.parametrize("name", ["", ".", "/a", "../a", "real/../../a", "a\0b", "x" * 300, "d/" * 2050])
 def test_names_that_lead_elsewhere_are_refused(name: str, theirs: Path) -> None:
-    with pytest.raises(UsageError, match="leads out of"):
+    with pytest.raises(UsageError, match=r"leads out of|is no path"):
         place_in(theirs, name)
 
 

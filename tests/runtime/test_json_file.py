@@ -68,3 +68,13 @@ def test_a_pipe_that_has_no_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         read_json_text(Path(f"/dev/fd/{read}"))
     os.close(read)
     os.close(write)
+
+
+def test_more_values_than_memory_has_room_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list takes three bytes of a file, and thirty times as much of memory."""
+    monkeypatch.setattr(json_file, "_VALUES", 1000)
+    assert len(value_of(f"[{','.join(['[]'] * 400)}]")) == 400
+    assert value_of(f'"{"a" * 5000}"') == "a" * 5000
+    for text in (f"[{','.join(['[]'] * 600)}]", f"[{','.join(['1'] * 1200)}]"):
+        with pytest.raises(ValueError, match="million values"):
+            value_of(text)

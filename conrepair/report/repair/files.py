@@ -11,6 +11,7 @@ from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.patch import PATCH, patch_files
 from conrepair.report.result import RepairedTarget
+from conrepair.runtime.path_text import fitting_name
 
 __all__ = ["made_anew", "repair_files"]
 
@@ -47,7 +48,7 @@ def repair_files(repaired: RepairedTarget, folder: Path, place: Path) -> Repaire
 def made_anew(advice: Sequence[Advice]) -> str | None:
     """Name of the file in which a model is kept that another way made without the fault; None where there's none."""
     model = next((item.model for item in advice if item.model is not None), None)
-    return None if model is None else f"{_ANEW}{Path(model.path).suffix}"
+    return None if model is None else fitting_name(f"{_ANEW}{Path(model.path).suffix}")
 
 
 def _kept(item: Advice, folder: Path, place: Path, *, wanted: bool) -> Advice:
