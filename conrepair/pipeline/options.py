@@ -104,7 +104,7 @@ def given(values: dict[str, Any]) -> dict[str, Any]:
 
 def slug(path: Path) -> str:
     """A file's name as the name of a model, which files can be named after."""
-    return fitting_name(re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-")) or "model"
+    return fitting_name(re.sub(r"[^A-Za-z0-9._-]", "_", path.name).lstrip("._-") or "model")
 
 
 def names_of(paths: Sequence[Path], *, numbered: bool) -> tuple[str, ...]:

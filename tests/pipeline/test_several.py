@@ -10,6 +10,7 @@ import pytest
 from localized import WEIGHTS, Variant
 
 from conrepair.cli import main
+from conrepair.pipeline.options import slug
 from conrepair.pipeline.several import each_target
 
 LAYER = next(iter(WEIGHTS))
@@ -76,3 +77,7 @@ def test_no_two_targets_share_a_folder() -> None:
     assert each_target(options, look) == 0
     assert len({folder.casefold() for folder in folders}) == len(targets)
     assert folders[0] == str(Path("out") / "net.onnx")
+
+
+def test_files_without_letters_are_called_something() -> None:
+    assert [slug(Path(name)) for name in ("...", "___", "net.onnx")] == ["model", "model", "net.onnx"]

@@ -60,7 +60,7 @@ def model_name(text: str) -> str:
     Args:
         text: What it's made of.
     """
-    return fitting_name(re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip("._-"), _LETTERS) or "model"
+    return fitting_name(re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip("._-") or "model", _LETTERS)
 
 
 class Names:
