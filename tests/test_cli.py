@@ -172,11 +172,11 @@ def test_a_conversion_to_an_unknown_format(net: Path, tmp_path: Path, capsys: py
 def test_a_library_that_is_not_installed(
     net: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "rich.markup", None)
+    monkeypatch.setitem(sys.modules, "rich.table", None)
     monkeypatch.delitem(sys.modules, "conrepair.pipeline.inspect_command", raising=False)
     assert main(["inspect", str(net)]) == 2
     assert capsys.readouterr().err.startswith(
-        f"conrepair: the library rich.markup isn't installed for {sys.executable}"
+        f"conrepair: the library rich.table isn't installed for {sys.executable}"
     )
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from conrepair.backends.registry import BACKENDS
 from conrepair.converters.base import Converter
@@ -111,7 +111,7 @@ def doctor(*, as_json: bool, quiet: bool) -> int:
         table = Table(box=None, show_header=False, pad_edge=False)
         for finding in findings:
             remedy = f"\n{finding.remedy}" if finding.remedy and not finding.works else ""
-            table.add_row(escape(finding.what), finding.mark, escape(f"{finding.detail}{remedy}"))
+            table.add_row(finding.what, Text.from_markup(finding.mark), f"{finding.detail}{remedy}")
         output_console().print(table)
         tell_next(_next(findings))
     works = all(finding.works or finding.missing for finding in findings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rich.markup import escape
 from rich.table import Table
 
 from conrepair.converters.registry import CONVERTERS
@@ -58,7 +57,7 @@ def _list() -> None:
         made = find_environment(wanted)
         users = [item.name for item in CONVERTERS.values() if item.environment == wanted.name]
         folder = str(made.folder) if made else ""
-        table.add_row(wanted.name, _state(wanted), ", ".join(users), escape(folder))
+        table.add_row(wanted.name, _state(wanted), ", ".join(users), folder)
     output_console().print(table)
 
 

@@ -6,7 +6,6 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from rich.markup import escape
 from rich.table import Table
 
 from conrepair.frameworks.model import Description, Model, to_json
@@ -67,5 +66,5 @@ def _show(description: Description, model: Model, missing: Sequence[str], *, as_
         ("sha256", model.sha256),
     ]
     for name, text in rows:
-        table.add_row(name, escape(text))
+        table.add_row(name, text)
     output_console().print(table)

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from conrepair.generate.narrowing.table import Taken
@@ -42,7 +41,7 @@ def show_support(name: str, wishes: Wishes, *, as_json: bool, quiet: bool) -> in
     else:
         table = Table(*HEADER, box=None, title=f"{name} takes {_whole(found)}", title_justify="left")
         for op, item in found.items():
-            table.add_row(*map(escape, (op, *cells_of(item))))
+            table.add_row(op, *cells_of(item))
         output_console().print(table)
     return int(ExitCode.EQUIVALENT)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from conrepair.evaluate.compare import Comparison
@@ -111,7 +110,7 @@ def _line(matrix: BackendMatrix, pair: BackendPair) -> dict[str, Any]:
 
 def matrix_table(matrix: BackendMatrix) -> Table:
     """For the console: times above the diagonal, answers and errors below."""
-    table = Table(title=escape(matrix.name), title_justify="left", box=None, pad_edge=False)
+    table = Table(title=matrix.name, title_justify="left", box=None, pad_edge=False)
     table.add_column("")
     for number in range(1, len(matrix.rows) + 1):
         table.add_column(str(number), justify="right", no_wrap=True)
@@ -124,7 +123,7 @@ def matrix_table(matrix: BackendMatrix) -> Table:
         cells[second][first] = _answer_cell(pair)
     for number, (row, line) in enumerate(zip(matrix.rows, cells, strict=True), 1):
         milliseconds = f"{1000 * row.ran.times.median:.2f}" if row.ran.times else ""
-        table.add_row(f"{number} {escape(row.backend)}", *line, milliseconds)
+        table.add_row(f"{number} {row.backend}", *line, milliseconds)
     return table
 
 

@@ -6,7 +6,6 @@ import io
 from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -60,7 +59,7 @@ def _render(result: AuditResult, width: int, *, files: bool = True) -> Renderabl
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     several = len({row.backend for row in result.rows}) > 1
     shown_rows = result.rows[:_ROWS]
-    told = [{"model": escape(row.model)} | _cells(row) for row in shown_rows]
+    told = [{"model": row.model} | _cells(row) for row in shown_rows]
     columns = [
         column
         for column in _COLUMNS
@@ -122,7 +121,7 @@ _COLUMNS = (
 
 def _cells(row: Row) -> dict[str, RenderableType]:
     cells: dict[str, RenderableType] = {
-        "conversion": escape(row.conversion.replace("+", " > ")),
+        "conversion": row.conversion.replace("+", " > "),
         "run by": row.backend,
         "precision": row.ran.intent.text if row.ran.intent else "",
         "verdict": _verdict(row),

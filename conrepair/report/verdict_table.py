@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, Group
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -82,10 +81,10 @@ def print_verdicts(result: AuditResult, console: Console) -> None:
     table.add_column("architecture", no_wrap=True)
     routes = _routes(rows)[: max(_CELLS // len(result.architectures), 1)]
     for number, _ in enumerate(routes, 1):
-        table.add_column(f"[{number}]".replace("[", r"\["), overflow="fold")
+        table.add_column(f"[{number}]", overflow="fold")
     cells = _cells(rows)
     for name in result.architectures:
-        table.add_row(escape(name), *(_styled(cells.get((name, route))) for route in routes))
+        table.add_row(name, *(_styled(cells.get((name, route))) for route in routes))
     lines: list[Text] = [Text(f"[{number}] {route}") for number, route in enumerate(routes, 1)]
     lines += [Text(""), *(Text(line) for line in _count_lines(rows)), Text("")]
     lines += [

@@ -42,11 +42,11 @@ class ProgressDisplay:
         self._lines = not self._bars and not quiet
         self._progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             Elapsed(),
-            TextColumn("[dim]{task.fields[detail]}"),
+            TextColumn("{task.fields[detail]}", style="dim", markup=False),
             console=self._console,
             transient=True,
             disable=not self._bars,
@@ -69,7 +69,7 @@ class ProgressDisplay:
     def note(self, text: str) -> None:
         """Say something that is worth a line of its own, unless nobody wants to hear."""
         if self._bars or self._lines:
-            self._console.print(text, markup=False)
+            self._console.print(text)
 
     def transfer(self, name: str, done: int, total: int) -> None:
         """Show a download as a bar of its own, in KiB; it goes when it's complete.
@@ -81,7 +81,7 @@ class ProgressDisplay:
         """
         if name not in self._transfers:
             if self._lines:
-                self._console.print(f"fetch {name}", markup=False)
+                self._console.print(f"fetch {name}")
             self._transfers[name] = self._progress.add_task(f"fetch {name} (KiB)", detail="")
         self._progress.update(
             self._transfers[name], completed=done >> 10, total=total >> 10 or None, visible=done != total
@@ -109,7 +109,7 @@ class ProgressDisplay:
 
         def tell(detail: str) -> None:
             if lines and long:
-                self._console.print(f"{name}: {stage.done} of {total}, {detail}", markup=False)
+                self._console.print(f"{name}: {stage.done} of {total}, {detail}")
 
         task = self._progress.add_task(name, total=total, detail="")
         stage = Stage(self._progress, task, tell)
@@ -119,7 +119,7 @@ class ProgressDisplay:
         finally:
             self._progress.update(task, visible=False)
         if lines and not long:
-            self._console.print(f"{name}: {stage.done} of {total}", markup=False)
+            self._console.print(f"{name}: {stage.done} of {total}")
 
 
 class Stage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console
 from rich.segment import Segment
@@ -16,7 +17,13 @@ FILE_WIDTH = 160
 
 
 class SafeConsole(Console):
-    """A console that styles text, and shows control characters in the text itself as escapes."""
+    """A console that styles text, and shows control characters in the text itself as escapes.
+
+    Nothing in a text is markup or an emoji: styles come with `rich.text.Text`. So a name like `[/x]` is a name.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         clean = (item if item.control else Segment(harmless(item.text), item.style) for item in buffer)

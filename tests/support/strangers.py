@@ -22,6 +22,7 @@ _PLAIN: dict[Any, Any] = {str: "net", int: 2, float: 0.5, bool: True, Path: Path
 _OUT = ("..", "/", "../../outside", "/../../../outside", "outside/precious.onnx", "~", "C:\\x", "file:///etc/passwd")
 _KNOWN = ("faulty", "undecided", "undeployable", "quantized", "reference", "intermediate", "net", "device", "crash")
 _ODD_TEXTS = (
+    "[/x]",
     "",
     ".",
     "a\0b",

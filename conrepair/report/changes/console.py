@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -31,7 +30,7 @@ def print_changes(changes: Changes, console: Console, page: Path | None) -> None
     for title in ("", "target", "run by", "before", "now"):
         table.add_column(title, overflow="fold")
     for row in changes.rows[:_MOST]:
-        name, backend = (escape(shortened(text, _NAME)) for text in (row.name, row.backend))
+        name, backend = (shortened(text, _NAME) for text in (row.name, row.backend))
         table.add_row(Text(row.sort, style=_STYLES[row.sort]), name, backend, row.before, row.after)
     console.print(table)
     if len(changes.rows) > _MOST:

@@ -123,9 +123,9 @@ def print_untouched(found: Localization, problem: Problem | None, console: Conso
         console.print(Text.assemble(("not repaired", "bold red"), f": {problem.message}"))
         return
     word = "nothing to repair" if found.is_right else found.verdict.value
-    console.print(f"{word}: {found.reason}", markup=False)
+    console.print(f"{word}: {found.reason}")
     for note in found.notes:
-        console.print(f"noted, and left as it is: {note}", markup=False)
+        console.print(f"noted, and left as it is: {note}")
 
 
 def _of_one_edit(result: RepairResult) -> str:
