@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -38,13 +39,17 @@ def place_in(folder: Path, name: str) -> Path:
     place = folder
     for number, part in enumerate(parts, 1):
         place /= part
-        if place.is_symlink():
+        try:
+            mode = place.lstat().st_mode
+        except FileNotFoundError:
+            break  # nothing lies below it, either
+        if stat.S_ISLNK(mode):
             raise UsageError(f"{place} is a link, and nothing is written through links. Remove it, or choose -o.")
         last = number == len(parts)
-        if place.exists() and not (place.is_file() if last else place.is_dir()):
+        if not (stat.S_ISREG(mode) if last else stat.S_ISDIR(mode)):
             what = "file" if last else "folder"
             raise UsageError(f"{place} is no {what}, so no {what} is written there. Remove it, or choose -o.")
-    return place
+    return folder / name
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> None:

@@ -14,6 +14,8 @@ _NAME = 48  # letters of a name that a person takes in
 
 def printable(text: str) -> str:
     r"""Characters that a terminal or an XML parser acts on, as escapes (`\x1b`): names come from files."""
+    if text.isprintable():
+        return text
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
