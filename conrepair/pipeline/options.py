@@ -116,10 +116,10 @@ def names_of(paths: Sequence[Path], *, numbered: bool) -> tuple[str, ...]:
     """
     names = [slug(path) for path in paths]
     if numbered:
-        return tuple(f"{name}-{place}" for place, name in enumerate(names))
+        return tuple(fitting_name(f"{name}-{place}") for place, name in enumerate(names))
     if len(set(names)) == len(names):
         return tuple(names)
-    return f"{names[0]}-source", *names[1:-1], f"{names[-1]}-target"
+    return fitting_name(f"{names[0]}-source"), *names[1:-1], fitting_name(f"{names[-1]}-target")
 
 
 def recipe_of(value: str | Path | Mapping[str, Any] | Recipe | None) -> Recipe | None:
