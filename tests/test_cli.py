@@ -209,7 +209,7 @@ def test_a_broken_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[st
     path.write_text('{"models": [{"name": "a", "zoo": "mobilenet_v2", "conversion": []}]}')
     assert main(["run", str(path)]) == 2
     printed = capsys.readouterr().err
-    assert "$.models[0]: unknown key 'conversion'; did you mean 'conversions'?" in printed
+    assert "$.models[0].conversion: unknown key 'conversion'; did you mean 'conversions'?" in printed
     assert main(["run", str(tmp_path / "none.json")]) == 2
     assert "no such configuration file" in capsys.readouterr().err
 

@@ -7,30 +7,30 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from conrepair.config.strict import AnyPath, OutputPath, Seconds, Strict
+from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.runtime.bounds import MOST_SEED
 
 __all__ = ["GenerateConfig"]
 
 _MOST = 1_000_000
-_Share = Annotated[float, Field(ge=0, le=1)]
-_Rank = Annotated[int, Field(ge=0, le=6)]
+_Share = Annotated[Float, Field(ge=0, le=1)]
+_Rank = Annotated[Int, Field(ge=0, le=6)]
 
 
 class GenerateConfig(Strict):
     """Random valid networks with inputs and expected outputs, as `conrepair generate` makes them."""
 
     folder: OutputPath = Field("networks", description="Their folder, in `output`.")
-    count: int = Field(100, ge=1, le=_MOST, description="How many.")
-    nodes: int = Field(10, ge=1, le=_MOST, description="Operators of each.")
-    seed: int = Field(0, ge=0, le=MOST_SEED, description="Of all of them.")
-    opset: int = Field(20, ge=17, le=24, description="Of ONNX's operators.")
+    count: Int = Field(100, ge=1, le=_MOST, description="How many.")
+    nodes: Int = Field(10, ge=1, le=_MOST, description="Operators of each.")
+    seed: Int = Field(0, ge=0, le=MOST_SEED, description="Of all of them.")
+    opset: Int = Field(20, ge=17, le=24, description="Of ONNX's operators.")
     operators: tuple[str, ...] = Field((), description="Only these operators. Default: all.")
     exclude: tuple[str, ...] = Field((), description="None of these operators.")
     dtypes: tuple[str, ...] = Field((), description="Only these element types. Default: all.")
     ranks: tuple[_Rank, _Rank] = Field((0, 6), description="Number of axes of tensors: the fewest and the most.")
-    elements: int = Field(4096, ge=1, le=_MOST, description="Most elements of a tensor.")
+    elements: Int = Field(4096, ge=1, le=_MOST, description="Most elements of a tensor.")
     forms: dict[str, _Share] = Field(
         default_factory=dict, description="Share of networks with a form of legal nonsense, by the form's name."
     )
@@ -38,7 +38,7 @@ class GenerateConfig(Strict):
         default_factory=dict, description="Share of networks with a pattern, by the pattern's name."
     )
     woven: _Share = Field(0.2, description="How likely another pattern is put in, for each five nodes.")
-    single: bool = Field(False, description="One input and one output each.")
+    single: Bool = Field(False, description="One input and one output each.")
     symbolic: _Share = Field(0.0, description="Share of networks that leave sizes open, half of them the batch.")
     extremes: _Share = Field(0.2, description="Share of networks with inputs and weights at the ends of their range.")
     backward: _Share = Field(0.3, description="How likely an operator is put in front of an input.")
@@ -46,7 +46,7 @@ class GenerateConfig(Strict):
         (), description="Models of which operators are learned, folders of models, or 'onnx' for ONNX's own cases."
     )
     grown_from: tuple[AnyPath, ...] = Field((), description="Models, or folders of them, that each is grown from.")
-    changes: int = Field(10, ge=0, le=_MOST, description="Of each that is grown from a model.")
+    changes: Int = Field(10, ge=0, le=_MOST, description="Of each that is grown from a model.")
     to: tuple[str, ...] = Field((), description="Formats to convert each to: torch, keras, tensorflow, tflite.")
     support: str | None = Field(
         None, description="Only what this runtime, compiler, converter or format takes: tvm, keras, onnx2torch..."
@@ -54,7 +54,7 @@ class GenerateConfig(Strict):
     functions: tuple[str, ...] = Field(
         (), description="Your own filters and constraints, as FILE.py:NAME, relative to this file. They need `trust`."
     )
-    trust: bool = Field(False, description="Run the functions: programs, which aren't confined.")
+    trust: Bool = Field(False, description="Run the functions: programs, which aren't confined.")
     network_seconds: Seconds = Field(60.0, gt=0, description="For each network, and each of its conversions.")
     seconds: Seconds | None = Field(None, gt=0, description="After which none is begun. Default: no such limit.")
 

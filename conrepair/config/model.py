@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections import Counter
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -13,7 +10,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from conrepair.config.device_url import DEVICE_URL, device_of_url
 from conrepair.config.generate import GenerateConfig
-from conrepair.config.strict import AnyPath, OutputPath, Seconds, Strict
+from conrepair.config.rules import LOCAL_DEVICE, broken_rules
+from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict, refusal_at, this_one
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.graph.kinds import EditKind
 from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
@@ -40,12 +38,10 @@ __all__ = [
 ]
 
 _DISABLED_PREFIX = "noop_"
-_STORE = "store"
-_LOCAL_DEVICE = "local"
 _TARGET_IN_LABEL = 48  # bytes: a target may have as many attributes as it likes
 _NAME_LETTERS = 100  # files and folders are named after models, audits and backends
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
-_Pixels = Annotated[int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
+_Pixels = Annotated[Int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
 
 
 class RecipeConfig(Strict):
@@ -62,13 +58,13 @@ class RecipeConfig(Strict):
         "zeros, or leave as it is.",
     )
     resize_to: _Pixels | None = Field(None, description="Shorter side before the crop, in pixels.")
-    crop_ratio: float | None = Field(None, description="size / shorter side before the crop.")
+    crop_ratio: Float | None = Field(None, description="size / shorter side before the crop.")
     interpolation: Literal["nearest", "bilinear", "bicubic", "lanczos", "box", "hamming"] | None = None
     resampler: Literal["pillow", "tensorflow"] | None = None
     channels: Literal["rgb", "bgr", "grey"] | None = None
-    divisor: float | None = Field(None, description="First step: x / divisor.")
-    mean: tuple[float, ...] | None = Field(None, description="Second step: - mean.")
-    std: tuple[float, ...] | None = Field(None, description="Third step: / std.")
+    divisor: Float | None = Field(None, description="First step: x / divisor.")
+    mean: tuple[Float, ...] | None = Field(None, description="Second step: - mean.")
+    std: tuple[Float, ...] | None = Field(None, description="Third step: / std.")
     layout: Literal["NCHW", "NHWC"] | None = Field(None, description="Default: the model's.")
 
 
@@ -82,13 +78,13 @@ Recipe = Annotated[RecipeConfig, BeforeValidator(_recipe_from_name, json_schema_
 class SyntheticConfig(Strict):
     """Random inputs for the source's input shapes."""
 
-    samples: int = Field(32, ge=1, le=MOST_SAMPLES)
-    seed: int = Field(0, ge=0, le=MOST_SEED)
-    low: float | None = Field(
+    samples: Int = Field(32, ge=1, le=MOST_SAMPLES)
+    seed: Int = Field(0, ge=0, le=MOST_SEED)
+    low: Float | None = Field(
         None, description="Lower end of the range of float inputs. Default: what the files are made for, or -1."
     )
-    high: float | None = Field(None, description="The upper end. Default: what the files are made for, or 1.")
-    integer_high: int | None = Field(
+    high: Float | None = Field(None, description="The upper end. Default: what the files are made for, or 1.")
+    integer_high: Int | None = Field(
         None,
         ge=1,
         description="Integer inputs are drawn from [0, this). Default: the size of the table they index.",
@@ -110,6 +106,8 @@ class SyntheticConfig(Strict):
 class DatasetConfig(Strict):
     """What the models are run on: exactly one of zoo, folder, tensors, synthetic."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": this_one("zoo", "folder", "tensors", "synthetic")})
+
     zoo: str | None = Field(None, description="Photos by name: photos, imagenet-photos, natural-photos.")
     folder: AnyPath | None = Field(None, description="A folder of photos.")
     tensors: AnyPath | None = Field(
@@ -119,7 +117,7 @@ class DatasetConfig(Strict):
     labels: AnyPath = Field(
         "auto", description="For a folder: auto, subfolders, filenames, none, or the path of a CSV."
     )
-    limit: int | None = Field(None, ge=1, description="Take the first so many.")
+    limit: Int | None = Field(None, ge=1, description="Take the first so many.")
 
     @model_validator(mode="after")
     def _exactly_one_origin(self) -> DatasetConfig:
@@ -133,17 +131,26 @@ class InputConfig(Strict):
     """An input of a model whose file doesn't say it (a PyTorch factory, TorchScript)."""
 
     name: str | None = None
-    shape: tuple[Annotated[int, Field(ge=1)] | str, ...] = Field(
+    shape: tuple[Annotated[Int, Field(ge=1)] | str, ...] = Field(
         ...,
         description='With the batch dimension; a string is symbolic: ["batch", 3, 224, 224].',
     )
     dtype: Literal["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "bool"] = "float32"
     layout: Literal["NCHW", "NHWC"] | None = None
-    high: int | None = Field(None, ge=1, description="For an integer input: the size of the table it indexes.")
+    high: Int | None = Field(None, ge=1, description="For an integer input: the size of the table it indexes.")
 
 
 class ConversionConfig(Strict):
     """A conversion to try: a target format, or a pinned chain of converters."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["to"], "properties": {"to": {"type": "string"}}},
+                {"required": ["via"], "properties": {"via": {"type": "array", "minItems": 1}}},
+            ]
+        }
+    )
 
     to: str | None = Field(
         None,
@@ -190,6 +197,8 @@ Conversion = Annotated[
 class ModelConfig(Strict):
     """A source model, or an existing conversion of one: exactly one of zoo, path, factory."""
 
+    model_config = ConfigDict(json_schema_extra={"oneOf": this_one("zoo", "path", "factory")})
+
     name: _Name = Field(..., description="Names the output folder.")
     zoo: str | None = Field(None, description="A packaged pretrained model by name.")
     path: AnyPath | None = Field(
@@ -207,7 +216,7 @@ class ModelConfig(Strict):
         "as-built",
         description="variance-preserving draws BatchNorm statistics so that random weights answer to the input.",
     )
-    seed: int = Field(0, ge=0, le=MOST_SEED, description="For a factory's random weights.")
+    seed: Int = Field(0, ge=0, le=MOST_SEED, description="For a factory's random weights.")
     inputs: tuple[InputConfig, ...] | None = None
     recipe: Recipe | None = Field(None, description="Preprocessing of photos; default: the model's own.")
     compare_with: str | None = Field(
@@ -216,9 +225,9 @@ class ModelConfig(Strict):
     conversions: tuple[Conversion, ...] = ()
     dataset: DatasetConfig | None = Field(None, description="Instead of the audit's.")
     backends: tuple[Backend, ...] | None = Field(None, min_length=1, description="Instead of the audit's.")
-    batch_size: int | None = Field(None, ge=1, description="Instead of the audit's.")
-    skip_analysis: bool = Field(False, description="Leave this model out.")
-    trust: bool = Field(
+    batch_size: Int | None = Field(None, ge=1, description="Instead of the audit's.")
+    skip_analysis: Bool = Field(False, description="Leave this model out.")
+    trust: Bool = Field(
         False,
         description="Allow code or pickles in the model file to run. Only for files you made.",
     )
@@ -240,10 +249,10 @@ class ArchitecturesConfig(Strict):
         "all", description='Names or patterns, e.g. ["resnet18", "densenet*"].'
     )
     exclude: tuple[str, ...] = Field((), description="Names or patterns to leave out.")
-    size: int = Field(
+    size: Int = Field(
         64, ge=1, description="Height and width of the input; raised to what an architecture takes at least."
     )
-    seed: int = Field(0, ge=0, le=MOST_SEED, description="For the random weights.")
+    seed: Int = Field(0, ge=0, le=MOST_SEED, description="For the random weights.")
     conversions: tuple[Conversion, ...] = Field(("onnx",), validate_default=True)
     dataset: DatasetConfig | None = Field(
         None, description="Default: 8 synthetic samples, in the range that the architecture takes."
@@ -253,7 +262,7 @@ class ArchitecturesConfig(Strict):
 class LibrariesConfig(Strict):
     """Each model in its own framework."""
 
-    name: Literal["libraries"] = "libraries"
+    name: Literal["libraries"]
 
     @property
     def label(self) -> str:
@@ -288,9 +297,9 @@ class RpcDeviceConfig(Strict):
 
     name: _Name | None = Field(None, description="How reports call it. Default: its key in `devices`.")
     host: str = Field(..., min_length=1, description="Of the server, or of the tracker.")
-    port: int = Field(9090, ge=1, le=65535, description="Of the server, or of the tracker.")
+    port: Int = Field(9090, ge=1, le=65535, description="Of the server, or of the tracker.")
     key: str = Field("", pattern=r"^\S*$", description="That the server was started with.")
-    tracker: bool = Field(
+    tracker: Bool = Field(
         False,
         description="host and port are a tracker's; any free server with the key, wherever it is, runs the model.",
     )
@@ -306,7 +315,7 @@ class RpcDeviceConfig(Strict):
     connect_seconds: Seconds = Field(10.0, gt=0, description="For the server to answer.")
     step_seconds: Seconds = Field(120.0, gt=0, description="For the upload, for loading, for one batch (run twice).")
     session_seconds: Seconds = Field(600.0, gt=0, description="For all of a model's batches.")
-    attempts: int = Field(2, ge=1, le=10, description="To connect, and sessions when the connection is lost.")
+    attempts: Int = Field(2, ge=1, le=10, description="To connect, and sessions when the connection is lost.")
 
     @model_validator(mode="after")
     def _tracker_has_a_key(self) -> RpcDeviceConfig:
@@ -316,7 +325,7 @@ class RpcDeviceConfig(Strict):
 
 
 def _device_from_text(value: Any) -> Any:
-    if value == _LOCAL_DEVICE:
+    if value == LOCAL_DEVICE:
         return None
     return device_of_url(value) if isinstance(value, str) else value
 
@@ -341,25 +350,25 @@ class TvmConfig(Strict):
     disabled_pass: tuple[str, ...] = Field((), description="Passes of the setting to leave out.")
     unfused: tuple[str, ...] = Field((), description="Operators of the imported model to leave out of fusion.")
     unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
-    trials: int = Field(64, ge=1, description="For tuned: how many candidates are measured.")
+    trials: Int = Field(64, ge=1, description="For tuned: how many candidates are measured.")
     database: AnyPath | None = Field(
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
     )
     built: AnyPath | None = Field(
         None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
     )
-    threads: int | None = Field(None, ge=1, description="That a kernel may use, of those that TVM has. Default: all.")
+    threads: Int | None = Field(None, ge=1, description="That a kernel may use, of those that TVM has. Default: all.")
     device: Annotated[
         RpcDeviceConfig | None,
         BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),
     ] = Field(None, description=f"Where it runs: local, a name of `devices`, {DEVICE_URL}.")
-    optional: bool = Field(
+    optional: Bool = Field(
         False, description="Whether a device that isn't there is only said, and doesn't make the run fail."
     )
-    debug_enabled: bool = Field(
+    debug_enabled: Bool = Field(
         False, description="Keep what each kernel computes, and find the one at fault (stage localize)."
     )
-    debug_samples: int = Field(8, ge=1, description="For debug_enabled: samples to keep.")
+    debug_samples: Int = Field(8, ge=1, description="For debug_enabled: samples to keep.")
 
     @model_validator(mode="before")
     @classmethod
@@ -393,21 +402,24 @@ def _backend_from_name(value: Any) -> Any:
 
 
 _AnyBackend = Annotated[BackendConfig, Field(discriminator="name")]
-Backend = Annotated[_AnyBackend, BeforeValidator(_backend_from_name, json_schema_input_type=str | _AnyBackend)]
+_BackendName = Literal["libraries", "onnxruntime", "tvm"]
+Backend = Annotated[
+    _AnyBackend, BeforeValidator(_backend_from_name, json_schema_input_type=_BackendName | _AnyBackend)
+]
 ModelConfig.model_rebuild()
 
 
 class StagesConfig(Strict):
     """Which stages run; the names are the older format's."""
 
-    build: bool = Field(True, description="Make the models (fetch, call factories).")
-    convert: bool = True
-    execute: bool = True
-    evaluate: bool = True
-    localize: bool = Field(
+    build: Bool = Field(True, description="Make the models (fetch, call factories).")
+    convert: Bool = True
+    execute: Bool = True
+    evaluate: Bool = True
+    localize: Bool = Field(
         False, description="Name the layers at fault of targets that differ from their source; see `localize`."
     )
-    repair: bool = Field(
+    repair: Bool = Field(
         False, description="Mend targets whose layers are at fault, in their own format; see `repair`."
     )
 
@@ -418,23 +430,23 @@ class ToleranceConfig(Strict):
     Integers and truth values are equal or not, unless `rtol` or `atol` is given.
     """
 
-    rtol: float = Field(1e-4, ge=0)
-    atol: float = Field(1e-5, ge=0)
-    relative_l2: float | None = Field(
+    rtol: Float = Field(1e-4, ge=0)
+    atol: Float = Field(1e-5, ge=0)
+    relative_l2: Float | None = Field(
         1e-4, ge=0, description="||a-b|| / ||reference|| of an output; null: elements alone decide."
     )
-    noise_margin: float = Field(
+    noise_margin: Float = Field(
         10.0,
         ge=1,
         description="`noise` up to so many times the source's own measured rounding error.",
     )
-    quantized_top1: float = Field(
+    quantized_top1: Float = Field(
         0.25,
         ge=0,
         le=1,
         description="A quantized target may differ in so large a share of top-1 answers.",
     )
-    quantized_cosine: float = Field(
+    quantized_cosine: Float = Field(
         0.9,
         ge=-1,
         le=1,
@@ -450,11 +462,11 @@ class ToleranceConfig(Strict):
 class SuspiciousnessConfig(Strict):
     """Statistics that rank layers: those that differ more where the models disagree than where they agree."""
 
-    enabled: bool = Field(False, description="Runs both models on the whole dataset once more.")
-    similar_sample: int = Field(15, ge=2, description="Inputs on which the models agree, in each repetition.")
-    dissimilar_sample: int = Field(15, ge=2, description="Inputs on which they disagree, in each repetition.")
-    repetitions: int = Field(3, ge=1, description="How often inputs are drawn; ranks are added.")
-    seed: int = Field(0, ge=0, le=MOST_SEED, description="Of the draws.")
+    enabled: Bool = Field(False, description="Runs both models on the whole dataset once more.")
+    similar_sample: Int = Field(15, ge=2, description="Inputs on which the models agree, in each repetition.")
+    dissimilar_sample: Int = Field(15, ge=2, description="Inputs on which they disagree, in each repetition.")
+    repetitions: Int = Field(3, ge=1, description="How often inputs are drawn; ranks are added.")
+    seed: Int = Field(0, ge=0, le=MOST_SEED, description="Of the draws.")
 
 
 class LocalizeConfig(Strict):
@@ -466,13 +478,13 @@ class LocalizeConfig(Strict):
         "the budget of quantization excuses though they differ by more than eight bits usually cost, or accuses on "
         "synthetic inputs.",
     )
-    samples: int = Field(8, ge=1, description="Inputs that layers are compared on.")
-    batch_size: int = Field(4, ge=1, description="At once, for models that leave it open.")
-    recipe_runs: int = Field(
+    samples: Int = Field(8, ge=1, description="Inputs that layers are compared on.")
+    batch_size: Int = Field(4, ge=1, description="At once, for models that leave it open.")
+    recipe_runs: Int = Field(
         300, ge=1, description="Runs of a target whose photos are prepared wrongly, to find the right recipe."
     )
     recipe_seconds: Seconds = Field(60.0, gt=0, description="Time for that.")
-    latent: bool = Field(
+    latent: Bool = Field(
         False,
         description="Whether faults that no input shows count as others do, and are repaired. Those that belong to a "
         "rule of others do in any case.",
@@ -483,8 +495,8 @@ class LocalizeConfig(Strict):
 class RepairConfig(Strict):
     """How targets, and conversions that give none, are repaired."""
 
-    targets: bool = Field(True, description="Mend targets whose layers are at fault.")
-    conversions: bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
+    targets: Bool = Field(True, description="Mend targets whose layers are at fault.")
+    conversions: Bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
     seconds: Seconds = Field(
         300.0,
         gt=0,
@@ -504,30 +516,25 @@ class RepairConfig(Strict):
         "axes, other operators. "
         "Default: all.",
     )
-    bake_recipe: bool = Field(
+    bake_recipe: Bool = Field(
         False,
         description="Where photos must be prepared otherwise for a target, put that into the model as operators in "
         "front of its input, so that it's fed as before; refused with the reason where operators can't say it.",
     )
-    unseen: int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
+    unseen: Int = Field(64, ge=1, description="Inputs behind those that layers were compared on, to verify on.")
 
 
 class LimitsConfig(Strict):
     """Bounds of a run."""
 
     seconds: Seconds = Field(600.0, gt=0, description="For one conversion or execution.")
-    workers: int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
-    memory_gb: float | None = Field(
+    workers: Int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
+    memory_gb: Float | None = Field(
         None,
         gt=0,
         description="A worker that holds more GiB is stopped, and its job fails (on Linux). Default: all together "
         "may hold what's free when the first job starts, less a reserve; else the largest is stopped.",
     )
-
-
-def _repeated(names: Sequence[str]) -> list[str]:
-    """Those that stand there more than once."""
-    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _items(value: Any, key: str) -> list[Any]:
@@ -547,15 +554,30 @@ def _with_devices(value: Any, known: dict[str, Any]) -> Any:
     return value | {"backends": backends} if backends else value
 
 
+def _no_truth(value: Any) -> Any:
+    """Python's True is equal to 1, JSON's isn't."""
+    if value is True:
+        raise ValueError("Input should be 1")
+    return value
+
+
 class AuditConfig(Strict):
     """A whole audit: `python3 main.py CONFIG`."""
 
     model_config = ConfigDict(
-        json_schema_extra={"anyOf": [{"required": [key]} for key in ("models", "architectures", "generate")]}
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["models"], "properties": {"models": {"minItems": 1}}},
+                {"required": ["architectures"], "properties": {"architectures": {"minItems": 1}}},
+                {"required": ["generate"], "properties": {"generate": {"type": "object"}}},
+            ]
+        }
     )
 
     schema_: str | None = Field(None, alias="$schema", description="For editors.")
-    schema_version: Literal[1] = Field(1, description="Version of this format.")
+    schema_version: Annotated[Literal[1], BeforeValidator(_no_truth)] = Field(
+        1, description="Version of this format."
+    )
     name: _Name = "audit"
     output: OutputPath = Field("generated", description="Folder of all outputs, relative to this file.")
     dataset: DatasetConfig = Field(default_factory=lambda: DatasetConfig(zoo="photos"))
@@ -564,22 +586,22 @@ class AuditConfig(Strict):
         (), description="Whole lists of architectures, after the models."
     )
     generate: GenerateConfig | None = Field(None, description="Random networks to make, after the audit.")
-    keep_models: bool = Field(
+    keep_models: Bool = Field(
         False,
         description="Keep the model files of audited architectures; else they go as soon as their rows are there.",
     )
     devices: dict[str, RpcDeviceConfig] = Field(
         default_factory=dict, description="Devices that TVM reaches over RPC, by the names that backends call them."
     )
-    backends: tuple[Backend, ...] = Field((LibrariesConfig(),), min_length=1)
+    backends: tuple[Backend, ...] = Field((LibrariesConfig(name="libraries"),), min_length=1)
     stages: StagesConfig = StagesConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
     localize: LocalizeConfig = LocalizeConfig()
     repair: RepairConfig = RepairConfig()
     limits: LimitsConfig = LimitsConfig()
-    batch_size: int = Field(16, ge=1)
-    top_k: int = Field(5, ge=1, le=1000)
-    reuse: bool = Field(True, description="Take stored results whose inputs are unchanged.")
+    batch_size: Int = Field(16, ge=1)
+    top_k: Int = Field(5, ge=1, le=1000)
+    reuse: Bool = Field(True, description="Take stored results whose inputs are unchanged.")
 
     @model_validator(mode="before")
     @classmethod
@@ -588,42 +610,14 @@ class AuditConfig(Strict):
         devices = value.get("devices") if isinstance(value, dict) else None
         if not isinstance(devices, dict):
             return value
-        if _LOCAL_DEVICE in devices:
-            raise ValueError(f"devices: '{_LOCAL_DEVICE}' is this machine; give the device another name")
         known = {name: {"name": name} | item for name, item in devices.items() if isinstance(item, dict)}
         models = [_with_devices(model, known) for model in _items(value, "models")]
         return _with_devices(value, known) | {"devices": devices | known} | ({"models": models} if models else {})
 
     @model_validator(mode="after")
     def _names_fit_together(self) -> AuditConfig:
-        if self.name.lower() == _STORE:
-            raise ValueError(f"name: '{_STORE}' is the folder of stored results; choose another name")
-        if not self.models and not self.architectures and self.generate is None:
-            raise ValueError("models: give at least one, or 'architectures', or 'generate'")
-        if self.generate is not None and self.generate.place.lower() in {self.name.lower(), _STORE}:
-            raise ValueError(
-                f"generate.folder: '{self.generate.place}' is a folder of the audit; choose another name"
-            )
-        names = [model.name for model in self.models]
-        for name in _repeated(names):
-            raise ValueError(f"two models are named '{name}'; names must differ")
-        for backends in (self.backends, *(model.backends or () for model in self.models)):
-            for label in _repeated([backend.label for backend in backends]):
-                raise ValueError(f"backends: two are called '{label}'; give each once, or a tvm one a `label`")
-        sources = {model.name for model in self.models if model.compare_with is None}
-        for model in self.models:
-            if model.compare_with is not None and model.dataset is not None:
-                raise ValueError(
-                    f"models: '{model.name}' is compared with '{model.compare_with}' and so runs on its dataset; "
-                    "leave 'dataset' out"
-                )
-            if model.compare_with is not None and model.compare_with not in sources:
-                close = difflib.get_close_matches(model.compare_with, sources, n=1)
-                hint = f"; did you mean '{close[0]}'?" if close else ""
-                raise ValueError(
-                    f"models: '{model.name}' has compare_with '{model.compare_with}', "
-                    f"which is not a source model here{hint}"
-                )
+        if problems := list(broken_rules(self)):
+            raise refusal_at(problems)
         return self
 
     def backends_of(self, model: ModelConfig) -> tuple[BackendConfig, ...]:

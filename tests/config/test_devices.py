@@ -83,7 +83,7 @@ def test_addresses(text: str, keys: dict[str, Any]) -> None:
         ("rpc://host:99999", r"'rpc://host:99999' is no device"),
         ("rpc://me:secret@host:1", "is no device"),
         ("tracker://lab:9190", "a tracker finds servers by their key: give 'key'"),
-        ({"host": "h", "prt": 1}, r"\$.backends\[0\].device: unknown key 'prt'; did you mean 'port'\?"),
+        ({"host": "h", "prt": 1}, r"\$.backends\[0\].device.prt: unknown key 'prt'; did you mean 'port'\?"),
         ({"host": "h", "port": 70000}, r"\$.backends\[0\].device.port: .*65535"),
     ],
 )
@@ -93,7 +93,7 @@ def test_what_is_none_is_refused(device: Any, message: str) -> None:
 
 
 def test_local_is_this_machine() -> None:
-    with pytest.raises(ConfigError, match="'local' is this machine"):
+    with pytest.raises(ConfigError, match=r"\$\.devices\.local: this machine is called so"):
         config([{"name": "tvm", "device": "local"}], {"local": PI})
 
 
@@ -110,5 +110,5 @@ def test_a_model_has_backends_and_a_batch_size_of_its_own() -> None:
     assert [item.label for item in found.backends_of(own)] == ["tvm-llvm-aarch64-linux-gnu-O2-pi"]
     assert found.backends_of(other) == found.backends
     assert (found.batch_size_of(own), found.batch_size_of(other)) == (1, 16)
-    with pytest.raises(ConfigError, match="two are called 'onnxruntime'"):
+    with pytest.raises(ConfigError, match="two backends are called 'onnxruntime'"):
         parse_config({"models": [{"name": "a", "path": "a", "backends": ["onnxruntime", "onnxruntime"]}]}, "t")

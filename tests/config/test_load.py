@@ -109,45 +109,61 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
     "a list": ([], "$", "valid dictionary"),
     "null": (None, "$", "valid dictionary"),
     "a text": ("onnx", "$", '(given: "onnx")'),
-    "no models": ({}, "$", "models: give at least one"),
-    "an empty list of models": ({"models": []}, "$", "or 'architectures'"),
+    "no models": ({}, "$.models", "give at least one"),
+    "an empty list of models": ({"models": []}, "$.models", "or 'architectures'"),
     "a family that doesn't exist": ({"architectures": [{"family": "tv"}]}, "$.architectures[0].family", "'keras'"),
     "models that are no list": ({"models": 3}, "$.models", "(given: 3)"),
     "a model that is no object": ({"models": ["net.onnx"]}, "$.models[0]", '(given: "net.onnx")'),
-    "a typo at the top": (with_audit(bacth_size=4), "$", "unknown key 'bacth_size'; did you mean 'batch_size'?"),
-    "a key like no other": (with_audit(xyzzy=4), "$", "unknown key 'xyzzy'; known keys: $schema, architectures"),
-    "the attribute's name": (with_audit(schema_="x"), "$", "unknown key 'schema_'"),
-    "a typo in a model": (with_model(skip_analisis=True), "$.models[0]", "did you mean 'skip_analysis'?"),
+    "a typo at the top": (
+        with_audit(bacth_size=4),
+        "$.bacth_size",
+        "unknown key 'bacth_size'; did you mean 'batch_size'?",
+    ),
+    "a key like no other": (
+        with_audit(xyzzy=4),
+        "$.xyzzy",
+        "unknown key 'xyzzy'; known keys: $schema, architectures",
+    ),
+    "the attribute's name": (with_audit(schema_="x"), "$.schema_", "unknown key 'schema_'"),
+    "a typo in a model": (
+        with_model(skip_analisis=True),
+        "$.models[0].skip_analisis",
+        "did you mean 'skip_analysis'?",
+    ),
     "a typo in the second model": (
         {"models": [MODEL, {"name": "b", "pth": "x"}]},
-        "$.models[1]",
+        "$.models[1].pth",
         "unknown key 'pth'; did you mean 'path'?",
     ),
-    "a typo in a dataset": (with_audit(dataset={"foldr": "a"}), "$.dataset", "did you mean 'folder'?"),
+    "a typo in a dataset": (with_audit(dataset={"foldr": "a"}), "$.dataset.foldr", "did you mean 'folder'?"),
     "a typo in a model's dataset": (
         with_model(dataset={"synthetic": {"sed": 1}}),
-        "$.models[0].dataset.synthetic",
+        "$.models[0].dataset.synthetic.sed",
         "did you mean 'seed'?",
     ),
-    "a typo in a recipe": (with_model(recipe={"devisor": 255}), "$.models[0].recipe", "did you mean 'divisor'?"),
+    "a typo in a recipe": (
+        with_model(recipe={"devisor": 255}),
+        "$.models[0].recipe.devisor",
+        "did you mean 'divisor'?",
+    ),
     "a typo in a conversion": (
         with_model(conversions=["onnx", {"too": "onnx"}]),
-        "$.models[0].conversions[1]",
+        "$.models[0].conversions[1].too",
         "did you mean 'to'?",
     ),
     "a typo in an input": (
         with_model(inputs=[{"shape": [1], "dtyp": "int64"}]),
-        "$.models[0].inputs[0]",
+        "$.models[0].inputs[0].dtyp",
         "did you mean 'dtype'?",
     ),
     "a typo in a backend": (
         with_audit(backends=[{"name": "onnxruntime", "optimisation": "all"}]),
-        "$.backends[0]",
+        "$.backends[0].optimisation",
         "did you mean 'optimization'?",
     ),
-    "a typo in the stages": (with_audit(stages={"excute": True}), "$.stages", "did you mean 'execute'?"),
-    "a typo in the tolerances": (with_audit(tolerance={"rtoll": 1}), "$.tolerance", "did you mean 'rtol'?"),
-    "a typo in the limits": (with_audit(limits={"second": 1}), "$.limits", "did you mean 'seconds'?"),
+    "a typo in the stages": (with_audit(stages={"excute": True}), "$.stages.excute", "did you mean 'execute'?"),
+    "a typo in the tolerances": (with_audit(tolerance={"rtoll": 1}), "$.tolerance.rtoll", "did you mean 'rtol'?"),
+    "a typo in the limits": (with_audit(limits={"second": 1}), "$.limits.second", "did you mean 'seconds'?"),
     "a word for a number": (with_audit(batch_size="many"), "$.batch_size", '(given: "many")'),
     "a fraction": (with_audit(top_k=1.5), "$.top_k", "(given: 1.5)"),
     "zero": (with_audit(batch_size=0), "$.batch_size", "greater than or equal to 1 (given: 0)"),
@@ -237,13 +253,13 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
         '(given: "torchvision.models.mobilenet_v2")',
     ),
     "an unknown initialization": (with_model(initialize="random"), "$.models[0].initialize", '(given: "random")'),
-    "one name for two models": ({"models": [MODEL, MODEL]}, "$", "two models are named 'net'"),
+    "one name for two models": ({"models": [MODEL, MODEL]}, "$.models[1].name", "two models are named 'net'"),
     "a comparison with nothing": (
         {"models": [MODEL, {"name": "b", "path": "x", "compare_with": "nett"}]},
-        "$",
+        "$.models[1].compare_with",
         "'b' has compare_with 'nett', which is not a source model here; did you mean 'net'?",
     ),
-    "a comparison with itself": (with_model(compare_with="net"), "$", "compare_with 'net'"),
+    "a comparison with itself": (with_model(compare_with="net"), "$.models[0].compare_with", "compare_with 'net'"),
     "a comparison with a conversion": (
         {
             "models": [
@@ -252,7 +268,7 @@ MISTAKES: dict[str, tuple[Any, str, str]] = {
                 {"name": "c", "path": "x", "compare_with": "b"},
             ]
         },
-        "$",
+        "$.models[2].compare_with",
         "'c' has compare_with 'b'",
     ),
 }
@@ -275,7 +291,7 @@ def test_mistakes_in_different_places_are_all_named() -> None:
             "stages": {"repair": "all"},
         }
     )
-    for path in ("$.models[0]", "$.models[1].path", "$.models[2].name", "$.batch_size", "$.stages.repair"):
+    for path in ("$.models[0].pth", "$.models[1].path", "$.models[2].name", "$.batch_size", "$.stages.repair"):
         assert f"\n  {path}: " in text
 
 

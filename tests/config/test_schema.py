@@ -29,7 +29,7 @@ def test_it_names_its_draft() -> None:
     schema = json_schema()
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert next(iter(schema)) == "$schema"
-    assert schema["anyOf"] == [{"required": [key]} for key in ("models", "architectures", "generate")]
+    assert [item["required"] for item in schema["anyOf"]] == [["models"], ["architectures"], ["generate"]]
 
 
 def _objects(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -72,7 +72,7 @@ def test_texts_in_place_of_objects_are_allowed_by_it() -> None:
         "backends": schema["properties"]["backends"]["items"],
     }
     for name, place in places.items():
-        assert {"type": "string"} in place["anyOf"], name
+        assert any(item.get("type") == "string" for item in place["anyOf"]), name
 
 
 def test_the_shipped_configuration() -> None:
