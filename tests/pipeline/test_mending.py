@@ -114,8 +114,8 @@ def test_what_onnx2keras_makes_of_a_keras_network(capsys: pytest.CaptureFixture[
     image = keras.Input((8, 8, 3), name="image")
     features = keras.layers.GlobalAveragePooling2D()(keras.layers.Conv2D(5, 3)(image))
     keras.Model(image, keras.layers.Dense(4, activation="softmax")(features)).save("net.keras")
-    made = ["--option", "keras-onnx-tf2onnx.opset=13", "-o", "net.onnx", "-q", "--no-check"]
-    assert main(["convert", "net.keras", "--to", "onnx", *made]) == 0
+    asked = ["--option", "keras-onnx-tf2onnx.opset=13", "-o", "net.onnx", "-q", "--no-check"]
+    assert main(["convert", "net.keras", "--to", "onnx", *asked]) == 0
     capsys.readouterr()
     route = ["net.onnx", "--to", "keras", "--via", "onnx-keras-onnx2keras", "-o", "back.keras"]
     code, told = converted(capsys, *route)
