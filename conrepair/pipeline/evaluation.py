@@ -23,14 +23,12 @@ from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.subject import Source
-from conrepair.report.result import Build, Place, Problem, Ran, Row
+from conrepair.report.result import OF_THE_MODEL, Build, Place, Problem, Ran, Row
 from conrepair.runtime.errors import ExitCode, known_code
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE, Failure
 
 __all__ = ["Executed", "answers_again", "evaluate", "problem_of_failure"]
-
-_OF_THE_MODEL = {"exception", "refused", "crash", "timeout", "memory"}
 
 
 @dataclass
@@ -109,7 +107,7 @@ def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
         failure: Of the job.
         loading: Whether it did nothing but load a model, so that what went wrong is that it can't be loaded.
     """
-    unloadable = loading and failure.kind in _OF_THE_MODEL and failure.exit_code == ExitCode.EXECUTION
+    unloadable = loading and failure.kind in OF_THE_MODEL and failure.exit_code == ExitCode.EXECUTION
     return Problem(
         message=str(failure),
         explanation=failure.explanation,
@@ -140,7 +138,7 @@ def evaluate(
     rows = []
     for item in executed:
         dataset = datasets.get(item.model)
-        rows.append(_row(settings, item, runs, references.get(item.reference), dataset))
+        rows.append(_row(settings, item, runs, references.get(item.reference), dataset, first.get(item.reference)))
     pairs: list[Comparison] = []
     if settings.stages.evaluate:
         for name in dict.fromkeys(item.reference for item in executed):
@@ -210,7 +208,18 @@ def _row(
     runs: Mapping[int, Run | None],
     reference: Executed | None,
     dataset: Dataset | None,
+    wanted: Executed | None,
 ) -> Row:
+    """The row of a run.
+
+    Args:
+        settings: Whether it's judged, and how.
+        item: What was to be run.
+        runs: What came of each, by its identity.
+        reference: The specification, if that ran.
+        dataset: That it ran on.
+        wanted: The specification, whether it ran or not.
+    """
     run = runs[id(item)]
     problem = item.problem or _execution_problem(item)
     other_sizes = ""
@@ -229,10 +238,7 @@ def _row(
         verdict, reason, problem = Verdict.FAULTY, other_sizes, None
     elif problem is not None:
         reason = problem.message
-        if (item.kind != "reference" or item.build_task is not None) and problem.exit_code in {
-            ExitCode.EXECUTION,
-            ExitCode.MODEL_LOAD,
-        }:
+        if (item.kind != "reference" or item.build_task is not None) and problem.is_the_models:
             verdict = Verdict.UNDEPLOYABLE
     elif run is None:
         reason = "not run (stage execute is off)"
@@ -241,8 +247,8 @@ def _row(
     elif not settings.stages.evaluate:
         reason = "not evaluated (stage evaluate is off)"
     elif reference is None:
-        reason = f"not judged: its reference {item.reference} did not run"
-        problem = Problem(message=reason, exit_code=ExitCode.MODEL_LOAD)
+        problem = _not_judged(item.reference, wanted)
+        reason = problem.message
     else:
         comparison = _compare(settings, item, runs, reference)
         verdict, reason = comparison.verdict, comparison.reason
@@ -324,6 +330,15 @@ def _build(item: Executed) -> Build | None:
     if item.build is None:
         return None
     return Build(Path(item.build.folder), item.via, item.build.result["build"])
+
+
+def _not_judged(name: str, wanted: Executed | None) -> Problem:
+    """Why a run can't be judged: what kept its reference from running, and what that would make a command return."""
+    why = None if wanted is None else wanted.problem or _execution_problem(wanted)
+    message = f"not judged: its reference {name} did not run"
+    if why is None:
+        return Problem(message=message, exit_code=ExitCode.MODEL_LOAD)
+    return dataclasses.replace(why, message=f"{message}: {why.message}")
 
 
 def _execution_problem(item: Executed) -> Problem | None:

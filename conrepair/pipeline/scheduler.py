@@ -16,13 +16,13 @@ from conrepair.pipeline.fingerprint import code_fingerprint
 from conrepair.pipeline.job_table import reach_of
 from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.deadline import allowed
-from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.errors import ConrepairError, ExitCode, MissingLibraryError
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.heartbeat import begun, ended
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
-from conrepair.runtime.workers import STORAGE, Failure, Job, Success
+from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Success
 
 __all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
 
@@ -88,6 +88,7 @@ class Result:
         entry: Its files and result, when it succeeded.
         failure: When it didn't.
         blocked_by: Name of the failed task that it depended on.
+        because: How that failed, or the first that it depended on itself.
         reused: Whether it was done in an earlier run.
         seconds: How long it took in the worker (in the run that did it).
     """
@@ -95,6 +96,7 @@ class Result:
     entry: Entry | None = None
     failure: Failure | None = None
     blocked_by: str | None = None
+    because: Failure | None = None
     reused: bool = False
     seconds: float = 0.0
 
@@ -233,8 +235,9 @@ class Scheduler:
     def _blocked(self, task: Task) -> Result | None:
         """The result of a task that depends on a failed one."""
         for name in task.depends:
-            if self.results[name].entry is None:
-                return Result(blocked_by=name)
+            before = self.results[name]
+            if before.entry is None:
+                return Result(blocked_by=name, because=before.failure or before.because)
         return None
 
     def _stored(self, task: Task, work: _Work) -> Result | None:
@@ -336,7 +339,8 @@ def _unprepared(task: Task) -> Result | None:
 
 
 def _refused(error: ConrepairError) -> Result:
-    return Result(failure=Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code)))
+    kind = NO_LIBRARY if isinstance(error, MissingLibraryError) else "refused"
+    return Result(failure=Failure(kind, type(error).__name__, str(error), exit_code=int(error.exit_code)))
 
 
 def _without_paths(value: Any) -> Any:

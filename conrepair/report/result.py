@@ -23,6 +23,7 @@ from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, ExitCode
 
 __all__ = [
+    "OF_THE_MODEL",
     "AuditResult",
     "Build",
     "Compared",
@@ -37,6 +38,9 @@ __all__ = [
 ]
 
 RunKind = Literal["audit", "compare", "convert", "execute", "localize", "repair"]
+
+OF_THE_MODEL = frozenset({"exception", "refused", "crash", "timeout", "memory"})
+"""How jobs fail by what they're given; all other kinds (`Failure.kind`) are the machine's: what it lacks, or lost."""
 
 _LAST_WORDS = 5  # lines of what a tool printed
 _OF_LAYERS = {"localize", "repair"}
@@ -82,6 +86,12 @@ class Problem:
     last_words: str = ""
     traceback: str = ""
     kind: str = ""
+
+    @property
+    def is_the_models(self) -> bool:
+        """Whether it says something of the model, or of the tool that took it: that it can't be used so."""
+        told = self.exit_code in {ExitCode.EXECUTION, ExitCode.MODEL_LOAD}
+        return told and (not self.kind or self.kind in OF_THE_MODEL)
 
     @classmethod
     def of(cls, error: ConrepairError) -> Problem:

@@ -101,11 +101,14 @@ def missing_library(error: BaseException) -> MissingLibraryError | None:
     """An import that failed, as what a person is told: which library is missing, and the command that brings it.
 
     Args:
-        error: Whatever was raised; where third-party code is called, what it raised.
+        error: Whatever was raised, or raised from that; where third-party code is called, what it raised.
 
     Returns:
         None if it's no failed import of a library of an extra.
     """
-    if not isinstance(error, ModuleNotFoundError) or error.name not in _BY_MODULE:
-        return None
-    return MissingLibraryError(missing_text(error.name))
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ModuleNotFoundError) and cause.name in _BY_MODULE:
+            return MissingLibraryError(missing_text(cause.name))
+        cause = cause.__cause__
+    return None

@@ -111,7 +111,10 @@ class State:
 
 def problem_of(result: Result, *, loading: bool = False) -> Problem:
     """Why a task has no result, for a row; of one that only loads a model, that it can't be loaded."""
-    failure = result.failure
-    if failure is None:
-        return Problem(message=f"not tried: {result.blocked_by} failed")
-    return problem_of_failure(failure, loading=loading)
+    if result.failure is not None:
+        return problem_of_failure(result.failure, loading=loading)
+    message = f"not tried: {result.blocked_by} failed"
+    if result.because is None:
+        return Problem(message=message)
+    whose = problem_of_failure(result.because)  # what isn't tried for want of a library is no model's fault either
+    return Problem(message=message, exit_code=whose.exit_code, circumstance=whose.circumstance, kind=whose.kind)

@@ -41,11 +41,15 @@ def summary_markdown(result: AuditResult) -> str:
     ends.append(f"<sub>{_text(told.seen)} {result.seconds:.0f} s. {_text(versions)}</sub>\n")
     room = _ROOM - sum(map(len, [*parts, *ends]))
     table, left = _fitting([_line(target) for target in targets], room // 2)
-    faults, more = _fitting([line for target in targets for line in _faults(target)], room // 2)
+    failed = [target for target in targets if target.outcome is Outcome.ERROR]
+    unseen, hidden = _fitting([_told(target) for target in failed], room // 8 if failed else 0)
+    faults, more = _fitting([line for target in targets for line in _faults(target)], room // 2 - room // 8)
     parts += [_row(_HEAD), _row(["---"] * len(_HEAD)), *table, ""] if table else []
     parts += [f"and {left} more targets, in result.json\n"] if left else []
     parts += ["**At fault:**", "", *faults, ""] if faults else []
     parts += [f"and {more} more faults, in result.json\n"] if more else []
+    parts += ["**Couldn't be looked at:**", "", *unseen, ""] if unseen else []
+    parts += [f"and {hidden} more, in result.json\n"] if hidden else []
     return "\n".join([*parts, *ends])
 
 
@@ -82,8 +86,12 @@ def _faults(target: Target) -> Iterable[str]:
         more = f" and {len(finding.layers) - 1} more" if len(finding.layers) > 1 else ""
         where = f" at {_code(finding.layers[0], _NAME)}{more}" if finding.layers else ""
         yield f"- {_code(target.name, _NAME)}: **{finding.kind}**{where}: {_text(finding.words)}"
-    if not target.findings and target.outcome in {Outcome.FAILED, Outcome.ERROR}:
-        yield f"- {_code(target.name, _NAME)}: **{_text(target.word)}**: {_text(target.reason)}"
+    if not target.findings and target.outcome is Outcome.FAILED:
+        yield _told(target)
+
+
+def _told(target: Target) -> str:
+    return f"- {_code(target.name, _NAME)}: **{_text(target.word)}**: {_text(target.reason)}"
 
 
 def _row(cells: Iterable[str]) -> str:
