@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from conrepair.config.legacy.detect import is_legacy
-from conrepair.config.model import AuditConfig, RecipeConfig
+from conrepair.config.model import AuditConfig, DatasetConfig, RecipeConfig
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.words import shortened
 
-__all__ = ["explain", "load_config", "parse_config", "read_json", "read_recipe"]
+__all__ = ["explain", "load_config", "parse_config", "read_json", "read_recipe", "sound_parts"]
 
 _MISSING: Any = object()
 _PROBLEMS = 100  # that a person may want to see at once
@@ -91,6 +92,25 @@ def parse_config(value: Any, where: str) -> AuditConfig:
             f"{where}: the configuration doesn't fit the schema (conrepair/config/schema.json):\n"
             + "\n".join(explain(error, value))
         ) from error
+
+
+def sound_parts(value: Any) -> tuple[list[tuple[int, AuditConfig]], DatasetConfig | None]:
+    """Of a configuration that isn't right as a whole what is right by itself.
+
+    Args:
+        value: The JSON value.
+
+    Returns:
+        Models, each as a configuration of its own, by their places; and the audit's data, where that's right.
+    """
+    items = value.get("models") if isinstance(value, dict) else None
+    found: list[tuple[int, AuditConfig]] = []
+    for place, item in enumerate(items if isinstance(items, list) else []):
+        with contextlib.suppress(ValidationError):
+            found.append((place, AuditConfig.model_validate({"models": [item]})))
+    with contextlib.suppress(ValidationError):
+        return found, DatasetConfig.model_validate(value["dataset"] if isinstance(value, dict) else None)
+    return found, None
 
 
 def read_recipe(value: Any) -> RecipeConfig:

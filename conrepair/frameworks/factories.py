@@ -12,6 +12,7 @@ from typing import Any
 from conrepair.frameworks.model import Factory
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.libraries import missing_library
 from conrepair.runtime.torchvision import import_torchvision
 from conrepair.runtime.user_modules import reach_module
 
@@ -29,6 +30,7 @@ def call_factory(factory: Factory) -> Any:
         factory: What to call.
 
     Raises:
+        MissingLibraryError: if a library of an extra isn't installed.
         ModelLoadError: if the module or function doesn't exist or the call fails.
     """
     module_name, _, function_name = factory.target.partition(":")
@@ -40,7 +42,7 @@ def call_factory(factory: Factory) -> Any:
         for part in function_name.split("."):
             function = getattr(function, part)
     except (ImportError, AttributeError) as error:
-        raise ModelLoadError(
+        raise missing_library(error) or ModelLoadError(
             f"factory {factory.target}: {error}. It's written package.module:function, and the module must be "
             "installed, in the working directory, or in the configuration's folder."
         ) from error

@@ -24,7 +24,7 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store
 from conrepair.runtime.workers import Workers
 
-__all__ = ["run_audit"]
+__all__ = ["check_output", "run_audit"]
 
 
 def run_audit(
@@ -57,7 +57,7 @@ def run_audit(
     check_backends(config)
     architectures = architecture_models(config)
     output = base / config.output
-    check_folder(output / config.name, "audit", _input_paths(config, base))
+    check_output(config, base)
 
     def result(parts: Sequence[Part]) -> AuditResult:
         return result_of(
@@ -74,6 +74,19 @@ def run_audit(
         store = (use or own).enter_context(Store(output / "store", fresh=not config.reuse))
         parts = _run_parts(config, base, display, store, architectures, lambda done: tell(result(done)))
     return result(parts)
+
+
+def check_output(config: AuditConfig, base: Path) -> None:
+    """Make sure that an audit's folder replaces nothing of the user's.
+
+    Args:
+        config: The audit.
+        base: Folder that its relative paths start from.
+
+    Raises:
+        UsageError: if the folder is something else than an earlier audit's, or holds an input.
+    """
+    check_folder(base / config.output / config.name, "audit", _input_paths(config, base))
 
 
 def _run_parts(

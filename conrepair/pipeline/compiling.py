@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Preparation",
     "backend_options",
+    "backend_problems",
     "check_backends",
     "check_options",
     "compile_payload",
@@ -58,8 +59,14 @@ def check_backends(config: AuditConfig) -> None:
     """Refuse options that don't exist, before anything is done.
 
     Raises:
-        ConfigError: naming the place in the configuration.
+        ConfigError: naming each place in the configuration.
     """
+    if problems := list(backend_problems(config)):
+        raise ConfigError("\n".join(problems))
+
+
+def backend_problems(config: AuditConfig) -> Iterator[str]:
+    """Options of backends that don't exist, each with its place in the configuration."""
     places = {"$": config.backends} | {
         f"$.models[{i}]": model.backends or () for i, model in enumerate(config.models)
     }
@@ -68,7 +75,7 @@ def check_backends(config: AuditConfig) -> None:
             try:
                 check_options(item)
             except ConfigError as error:
-                raise ConfigError(f"{place}.backends[{index}]: {error}") from error
+                yield f"{place}.backends[{index}]: {error}"
 
 
 def check_options(config: BackendConfig) -> None:

@@ -6,14 +6,17 @@ import argparse
 import dataclasses
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.legacy.read import account_lines, moved, read_any, runnable_config
 from conrepair.config.legacy.translate import Translation
-from conrepair.config.load import parse_config
+from conrepair.config.load import parse_config, read_json
 from conrepair.config.model import AuditConfig
-from conrepair.pipeline.from_config import active_models, check_generation
+from conrepair.pipeline.config_check import problems_of_parts, problems_of_run
+from conrepair.pipeline.from_config import active_models
 from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.plan import check_converters
 from conrepair.runtime.errors import ConfigError, ExitCode, UsageError
@@ -58,16 +61,20 @@ def check_config(options: argparse.Namespace) -> int:
         0; 1 when something that an older one asks for isn't done.
 
     Raises:
-        ConfigError: if it's wrong, or nothing of it can be run.
+        ConfigError: if it's wrong, or a run would refuse something of it; names everything that is wrong.
     """
     path = Path(options.config)
-    loaded = read_any(path)
-    config = runnable_config(path, loaded)
-    check_converters(config)
-    check_generation(config, path.absolute().parent)
+    base = path.absolute().parent
+    try:
+        loaded = read_any(path)
+        config = runnable_config(path, loaded)
+    except ConfigError as error:
+        raise ConfigError("\n".join([str(error), *_indented(_parts(path, base))])) from error
+    if problems := problems_of_run(config, base, older=loaded.translation is not None):
+        if loaded.translation is not None and options.format == "text":
+            say("\n".join([f"{path}: a configuration of ConRepAIr", *account_lines(loaded.translation)]))
+        raise ConfigError("\n".join([f"{path}: it can't be run as it is:", *_indented(problems)]))
     count = len(active_models(config.models))
-    if not count and not config.architectures and config.generate is None:
-        raise ConfigError(f"{path}: $.models: every model has skip_analysis; nothing is left to do")
     form = "a configuration" if loaded.translation is None else "a configuration of ConRepAIr"
     lists = f", {len(config.architectures)} lists of architectures" if config.architectures else ""
     networks = f", {config.generate.count:,} networks to generate" if config.generate is not None else ""
@@ -76,6 +83,19 @@ def check_config(options: argparse.Namespace) -> int:
     if options.format == "text":
         tell_next(f"{command('run', options.config)} runs it")
     return _exit_code(loaded.translation)
+
+
+def _parts(path: Path, base: Path) -> list[str]:
+    """What is wrong besides with a file that doesn't fit the schema."""
+    try:
+        value = read_json(path)
+    except ConfigError:
+        return []
+    return [] if is_legacy(value) else problems_of_parts(value, base)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
 
 
 def migrate_config(options: argparse.Namespace) -> int:

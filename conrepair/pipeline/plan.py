@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from conrepair.runtime.errors import ConfigError
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
 
-__all__ = ["Conversion", "Goal", "check_converters", "plan_conversions"]
+__all__ = ["Conversion", "Goal", "check_converters", "converter_problems", "plan_conversions"]
 
 
 @dataclass(frozen=True)
@@ -65,21 +65,25 @@ def check_converters(config: AuditConfig) -> None:
     """Refuse pinned converters and options that don't exist, before anything is done.
 
     Raises:
-        ConfigError: naming the place in the configuration.
+        ConfigError: naming each place in the configuration.
     """
+    if problems := list(converter_problems(config)):
+        raise ConfigError("\n".join(problems))
+
+
+def converter_problems(config: AuditConfig) -> Iterator[str]:
+    """Pinned converters and options that don't exist, each with its place in the configuration."""
     places = [(f"$.models[{index}]", model.conversions) for index, model in enumerate(config.models)]
     places += [(f"$.architectures[{index}]", item.conversions) for index, item in enumerate(config.architectures)]
     for place, conversions in places:
         for position, wanted in enumerate(conversions):
             if not wanted.enabled:
                 continue
-            try:
-                for name in wanted.via or ():
-                    converter(name)
-                for name, options in wanted.options.items():
+            for name, options in ({name: {} for name in wanted.via or ()} | dict(wanted.options)).items():
+                try:
                     converter(name).complete(options)
-            except ConfigError as error:
-                raise ConfigError(f"{place}.conversions[{position}]: {error}") from error
+                except ConfigError as error:
+                    yield f"{place}.conversions[{position}]: {error}"
 
 
 def plan_conversions(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from conrepair.runtime.errors import MissingLibraryError
 
-__all__ = ["EXTRAS", "Extra", "extra_of_distribution", "missing_library", "missing_text"]
+__all__ = ["EXTRAS", "Extra", "absent", "extra_of_distribution", "missing_library", "missing_text"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,15 @@ def missing_text(module: str) -> str:
         f"the library {extra.libraries[module]} isn't installed for {sys.executable}; it's needed for "
         f"{extra.purpose}. Install it: {extra.command}"
     )
+
+
+def absent(module: str) -> str:
+    """What is said of a library of an extra if it isn't installed, which is found out without importing it; else "".
+
+    Args:
+        module: The name that it's imported by.
+    """
+    return missing_text(module) if module in _BY_MODULE and importlib.util.find_spec(module) is None else ""
 
 
 def missing_library(error: BaseException) -> MissingLibraryError | None:

@@ -146,7 +146,7 @@ def zoo_model(name: str, *, progress: ProgressCallback | None = None) -> tuple[Z
     Raises:
         FetchError: if there's no such model or it can't be fetched.
     """
-    _check_known(name, MODELS, "model")
+    check_model(name)
     entry = MODELS[name]
     folder = fetch(entry.archive, _only(lambda path: path.name == entry.member), progress=progress)
     return entry, folder / entry.member
@@ -165,7 +165,7 @@ def zoo_photos(name: str, *, progress: ProgressCallback | None = None) -> list[t
     Raises:
         FetchError: if there's no such collection or it can't be fetched.
     """
-    _check_known(name, [*PHOTO_COLLECTIONS, *PHOTOS], "photo collection")
+    check_photos(name)
     result = []
     for part in PHOTO_COLLECTIONS.get(name, (name,)):
         entry = PHOTOS[part]
@@ -186,6 +186,24 @@ def _only(test: Callable[[PurePosixPath], bool]) -> Callable[[str], str | None]:
         return path.name if test(path) else None
 
     return select
+
+
+def check_model(name: str) -> None:
+    """Make sure that there's a model of that name.
+
+    Raises:
+        FetchError: if not.
+    """
+    _check_known(name, MODELS, "model")
+
+
+def check_photos(name: str) -> None:
+    """Make sure that there are photos of that name.
+
+    Raises:
+        FetchError: if not.
+    """
+    _check_known(name, [*PHOTO_COLLECTIONS, *PHOTOS], "photo collection")
 
 
 def _check_known(name: str, known: Iterable[str], what: str) -> None:

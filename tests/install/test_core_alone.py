@@ -78,7 +78,6 @@ def test_what_the_verbs_say_of_two_onnx_files(tmp_path: Path, log: Path, core: M
         (1, ["localize", "source.onnx", "target.onnx"]),
         (0, ["repair", "source.onnx", "target.onnx", "-o", "repaired"]),
         (0, ["converters"]),
-        (0, ["config", "check", str(ROOT / "config.json")]),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
@@ -107,6 +106,16 @@ def test_a_format_whose_library_is_missing(
     (tmp_path / file).write_bytes(b"whatever is in it")
     check_missing(run(CONREPAIR, ["inspect", file, "-q"], tmp_path, core), library, extra)
     assert log.read_text()  # what is looked for is seen, in workers too
+
+
+def test_a_configuration_that_needs_what_is_missing(tmp_path: Path, core: Mapping[str, str]) -> None:
+    result = run(CONREPAIR, ["config", "check", str(ROOT / "config.json")], tmp_path, core)
+    assert result.returncode == 2, result.stdout
+    told = result.stderr.splitlines()
+    assert "it can't be run as it is" in told[0]
+    for library in ("torch", "ai-edge-litert", "onnx2torch"):
+        assert any(f"the library {library} isn't installed" in line for line in told), result.stderr
+    assert all(line.startswith("  $.models[") for line in told[1:]), result.stderr
 
 
 def test_a_target_whose_library_is_missing(tmp_path: Path, core: Mapping[str, str]) -> None:

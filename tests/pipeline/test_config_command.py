@@ -43,15 +43,19 @@ def save_net(path: Path, scale: float) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
 
 
+def save_photos(folder: Path, name: str = "photos") -> None:
+    (folder / name).mkdir(parents=True)
+    for index in range(3):
+        pixels = np.random.default_rng(index).integers(0, 256, (8, 8, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / name / f"{index}.png")
+
+
 @pytest.fixture
 def pair(tmp_path: Path) -> Path:
     """A folder with two networks that differ, and photos."""
     save_net(tmp_path / "net.onnx", 1.0)
     save_net(tmp_path / "other.onnx", 1.1)
-    (tmp_path / "photos").mkdir()
-    for index in range(3):
-        pixels = np.random.default_rng(index).integers(0, 256, (8, 8, 3), np.uint8)
-        Image.fromarray(pixels).save(tmp_path / "photos" / f"{index}.png")
+    save_photos(tmp_path)
     return write(tmp_path / "old.json", minimal(**DATA))
 
 
@@ -116,7 +120,8 @@ def test_paths_start_at_the_new_folder(pair: Path) -> None:
 
 
 def test_all_is_done(tmp_path: Path) -> None:
-    (tmp_path / "net.onnx").touch()
+    save_net(tmp_path / "net.onnx", 1.0)
+    save_photos(tmp_path)
     plain = {"name": "net", "type": "remote", "url": "/net.onnx", "library": "onnx", "dll_libraries": []}
     old = write(tmp_path / "old.json", {"models": [plain], "backend": "libraries", "runs_no": 1} | DATA)
     assert main(["config", "migrate", str(old), "-o", str(tmp_path / "new.json")]) == 0
@@ -139,7 +144,9 @@ def test_the_new_form_isnt_migrated(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_checking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path / "new.json", {"models": [{"name": "a", "path": "a.onnx"}]})
+    save_net(tmp_path / "a.onnx", 1.0)
+    drawn = {"dataset": {"synthetic": {}}}
+    file = write(tmp_path / "new.json", {"models": [{"name": "a", "path": "a.onnx"}]} | drawn)
     assert main(["config", "check", str(file)]) == 0
     assert "a configuration that can be run; models: 1 of 1" in capsys.readouterr().out
     write(file, {"models": [{"name": "a", "path": "a.onnx", "conversions": [{"via": ["onnx2torhc"]}]}]})
@@ -148,6 +155,15 @@ def test_checking(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(file, {"models": [{"name": "a", "path": "a.onnx", "skip_analysis": True}]})
     assert main(["config", "check", str(file)]) == 2
     write(file, config())
+    assert main(["config", "check", str(file)]) == 2
+    printed = capsys.readouterr()
+    assert "translated: $.models[0]" in printed.out
+    assert "model 'net.onnx'.path: " in printed.err
+    assert "images/large doesn't exist" in printed.err
+    save_photos(tmp_path, "images/large")
+    for name in ("net.tflite", "models/net.onnx", "models/converted/net.onnx"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        save_net(tmp_path / name, 1.0)
     assert main(["config", "check", str(file)]) == 1
     assert "a configuration of ConRepAIr that can be run; models: 5 of 5" in capsys.readouterr().out
     write(file, config(runs_no="many"))

@@ -1,0 +1,177 @@
+"""What a run would refuse of a configuration whose form is right: files, names and libraries that aren't there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.registry import COMPILERS
+from conrepair.config.load import sound_parts
+from conrepair.config.model import AuditConfig, DatasetConfig, ModelConfig
+from conrepair.converters.base import Converter
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.factory_names import factory_problem
+from conrepair.frameworks.model import Model
+from conrepair.pipeline.architectures import architecture_models
+from conrepair.pipeline.audit import check_output
+from conrepair.pipeline.compiling import backend_options, backend_problems, plan_preparation
+from conrepair.pipeline.from_config import (
+    active_models,
+    backend_choice,
+    check_generation,
+    goals_of,
+    resolve_dataset,
+)
+from conrepair.pipeline.plan import converter_problems, plan_conversions
+from conrepair.pipeline.recipes import recipe_from_config
+from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.libraries import absent, extra_of_distribution
+from conrepair.zoo.catalog import MODELS, check_model, check_photos
+
+__all__ = ["problems_of_parts", "problems_of_run"]
+
+_LIBRARIES = {name: name for name in ("torch", "keras", "tensorflow", "tvm")} | {"tflite": "ai_edge_litert"}
+"""What frameworks and compilers are imported by, of those that an installation may lack."""
+
+
+def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> list[str]:
+    """All that a run would refuse, or could do nothing with; nothing is loaded, run or fetched to find out.
+
+    Args:
+        config: The configuration.
+        base: Folder that relative paths start from.
+        older: Whether it was translated, so that its places are told by names.
+
+    Returns:
+        A line for each, beginning with the place in the configuration.
+    """
+    active = active_models(config.models)
+    wheres = {
+        model.name: f"model '{model.name}'" if older else f"$.models[{place}]"
+        for place, model in enumerate(config.models)
+    }
+    lines = [*converter_problems(config), *backend_problems(config)]
+    if not active and not config.architectures and config.generate is None:
+        lines.append("$.models: every model has skip_analysis; nothing is left to do")
+    for model in active:
+        lines += _of_model(config, model, wheres[model.name], base)
+    if any(config.dataset_of(model) is config.dataset for model in active):
+        lines += _of_dataset(config.dataset, "$.dataset", base)
+    for check in (
+        lambda: config.architectures and architecture_models(config),
+        lambda: check_generation(config, base),
+        lambda: check_output(config, base),
+    ):
+        lines += _refused("", check)
+    return list(dict.fromkeys(lines))
+
+
+def problems_of_parts(value: Any, base: Path) -> list[str]:
+    """The same of the parts that are right by themselves, where the whole isn't.
+
+    Args:
+        value: The configuration as JSON.
+        base: Folder that relative paths start from.
+    """
+    models, dataset = sound_parts(value)
+    lines = [] if dataset is None else list(_of_dataset(dataset, "$.dataset", base))
+    for place, alone in models:
+        where = f"$.models[{place}]"
+        own = [*converter_problems(alone), *backend_problems(alone)]
+        lines += [line.replace("$.models[0]", where) for line in own]
+        lines += _of_model(alone, alone.models[0], where, base)
+    return list(dict.fromkeys(lines))
+
+
+def _of_model(config: AuditConfig, model: ModelConfig, where: str, base: Path) -> Iterator[str]:
+    """Why a model can't be had, fed, converted or run."""
+    if model.path is not None:
+        yield from _refused(f"{where}.path: ", lambda: detect_framework(base / str(model.path)))
+    if model.zoo is not None:
+        yield from _refused(f"{where}.zoo: ", lambda: check_model(str(model.zoo)))
+    if model.factory is not None and (words := factory_problem(model.factory, [Path.cwd(), base])):
+        yield f"{where}.factory: {words}"
+    if model.weights is not None and not (base / model.weights).is_file():
+        yield f"{where}.weights: no such weights file {base / model.weights}"
+    if model.recipe is not None:
+        yield from _refused(f"{where}.recipe: ", lambda: model.recipe and recipe_from_config(model.recipe))
+    if model.dataset is not None:
+        yield from _of_dataset(model.dataset, f"{where}.dataset", base)
+    framework = _framework(model, base)
+    if framework is not None:
+        yield from _lacking(where, [framework])
+        known = Model(framework, str(base / (model.path or "")), "")
+        yield from _of_conversions(model, known, where)
+        yield from _of_backends(config, model, known, where, base)
+
+
+def _of_dataset(dataset: DatasetConfig, where: str, base: Path) -> Iterator[str]:
+    if dataset.zoo is not None:
+        yield from _refused(f"{where}.zoo: ", lambda: check_photos(str(dataset.zoo)))
+    else:
+        yield from _refused(f"{where}: ", lambda: resolve_dataset(dataset, base))
+
+
+def _framework(model: ModelConfig, base: Path) -> str | None:
+    """A model's, as far as it can be told without making or loading it."""
+    if model.zoo is not None:
+        return None if model.zoo not in MODELS else "torch" if MODELS[model.zoo].factory else "tflite"
+    if model.path is None:
+        return None  # what a factory makes is only known when it's called
+    try:
+        return detect_framework(base / model.path)
+    except ConrepairError:
+        return None
+
+
+def _of_conversions(model: ModelConfig, known: Model, where: str) -> Iterator[str]:
+    """Routes that there aren't, and tools of the others that aren't installed."""
+    enabled = [place for place, wanted in enumerate(model.conversions) if wanted.enabled]
+    for place, goal in zip(enabled, goals_of(model.conversions), strict=True):
+        steps, impossible = plan_conversions(model.name, (goal,), known)
+        at = f"{where}.conversions[{place}]"
+        yield from (f"{at}: {error}" for error in impossible.values())
+        yield from _lacking_tools(at, [item.step for item in steps])
+
+
+def _of_backends(config: AuditConfig, model: ModelConfig, known: Model, where: str, base: Path) -> Iterator[str]:
+    """Compilers that aren't installed, and ways into them that there aren't."""
+    at = "$.backends" if model.backends is None else f"{where}.backends"
+    for place, item in enumerate(config.backends_of(model)):
+        if item.name not in COMPILERS:
+            continue
+        choice = backend_choice(item, base)
+        yield from _lacking(f"{at}[{place}]", [item.name])
+        try:
+            backend_options(choice)
+            prepared = plan_preparation(model.name, known, choice)
+        except ConrepairError as error:
+            yield f"{at}[{place}]: {error}"
+        else:
+            steps = () if prepared is None else prepared.conversions
+            yield from _lacking_tools(f"{at}[{place}]", [step.step for step in steps])
+
+
+def _lacking(where: str, names: Iterable[str]) -> Iterator[str]:
+    """Libraries of frameworks and compilers that aren't installed."""
+    told = (absent(_LIBRARIES[name]) for name in names if name in _LIBRARIES)
+    yield from (f"{where}: {words}" for words in told if words)
+
+
+def _lacking_tools(where: str, steps: Sequence[Converter]) -> Iterator[str]:
+    """Libraries of converters that aren't installed; those of an environment of their own come with that."""
+    for step in steps:
+        for name in step.distributions if step.environment is None else ():
+            extra = extra_of_distribution(name)
+            module = next((key for key, value in extra.libraries.items() if value == name), "") if extra else ""
+            if module and (words := absent(module)):
+                yield f"{where}: {step.name}: {words}"
+
+
+def _refused(where: str, check: Callable[[], object]) -> Iterator[str]:
+    """Why something can't be; nothing where it can."""
+    try:
+        check()
+    except ConrepairError as error:
+        yield f"{where}{error}"
