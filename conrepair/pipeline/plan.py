@@ -79,9 +79,9 @@ def converter_problems(config: AuditConfig) -> Iterator[str]:
         for position, wanted in enumerate(conversions):
             if not wanted.enabled:
                 continue
-            for name, options in ({name: {} for name in wanted.via or ()} | dict(wanted.options)).items():
+            for name in dict.fromkeys([*(wanted.via or ()), *wanted.options]):
                 try:
-                    converter(name).complete(options)
+                    converter(name).complete(wanted.options.get(name, {}))
                 except ConfigError as error:
                     yield f"{place}.conversions[{position}]: {error}"
 
