@@ -21,6 +21,7 @@ from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model
+from conrepair.intake.arguments import checked_arguments
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
 from conrepair.pipeline.building import build_model
@@ -64,6 +65,7 @@ _Inputs = Sequence[str | TensorSpec]
 _Recipe = str | Path | Mapping[str, Any] | Recipe | None
 
 
+@checked_arguments
 def compare(
     source: Any,
     target: Any,
@@ -120,6 +122,7 @@ def compare(
         return opened.kept(compare_pair(asked, settings, opened.session))
 
 
+@checked_arguments
 def localize(
     source: Any,
     target: Any,
@@ -180,6 +183,7 @@ def localize(
         return localize_pair(asked, settings, opened.session)
 
 
+@checked_arguments
 def repair(
     source: Any,
     target: Any,
@@ -247,6 +251,7 @@ def repair(
         return opened.kept(done) if output is None else done.save(output)
 
 
+@checked_arguments
 def convert(
     model: Any,
     *,
@@ -321,6 +326,7 @@ def convert(
     return done
 
 
+@checked_arguments
 def build(
     model: Any,
     *,
@@ -366,6 +372,7 @@ def build(
     return done
 
 
+@checked_arguments
 def execute(
     model: Any,
     *,
@@ -421,6 +428,7 @@ def execute(
         return opened.kept(execute_model(subject, opened.session, notes, timeout=timeout))
 
 
+@checked_arguments
 def inspect(
     model: Any, *, inputs: _Inputs = (), timeout: float = 600.0, trust: bool = False, in_process: bool = False
 ) -> Description:
@@ -442,6 +450,7 @@ def inspect(
         return read_file(path, opened.session, declared, timeout=timeout, trust=trust or own).checked()
 
 
+@checked_arguments
 def generated(
     count: int | None = None,
     *,
@@ -531,6 +540,7 @@ def generated(
     return (network.judged() for network in networks) if judge else networks
 
 
+@checked_arguments
 def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> AuditResult:
     """Run the audit that a configuration describes, and write its folder; networks that it wants are not made.
 
@@ -597,8 +607,10 @@ class _Opened:
         given = self.session.room / "given"
         declared = input_specs(inputs)
         file = data_file(data, given, limit=collected)
+        called = ["source", *(f"between[{place}]" for place in range(len(models) - 2)), "target"]
         written = [
-            model_file(model, given / str(place), inputs=declared, data=file) for place, model in enumerate(models)
+            model_file(model, given / str(place), inputs=declared, data=file, name=name)
+            for place, (name, model) in enumerate(zip(called, models, strict=True))
         ]
         source, *between, target = (path for path, _ in written)
         return Asked(

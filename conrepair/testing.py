@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.api import localize
+from conrepair.intake.arguments import path
 from conrepair.pytest_plugin import REPORTS
 from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.words import shortened
@@ -38,7 +39,9 @@ def assert_equivalent(
     if found.localization.is_right:
         return
     lines = [shortened(line, _WIDTH) for line in str(found).splitlines()][: _LINES - 1]
-    if report is None and (reports := os.environ.get(REPORTS)):
+    if report is not None:
+        report = path("report", report)
+    elif reports := os.environ.get(REPORTS):
         report = _free(Path(reports))
     if report is not None:
         lines.append(f"report: {found.save(report)}")

@@ -146,7 +146,7 @@ def test_data_of_any_shape_is_taken(right: Path, wrong: Path) -> None:
 
 
 def test_one_s_mistakes_are_explained(right: Path, tmp_path: Path) -> None:
-    with pytest.raises(conrepair.ConrepairError, match="no model that is known"):
+    with pytest.raises(conrepair.ConrepairError, match="target is 3: give a path"):
         conrepair.compare(right, 3, in_process=True)
     with pytest.raises(conrepair.ConrepairError, match=r"missing\.onnx"):
         conrepair.compare(right, tmp_path / "missing.onnx", in_process=True)

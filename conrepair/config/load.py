@@ -19,7 +19,7 @@ __all__ = ["explain", "load_config", "parse_config", "read_json", "read_recipe",
 
 _MISSING: Any = object()
 _PROBLEMS = 100  # that a person may want to see at once
-_GIVEN = 200  # letters of a value
+_GIVEN, _BITS = 200, 1000  # letters of a value, bits of a number
 
 
 def load_config(path: Path) -> AuditConfig:
@@ -176,7 +176,7 @@ def _json_path(location: tuple[int | str, ...], value: Any) -> str:
 
 def _given(problem: Any) -> str:
     value = problem["input"]
-    if isinstance(value, str | int | float | bool):
+    if isinstance(value, str | float | bool) or (isinstance(value, int) and value.bit_length() < _BITS):
         return f" (given: {shortened(json.dumps(value), _GIVEN)})"
     return ""
 

@@ -69,8 +69,13 @@ class Run:
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
-        """Outputs by name, samples first; large ones are memory-mapped."""
+        """Outputs by name, samples first, as real numbers (complex ones as two); large ones are memory-mapped."""
         return {spec.name: self._array(f"output_{index}.npy", spec) for index, spec in enumerate(self.outputs)}
+
+    @property
+    def given(self) -> dict[str, Array]:
+        """Outputs by name as a person takes them: those of complex numbers as such."""
+        return {spec.name: _complex(self.arrays[spec.name], spec) for spec in self.outputs}
 
     @cached_property
     def seconds(self) -> npt.NDArray[np.float64]:
@@ -164,8 +169,19 @@ class HeldRun(Run):
 
 
 def _real(spec: TensorSpec, array: Array) -> Array:
-    """Real numbers where integers stand for such."""
+    """Real numbers where integers stand for such; of complex ones both parts, along a last axis of two."""
+    if array.dtype.kind == "c":
+        parts: Array = np.ascontiguousarray(array)[..., None].view(array.real.dtype)
+        return parts
     return to_real(spec, array) if array.dtype.kind in "iu" else array
+
+
+def _complex(array: Array, spec: TensorSpec) -> Array:
+    """Complex numbers of their parts, where an output has such."""
+    if not spec.dtype.startswith("complex"):
+        return array
+    whole: Array = np.ascontiguousarray(array).view(spec.dtype)[..., 0]
+    return whole
 
 
 def _difference(array: Array, again: Array) -> float:

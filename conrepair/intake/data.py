@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.intake.arguments import path, refused
 from conrepair.runtime.errors import DataError, UsageError
-from conrepair.runtime.path_text import checked_path, real_path
+from conrepair.runtime.path_text import real_path
+from conrepair.runtime.words import shortened
 
 __all__ = ["data_file"]
 
 _Arrays = dict[str, npt.NDArray[Any]]
+
+_KNOWN = "a path, an array, a mapping of arrays by input, or something that gives batches of these"
+_ONLY_ELSEWHERE = ("bfloat16", "float8")  # types that NumPy has from other libraries, and no file of its own
+_MEMBER, _LONGEST, _SHOWN = ".npy", 1000, 60
 
 
 def data_file(data: Any, folder: Path, *, limit: int | None = None) -> Path | None:
@@ -37,41 +44,58 @@ def data_file(data: Any, folder: Path, *, limit: int | None = None) -> Path | No
     if data is None:
         return None
     if isinstance(data, str | os.PathLike):
-        return real_path(checked_path(data))
-    arrays = _arrays(data)
+        return real_path(path("data", data))
+    arrays = _arrays(data, "data")
     if arrays is None:
         if not isinstance(data, Iterable):
-            raise UsageError(
-                f"data is a {type(data).__qualname__}. Give a path, an array, a mapping of arrays by input, or "
-                "something that gives batches of these."
-            )
+            raise refused("data", data, _KNOWN)
         arrays = _joined(data, limit)
+    _check_lengths(arrays)
     folder.mkdir(parents=True, exist_ok=True)
     if list(arrays) == [""]:
         np.save(folder / "data.npy", arrays[""], allow_pickle=False)
         return folder / "data.npy"
-    np.savez(folder / "data.npz", **arrays)  # type: ignore[arg-type]
+    _write(folder / "data.npz", arrays)
     return folder / "data.npz"
+
+
+def _check_lengths(arrays: _Arrays) -> None:
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if 0 in lengths.values():
+        raise DataError("data holds no sample: the first axis of an array is the samples, and its length is 0.")
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{shortened(name, _SHOWN)} {length}" for name, length in lengths.items())
+        raise DataError(f"data has as many samples for each input, the first axis of its array. Given: {told}.")
+
+
+def _write(file: Path, arrays: _Arrays) -> None:
+    """As numpy.savez, whose own arguments (file, allow_pickle) no input could be called."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def _joined(batches: Iterable[Any], limit: int | None) -> _Arrays:
     """The samples of all batches, by input."""
     found: list[_Arrays] = []
+    source: Iterator[Any] | None = None
     count = 0
     for number in itertools.count():
         if limit is not None and count >= limit:
             break
-        if number == 0:
-            source = iter(batches)
         try:
+            source = iter(batches) if source is None else source
             batch = next(source)
         except StopIteration:
             break
         except Exception as error:
             raise DataError(f"batch {number} of the data failed: {type(error).__name__}: {error}") from error
-        arrays = _arrays(batch[0] if isinstance(batch, tuple | list) and batch else batch)
+        arrays = _arrays(batch[0] if isinstance(batch, tuple | list) and batch else batch, f"batch {number} of data")
         if arrays is None:
-            raise DataError(f"batch {number} of the data is a {type(batch).__qualname__}, which holds no arrays.")
+            raise DataError(
+                f"batch {number} of the data is a {type(batch).__qualname__}, which holds no arrays. Give {_KNOWN}."
+            )
         if found and set(arrays) != set(found[0]):
             raise DataError(
                 f"batch {number} of the data has the inputs {sorted(arrays)}, the first {sorted(found[0])}."
@@ -87,25 +111,75 @@ def _joined(batches: Iterable[Any], limit: int | None) -> _Arrays:
     return {name: array[:limit] for name, array in joined.items()}
 
 
-def _arrays(value: Any) -> _Arrays | None:
-    """Arrays by input ("" for the only one); None where the value holds none."""
-    if isinstance(value, Mapping):
-        found = {str(name): _array(item) for name, item in value.items()}
-        if not found or any(item is None for item in found.values()):
-            return None
-        return {name: item for name, item in found.items() if item is not None}
-    array = _array(value)
-    return None if array is None else {"": array}
+def _arrays(value: Any, what: str) -> _Arrays | None:
+    """Arrays by input ("" for the only one); None where the value is neither an array nor a mapping."""
+    if not isinstance(value, Mapping):
+        array = _array(value, what)
+        return None if array is None else {"": array}
+    found: _Arrays = {}
+    for key, item in value.items():
+        name, array = _input_name(key, what), _array(item, f"{what}[{key!r}]")
+        if array is None:
+            raise refused(f"{what}[{key!r}]", item, "an array, first axis samples")
+        if name in found:
+            raise UsageError(f"{what} has two arrays for the input {shortened(name, _SHOWN)}. Give one.")
+        found[name] = array
+    if not found:
+        raise UsageError(f"{what} is an empty mapping. Give an array for each input.")
+    if twice := [name for name in found if f"{name}{_MEMBER}" in found]:
+        raise UsageError(
+            f"{what} has inputs {twice[0]} and {twice[0]}{_MEMBER}, which no file tells apart. Rename one."
+        )
+    return found
 
 
-def _array(value: Any) -> npt.NDArray[Any] | None:
-    """An array, or a tensor of PyTorch, TensorFlow or another library as one."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-    if not isinstance(value, np.ndarray):
-        if not hasattr(value, "__array__") or hasattr(value, "__next__"):
-            return None
-        value = np.asarray(value)
-    if value.dtype.kind not in "fiub" or not value.ndim:
+def _input_name(key: Any, what: str) -> str:
+    """A key as the name of an input, as a file can hold it."""
+    name = str(key) if isinstance(key, int) else key
+    try:
+        right = isinstance(name, str) and "\0" not in name and len(name.encode()) <= _LONGEST
+    except UnicodeEncodeError:
+        right = False
+    if not right:
+        raise refused(f"a key of {what}", key, f"an input's name: UTF-8 of at most {_LONGEST:,} bytes without \\0")
+    return str(name)
+
+
+def _array(value: Any, what: str) -> npt.NDArray[Any] | None:
+    """An array, or a tensor of PyTorch, TensorFlow or another library as one; None where it's something else."""
+    if isinstance(value, np.ndarray):
+        return _checked(value, what)
+    if isinstance(value, type) or hasattr(value, "__next__"):
         return None
-    return np.ascontiguousarray(value)
+    if not hasattr(value, "__array__") and not hasattr(value, "detach"):
+        return None
+    try:
+        return _checked(np.asarray(_of_torch(value)), what)
+    except UsageError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"{what}, of type {type(value).__qualname__}, can't be made an array: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _of_torch(value: Any) -> Any:
+    """A tensor that NumPy takes; of types that it hasn't as float32, which holds all their values."""
+    if not hasattr(value, "detach"):
+        return value
+    tensor = value.detach().cpu()
+    wide = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
+    return tensor.float() if wide.startswith(_ONLY_ELSEWHERE) else tensor
+
+
+def _checked(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
+    """An array that a file of tensors can hold."""
+    if array.dtype.kind == "V" and array.dtype.name.startswith(_ONLY_ELSEWHERE):
+        array = array.astype(np.float32)
+    if array.dtype.kind not in "fiub":
+        raise UsageError(
+            f"{what} holds values of type {array.dtype}. Give real numbers, whole numbers or truth values."
+        )
+    if not array.ndim:
+        raise UsageError(f"{what} is a single number. Give an array whose first axis is the samples.")
+    return np.ascontiguousarray(array)

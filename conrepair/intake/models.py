@@ -11,8 +11,10 @@ import numpy as np
 
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.data.tensors import read_tensors
+from conrepair.intake.arguments import path as argument_path
+from conrepair.intake.arguments import refused
 from conrepair.runtime.errors import ModelLoadError, UsageError
-from conrepair.runtime.path_text import checked_path, real_path
+from conrepair.runtime.path_text import real_path
 
 __all__ = ["model_file"]
 
@@ -24,7 +26,12 @@ _KNOWN = (
 
 
 def model_file(
-    model: Any, folder: Path, *, inputs: Sequence[TensorSpec] = (), data: Path | None = None
+    model: Any,
+    folder: Path,
+    *,
+    inputs: Sequence[TensorSpec] = (),
+    data: Path | None = None,
+    name: str = "model",
 ) -> tuple[Path, bool]:
     """Write a model into a folder, unless it's a path already.
 
@@ -32,6 +39,7 @@ def model_file(
         model: See the message of `UsageError`.
         folder: For the file; made where one is written.
         inputs: As declared, for a module that is exported.
+        name: What the caller's argument is called.
         data: An .npz or .npy whose first samples are what a module is exported with.
 
     Returns:
@@ -42,11 +50,11 @@ def model_file(
         UsageError: if it's nothing that is known, or a module is given without inputs.
     """
     if isinstance(model, str | os.PathLike):
-        return real_path(checked_path(model)), False
+        return real_path(argument_path(name, model)), False
     kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(model).__mro__]
     write = next((write for name, write in _WRITERS.items() if any(kind.startswith(name) for kind in kinds)), None)
     if write is None:
-        raise UsageError(f"a {kinds[0]} is no model that is known. Give {_KNOWN}.")
+        raise refused(name, model, _KNOWN)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         return write(model, folder, inputs, data), True

@@ -447,7 +447,13 @@ class _Recorder:
         outputs: Mapping[str, npt.NDArray[Any]],
         seconds: float,
     ) -> None:
-        """Keep the outputs of samples [start, start + valid) of a batch of `size`."""
+        """Keep the outputs of samples [start, start + valid) of a batch of `size`.
+
+        Raises:
+            InferenceError: if there's none, or one can't be kept.
+        """
+        if not outputs:
+            raise InferenceError("the model gives no tensor, so there's nothing to keep or to compare.")
         rows = [_rows(name, array, valid, size, fixed=self._fixed) for name, array in outputs.items()]
         self.starts.append(start)
         if not self._arrays:
@@ -499,6 +505,8 @@ def _digest(array: npt.NDArray[Any]) -> bytes:
 
 
 def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int, *, fixed: bool) -> npt.NDArray[Any]:
+    if array.dtype.kind == "V":  # bfloat16 and the like, which files of NumPy have no name for
+        array = array.astype(np.float32)
     if array.ndim and len(array) == size:
         return array[:valid]
     if size == 1:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.identity import place_model
+from conrepair.intake.arguments import path as path_argument
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.result import RepairResult
@@ -131,7 +132,7 @@ class Compared(_Judged):
             StorageError: if it can't be written.
             UsageError: if the folder holds something else.
         """
-        place = Path(folder).absolute()
+        place = path_argument("folder", folder).absolute()
         inputs = [Path(row.ran.artifact.path) for row in self.run.rows if row.ran.artifact is not None]
         check_folder(place, self.run.kind, inputs)
         write_audit(dataclasses.replace(self.run, folder=place), self.store)
@@ -196,7 +197,7 @@ class Converted(_Judged):
             StorageError: if it can't be written.
             UsageError: if there's one already, or something else.
         """
-        place = Path(path).absolute()
+        place = path_argument("path", path).absolute()
         check_model_output(place, force=force)
         with model_output(place).write() as temporary:
             place_model(self.model, temporary)
@@ -213,7 +214,7 @@ class Executed(_Told):
     @property
     def outputs(self) -> dict[str, npt.NDArray[Any]]:
         """By name, samples first; large ones are memory-mapped, and there as long as this is."""
-        return {} if self.row.ran.run is None else self.row.ran.run.arrays
+        return {} if self.row.ran.run is None else self.row.ran.run.given
 
     @property
     def times(self) -> TimeStatistics | None:
@@ -244,7 +245,7 @@ class Executed(_Told):
             StorageError: if it can't be written.
             UsageError: if there's one already, or one of something else.
         """
-        place = Path(folder).absolute()
+        place = path_argument("folder", folder).absolute()
         check_run_folder(place, force=force)
         if self.row.ran.run is None:
             raise ValueError("a model that didn't run")
@@ -324,7 +325,7 @@ class Localized(_Shown):
             StorageError: if it can't be written.
             UsageError: if the folder holds something else.
         """
-        place = Path(folder).absolute()
+        place = path_argument("folder", folder).absolute()
         check_folder(place, self.run.kind, (self.about.source.path, self.about.target.path))
         run = dataclasses.replace(self.run, folder=place)
         write_folder(run, lambda _: run)
@@ -410,7 +411,7 @@ class Repaired(_Shown):
             StorageError: if it can't be written.
             UsageError: if the folder holds something else.
         """
-        place, about, problem = Path(folder).absolute(), self.about, self.row.repaired.problem
+        place, about, problem = path_argument("folder", folder).absolute(), self.about, self.row.repaired.problem
         check_folder(place, self.run.kind, () if about is None else (about.source.path, about.target.path))
         if problem is not None and problem.circumstance:  # no room, no memory: the same command goes on
             raise problem.as_error()

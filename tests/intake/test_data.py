@@ -72,6 +72,57 @@ def test_batches_that_are_wrong(data: Any, words: str, tmp_path: Path) -> None:
         data_file(data, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "name", ["file", "allow_pickle", "args", "kwds", "a/b", "../../x", "x.npy", "é", "serving:0"]
+)
+def test_any_input_can_be_named(name: str, tmp_path: Path) -> None:
+    found = read({name: ARRAY, "other": ARRAY + 1}, tmp_path)
+    assert list(found) == [name, "other"]
+    np.testing.assert_array_equal(found[name], ARRAY)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["data.npz"]
+
+
+def test_types_that_numpy_has_from_others(tmp_path: Path) -> None:
+    import ml_dtypes
+    import torch
+
+    for array in (ARRAY.astype(ml_dtypes.bfloat16), torch.from_numpy(ARRAY).bfloat16()):
+        found = read({"x": array}, tmp_path)["x"]
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, ARRAY)
+
+
+class Broken:
+    def __array__(self, *_: Any) -> Any:
+        raise RuntimeError("no array")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (ARRAY.astype(complex), "data holds values of type complex128"),
+        ({"x": np.array([None])}, r"data\['x'\] holds values of type object"),
+        ({"x": None}, r"data\['x'\] is None: give an array"),
+        ({}, "data is an empty mapping"),
+        ({"a\0": ARRAY}, "a key of data is"),
+        ({"\ud800": ARRAY}, "a key of data is"),
+        ({"x" * 2000: ARRAY}, "a key of data is"),
+        ({None: ARRAY}, "a key of data is None"),
+        ({"x": ARRAY, "x.npy": ARRAY}, "tells apart"),
+        ({"x": ARRAY, "y": ARRAY[:2]}, "x 6, y 2"),
+        (ARRAY[:0], "holds no sample"),
+        (np.float32(1), "a single number"),
+        (np.array(1.0), "a single number"),
+        (Broken(), "can't be made an array: RuntimeError: no array"),
+        ([(None, 1)], "batch 0 of the data"),
+        ("a\0", "data: "),
+    ],
+)
+def test_data_that_cant_be_meant_is_named(data: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=words):
+        data_file(data, tmp_path)
+
+
 def test_what_is_no_data(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="data is a int"):
+    with pytest.raises(UsageError, match="data is 3: give a path, an array"):
         data_file(3, tmp_path)

@@ -1,0 +1,206 @@
+"""What a function was called with, checked at the door: what can't be meant is answered by its name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.path_text import path_problem
+from conrepair.runtime.words import shortened
+
+__all__ = ["checked_arguments", "path", "refused"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_Reader = Callable[[str, Any], Any]
+
+_MOST, _SHOWN, _BITS = 1_000_000, 60, 200
+
+
+def refused(name: str, value: Any, wanted: str) -> UsageError:
+    """The error for an argument that can't be meant.
+
+    Args:
+        name: Of the argument.
+        value: That was given.
+        wanted: What to give.
+    """
+    plain = value is None or type(value) in {str, float, bool} or _is_short(value)
+    kind = type(value).__qualname__
+    return UsageError(f"{name} is {shortened(repr(value), _SHOWN) if plain else f'of type {kind}'}: give {wanted}.")
+
+
+def _is_short(value: Any) -> bool:
+    return type(value) is int and value.bit_length() < _BITS
+
+
+def whole(least: int, most: int = _MOST) -> _Reader:
+    """A whole number, NumPy's too."""
+
+    def read(name: str, value: Any) -> int:
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+            raise refused(name, value, f"a whole number, at least {least}")
+        if not least <= int(value) <= most:
+            raise refused(name, value, f"at least {least}" if value < least else f"at most {most:,}")
+        return int(value)
+
+    return read
+
+
+def real(least: float = -math.inf, most: float = math.inf) -> _Reader:
+    """A finite number, NumPy's too."""
+
+    def read(name: str, value: Any) -> float:
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+            raise refused(name, value, "a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            raise refused(name, value, "a finite number")
+        if not least <= number <= most:
+            raise refused(name, value, f"at least {least:g}" if number < least else f"at most {most:,g}")
+        return number
+
+    return read
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False: "no" would be true, and a number hardly meant."""
+    if not isinstance(value, bool | np.bool_):
+        raise refused(name, value, "True or False")
+    return bool(value)
+
+
+def text(name: str, value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise refused(name, value, "a text")
+    return value
+
+
+def path(name: str, value: Any) -> Path:
+    """A path that something can lie at."""
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or not os.fspath(value):
+        raise refused(name, value, "a path")
+    if problem := path_problem(str(Path(value))):
+        raise UsageError(f"{name}: {problem}")
+    return Path(value)
+
+
+def items_of(read: _Reader, wanted: str) -> _Reader:
+    """A list of so much; a lone text is none, as its letters would be taken for items."""
+
+    def read_all(name: str, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            raise refused(name, value, f"a list of {wanted}")
+        return tuple(read(f"{name}[{place}]", item) for place, item in enumerate(value))
+
+    return read_all
+
+
+def mapping_of(read: _Reader, wanted: str) -> _Reader:
+    """A mapping of texts to so much."""
+
+    def read_all(name: str, value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise refused(name, value, f"a dict of {wanted}")
+        return {text(f"a key of {name}", key): read(f"{name}[{key!r}]", item) for key, item in value.items()}
+
+    return read_all
+
+
+def _recipe(name: str, value: Any) -> Any:
+    if not isinstance(value, Mapping) and not hasattr(value, "for_size"):
+        path(name, value)
+    return value
+
+
+def _config(name: str, value: Any) -> Any:
+    return value if isinstance(value, Mapping) else path(name, value)
+
+
+def _declared(name: str, value: Any) -> Any:
+    return value if isinstance(value, TensorSpec) else text(name, value)
+
+
+def _pair(name: str, value: Any) -> Any:
+    found = items_of(whole(0), "two whole numbers")(name, value)
+    if len(found) != 2:
+        raise refused(name, value, "two whole numbers, the fewest and the most")
+    return found
+
+
+def _any(_: str, value: Any) -> Any:
+    return value
+
+
+def _callable(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise refused(name, value, "a function")
+    return value
+
+
+_NAMES = items_of(text, "names")
+_SHARES = mapping_of(real(), "shares by name")
+_PATHS = items_of(path, "paths")
+_SECONDS = real(0, MOST_SECONDS)
+
+READERS: Mapping[str, _Reader] = {
+    **dict.fromkeys(("batch_size", "nodes", "elements"), whole(1)),
+    **dict.fromkeys(("count", "changes", "opset"), whole(0)),
+    **dict.fromkeys(("low", "high", "margin", "rtol", "atol", "woven", "extremes", "symbolic"), real()),
+    **dict.fromkeys(("timeout", "seconds", "advice"), _SECONDS),
+    **dict.fromkeys(("trust", "in_process", "latent", "suspicious", "bake_recipe", "check", "mend"), flag),
+    **dict.fromkeys(("single", "judge", "quiet"), flag),
+    **dict.fromkeys(("to", "backend", "support"), text),
+    **dict.fromkeys(("recipe", "target_recipe"), _recipe),
+    **dict.fromkeys(("via", "operators", "exclude", "dtypes"), _NAMES),
+    **dict.fromkeys(("forms", "patterns"), _SHARES),
+    **dict.fromkeys(("learn", "grown_from"), _PATHS),
+    "samples": whole(1, MOST_SAMPLES),
+    "config": _config,
+    "seed": whole(0, MOST_SEED),
+    "output": path,
+    "report": path,
+    "inputs": items_of(_declared, "inputs, each '[NAME=]batch,3,224,224[:dtype]'"),
+    "between": items_of(_any, "models"),
+    "options": mapping_of(mapping_of(_any, "options by name"), "options by converter"),
+    "tvm": mapping_of(_any, "options by name"),
+    "ranks": _pair,
+    "functions": items_of(_callable, "functions"),
+}
+"""What an argument of each name may be, in every function of `conrepair.api`."""
+
+
+def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Check what a function is called with; None stands for a default that's None.
+
+    Args:
+        function: Whose arguments have the names of `READERS`; of others, models and data, it takes care itself.
+    """
+    parameters = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = parameters.bind(*args, **kwargs)
+        for name, value in given.arguments.items():
+            parameter, read = parameters.parameters[name], READERS.get(name)
+            named = parameter.kind is not inspect.Parameter.VAR_KEYWORD
+            if read is not None and named and not (value is None and parameter.default is None):
+                given.arguments[name] = read(name, value)
+        return function(*given.args, **given.kwargs)
+
+    return call
