@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.binding import Binding, bind_inputs, image_layout, takes_stored
+from conrepair.data.matching import Matching, matching
 from conrepair.data.prepare import PreparedPhotos
 from conrepair.data.recipe import Recipe, apply_numeric
 from conrepair.data.stored_values import quantized
@@ -87,10 +88,12 @@ class FeedSource(Protocol):
     Attributes:
         count: Number of samples.
         whole: Each sample is a complete set of feeds, for a model whose inputs share no batch axis.
+        matching: What is to be said of how it was fitted.
     """
 
     count: int
     whole: bool
+    matching: Matching
 
     def read(self, start: int, stop: int) -> Feeds:
         """Feeds for samples [start, stop), sample axis first."""
@@ -132,7 +135,7 @@ class Chosen:
             chosen: Places of the samples.
         """
         self._reader, self._chosen = reader, chosen
-        self.count, self.whole = len(chosen), reader.whole
+        self.count, self.whole, self.matching = len(chosen), reader.whole, reader.matching
 
     def read(self, start: int, stop: int) -> Feeds:
         """Feeds for the chosen samples at these places."""
@@ -216,6 +219,7 @@ class _Photos:
     def __init__(self, reference: DataReference, spec: TensorSpec, recipe: Recipe) -> None:
         self.count = reference.count
         self.whole = False
+        self.matching = Matching()
         self._rows = PreparedPhotos(Path(reference.path), reference.count)
         self._recipe = recipe
         self._spec = spec
@@ -234,7 +238,8 @@ class _Tensors:
 
     def __init__(self, reference: DataReference, inputs: Sequence[TensorSpec]) -> None:
         arrays = read_tensors(Path(reference.path), reference.count)
-        if "" in arrays:
+        named = "" not in arrays
+        if not named:
             arrays = {inputs[0].name: arrays[""]}
         self.whole = not has_batch(inputs)
         known = {spec.name: spec for spec in reference.samples}
@@ -243,7 +248,9 @@ class _Tensors:
         samples = [
             _described(name, array, inputs, known.get(name), whole=self.whole) for name, array in arrays.items()
         ]
-        self._bindings = bind_inputs(samples, _any_batch(inputs, self.whole))
+        wanted = _any_batch(inputs, self.whole)
+        self._bindings = bind_inputs(samples, wanted)
+        self.matching = matching(self._bindings, samples, wanted, named=named)
         self._arrays: Mapping[str, npt.NDArray[Any]] = arrays
         self.count = reference.count
 
@@ -258,6 +265,7 @@ class _Synthetic:
 
     def __init__(self, reference: DataReference, inputs: Sequence[TensorSpec]) -> None:
         self.count = reference.count
+        self.matching = Matching()
         self._limits = reference.limits
         self._samples = {spec.name: spec for spec in reference.samples}
         self.whole = not has_batch(reference.samples)

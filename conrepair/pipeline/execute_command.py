@@ -45,6 +45,8 @@ def execute(options: argparse.Namespace) -> int:
         else:
             _show_outputs(done)
     row = done.row
+    for note in done.run.notes:
+        say(f"note: {note}")
     say(f"{done}" if output is None else f"{output}: {done}")
     if output is not None and (output / KERNELS).is_file():
         say(_kernels(output / KERNELS))

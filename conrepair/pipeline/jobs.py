@@ -180,7 +180,7 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Returns:
         "outputs" (specs, in order), "count", "starts" (first sample of each batch), "load_seconds",
         "run_seconds" (from the first batch to the last), "repeats" (whether the first batch gave the same bits
-        twice; true for a second opinion, which isn't asked).
+        twice; true for a second opinion, which isn't asked), "matching" (as `Matching`).
     """
     model = from_json(Model, payload["model"])
     reference = from_json(DataReference, payload["data"])
@@ -225,6 +225,7 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
         "repeats": repeats,
+        "matching": {"guesses": source.matching.guesses, "others": source.matching.others},
     }
 
 

@@ -28,6 +28,9 @@ def print_result(result: AuditResult, console: Console, folder: Path | None) -> 
         folder: Where its files are; None where none were written. The page in it is named at the end.
     """
     row = result.rows[-1] if result.rows else None
+    if result.kind in {"localize", "repair"}:
+        for note in result.notes:
+            console.print(Text.assemble(("note: ", "dim"), note))
     if result.kind == "repair" and row is not None and (repaired := row.repaired.result) is not None:
         print_repair(repaired, console, folder, row.repaired.advice)
     elif result.kind == "repair" and row is not None and row.localized.result is not None:

@@ -58,6 +58,11 @@ class _Told:
     run: AuditResult
     row: Row
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know: how data were fitted to inputs, what nobody said."""
+        return self.run.notes
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; those of result.json."""
         return result_json(self.run)

@@ -69,12 +69,27 @@ def run_executions(state: State, executed: Sequence[Executed], runs: Runs) -> No
             dataset = state.datasets.get(item.model)
             if item.result.entry is None and dataset is not None and dataset.sha256 in unreadable:
                 item.problem = Problem.of(unreadable[dataset.sha256])
+            _tell_matching(state, item)
         if item.second_task is not None:
             item.second = state.scheduler.results[item.second_task].entry
         if item.build_task is not None:
             item.build = state.scheduler.results[item.build_task].entry
             if item.build is None:
                 item.problem = problem_of(state.scheduler.results[item.build_task])
+
+
+def _tell_matching(state: State, item: Executed) -> None:
+    """Note how data were fitted that somebody made for a specification; of a target, where it's a guess.
+
+    A target's inputs may have other names and another layout than its source's: that's what conversions do.
+    """
+    if item.result is None or item.result.entry is None:
+        return
+    told = item.result.entry.result.get("matching", {})
+    lines = [*told.get("guesses", ()), *(told.get("others", ()) if item.kind == "reference" else ())]
+    for line in lines:
+        if (note := f"{item.row_name.removesuffix('/source')}: {line}") not in state.notes:
+            state.notes.append(note)
 
 
 def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Executed]:
