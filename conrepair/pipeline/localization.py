@@ -22,6 +22,7 @@ from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Source
 from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
+from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import sha256_of
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "options_of",
     "rows_to_localize",
     "steps_before",
+    "unlocalized",
     "with_localization",
 ]
 
@@ -75,9 +77,7 @@ def rows_to_localize(
     Returns:
         None of models whose reference is random: all layers behind what is drawn would differ.
     """
-    # The first run of a reference is the specification; a build of it may be random where memory isn't written.
-    runs = {row.model: row.ran.run for row in reversed(rows) if row.kind == "reference" and row.ran.run is not None}
-    random = {model for model, run in runs.items() if run.unsteady}
+    random = _random_references(rows)
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
@@ -92,6 +92,40 @@ def rows_to_localize(
         if is_asked:
             found.setdefault(item.looked_at, place)
     return list(found.values())
+
+
+def unlocalized(executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows, with the reason in those of targets that aren't looked into as their reference is random."""
+    random = _random_references(rows)
+    told = {model: _of_random(model, difference) for model, difference in random.items()}
+    return tuple(
+        dataclasses.replace(row, localized=LocalizedTarget(problem=told[item.reference]))
+        if item.reference in told and row.kind != "reference" and row.problem is None
+        else row
+        for item, row in zip(executed, rows, strict=True)
+    )
+
+
+def _random_references(rows: Sequence[Row]) -> dict[str, float]:
+    """References that answer differently each time, by how much: the relative difference of two runs."""
+    # The first run of a reference is the specification; a build of it may be random where memory isn't written.
+    runs = {row.model: row.ran.run for row in reversed(rows) if row.kind == "reference" and row.ran.run is not None}
+    return {model: max(run.unsteady.values()) for model, run in runs.items() if run.unsteady}
+
+
+def _of_random(model: str, difference: float) -> Problem:
+    return Problem(
+        message=(
+            f"layers can't be compared: the source {model} answers differently each time it's run (relative "
+            f"difference {difference:.1e} between two runs on the same inputs), so that every layer behind what it "
+            "draws would differ"
+        ),
+        explanation=(
+            "Export the source without what draws numbers (dropout in training mode, operators named Random, "
+            "sampling), or with a seed, and compare that."
+        ),
+        exit_code=int(ExitCode.DIFFERENT),
+    )
 
 
 def _needs_layers(row: Row, *, drawn: bool) -> bool:

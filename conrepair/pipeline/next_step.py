@@ -55,6 +55,8 @@ def after_comparison(row: Row, options: argparse.Namespace) -> str:
         return _again(row, options)
     if row.verdict is None or row.problem is not None:
         return ""
+    if row.localized.problem is not None:
+        return row.localized.problem.explanation
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         compared = "" if options.data is not None else "; inputs of your own (--data) may show what drawn ones don't"
         return f"no difference beyond rounding on these inputs{compared}"
@@ -73,6 +75,8 @@ def after_conversion(row: Row, options: argparse.Namespace, output: Path) -> str
         return f"{_pair('compare', options, options.model, output)} compares both models' answers"
     if row.verdict is None or row.problem is not None:
         return ""
+    if row.localized.problem is not None:
+        return row.localized.problem.explanation
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         if options.data is None:
             more = _pair("compare", options, options.model, output, "--samples", str(8 * options.samples))

@@ -13,6 +13,7 @@ from conrepair.evaluate.compare import Comparison
 from conrepair.pipeline.datasets import synthetic_in_words
 from conrepair.pipeline.evaluation import evaluate
 from conrepair.pipeline.fingerprint import library_versions
+from conrepair.pipeline.localization import unlocalized
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
@@ -52,6 +53,7 @@ def run_stages(state: State) -> Part:
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     if measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
+    rows = unlocalized(executed, rows)
     stages, mended = state.settings.stages, state.settings.repair
     if stages.repair and mended.conversions:
         from conrepair.pipeline.stages.mend import mend

@@ -88,4 +88,30 @@ def test_a_random_source_accuses_no_layer(tmp_path: Path) -> None:
     (row,) = (row for row in result.rows if row.kind == "target")
     assert row.verdict is Verdict.UNDECIDED
     assert row.localized.result is None
-    assert row.localized.problem is None
+    assert row.localized.problem is not None
+    assert "answers differently each time" in row.localized.problem.message
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize("verb", ["localize", "repair"])
+def test_layers_of_a_random_source_arent_compared(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source, target = write(tmp_path / "source.onnx", CASES["added noise"]), write(tmp_path / "target.onnx", STEADY)
+    assert main([verb, source, target, "-q"]) == 1
+    told = capsys.readouterr().err
+    assert "Traceback" not in told
+    assert "the source source.onnx-0 answers differently each time it's run" in told
+    assert "Export the source without what draws numbers" in told
+    assert not (tmp_path / "target-repaired").exists()
+
+
+def test_a_comparison_with_a_random_source_recommends_what_helps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = write(tmp_path / "source.onnx", CASES["added noise"]), write(tmp_path / "target.onnx", STEADY)
+    assert main(["compare", source, target, "-q"]) == 1
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("next: "))
+    assert "localize" not in line
+    assert "Export the source without what draws numbers" in line
