@@ -58,7 +58,8 @@ def compare(options: argparse.Namespace) -> int:
             write_audit(found.run, session.store.root)
         _tell(found.run, as_json=options.format == "json", files=output is not None)
     if options.format == "text":
-        tell_next(after_comparison(found.row, options))
+        source = found.run.rows[0]
+        tell_next(after_comparison(found.row, options) if source.problem is None else "")
     return found.exit_code
 
 

@@ -19,6 +19,7 @@ from conrepair.report.results import Executed, check_run_folder
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
+from conrepair.runtime.words import complain
 
 __all__ = ["execute"]
 
@@ -54,6 +55,8 @@ def execute(options: argparse.Namespace) -> int:
         say(f"median {1000 * row.ran.times.median:.2f} ms for each sample")
     if row.verdict is not None:
         say(f"{row.verdict.value}: {row.reason}")
+    if row.problem is not None:  # it ran, and couldn't be judged
+        complain(f"conrepair: {row.problem.as_error(row.backend)}")
     tell_next(_next(done, options))
     return row.exit_code
 

@@ -118,7 +118,7 @@ def _again(row: Row, options: argparse.Namespace) -> str:
     """For a target that doesn't load."""
     target = Path(options.target)
     framework = detect_framework(target)
-    if row.ran.artifact is None and framework == detect_framework(Path(options.source)):
+    if framework == detect_framework(Path(options.source)):
         return "convert the target anew: one that doesn't load can't be repaired"
     other = f"{target.stem}-anew{target.suffix}"
     words = command("convert", options.source, "--to", framework, "-o", other)
