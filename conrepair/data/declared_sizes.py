@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from conrepair.data.binding import image_layout, layout_permutation
-from conrepair.data.feeds import has_batch
-from conrepair.data.tensor_spec import Dimension, TensorSpec
+from conrepair.data.tensor_spec import Dimension, TensorSpec, has_batch
 
 __all__ = ["Sizes", "resized_inputs", "sizes_in_words", "sizes_wanted"]
 

@@ -18,7 +18,7 @@ from conrepair.data.recipe import Recipe, apply_numeric
 from conrepair.data.stored_values import quantized
 from conrepair.data.symbolic_sizes import declaration
 from conrepair.data.synthetic import SyntheticRange, draw
-from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
+from conrepair.data.tensor_spec import Dimension, TensorSpec, has_batch, numpy_dtype
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import DataError
 
@@ -29,7 +29,6 @@ __all__ = [
     "FeedSource",
     "Feeds",
     "batches",
-    "has_batch",
     "image_input",
     "open_feeds",
     "sample_order",
@@ -189,12 +188,6 @@ def batches(source: FeedSource, inputs: Sequence[TensorSpec], batch_size: int) -
             if start is not None:
                 ahead.append(pool.submit(load, start))
             yield batch
-
-
-def has_batch(inputs: Sequence[TensorSpec]) -> bool:
-    """Whether the first axis of every input is the batch: all symbolic, or all of one size."""
-    sizes = {spec.shape[0] if spec.shape else None for spec in inputs}
-    return None not in sizes and (len(sizes) == 1 or all(isinstance(size, str) for size in sizes))
 
 
 def _common_batch(inputs: Sequence[TensorSpec]) -> int | None:

@@ -15,6 +15,7 @@ __all__ = [
     "Quantization",
     "SizeRange",
     "TensorSpec",
+    "has_batch",
     "merge_declared",
     "numpy_dtype",
     "with_declared_sizes",
@@ -82,6 +83,12 @@ class TensorSpec:
     def __str__(self) -> str:
         """For messages: name: dtype[shape]."""
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def has_batch(inputs: Sequence[TensorSpec]) -> bool:
+    """Whether the first axis of every input is the batch: all symbolic, or all of one size."""
+    sizes = {spec.shape[0] if spec.shape else None for spec in inputs}
+    return None not in sizes and (len(sizes) == 1 or all(isinstance(size, str) for size in sizes))
 
 
 def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:

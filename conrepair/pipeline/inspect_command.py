@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from conrepair.data.drawable import can_be_drawn, declarations
 from conrepair.frameworks.model import Description, Model, to_json
 from conrepair.pipeline.declared_inputs import input_specs
-from conrepair.pipeline.described import read_file
+from conrepair.pipeline.described import Described, read_file
 from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.session import Session
 from conrepair.runtime.errors import ExitCode
@@ -18,6 +19,8 @@ from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import output_console, say
 
 __all__ = ["inspect"]
+
+_EXAMPLE = "batch,3,224,224"
 
 
 def inspect(options: argparse.Namespace) -> int:
@@ -41,8 +44,23 @@ def inspect(options: argparse.Namespace) -> int:
         _show(found.description, found.model, found.missing, as_json=options.format == "json")
     found.checked()
     if options.format == "text":
-        tell_next(f"{command('execute', options.model, inputs=options.input)} runs it on drawn inputs")
+        tell_next(_next(found, options))
     return int(ExitCode.EQUIVALENT)
+
+
+def _next(found: Described, options: argparse.Namespace) -> str:
+    """A command that works as it stands; what it needs besides the file is in it."""
+    inputs = found.checked().inputs
+    more = ["--trust"] if options.trust else []
+    if not inputs and found.missing and not options.input:
+        example = command("inspect", options.model, *more, inputs=[_EXAMPLE])
+        return f"its file doesn't say what it takes: declare that, of your own sizes, as in {example}"
+    if inputs and not can_be_drawn(inputs):
+        return "text can't be drawn: give data to run it (`conrepair execute --data`), an array for each input"
+    if not inputs:
+        return ""
+    declared = [*options.input, *declarations(inputs)]
+    return f"{command('execute', options.model, *more, inputs=declared)} runs it on drawn inputs"
 
 
 def _show(description: Description, model: Model, missing: Sequence[str], *, as_json: bool) -> None:

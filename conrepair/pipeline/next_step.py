@@ -139,8 +139,8 @@ def _pair(verb: str, options: argparse.Namespace, source: str | Path, target: st
 
 
 def _typed(word: str | Path) -> str:
-    """A path as a person would type it here."""
+    """A path as a person would type it here; a file whose name begins as options do isn't one."""
     if isinstance(word, str):
-        return word
+        return f"./{word}" if word.startswith("-") and Path(word).exists() else word
     here = Path.cwd()
     return str(word.relative_to(here) if word.is_relative_to(here) else word)

@@ -10,9 +10,8 @@ from types import FrameType
 from typing import Any
 
 from conrepair.backends.tvm.calls import Operator
-from conrepair.data.feeds import has_batch
 from conrepair.data.symbolic_sizes import declaration
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, has_batch
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["Imported", "definite", "import_error"]
