@@ -16,7 +16,7 @@ from onnx import numpy_helper
 from conrepair import api
 from conrepair.cli import main
 from conrepair.frameworks.identity import model_sha256
-from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.errors import UsageError
 from conrepair.runtime.workers import Failure, Job, Workers
 
 
@@ -138,7 +138,7 @@ def test_numbers_that_can_t_be_meant(
 
 
 def test_as_many_samples_are_refused_in_python(room: Path) -> None:
-    with pytest.raises(ConfigError, match="at most 1,000,000 are drawn"):
+    with pytest.raises(UsageError, match="samples is .*: give at most 1,000,000"):
         api.compare("net.onnx", "net.onnx", samples=10**12)
 
 
