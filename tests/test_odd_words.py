@@ -138,7 +138,7 @@ def test_numbers_that_can_t_be_meant(
 
 
 def test_as_many_samples_are_refused_in_python(room: Path) -> None:
-    with pytest.raises(UsageError, match="samples is .*: give at most 1,000,000"):
+    with pytest.raises(UsageError, match=r"samples is .*: give at most 1,000,000"):
         api.compare("net.onnx", "net.onnx", samples=10**12)
 
 
