@@ -124,7 +124,7 @@ def _merges(finer: list[int], coarser: Shape) -> bool:
         product *= size
         if product == wanted:
             wanted, product = next(sizes, 1), 1
-        elif wanted % product:
+        elif not product or wanted % product:  # a size of 0 merges into nothing but 0
             return False
     return product == 1 and next(sizes, None) is None and wanted == 1
 

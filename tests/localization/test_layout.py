@@ -133,3 +133,11 @@ def test_many_axes_are_taken_as_they_are() -> None:
     """720 orders of six axes would be tried for every pair of tensors."""
     shape = (2, 2, 2, 2, 2, 2)
     assert [layout.is_plain for layout in layouts(shape, shape)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [((4, 0), (4, 0)), ((4, 0), (0, 4)), ((0,), (4, 0)), ((2, 0, 3), (6, 0))]
+)
+def test_tensors_without_elements_have_layouts_too(source: Shape, target: Shape) -> None:
+    for layout in layouts(source, target):
+        assert layout.to_target(np.zeros(source)).shape == target
