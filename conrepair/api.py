@@ -21,7 +21,7 @@ from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model
-from conrepair.intake.arguments import checked_arguments
+from conrepair.intake.arguments import READERS, checked_arguments
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
 from conrepair.pipeline.building import build_model
@@ -359,7 +359,7 @@ def build(
     Raises:
         ConrepairError: if an option is wrong, or it can't be compiled.
     """
-    compiler = _compiler({"target": target, **options})
+    compiler = _compiler(READERS["tvm"]("options", {"target": target, **options}))
     declared = input_specs(inputs)
     with _Opened(in_process) as opened:
         path, own = model_file(model, opened.session.room / "given", inputs=declared)

@@ -13,13 +13,14 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import shortened
 
-__all__ = ["checked_arguments", "path", "refused"]
+__all__ = ["READERS", "checked_arguments", "path", "refused"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -123,7 +124,7 @@ def mapping_of(read: _Reader, wanted: str) -> _Reader:
 
 
 def _recipe(name: str, value: Any) -> Any:
-    if not isinstance(value, Mapping) and not hasattr(value, "for_size"):
+    if not isinstance(value, Mapping | Recipe):
         path(name, value)
     return value
 
@@ -144,6 +145,17 @@ def _pair(name: str, value: Any) -> Any:
 
 
 def _any(_: str, value: Any) -> Any:
+    return value
+
+
+def _option(name: str, value: Any) -> Any:
+    """A plain value or a list or mapping of such; whether it's right is said by what it's an option of."""
+    if isinstance(value, Mapping):
+        return {key: _option(name, item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_option(name, item) for item in value]
+    if not (value is None or type(value) in {str, float, bool} or _is_short(value)):
+        raise refused(name, value, "a text, a number, True or False, or a list of these")
     return value
 
 
@@ -177,8 +189,8 @@ READERS: Mapping[str, _Reader] = {
     "report": path,
     "inputs": items_of(_declared, "inputs, each '[NAME=]batch,3,224,224[:dtype]'"),
     "between": items_of(_any, "models"),
-    "options": mapping_of(mapping_of(_any, "options by name"), "options by converter"),
-    "tvm": mapping_of(_any, "options by name"),
+    "options": mapping_of(mapping_of(_option, "options by name"), "options by converter"),
+    "tvm": mapping_of(_option, "options by name"),
     "ranks": _pair,
     "functions": items_of(_callable, "functions"),
 }

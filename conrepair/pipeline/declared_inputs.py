@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.model import from_json
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import shortened
@@ -20,9 +20,31 @@ def input_specs(texts: Sequence[str | TensorSpec]) -> tuple[TensorSpec, ...]:
     """The inputs that are declared.
 
     Raises:
-        ConfigError: if there's no shape in one.
+        ConfigError: if there's no shape in one, or a size or a type that no input has.
     """
-    return tuple(text if isinstance(text, TensorSpec) else _input_spec(text) for text in texts)
+    return tuple(_checked(text, text.name) if isinstance(text, TensorSpec) else _input_spec(text) for text in texts)
+
+
+def _checked(spec: TensorSpec, text: str) -> TensorSpec:
+    """An input that there can be.
+
+    Args:
+        spec: The input.
+        text: As it was given.
+    """
+    shown = f"--input {shortened(str(text), _SHOWN)}"
+    right = isinstance(spec.name, str) and isinstance(spec.dtype, str) and isinstance(spec.shape, tuple | list)
+    if not right or not all(type(size) in {int, str} for size in spec.shape):
+        raise ConfigError(f"{shown}: give a name, a shape of numbers and names, and a type")
+    if small := [size for size in spec.shape if isinstance(size, int) and size < 1]:
+        raise ConfigError(f"{shown}: a size is at least 1, and one is {small[0]}")
+    try:
+        numpy_dtype(spec.dtype)
+    except TypeError as error:
+        raise ConfigError(
+            f"{shown}: there's no type '{shortened(spec.dtype, _SHOWN)}'; give float32, int64, bool or the like"
+        ) from error
+    return spec
 
 
 def _input_spec(text: str) -> TensorSpec:
@@ -32,7 +54,7 @@ def _input_spec(text: str) -> TensorSpec:
     shape = [_size(size, text) for size in sizes.split(",") if size]
     if not shape:
         raise ConfigError(f"--input {text}: give a shape, as in --input batch,3,224,224")
-    return from_json(TensorSpec, {"name": name, "shape": shape, "dtype": dtype or "float32"})
+    return _checked(from_json(TensorSpec, {"name": name, "shape": shape, "dtype": dtype or "float32"}), text)
 
 
 def _size(size: str, text: str) -> int | str:

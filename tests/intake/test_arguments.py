@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import conrepair
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.intake.arguments import READERS
 from conrepair.runtime.errors import ConrepairError, UsageError
 
@@ -96,3 +97,26 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     }  # fmt: skip
     assert all(type(read[name]) in {int, float, bool} for name in ("samples", "seed", "low", "high", "trust"))
     assert READERS["output"]("output", tmp_path) == tmp_path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "x=", "batch,3:bogus", "batch,-3", "batch,0",
+        TensorSpec("x", ("batch", 3), "bogus"), TensorSpec("x", 3, "float32"),  # type: ignore[arg-type]
+        TensorSpec("x", (1.5,), "float32"), TensorSpec(None, (1,), "float32"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_inputs_that_no_model_has(given: Any) -> None:
+    with pytest.raises(UsageError, match="--input"):
+        conrepair.inspect(GONE, inputs=[given])
+
+
+@pytest.mark.parametrize("value", [object(), Hostile(), 10**5000, b"x", 1j], ids=lambda value: type(value).__name__)
+def test_options_that_are_no_plain_values(value: Any) -> None:
+    with pytest.raises(UsageError, match=r"options\['keras-tflite'\]\['quantize'\] is of type"):
+        conrepair.convert(GONE, to="tflite", options={"keras-tflite": {"quantize": value}})
+    with pytest.raises(UsageError, match=r"tvm\['threads'\] is of type"):
+        conrepair.execute(GONE, backend="tvm", tvm={"threads": value})
+    with pytest.raises(UsageError, match=r"options\['threads'\] is of type"):
+        conrepair.build(GONE, threads=value)
