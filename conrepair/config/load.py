@@ -103,13 +103,14 @@ def sound_parts(value: Any) -> tuple[list[tuple[int, AuditConfig]], DatasetConfi
     Returns:
         Models, each as a configuration of its own, by their places; and the audit's data, where that's right.
     """
-    items = value.get("models") if isinstance(value, dict) else None
+    whole = value if isinstance(value, dict) else {}
+    items = whole.get("models")
     found: list[tuple[int, AuditConfig]] = []
     for place, item in enumerate(items if isinstance(items, list) else []):
         with contextlib.suppress(ValidationError):
             found.append((place, AuditConfig.model_validate({"models": [item]})))
     with contextlib.suppress(ValidationError):
-        return found, DatasetConfig.model_validate(value["dataset"] if isinstance(value, dict) else None)
+        return found, DatasetConfig.model_validate(whole.get("dataset"))
     return found, None
 
 

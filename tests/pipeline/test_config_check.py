@@ -100,3 +100,10 @@ def test_a_library_that_isnt_installed(
     assert "  $.models[1]: the library torch isn't installed" in told
     assert "  $.backends[1]: the library apache-tvm isn't installed" in told
     assert "conversions[0]" not in told
+
+
+@pytest.mark.parametrize("value", [[], 3, {}, {"models": 3}, {"models": [3, NET], "top_k": "x"}, {"dataset": 3}])
+def test_what_has_no_parts_is_refused_for_its_form(
+    value: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert checked(capsys, tmp_path, value)[0] == 2
