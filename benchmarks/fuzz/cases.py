@@ -186,6 +186,8 @@ def _patch(sort: str, draw: random.Random, seeds: Path, room: Path) -> Prepared:
 def _config(sort: str, draw: random.Random, seeds: Path, room: Path) -> Prepared:
     once = draw.random() < 0.7
     (room / "config.json").write_bytes(damaged_json((seeds / "config.json").read_bytes(), draw, once=once))
+    (room / "net.onnx").write_bytes((seeds / "net.onnx").read_bytes())
+    (room / "photos").symlink_to(seeds / "photos")
     words = ["config", draw.choice(["check", "check", "check", "migrate"]), "config.json"]
     return Prepared([*words, *(["-o", "new.json"] if "migrate" in words else []), "-q"], _READING)
 
