@@ -124,7 +124,7 @@ def _of_random(model: str, difference: float) -> Problem:
             "Export the source without what draws numbers (dropout in training mode, operators named Random, "
             "sampling), or with a seed, and compare that."
         ),
-        exit_code=int(ExitCode.DIFFERENT),
+        exit_code=ExitCode.DIFFERENT,
     )
 
 

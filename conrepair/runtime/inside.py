@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import put_text, storage_error
 from conrepair.runtime.path_text import path_problem, real_path
-from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.words import shortened
 
-__all__ = ["lies_in", "place_in", "write_texts"]
+__all__ = ["lies_in", "place_in"]
 
 _SHOWN = 100
 
@@ -50,28 +48,6 @@ def place_in(folder: Path, name: str) -> Path:
             what = "file" if last else "folder"
             raise UsageError(f"{place} is no {what}, so no {what} is written there. Remove it, or choose -o.")
     return folder / name
-
-
-def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write files into a folder that is there; what else lies in it stays.
-
-    All are written before the first is put in its place: where that's refused, or a disk is full, all is as it was.
-
-    Args:
-        folder: Of somebody's.
-        texts: By name, as `place_in` takes it.
-
-    Raises:
-        StorageError: if they can't be written.
-        UsageError: as `place_in`.
-    """
-    with storage_error(folder), scratch_folder(folder, SCRATCH) as scratch:
-        places = [place_in(folder, name) for name in texts]
-        for number, text in enumerate(texts.values()):
-            put_text(scratch / str(number), text)
-        for number, place in enumerate(places):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            (scratch / str(number)).replace(place)
 
 
 def lies_in(folder: Path, path: str | Path) -> bool:
