@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +67,23 @@ def _tvm(_: Path) -> Answer:
         device = tvm.device(kind, 0)
         (reached if device.exist else not_reached).append(f"{kind} ({device.device_name})" if device.exist else kind)
     if not reached and not not_reached:
+        if broken := list(_broken_runtimes(Path(tvm.__file__).parent / "lib")):
+            return "missing", f"what this TVM has for GPUs can't be loaded: {'; '.join(broken)}"
         return "missing", f"this TVM is built for processors only: no runtime of {', '.join(_KINDS)}"
     if not reached:
         state = "fails" if gpu_devices() else "missing"
         return state, f"no device of {', '.join(not_reached)} is reached, which this TVM has runtimes of"
     return "works", ", ".join(reached)
+
+
+def _broken_runtimes(folder: Path) -> Iterator[str]:
+    """Why runtimes that lie beside TVM's libraries aren't loaded: TVM says nothing of them."""
+    for kind in _KINDS:
+        for file in folder.glob(f"*tvm_runtime_{kind}.*"):
+            try:
+                ctypes.CDLL(str(file))
+            except OSError as error:
+                yield f"{kind} ({error})"
 
 
 def _opencl(_: Path) -> Answer:

@@ -140,3 +140,10 @@ def test_a_provider_that_reaches_nothing_says_why(tmp_path: Path, monkeypatch: p
     answer = probe_gpu({"name": "onnxruntime"}, tmp_path)
     assert answer["state"] == "missing"
     assert answer["detail"].startswith("CUDAExecutionProvider: ")
+
+
+def test_a_runtime_of_tvm_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    (tmp_path / "libtvm_runtime_cuda.so").write_bytes(b"no library")
+    (tmp_path / "libtvm_runtime.so").write_bytes(b"no library")
+    [reason] = gpu_probes._broken_runtimes(tmp_path)
+    assert reason.startswith("cuda (")
