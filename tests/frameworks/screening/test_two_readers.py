@@ -170,6 +170,21 @@ def test_a_trusted_file_is_given_as_it_is(program: Path) -> None:
         assert place == program
 
 
+def test_torchscript_of_old_names_no_code(tmp_path: Path) -> None:
+    """Before PyTorch 1.3 a member `model.json` said which members are code."""
+    torch = pytest.importorskip("torch")
+    torch.jit.script(torch.nn.Sequential(torch.nn.ReLU())).save(str(tmp_path / "net.pt"))
+    path = rewritten(
+        tmp_path / "net.pt",
+        tmp_path / "old.pt",
+        lambda _, content: content,
+        **{"net/model.json": b"{}", "net/x.py": b""},
+    )
+    with admitted(model("torch", path)) as place, zipfile.ZipFile(place) as copy:
+        assert not {"net/model.json", "net/x.py"} & set(copy.namelist())
+        assert any(name.startswith("net/code/") for name in copy.namelist())
+
+
 # --- Keras ---
 
 
@@ -364,6 +379,19 @@ def test_what_only_saving_needs_counts_where_loading_runs_it(change: Callable[[A
     with admitted(tf1(tmp_path / "right", tmp_path / "mark", renamed)):
         pass
     refused(tf1(tmp_path / "net", tmp_path / "mark", saving), tmp_path / "mark", "SaveV2, which reaches beyond")
+
+
+def test_tensorflow_gets_a_graph_its_numbers_and_vocabularies(tmp_path: Path) -> None:
+    suspect = tf1(tmp_path / "net", tmp_path / "mark", lambda content: content.graph_def.node.remove(
+        next(node for node in content.graph_def.node if node.name == "write")
+    ))  # fmt: skip
+    for name in ("saved_model.pbtxt", "saved_model.cpb", "fingerprint.pb", "assets/words.txt", "elsewhere/x"):
+        (tmp_path / "net" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "net" / name).write_text("x")
+    with admitted(suspect) as place:
+        found = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
+    assert {name for name in found if not name.startswith("variables/")} == {"saved_model.pb", "assets/words.txt"}
+    assert "variables/variables.index" in found
 
 
 def test_a_converter_gets_what_was_looked_through(tmp_path: Path) -> None:
