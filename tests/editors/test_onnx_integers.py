@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx_networks import drawn, written
+from saturating import exact_products
 from small_models import model_of
 
 from conrepair.editors.editor import NotEditableError
@@ -171,6 +172,7 @@ def dynamic(kind: str, scaled: str, folder: Path, *, channels: bool = False) -> 
     )
 
 
+@exact_products
 @pytest.mark.parametrize("channels", [False, True], ids=["one", "channels"])
 @pytest.mark.parametrize("scaled", ["at once", "one by one"])
 @pytest.mark.parametrize("kind", ["MatMul", "Conv"])

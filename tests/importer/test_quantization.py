@@ -5,6 +5,7 @@ import onnx
 import onnx_ir
 import pytest
 from onnx_cases import check, check_model, layers_of, node_model, random, run_keras, run_onnx
+from saturating import exact_products
 
 from conrepair.importer.graph import import_model
 from conrepair.runtime.errors import ConversionError
@@ -99,6 +100,7 @@ def test_types_that_keras_has_not_are_refused(code):
 # --- products of integers -------------------------------------------------------------------------------------
 
 
+@exact_products
 @pytest.mark.parametrize("terms", [9, 700])
 @pytest.mark.parametrize(("left", "right"), [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")])
 @pytest.mark.parametrize("columns", [False, True])
@@ -144,6 +146,7 @@ def test_integer_convolution(attributes):
     check("ConvInteger", {"x": x}, constants, symbolic={"x": ["n", 3, 9, 8]}, **attributes)
 
 
+@exact_products
 @pytest.mark.parametrize("attributes", WINDOWS, ids=str)
 @pytest.mark.parametrize(("groups", "channels"), [(1, 3), (3, 3), (2, 4)])
 @pytest.mark.parametrize("bias", [False, True])

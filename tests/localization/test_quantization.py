@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import quantized_networks as networks
 from onnx_networks import drawn, written
+from saturating import exact_products
 from small_models import model_of
 
 from conrepair.converters.registry import converter
@@ -87,6 +88,7 @@ def test_an_activation_in_few_bits_is_not_where_layers_read_real_numbers(
     assert any("stored" in name for name in fault.target_layers)
 
 
+@exact_products
 @pytest.mark.parametrize("factor", [-1.0, 0.1])
 def test_behind_a_fault_quantized_layers_are_proven_right(tmp_path: Path, factor: float) -> None:
     """No values are near the source's there; fed with the source's, each layer's are."""

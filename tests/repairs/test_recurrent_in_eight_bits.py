@@ -10,6 +10,7 @@ import pytest
 import torch
 from onnx import numpy_helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
+from saturating import exact_products
 from small_models import model_of
 from tflite_files import fused_lstm
 
@@ -106,6 +107,7 @@ class _Net(torch.nn.Module):
         return self.last(self.recurrent(x)[0][:, -1])
 
 
+@exact_products
 @pytest.mark.parametrize("place", [8, 10], ids=["input", "recurrent"])
 @pytest.mark.parametrize("per_channel", [False, True], ids=["tensor", "channel"])
 @pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "both"])
