@@ -30,7 +30,7 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         EOFError: if it's empty.
     """
     if is_archive(path):
-        with opened_archive(path):  # whose sizes are asked here
+        with opened_archive(path, of_files=False):  # whose sizes are asked here
             pass
     try:
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)

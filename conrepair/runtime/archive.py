@@ -58,18 +58,19 @@ def most_unpacked(size: int) -> int:
 
 
 @contextlib.contextmanager
-def opened_archive(path: Path) -> Iterator[Archive]:
+def opened_archive(path: Path, *, of_files: bool = True) -> Iterator[Archive]:
     """Read what an archive lists, and check all of it but the members' content, which is checked as it's read.
 
     Args:
         path: A zip file.
+        of_files: Whether its members are files by their names; else they may have any.
 
     Raises:
         ArchiveError: if it's damaged, readers could see different things in it, or it unpacks to more than it may.
         OSError: if it can't be read.
     """
     with path.open("rb") as file:
-        yield Archive(file)
+        yield Archive(file, of_files=of_files)
 
 
 class Archive:
@@ -77,6 +78,7 @@ class Archive:
 
     Args:
         file: That can be read at any place, and stays open.
+        of_files: As of `opened_archive`.
 
     Attributes:
         sizes: Of all members in bytes, unpacked, by name, in the file's order; folders are left out.
@@ -85,7 +87,7 @@ class Archive:
         ArchiveError: as `opened_archive` does.
     """
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], *, of_files: bool = True) -> None:
         with _told():
             count, behind = _checked_end(file)
             self._archive = zipfile.ZipFile(file)
@@ -93,7 +95,7 @@ class Archive:
             members = self._archive.infolist()
             if len(members) != count:
                 raise ArchiveError(f"it lists {len(members)} members, and says that there are {count}")
-            _check_names(members)
+            _check_names(members, of_files=of_files)
             _check_places(members, file, self._archive.start_dir, self._size - behind)
         self._members = {info.filename: info for info in members if not info.is_dir()}
         self.sizes = {name: info.file_size for name, info in self._members.items()}
@@ -193,22 +195,17 @@ def _checked_end(file: IO[bytes]) -> tuple[int, int]:
     return count, behind
 
 
-def _check_names(members: list[zipfile.ZipInfo]) -> None:
+def _check_names(members: list[zipfile.ZipInfo], *, of_files: bool) -> None:
     seen: set[str] = set()
     for info in members:
         name = info.filename
         parts = name.removesuffix("/").split("/")
-        if (
-            path_problem(name)
-            or "\\" in name
-            or not name.isprintable()
-            or any(part in {"", ".", ".."} for part in parts)
-            or name != info.orig_filename
-        ):
+        leads_out = "\\" in name or any(part in {"", ".", ".."} for part in parts)
+        if of_files and (leads_out or path_problem(name) or not name.isprintable() or name != info.orig_filename):
             raise ArchiveError(f"{name!r} in it is no name of a file within it")
-        if name.casefold() in seen:
+        if (name.casefold() if of_files else name) in seen:
             raise ArchiveError(f"{name} is there twice in it, and readers take one or the other")
-        seen.add(name.casefold())
+        seen.add(name.casefold() if of_files else name)
         if info.flag_bits & _ENCRYPTED or info.compress_type not in _METHODS:
             raise ArchiveError(f"{name} in it is encrypted, or packed in a way that not all readers know")
         if info.is_dir() and info.file_size:
