@@ -10,6 +10,7 @@ JOBS = {
         "benchmarks.attention.trial:run",
         "benchmarks.common.making:convert",
         "benchmarks.common.making:make",
+        "benchmarks.containers.trial:trial",
         "benchmarks.families.trial:run",
         "benchmarks.localization.trial:run",
         "benchmarks.localization_cost:measure_memory",

@@ -16,8 +16,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.common.jobs import JOBS
 from benchmarks.containers.canaries import FORMATS
-from benchmarks.containers.trial import JOBS
 from conrepair.runtime.confinement import CONFINED, OPEN
 from conrepair.runtime.workers import Job, Success, Workers
 
@@ -63,7 +63,9 @@ def _of(name: str, reach: str, count: int, seed: int) -> tuple[str, list[str]]:
                 folder = place / str(number)
                 folder.mkdir()
                 payload = {"format": name, "seed": seed, "first": first, "count": size, "mark": str(outside / "mark")}
-                ended = workers.call(Job("containers", payload, folder, timeout=_SECONDS, reach=reach))
+                ended = workers.call(
+                    Job("benchmarks.containers.trial:trial", payload, folder, timeout=_SECONDS, reach=reach)
+                )
                 if isinstance(ended, Success):
                     outcomes.update(ended.value["outcomes"])
                     wrong += ended.value["wrong"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -122,7 +123,8 @@ def _script(mark: str, scratch: Path) -> Canary:
 
     torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())).save(str(scratch / "net.pt"))
     whole = _members(scratch / "net.pt")
-    name = next(item for item in whole if item.endswith("/linear.py"))
+    # The second such network of a process has its layers by other names.
+    name = next(item for item in whole if re.search(r"/linear(/___torch_mangle_\d+)?\.py$", item))
     code = f"""
   def __getstate__(self) -> Any:
     return 3

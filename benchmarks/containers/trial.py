@@ -21,9 +21,8 @@ from conrepair.frameworks.outlines.unrun import describe_unrun
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["JOBS", "trial"]
+__all__ = ["trial"]
 
-JOBS = {"containers": "benchmarks.containers.trial:trial"}
 _FRAMEWORKS = {"pt2": "torch", "torchscript": "torch", "keras": "keras", "h5": "keras", "savedmodel": "tensorflow"}
 _MADE: dict[tuple[str, str], Canary] = {}
 

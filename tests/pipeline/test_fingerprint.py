@@ -13,6 +13,7 @@ from conrepair.pipeline.fingerprint import code_fingerprint, job_code
 from conrepair.pipeline.job_table import JOBS
 
 _ELSEWHERE = {
+    "probe_gpu",
     "convert_network",
     "element_types",
     "generate",
