@@ -20,14 +20,13 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: Cali
 
     from conrepair.frameworks.tensorflow import callable_by_position, load_function
 
-    with admitted(model) as path:
-        if path.is_dir():
-            converter = tf.lite.TFLiteConverter.from_saved_model(str(path))
-        else:
-            function, _ = load_function(model)
-            concrete = callable_by_position(function).get_concrete_function()
-            converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], tf.Module())
-        return write_tflite(converter, folder, options, feeds)
+    if Path(model.path).is_dir():
+        with admitted(model) as path:
+            return write_tflite(tf.lite.TFLiteConverter.from_saved_model(str(path)), folder, options, feeds)
+    function, _ = load_function(model)
+    concrete = callable_by_position(function).get_concrete_function()
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], tf.Module())
+    return write_tflite(converter, folder, options, feeds)
 
 
 CONVERTER = Converter(

@@ -63,12 +63,11 @@ def _parsed(text: Any) -> Any:
 
 
 def _check_weights(archive: Archive, name: str) -> None:
-    content = io.BytesIO(archive.read(name))
     if name.endswith(".npz"):
-        Archive(content)
+        Archive(io.BytesIO(archive.read(name)))
     elif name.endswith(".h5"):
         try:
-            with h5py.File(content, "r") as file:
+            with h5py.File(io.BytesIO(archive.read(name)), "r") as file:
                 check_hdf5(file, archive.sizes[name])
         except (OSError, KeyError, RuntimeError, TypeError) as error:
             raise ArchiveError(f"{name} in it is damaged: {error}") from error
