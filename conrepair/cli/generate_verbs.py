@@ -8,7 +8,7 @@ import re
 from conrepair.cli.numbers import count, seconds, seed, share
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet
-from conrepair.cli.time_limit import Given, add_timeout
+from conrepair.cli.time_limit import Given, add_each, add_timeout
 
 __all__ = ["add_generate_verbs"]
 
@@ -44,13 +44,7 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
         metavar="S",
         help="Begin no further network after S seconds (default: no limit).",
     )
-    parser["search"].add_argument(
-        "--each",
-        type=seconds,
-        default=60.0,
-        metavar="S",
-        help="Time limit in seconds for each network, and each conversion (default: %(default)g).",
-    )
+    add_each(parser, "each network, and each conversion", 60.0)
     parser["output"].add_argument(
         "-o",
         "--output",
