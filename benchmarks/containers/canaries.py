@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FORMATS", "NOTE", "Canary", "Marking", "canary_of"]
+__all__ = ["FORMATS", "NOTE", "Canary", "Marking", "canary_of", "restoring_code"]
 
 NOTE = "CONREPAIR_CANARY"
 """Set in the environment of the process by code of Python's, besides the mark."""
@@ -125,20 +125,32 @@ def _script(mark: str, scratch: Path) -> Canary:
     whole = _members(scratch / "net.pt")
     # The second such network of a process has its layers by other names.
     name = next(item for item in whole if re.search(r"/linear(/___torch_mangle_\d+)?\.py$", item))
-    code = f"""
+    added = f"    weight = torch.add(self.weight, torch.sum(torch.from_file({mark!r}, True, 4)))"
+    mapped = whole[name].replace(b"    weight = self.weight", added.encode(), 1)
+    return Canary(
+        ".pt",
+        whole,
+        (
+            {name: whole[name] + restoring_code(mark).encode()},
+            {name: mapped},
+            {"net/data.pkl": pickle.dumps(Marking(mark), 2)},
+        ),
+    )
+
+
+def restoring_code(mark: str) -> str:
+    """TorchScript that writes a file when a layer is loaded.
+
+    Args:
+        mark: The file's path.
+    """
+    return f"""
   def __getstate__(self) -> Any:
     return 3
   def __setstate__(self, state: Any) -> NoneType:
     torch.save(3, {mark!r})
     return None
 """
-    added = f"    weight = torch.add(self.weight, torch.sum(torch.from_file({mark!r}, True, 4)))"
-    mapped = whole[name].replace(b"    weight = self.weight", added.encode(), 1)
-    return Canary(
-        ".pt",
-        whole,
-        ({name: whole[name] + code.encode()}, {name: mapped}, {"net/data.pkl": pickle.dumps(Marking(mark), 2)}),
-    )
 
 
 def _hostile_configs(mark: str) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.containers.canaries import restoring_code
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, to_json
 from conrepair.frameworks.outlines.unrun import describe_unrun
@@ -60,13 +61,7 @@ def restoring(folder: Path, mark: Path) -> Model:
     path = folder / "restoring.pt"
     module.save(str(path))
     changed = folder / "changed.pt"
-    code = f"""
-  def __getstate__(self) -> Any:
-    return 3
-  def __setstate__(self, state: Any) -> NoneType:
-    torch.save(3, {str(mark)!r})
-    return None
-"""
+    code = restoring_code(str(mark))
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(changed, "w") as new:
         for info in old.infolist():
             content = old.read(info)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.containers.canaries import restoring_code
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.outlines.outline import outline
 from conrepair.frameworks.outlines.unrun import describe_unrun
@@ -109,13 +110,7 @@ def test_code_of_torchscript_elsewhere(place: str, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     script = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(4, 3)))
     script.save(str(tmp_path / "net.pt"))
-    code = f"""
-  def __getstate__(self) -> Any:
-    return 3
-  def __setstate__(self, state: Any) -> NoneType:
-    torch.save(3, {str(mark)!r})
-    return None
-"""
+    code = restoring_code(str(mark))
     path = tmp_path / "hostile.pt"
     with zipfile.ZipFile(tmp_path / "net.pt") as old, zipfile.ZipFile(path, "w") as new:
         for info in old.infolist():
