@@ -9,7 +9,7 @@ from pathlib import Path
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import Finding, shown
 from conrepair.frameworks.screening.exported import findings_of_program
-from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME
+from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME, OF_NETWORK
 from conrepair.runtime.archive import Archive, is_archive, opened_archive
 
 __all__ = ["seal"]
@@ -18,7 +18,6 @@ _OF_SCRIPT = re.compile(
     r"(data|constants|traced_inputs)(\.pkl|/\w+)|code/.+\.(py|debug_pkl)|extra/.+|version|byteorder|\.data/\w+"
     r"|\.format_version|\.storage_alignment"
 )
-_ELSEWHERE = re.compile(r"\bops\s*\.\s*(\w*c10d\w*|rpc|distributed|symm_mem|_dtensor)\b")
 _CLASSES = re.compile(r"\btorch\s*\.\s*classes\s*\.\s*(?!quantized\b|xnnpack\b|mkldnn\b|rnn\b|sparse\b)(\w+)")
 _PYTHON = re.compile(r"(?:^|[=(,\[]\s*)\^(\w+)\s*\(", re.MULTILINE)
 
@@ -56,7 +55,7 @@ def _of_script(archive: Archive, names: list[str]) -> Iterator[Finding]:
         text = archive.read_text(name)
         for found in CALLED_BY_NAME.finditer(text):
             yield Finding(f"the operator {found[0]}, which opens files", confinable=True)
-        for found in _ELSEWHERE.finditer(text):
+        for found in OF_NETWORK.finditer(text):
             yield Finding(f"operators of {found[1]}, which use the network", confinable=True)
         for found in _CLASSES.finditer(text):
             yield Finding(f"objects of the class library {shown(found[1])}", confinable=True)

@@ -61,8 +61,7 @@ def test_what_networks_are_made_of_is_ordinary(name: str) -> None:
 
 def test_pytorchs_operators_that_take_files_or_groups_are_known() -> None:
     torch = pytest.importorskip("torch")
-    from conrepair.frameworks.screening.torch import _ELSEWHERE
-    from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME, reach_of
+    from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME, OF_NETWORK, reach_of
 
     unknown = []
     for schema in torch._C._jit_get_all_schemas():
@@ -71,7 +70,7 @@ def test_pytorchs_operators_that_take_files_or_groups_are_known() -> None:
         if words & {"filename", "file_name", "group_name", "path", "url"} and name != "einsum":
             if not reach_of(f"torch.ops.{space}.{name}.default"):
                 unknown.append(schema.name)
-            if not (CALLED_BY_NAME.search(name) or _ELSEWHERE.search(f"ops.{space}")):
+            if not (CALLED_BY_NAME.search(name) or OF_NETWORK.search(f"ops.{space}")):
                 unknown.append(schema.name)
     assert unknown == []
 
