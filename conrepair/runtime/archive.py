@@ -9,16 +9,17 @@ refused if any of that leaves a choice; a copy of what was read is what others a
 from __future__ import annotations
 
 import contextlib
+import json
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from conrepair.runtime.path_text import path_problem
 
-__all__ = ["Archive", "ArchiveError", "is_archive", "most_unpacked", "opened_archive"]
+__all__ = ["Archive", "ArchiveError", "check_unpacked", "is_archive", "opened_archive", "parsed_json"]
 
 _LEAST_UNPACKED, _TIMES_UNPACKED = 256 << 20, 8
 _LEAST_TEXT = 16 << 20  # a text becomes objects, which take some 25 times of its size
@@ -48,13 +49,38 @@ def is_archive(path: Path) -> bool:
     return begins or zipfile.is_zipfile(path)
 
 
-def most_unpacked(size: int) -> int:
-    """Bytes that a file may unpack to: eight times of its size, and 256 MiB in any case.
+def check_unpacked(whole: int, size: int, what: str) -> None:
+    """Refuse a file that unpacks to more than eight times of its size, and more than 256 MiB.
 
     Args:
+        whole: Bytes that it would unpack to.
         size: Of the file, in bytes.
+        what: What would have them, with its verb ("it unpacks to").
+
+    Raises:
+        ArchiveError: if it does.
     """
-    return max(_LEAST_UNPACKED, _TIMES_UNPACKED * size)
+    if whole > (most := max(_LEAST_UNPACKED, _TIMES_UNPACKED * size)):
+        raise ArchiveError(
+            f"{what} {whole / 2**30:.1f} GiB, and {most / 2**30:.1f} are the most for a file of "
+            f"{size / 2**20:.1f} MiB"
+        )
+
+
+def parsed_json(text: Any, what: str) -> Any:
+    """A text's value.
+
+    Args:
+        text: From a file of somebody's.
+        what: Which text it is ("its configuration").
+
+    Raises:
+        ArchiveError: if it's no JSON.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ArchiveError(f"{what} is no JSON: {error}") from error
 
 
 @contextlib.contextmanager
@@ -99,11 +125,7 @@ class Archive:
             _check_places(members, file, self._archive.start_dir, self._size - behind)
         self._members = {info.filename: info for info in members if not info.is_dir()}
         self.sizes = {name: info.file_size for name, info in self._members.items()}
-        if (whole := sum(self.sizes.values())) > (most := most_unpacked(self._size)):
-            raise ArchiveError(
-                f"it unpacks to {whole / 2**30:.1f} GiB, and {most / 2**30:.1f} are the most for a file of "
-                f"{self._size / 2**20:.1f} MiB"
-            )
+        check_unpacked(sum(self.sizes.values()), self._size, "it unpacks to")
 
     def read(self, name: str) -> bytes:
         """A member's content.

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.runtime.archive import Archive, ArchiveError, is_archive, most_unpacked, opened_archive
+from conrepair.runtime.archive import Archive, ArchiveError, check_unpacked, is_archive, opened_archive
 
 MEMBERS = {"net/a.json": b'{"a": 1}', "net/data/0": bytes(range(256)) * 40, "net/empty": b""}
 
@@ -153,8 +153,10 @@ def test_sizes_are_asked_before_anything_is_unpacked(monkeypatch: pytest.MonkeyP
 
 
 def test_a_large_file_may_unpack_to_more() -> None:
-    assert most_unpacked(1) == 256 << 20
-    assert most_unpacked(1 << 30) == 8 << 30
+    for size, most in ((1, 256 << 20), (1 << 30, 8 << 30)):
+        check_unpacked(most, size, "it takes")
+        with pytest.raises(ArchiveError, match="it takes"):
+            check_unpacked(most + 1, size, "it takes")
 
 
 def test_a_list_without_end_is_not_read() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from conrepair.frameworks.screening.admission import Finding, shown
 from conrepair.frameworks.screening.expressions import is_guard, is_size
 from conrepair.frameworks.screening.torch_operators import reach_of
-from conrepair.runtime.archive import Archive, ArchiveError, most_unpacked
+from conrepair.runtime.archive import Archive, ArchiveError, check_unpacked, parsed_json
 
 __all__ = ["findings_of_program"]
 
@@ -68,22 +68,13 @@ def findings_of_program(archive: Archive, root: str) -> Generator[Finding, None,
         if re.search(r"data/constants/.*custom_obj", name):
             yield Finding(f"objects of classes ({shown(name)})", confinable=True)
         if name.endswith(".json"):
-            content = _parsed(archive, name)
+            content = parsed_json(archive.read_text(name), f"{name} in it")
             yield from _of_value(content, "", _FREE)
             if name.endswith("_config.json"):
                 _check_tensors(archive, content, name.rpartition("/")[0])
         elif name.endswith(".pt"):
             _check_pickled(archive, name)
     return kept
-
-
-def _parsed(archive: Archive, name: str) -> Any:
-    try:
-        return json.loads(archive.read_text(name))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ArchiveError):
-            raise
-        raise ArchiveError(f"{name} in it is no JSON: {error}") from error
 
 
 def _check_tensors(archive: Archive, content: Any, folder: str) -> None:
@@ -100,10 +91,7 @@ def _check_tensors(archive: Archive, content: Any, folder: str) -> None:
                 sizes[name] = max(sizes.get(name, 0), math.prod(lengths) * width)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArchiveError(f"{folder} in it isn't described as PyTorch does: {error!r}") from error
-    if (whole := sum(sizes.values())) > (most := most_unpacked(sum(archive.sizes.values()))):
-        raise ArchiveError(
-            f"its weights would be of {whole / 2**30:.1f} GiB, and {most / 2**30:.1f} are the most for what is in it"
-        )
+    check_unpacked(sum(sizes.values()), sum(archive.sizes.values()), "its weights would be of")
 
 
 def _check_pickled(archive: Archive, name: str) -> None:

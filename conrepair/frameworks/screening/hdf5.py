@@ -7,7 +7,8 @@ from typing import Any
 
 from h5py import h5d, h5g, h5l, h5o
 
-from conrepair.runtime.archive import ArchiveError, most_unpacked
+from conrepair.frameworks.screening.admission import shown
+from conrepair.runtime.archive import ArchiveError, check_unpacked
 
 __all__ = ["check_hdf5", "is_hdf5"]
 
@@ -32,7 +33,6 @@ def check_hdf5(file: Any, size: int) -> None:
     Raises:
         ArchiveError: if it reaches other files, needs filters that are programs, or unpacks to more than it may.
     """
-    most = most_unpacked(size)
     whole = 0
     seen: set[int] = set()
     pending = [file.id]
@@ -52,11 +52,7 @@ def check_hdf5(file: Any, size: int) -> None:
                 pending.append(item)
             elif isinstance(item, h5d.DatasetID):
                 whole += _checked_size(item, name)
-                if whole > most:
-                    raise ArchiveError(
-                        f"its numbers take at least {whole / 2**30:.1f} GiB, and {most / 2**30:.1f} are the most for "
-                        f"a file of {size / 2**20:.1f} MiB"
-                    )
+                check_unpacked(whole, size, "its numbers take at least")
 
 
 def _checked_size(item: Any, name: bytes) -> int:
@@ -70,5 +66,4 @@ def _checked_size(item: Any, name: bytes) -> int:
 
 
 def _shown(name: bytes) -> str:
-    text = name.decode(errors="backslashreplace")
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+    return repr(shown(name.decode(errors="backslashreplace")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -15,11 +14,11 @@ import h5py
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import Finding, shown
 from conrepair.frameworks.screening.hdf5 import check_hdf5, is_hdf5
-from conrepair.runtime.archive import Archive, ArchiveError, is_archive, opened_archive
+from conrepair.runtime.archive import Archive, ArchiveError, is_archive, opened_archive, parsed_json
 
 __all__ = ["seal"]
 
-_CONFIG, _LEGACY = "config.json", "model_config"
+_CONFIG, _LEGACY, _WHAT = "config.json", "model_config", "its configuration"
 _MEMBER = re.compile(r"config\.json|metadata\.json|model(_\d+)?\.weights\.(h5|npz|json)|assets/.+")
 _HOLDING = {"JaxLayer", "FlaxLayer"}  # functions, as layers do that Keras refuses itself
 _COMPUTING = {
@@ -35,7 +34,8 @@ def seal(model: Model, place: Path) -> Iterator[Finding]:
     path = Path(model.path)
     if path.suffix == ".keras":
         with opened_archive(path) as archive:
-            yield from _of_config(_parsed(archive.read_text(_CONFIG)) if _CONFIG in archive.sizes else {})
+            text = archive.read_text(_CONFIG) if _CONFIG in archive.sizes else "{}"
+            yield from _of_config(parsed_json(text, _WHAT))
             kept = [name for name in archive.sizes if _MEMBER.fullmatch(name)]
             for name in kept:
                 _check_weights(archive, name)
@@ -52,14 +52,7 @@ def seal(model: Model, place: Path) -> Iterator[Finding]:
         if isinstance(error, ArchiveError):
             raise
         raise ArchiveError(f"it's damaged: {error}") from error
-    yield from _of_config(_parsed(text))
-
-
-def _parsed(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ArchiveError(f"its configuration is no JSON: {error}") from error
+    yield from _of_config(parsed_json(text, _WHAT))
 
 
 def _check_weights(archive: Archive, name: str) -> None:
