@@ -16,7 +16,7 @@ dev: .venv/dev.done
 
 test test-all: export PYTHONDONTWRITEBYTECODE = # what many processes import is compiled once
 test: dev
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --timeout 900 -o faulthandler_timeout=600
 
 test-all: dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile

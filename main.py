@@ -18,7 +18,8 @@ def main() -> int:
         os.execv(ENVIRONMENT, [str(ENVIRONMENT), *sys.argv])  # noqa: S606 (our own environment's Python)
     from conrepair.cli import main as run
 
-    return run(["run", *sys.argv[1:]], default_config=str(HERE / "config.json"))
+    sys.argv.insert(1, "run")
+    return run(default_config=str(HERE / "config.json"))
 
 
 if __name__ == "__main__":

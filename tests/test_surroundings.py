@@ -134,8 +134,27 @@ from conrepair.cli import main
 from conrepair.pipeline import inspect_command
 deadline._GRACE_SECONDS = 0.2
 inspect_command.inspect = lambda options: sum(range(10**15))
-sys.exit(main(["inspect", sys.argv[0], "--timeout", "0.2"]))
+sys.argv += ["inspect", sys.argv[0], "--timeout", "0.2"]
+sys.exit(main())
 """
+
+
+CALLED = """
+import sys, conrepair.runtime.deadline as deadline
+from conrepair.cli import main
+from conrepair.pipeline import inspect_command
+deadline._GRACE_SECONDS = 0.0
+inspect_command.inspect = lambda options: sum(range(10**8))
+print("goes on after", main(["inspect", sys.argv[0], "--timeout", "0.01"]))
+"""
+
+
+def test_a_process_that_only_calls_a_command_is_not_ended(tmp_path: Path) -> None:
+    script = tmp_path / "held.onnx"
+    script.write_text(CALLED)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "goes on after 4\n")
+    assert "didn't end in 0.01 s (--timeout)" in done.stderr
 
 
 def test_a_library_that_lets_nothing_interrupt_it(tmp_path: Path) -> None:

@@ -33,17 +33,19 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     """Run a command.
 
     Args:
-        arguments: Default: those of the process.
+        arguments: Default: those of the process, which is the command's own then: a library that doesn't return in
+            time (`--timeout`) ends with it. A process that only calls a command is never ended.
         default_config: What `run` runs when no configuration is named.
 
     Returns:
         The process's exit code.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    own = arguments is None
+    words = sys.argv[1:] if arguments is None else list(arguments)
     with standard_streams() as streams:
         ended: int | SystemExit
         try:
-            ended = _command(words, default_config, streams)
+            ended = _command(words, default_config, streams, own=own)
         except SystemExit as exit_:  # help was wanted, or a word is wrong
             ended = exit_
         if problem := streams.problem:
@@ -54,7 +56,7 @@ def main(arguments: Sequence[str] | None = None, *, default_config: str = "confi
     return ended
 
 
-def _command(words: list[str], default_config: str, streams: Streams) -> int:
+def _command(words: list[str], default_config: str, streams: Streams, *, own: bool) -> int:
     """Run a command, and say how it ended where it doesn't say so itself; its exit code."""
     parser = command_line(default_config)
     if not words:
@@ -73,7 +75,7 @@ def _command(words: list[str], default_config: str, streams: Streams) -> int:
         with (
             heartbeat(lambda: streams.spoke, wanted=not options.quiet),
             at_work(words[0]),
-            ends_after(limit, late.format("a library that doesn't let itself be interrupted")),
+            ends_after(limit, late.format("a library that doesn't let itself be interrupted") if own else None),
         ):
             check_rest(options, rest)
             check_paths(options)

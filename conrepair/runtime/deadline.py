@@ -23,6 +23,7 @@ __all__ = ["TimeIsUp", "allowed", "ends_after"]
 
 _SPARED, _SPARED_SECONDS = 0.1, 1.0  # of what's left when a job is stopped, to say what came of it
 _GRACE_SECONDS = 5.0
+_SOON = 1e-3  # 0 is never
 _WATCHER = """
 import os, select, sys
 parent, end, seconds, number, words = (kind(word) for kind, word in zip((int, int, float, int, str), sys.argv[1:]))
@@ -57,12 +58,13 @@ def allowed(seconds: float) -> float:
 
 
 @contextlib.contextmanager
-def ends_after(seconds: float | None, words: str) -> Iterator[None]:
+def ends_after(seconds: float | None, words: str | None) -> Iterator[None]:
     """Let the block end in time.
 
     Args:
         seconds: That it has; None: any number.
-        words: What to say where a library holds the process so that it can't say anything itself.
+        words: What to say where a library holds the process so that it can't say anything itself, and is ended. None:
+            the process isn't only the command's, and goes on until the library returns.
 
     Raises:
         TimeIsUp: in the block, once they have passed.
@@ -75,15 +77,18 @@ def ends_after(seconds: float | None, words: str) -> Iterator[None]:
     def ring(_: int, __: FrameType | None) -> None:
         raise TimeIsUp(current_work())
 
+    started, rest = time.monotonic(), signal.setitimer(signal.ITIMER_REAL, 0)[0]
     usual = signal.signal(signal.SIGALRM, ring)
-    _ends.append(time.monotonic() + seconds)
+    _ends.append(started + seconds)
     try:
-        with _watched(seconds + _GRACE_SECONDS, words):
-            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+        with contextlib.nullcontext() if words is None else _watched(seconds + _GRACE_SECONDS, words):
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, _SOON))
             yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)
+        if rest:  # of who called the command
+            signal.setitimer(signal.ITIMER_REAL, max(rest - (time.monotonic() - started), _SOON))
         _ends.pop()
 
 

@@ -45,6 +45,24 @@ def test_what_ends_in_time_is_left_alone() -> None:
     time.sleep(0.3)
 
 
+def test_who_has_set_an_alarm_gets_it() -> None:
+    rang: list[int] = []
+    usual = signal.signal(signal.SIGALRM, lambda number, _: rang.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with ends_after(10.0, None):
+            time.sleep(0.1)
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 0.2
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with ends_after(10.0, None):
+            time.sleep(0.2)
+        time.sleep(0.1)
+        assert rang == [signal.SIGALRM]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, usual)
+
+
 HELD = """
 from conrepair.runtime import deadline
 deadline._GRACE_SECONDS = 0.3
