@@ -20,6 +20,7 @@ from conrepair.runtime.worker_process import run_job
 
 __all__ = ["HereLane"]
 
+_ROOT = Path(__file__).parents[2]
 _TORCH_SEED = 67280421310721  # of a process that has set none
 
 
@@ -71,7 +72,7 @@ class HereLane(workers.Lane):
             sys.path[:] = path
             offer_folders([])
             for name in set(sys.modules) - before:
-                if (getattr(sys.modules[name], "__file__", None) or "").startswith(tempfile.gettempdir()):
+                if _is_users(getattr(sys.modules[name], "__file__", None) or ""):
                     self.own_modules[name] = sys.modules.pop(name)
             sys.path_importer_cache.clear()
 
@@ -105,6 +106,11 @@ class HereLane(workers.Lane):
         finally:
             self.torch_random = torch.get_rng_state()
             torch.set_rng_state(before)
+
+
+def _is_users(file: str) -> bool:
+    """Whether a module is a model's own, and no library of an environment that lies among temporary files itself."""
+    return file.startswith(tempfile.gettempdir()) and not file.startswith((sys.prefix, str(_ROOT)))
 
 
 def _restore_environment(before: dict[str, str]) -> None:
