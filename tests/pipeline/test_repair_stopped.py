@@ -125,7 +125,10 @@ def test_interrupted_before_the_search_it_leaves_nothing(room: Path) -> None:
     killing.wait_until(lambda: (room / ".out.conrepair-unfinished").exists())
     os.kill(process.pid, signal.SIGINT)
     output = killing.finish(process)
-    assert process.returncode == 130, output
+    # A shell sees 130 in both: where Ctrl-C comes while Python executes a string, as dataclasses do, Python ends
+    # itself by the signal, whoever has handled the exception.
+    assert process.returncode in {130, -signal.SIGINT}, output
+    assert "interrupted" in output
     assert originals(room) == before
     assert sorted(path.name for path in room.iterdir()) == [*_ORIGINALS]
 
