@@ -19,6 +19,7 @@ from conrepair.evaluate.answers import (
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
+from conrepair.evaluate.slices import Disturbed, WrongSlices, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import (
     HALF_PRECISIONS,
@@ -134,6 +135,11 @@ class ComparedOutputs:
     outputs: tuple[OutputComparison, ...]
     unpaired: tuple[str, ...]
     face: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        """Whether a second measurement of the source's rounding may change the verdict."""
+        return not self.unpaired and any(output.open for output in self.outputs)
 
     @property
     def differs(self) -> bool:
@@ -318,6 +324,15 @@ def _compare_output(
     may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
         shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=others.exact)
     )
+    if not exactly and verdict in {Verdict.EQUIVALENT, Verdict.NOISE} and not (quantized or already):
+        operators = max(reference.operators, candidate.operators)
+        disturbed = Disturbed(again, shaken, others.exact, operators, rounding, reference.rounding)
+        slices = None if tolerance.given and error.within_tolerance else _slices(one, two, disturbed, tolerance)
+        if slices is not None:
+            may_be_rounding = shaken is None
+        if slices is not None and slices.certain:
+            array = reference.arrays[pair.reference]
+            verdict, reason = Verdict.FAULTY, slices.words(pair.reference, _axes(array), int(pair.background < 0))
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)
@@ -382,6 +397,16 @@ def _integers(pair: OutputPair, reference: Run, measured: float | None, as_proba
     operators = reference.operators if reference.arithmetic is None else reference.arithmetic
     step = quantization.scale if quantization and not as_probabilities else 0.0
     return Integers(measured, operators, step, reference.rounds)
+
+
+def _slices(one: Array, two: Array, disturbed: Disturbed, tolerance: Tolerance) -> WrongSlices | None:
+    """What the norm of an output hides."""
+    return wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if one.ndim > 1 else None
+
+
+def _axes(array: Array) -> list[int]:
+    """The axes that are left of an output's where those of length 1 are left out (`fit`)."""
+    return [0, *(axis for axis in range(1, array.ndim) if array.shape[axis] > 1)]
 
 
 def _assumed(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:

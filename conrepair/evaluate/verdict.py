@@ -28,6 +28,7 @@ __all__ = [
     "eight_bits_cost",
     "judge",
     "rounding_could_excuse",
+    "rounding_scale",
 ]
 
 _FLOAT32_EPSILON = 2.0**-23
@@ -133,6 +134,17 @@ def eight_bits_cost(operators: int) -> float:
 def coarser(one: str, two: str) -> str:
     """The precision with the larger rounding errors."""
     return max(one, two, key=lambda precision: _HALF_EPSILON.get(precision, _FLOAT32_EPSILON))
+
+
+def rounding_scale(precision: str, measured: str) -> float:
+    """How many times larger rounding errors are than those that were measured.
+
+    Args:
+        precision: That is meant.
+        measured: That was measured in.
+    """
+    ours, theirs = (_HALF_EPSILON.get(name, _FLOAT32_EPSILON) for name in (precision, measured))
+    return max(1.0, ours / theirs)
 
 
 def analytic_floor(operators: int, precision: str = "float32") -> float:

@@ -137,7 +137,7 @@ def localize_target(
         judged = with_other_layers((source.graph, target.graph), alignment.pairs, judged)
     explained = None
     compared = answers.compared()
-    if compared.differs and not options.quantized:
+    if (compared.differs or compared.open) and not options.quantized:
         advance("following errors to the outputs")
         if not any(item.guilty for item in judged):
             answers.measure_rounding(first[0])
