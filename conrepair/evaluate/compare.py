@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,6 +56,7 @@ __all__ = [
 Array = npt.NDArray[Any]
 
 _MOST = 0.5  # of an output's values
+_HIDES = 2.0  # times the relative error of all values that a slice's is, from which on it's told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +107,7 @@ class OutputComparison:
         reason: In words.
         notes: What was done to make both comparable.
         open: Whether the verdict may be another once the source's rounding is measured a second time.
+        hidden: Relative L2 of the wrongest slice, where that of all values hides it; 0 elsewhere.
     """
 
     pair: OutputPair
@@ -116,6 +119,12 @@ class OutputComparison:
     reason: str
     notes: tuple[str, ...]
     open: bool = False
+    hidden: float = 0.0
+
+    @property
+    def decisive(self) -> float:
+        """The relative error that decides: of all values, or of those that they hide."""
+        return math.inf if self.error.mismatched else max(self.error.relative_l2, self.hidden)
 
 
 @dataclass(frozen=True)
@@ -180,7 +189,7 @@ class Comparison:
         """The output with the worst verdict, then the largest relative error."""
         if not self.outputs:
             return None
-        return max(self.outputs, key=lambda item: (item.verdict.severity, item.error.relative_l2))
+        return max(self.outputs, key=lambda item: (item.verdict.severity, item.decisive))
 
 
 def compare_runs(
@@ -260,7 +269,7 @@ def compare_outputs(
     unpaired = tuple(item.reason for item in left)
     verdict, reason = Verdict.FAULTY, "; ".join(unpaired)
     if not unpaired:
-        worst = max(outputs, key=lambda item: (item.verdict.severity, item.error.relative_l2))
+        worst = max(outputs, key=lambda item: (item.verdict.severity, item.decisive))
         verdict = worst.verdict
         reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
     face = changed_face(reference, candidate, pairs)
@@ -321,18 +330,23 @@ def _compare_output(
         top1 = answers.top1_differs / answers.samples if answers else None
         integers = _integers(pair, reference, measured, as_probabilities) if already else None
         verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1, integers=integers)
+    hidden = 0.0
     may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
         shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=others.exact)
     )
-    if not exactly and verdict in {Verdict.EQUIVALENT, Verdict.NOISE} and not (quantized or already):
+    if not (exactly or quantized or already or error.mismatched):
         operators = max(reference.operators, candidate.operators)
         disturbed = Disturbed(again, shaken, others.exact, operators, rounding, reference.rounding)
         slices = None if tolerance.given and error.within_tolerance else _slices(one, two, disturbed, tolerance)
-        if slices is not None:
+        if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
             may_be_rounding = shaken is None
-        if slices is not None and slices.certain:
-            array = reference.arrays[pair.reference]
-            verdict, reason = Verdict.FAULTY, slices.words(pair.reference, _axes(array), int(pair.background < 0))
+        if slices is not None and slices.certain and slices.error > _HIDES * error.relative_l2:
+            hidden = slices.error
+            words = slices.words(pair.reference, _axes(reference.arrays[pair.reference]), int(pair.background < 0))
+            if verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
+                verdict, reason = Verdict.FAULTY, words
+            elif verdict is Verdict.FAULTY:
+                reason += f"; {words}"
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)
@@ -366,6 +380,7 @@ def _compare_output(
         reason=reason,
         notes=tuple(notes),
         open=may_be_rounding,
+        hidden=hidden,
     )
 
 

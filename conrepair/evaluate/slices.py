@@ -80,8 +80,8 @@ class WrongSlices:
         where = "" if last else f" along axis {axes[self.axis]}"
         verb, most, size = ("differ", "up to ", "their own size") if several else ("differs", "", "its own size")
         return (
-            f"{noun} {listing}{where} of `{output}` {verb} by {most}{self.error:.1e} of {size}, where rounding explains "
-            f"{self.floor.relative_l2:.1e}; the relative error of all values hides that beside larger ones"
+            f"{noun} {listing}{where} of `{output}` {verb} by {most}{self.error:.1e} of {size}, where rounding "
+            f"explains {self.floor.relative_l2:.1e}; among larger values the error of all hides that"
         )
 
 
@@ -89,8 +89,8 @@ def wrong_slices(reference: Array, candidate: Array, disturbed: Disturbed, *, ma
     """The slices that are wrong though the whole is within rounding; None where there are none.
 
     A slice is judged on the elements whose rounding was measured, by the same rules as the whole. One that's nearly
-    zero, or what's left where large numbers cancel, is badly conditioned, and its own floor says so. Where nothing was
-    measured, such a slice can't be told from a wrong one.
+    zero, or what's left where large numbers cancel, is badly conditioned, and its own floor says so. Where nothing
+    was measured, such a slice can't be told from a wrong one.
 
     Args:
         reference: Samples first; real numbers.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from conrepair.evaluate.compare import ComparedOutputs, OutputComparison
+from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import Answers
@@ -101,11 +100,7 @@ def explain_outputs(
 
 
 def _worst(compared: ComparedOutputs) -> float:
-    return max(map(_error, compared.outputs), default=0.0)
-
-
-def _error(output: OutputComparison) -> float:
-    return math.inf if output.error.mismatched else output.error.relative_l2
+    return max((output.decisive for output in compared.outputs), default=0.0)
 
 
 class _Runs:
@@ -196,8 +191,8 @@ class _Runs:
 
     def _wrong_end(self, compared: ComparedOutputs) -> tuple[str, float, float] | None:
         """The output that's furthest off though everything before it is the source's."""
-        for item in sorted(compared.outputs, key=lambda item: -item.error.relative_l2):
+        for item in sorted(compared.outputs, key=lambda item: -item.decisive):
             tensor = self._given.network.output_names[item.pair.candidate]
             if not item.verdict.is_right and tensor in self.pairs:
-                return tensor, _error(item), self._judged[tensor].floor if tensor in self._judged else 0.0
+                return tensor, item.decisive, self._judged[tensor].floor if tensor in self._judged else 0.0
         return None
