@@ -262,7 +262,7 @@ def compare_outputs(
         second_opinion and second_opinion.with_quantization_of(reference),
         rounded and rounded.with_quantization_of(reference),
     )
-    pairs, left = pair_outputs(reference.arrays, candidate.arrays)
+    pairs, left = pair_outputs(reference.arrays, candidate.arrays, (reference.channels, candidate.channels))
     outputs = tuple(
         _compare_output(pair, reference, candidate, tolerance, top_k, others, already=already) for pair in pairs
     )

@@ -1,8 +1,8 @@
-"""The face of a model, which its callers rely on: the order of its outputs, their types and ranks."""
+"""The face of a model, which its callers rely on: the order of its outputs, their types, ranks and axes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.evaluate.pairing import OutputPair
@@ -15,7 +15,8 @@ def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) ->
     """What a caller gets otherwise though the numbers may be right.
 
     Names are the format's own, and conversions change them: only where both models have the same ones do they say
-    that the order is another. Sizes of one that are added or lost count, other layouts don't.
+    that the order is another. Sizes of one that are added or lost count. So does another order of axes, but for the
+    move of the channels between formats that have them elsewhere; of inputs, too.
 
     Args:
         reference: The specification.
@@ -23,7 +24,7 @@ def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) ->
         pairs: Which outputs stand for one another.
 
     Returns:
-        By the reference's outputs, what differs, in words.
+        By the reference's outputs (and inputs), what differs, in words.
     """
     found: dict[str, list[str]] = {}
     ours, theirs = ([spec.name for spec in run.outputs] for run in (reference, candidate))
@@ -33,10 +34,40 @@ def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) ->
         found[moved] = [f"{words}: who reads them by their place gets another"]
     for pair in pairs:
         one, two = reference.spec(pair.reference), candidate.spec(pair.candidate)
-        differing = [*_type(one, two, candidate), *_rank(one, two)]
+        differing = [*_type(one, two, candidate), *_rank(one, two), *_axes(pair, reference, candidate)]
         if differing:
             found.setdefault(pair.reference, []).extend(differing)
+    for name, words in _inputs(reference, candidate):
+        found.setdefault(name, []).append(words)
     return {name: "; ".join(words) for name, words in found.items()}
+
+
+def _axes(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
+    """Axes in an order that isn't the formats'."""
+    ours, theirs = (
+        list(run.arrays[name].shape[1:]) for run, name in ((reference, pair.reference), (candidate, pair.candidate))
+    )
+    moved = sorted(ours) == sorted(theirs) and ours != theirs and bool(reference.channels)
+    if not pair.exchanged and not (moved and reference.channels == candidate.channels):
+        return []
+    order = f", in the order {[axis for axis in pair.permutation if axis]}" if pair.permutation else ""
+    words = f"output `{pair.candidate}` has its axes in another order than the source's `{pair.reference}`"
+    return [f"{words}: {theirs} without the samples{order}, the source's {ours}"]
+
+
+def _inputs(reference: Run, candidate: Run) -> Iterator[tuple[str, str]]:
+    """Inputs that take what the source's does with its axes in another order, within formats that have one order."""
+    ours, theirs = reference.inputs, candidate.inputs
+    if reference.channels != candidate.channels or not reference.channels or len(ours) != len(theirs):
+        return
+    named = {spec.name: spec for spec in theirs}
+    alike = set(named) == {spec.name for spec in ours}
+    for place, one in enumerate(ours):
+        two = named[one.name] if alike else theirs[place]
+        sizes = [list(spec.shape[1:]) for spec in (one, two)]
+        known = all(isinstance(size, int) for size in (*sizes[0], *sizes[1]))
+        if known and sizes[0] != sizes[1] and sorted(map(str, sizes[0])) == sorted(map(str, sizes[1])):
+            yield one.name, f"input `{two.name}` takes {sizes[1]} a sample, the source's `{one.name}` {sizes[0]}"
 
 
 def _listing(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,12 @@ from conrepair.metrics.tensors import compare_tensors
 __all__ = ["OutputPair", "Unpaired", "fit", "pair_outputs"]
 
 Array = npt.NDArray[Any]
+Order = tuple[int, ...]
 
-_PROBE = 16
+_PROBE = 16  # samples, of together at most so many elements
+_PROBED = 1 << 20
+_NEAR = 0.1  # relative L2: values in their own order, and nearly never in another one
+_MOST_AXES = 5  # of which all orders are looked at
 _IMAGENET_CLASSES = {(1000,), (1001,)}  # the latter with a background class in front
 
 
@@ -29,12 +34,14 @@ class OutputPair:
         permutation: Axes for numpy.transpose of the candidate, None when it fits as it is.
         background: The candidate has a background class in front (1001 classes against 1000); -1 when the
             reference has it; 0 when neither.
+        exchanged: Whether that is no layout that the two formats have: the candidate's axes are in another order.
     """
 
     reference: str
     candidate: str
     permutation: tuple[int, ...] | None = None
     background: int = 0
+    exchanged: bool = False
 
     @property
     def notes(self) -> list[str]:
@@ -58,7 +65,7 @@ class Unpaired:
 
 
 def pair_outputs(
-    reference: Mapping[str, Array], candidate: Mapping[str, Array]
+    reference: Mapping[str, Array], candidate: Mapping[str, Array], channels: tuple[str, str] = ("", "")
 ) -> tuple[list[OutputPair], list[Unpaired]]:
     """Pair by name, then by order among the outputs whose shapes can be made equal.
 
@@ -67,6 +74,7 @@ def pair_outputs(
     Args:
         reference: Arrays by name, samples first, in the model's order.
         candidate: The same for the other model.
+        channels: Where each one's format has them (`Run.channels`).
 
     Returns:
         The pairs in the reference's order, and what is left.
@@ -78,7 +86,7 @@ def pair_outputs(
             if name in pairs:
                 continue
             for other in [other for other in free if not by_name or other == name]:
-                pair = _try(name, array, other, candidate[other])
+                pair = _try(name, array, other, candidate[other], channels)
                 if pair is not None:
                     pairs[name] = pair
                     free.remove(other)
@@ -113,12 +121,11 @@ def fit(pair: OutputPair, reference: Array, candidate: Array) -> tuple[Array, Ar
     return reference, candidate
 
 
-def _try(name: str, reference: Array, other: str, candidate: Array) -> OutputPair | None:
+def _try(name: str, reference: Array, other: str, candidate: Array, channels: tuple[str, str]) -> OutputPair | None:
     if reference.ndim == candidate.ndim and reference.ndim > 2:
-        permutation = _best_permutation(reference, candidate)
-        if permutation is not None:
-            identity = permutation == tuple(range(reference.ndim))
-            return OutputPair(name, other, None if identity else permutation)
+        pair = _with_layout(name, reference, other, candidate, channels)
+        if pair is not None:
+            return pair
     one, two = _squeezed(reference).shape[1:], _squeezed(candidate).shape[1:]
     if one == two:
         return OutputPair(name, other)
@@ -127,22 +134,45 @@ def _try(name: str, reference: Array, other: str, candidate: Array) -> OutputPai
     return None
 
 
-def _best_permutation(reference: Array, candidate: Array) -> tuple[int, ...] | None:
-    """Among the layouts that fit the shape, the one that fits the data best: shapes can be ambiguous."""
+def _with_layout(
+    name: str, reference: Array, other: str, candidate: Array, channels: tuple[str, str]
+) -> OutputPair | None:
+    """The pair in a layout of the two formats, else in any order of axes that has the reference's values.
+
+    Shapes can be ambiguous: the order that fits the data best is taken. Another one than the formats have must show
+    that it's that one, by values that are nearly the same.
+    """
     rank = reference.ndim
-    identity: Sequence[int] = tuple(range(rank))
-    options = {tuple(identity), (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))}
-    fitting = [
-        option for option in sorted(options) if tuple(candidate.shape[axis] for axis in option) == reference.shape
-    ]
-    if len(fitting) <= 1:
-        return fitting[0] if fitting else None
-    sample = np.asarray(reference[:_PROBE])
+    identity = tuple(range(rank))
+    usual = _layouts(rank, channels)
+    found, error = _best(reference, candidate, usual)
+    if (found is None or error > _NEAR) and rank <= _MOST_AXES:
+        orders = ((0, *order) for order in itertools.permutations(range(1, rank)))
+        another, less = _best(reference, candidate, [order for order in orders if order not in usual])
+        if another is not None and (found is None or less <= _NEAR):
+            return OutputPair(name, other, another, exchanged=True)
+    return None if found is None else OutputPair(name, other, None if found == identity else found)
+
+
+def _layouts(rank: int, channels: tuple[str, str]) -> list[Order]:
+    """The orders of the candidate's axes that both formats have; any move of the channels where one isn't known."""
+    identity, to_last, to_first = tuple(range(rank)), (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
+    if "" in channels:
+        return sorted({identity, to_last, to_first})
+    ours, theirs = channels
+    return [identity] if ours == theirs else sorted({identity, to_first if ours == "first" else to_last})
+
+
+def _best(reference: Array, candidate: Array, orders: Sequence[Order]) -> tuple[Order | None, float]:
+    """Of the orders of axes that fit the shape the one that fits the data best, with its relative L2."""
+    fitting = [order for order in orders if tuple(candidate.shape[axis] for axis in order) == reference.shape]
+    rows = max(1, min(_PROBE, _PROBED // max(1, reference[:1].size)))
+    sample = np.asarray(reference[:rows])
     errors = [
-        compare_tensors(sample, candidate[:_PROBE].transpose(option), rtol=0, atol=0).relative_l2
-        for option in fitting
+        compare_tensors(sample, candidate[:rows].transpose(order), rtol=0, atol=0).relative_l2 for order in fitting
     ]
-    return fitting[int(np.argmin(errors))]
+    place = int(np.argmin(errors)) if errors else None
+    return (None, np.inf) if place is None else (fitting[place], errors[place])
 
 
 def _squeezed(array: Array) -> Array:

@@ -48,6 +48,9 @@ class Run:
         intent: Which precision was meant; None: what the weights show.
         repeats: Whether the first batch gave the same bits twice.
         ordered: Whether the model's outputs have an order, and not names alone.
+        channels: Where the model's format has the channels of a picture, "first" (behind the samples) or "last"; ""
+            where that isn't known.
+        inputs: Specs, in the model's order; none where they aren't known.
     """
 
     name: str
@@ -66,6 +69,8 @@ class Run:
     repeats: bool = True
     ordered: bool = True
     assumed: frozenset[str] = frozenset()
+    channels: str = ""
+    inputs: tuple[TensorSpec, ...] = ()
 
     @cached_property
     def arrays(self) -> dict[str, Array]:

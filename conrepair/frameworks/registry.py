@@ -7,13 +7,15 @@ from typing import cast
 
 from conrepair.frameworks.runnable import Framework
 
-__all__ = ["FLOAT64_SECOND_OPINION", "FRAMEWORKS", "UNORDERED_OUTPUTS", "framework"]
+__all__ = ["FLOAT64_SECOND_OPINION", "FRAMEWORKS", "UNORDERED_OUTPUTS", "channels_of", "framework"]
 
 FLOAT64_SECOND_OPINION = frozenset({"torch", "keras"})
 """Frameworks whose second opinion is float64; the others' is another set of float32 kernels."""
 
 UNORDERED_OUTPUTS = frozenset({"tensorflow"})
 """Frameworks whose outputs have names and no order: a SavedModel's signature is a mapping."""
+
+_CHANNELS_LAST = frozenset({"keras", "tensorflow", "tflite"})
 
 FRAMEWORKS = ("torch", "keras", "tensorflow", "tflite", "onnx")
 
@@ -27,3 +29,12 @@ def framework(name: str) -> Framework:
     if name not in FRAMEWORKS:
         raise ValueError(f"unknown framework {name!r}; known: {', '.join(FRAMEWORKS)}")
     return cast(Framework, importlib.import_module(f"conrepair.frameworks.{name}").FRAMEWORK)
+
+
+def channels_of(name: str) -> str:
+    """Where a framework has the channels of a picture: "first", behind the samples, or "last".
+
+    Args:
+        name: One of `FRAMEWORKS`.
+    """
+    return "last" if name in _CHANNELS_LAST else "first"

@@ -162,6 +162,11 @@ def _run(
         or any(node.op == "QuantizeLinear" for node in network.graph.nodes),
         exact=exact,
         ordered=network.ordered,
+        channels=network.channels,
+        inputs=tuple(
+            TensorSpec(given, tensors[tensor].shape or (), tensors[tensor].dtype)
+            for given, tensor in network.input_names.items()
+        ),
         held=arrays,
     )
 

@@ -12,7 +12,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.final_activation import explain_final_activation
 from conrepair.localization.label_mapping import explain_class_permutation, explain_label_shift
-from conrepair.localization.outputs import partners
+from conrepair.localization.outputs import named_alike, partners
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.tensor_order import explain_output_order
 from conrepair.networks.network import Network
@@ -131,11 +131,13 @@ def with_changed_face(
         source: The network that is right.
         target: The other one.
         alignment: Of both.
-        face: By the source's outputs, what differs, in words.
+        face: By the source's outputs and inputs, what differs, in words.
     """
     found = list(faults)
     known = partners(source, target, {pair.target: pair.source for pair in alignment.pairs})
     tensors = {one: (source.output_names[one], target.output_names[two]) for one, two in known}
+    inputs = named_alike(list(source.input_names), list(target.input_names))
+    tensors |= {one: (source.input_names[one], target.input_names[two]) for one, two in inputs if one not in tensors}
     cuts = [pair.source for pair in alignment.pairs], [pair.target for pair in alignment.pairs]
     for output, words in face.items():
         if output not in tensors:

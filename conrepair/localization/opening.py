@@ -10,6 +10,7 @@ from conrepair.converters.routes import find_route
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import channels_of
 from conrepair.networks.network import Network
 from conrepair.networks.registry import open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
@@ -94,6 +95,7 @@ def _through_onnx(model: Model, inputs: Sequence[TensorSpec], folder: Path, reas
             path = target / step.convert(converted, target, step.complete({}))
             converted = Model(step.target, str(path), model_sha256(path), inputs=tuple(inputs))
         network = open_network(converted, _renamed(converted, inputs))
+        network.channels = channels_of(model.framework)  # a conversion keeps its outputs as they lie
     except ConrepairError as error:
         raise ModelLoadError(f"{model.path} can't be looked into: {reason} Through ONNX: {error}") from error
     tensors = {spec.name: tensor for spec, tensor in zip(inputs, network.input_names.values(), strict=True)}

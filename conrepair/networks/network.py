@@ -60,6 +60,7 @@ class Network(abc.ABC):
         output_names: The same for its outputs.
         original: What it was compiled from, with the same graph; None for what runs as it's written.
         ordered: Whether its outputs have an order, and not names alone.
+        channels: Where its format has the channels of a picture, "first" or "last"; "" where that isn't known.
     """
 
     graph: LayerGraph
@@ -67,6 +68,7 @@ class Network(abc.ABC):
     output_names: Mapping[str, str]
     original: Network | None = None
     ordered: bool = True
+    channels: str = ""
 
     def kernel(self, tensor: str) -> Kernel | None:
         """What computes a tensor, where this was compiled; None for an input."""

@@ -10,7 +10,7 @@ from typing import cast
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.registry import FRAMEWORKS
+from conrepair.frameworks.registry import FRAMEWORKS, channels_of
 from conrepair.graph.sizes import without_sizes
 from conrepair.networks.network import Network
 from conrepair.runtime.recent import Recent
@@ -39,5 +39,5 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
 def _opened(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     module = importlib.import_module(f"conrepair.networks.{model.framework}")
     network = cast(Network, module.open_network(model, inputs))
-    network.graph = without_sizes(network.graph)
+    network.graph, network.channels = without_sizes(network.graph), channels_of(model.framework)
     return network

@@ -75,7 +75,7 @@ class TvmNetwork(Network):
     """
 
     def __init__(self, original: Network, runnable: TvmRunnable, calls: Calls) -> None:
-        self.original = original
+        self.original, self.channels = original, original.channels
         self.runnable = runnable
         self.input_names, self.output_names = original.input_names, original.output_names
         self._calls = calls

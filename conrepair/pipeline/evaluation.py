@@ -17,7 +17,7 @@ from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
-from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, UNORDERED_OUTPUTS
+from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, UNORDERED_OUTPUTS, channels_of
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.scheduler import Result
@@ -373,4 +373,6 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         intent=item.intent,
         repeats=entry.result["repeats"],
         ordered=item.source.model.framework not in UNORDERED_OUTPUTS,
+        channels=channels_of(item.source.model.framework),
+        inputs=tuple(description.inputs),
     )
