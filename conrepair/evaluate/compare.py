@@ -342,7 +342,7 @@ def _compare_output(
             may_be_rounding = shaken is None
         if slices is not None and slices.certain and slices.error > _HIDES * error.relative_l2:
             hidden = slices.error
-            words = slices.words(pair.reference, _axes(reference.arrays[pair.reference]), int(pair.background < 0))
+            words = slices.words(pair.reference, _axes(pair, reference), int(pair.background < 0))
             if verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
                 verdict, reason = Verdict.FAULTY, words
             elif verdict is Verdict.FAULTY:
@@ -419,9 +419,10 @@ def _slices(one: Array, two: Array, disturbed: Disturbed, tolerance: Tolerance) 
     return wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if one.ndim > 1 else None
 
 
-def _axes(array: Array) -> list[int]:
-    """The axes that are left of an output's where those of length 1 are left out (`fit`)."""
-    return [0, *(axis for axis in range(1, array.ndim) if array.shape[axis] > 1)]
+def _axes(pair: OutputPair, reference: Run) -> list[int]:
+    """The axes of an output that are compared: those of length 1 are left out, or all are one (`fit`)."""
+    shape = reference.arrays[pair.reference].shape
+    return [0, 1] if pair.flat else [0, *(axis for axis in range(1, len(shape)) if shape[axis] > 1)]
 
 
 def _assumed(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
@@ -485,7 +486,7 @@ def _again(pair: OutputPair, reference: Run, second: Run | None, as_probabilitie
     if second is None or pair.reference not in second.arrays:
         return None
     other = second.arrays[pair.reference]
-    _, other = fit(OutputPair(pair.reference, pair.reference), other, other)
+    _, other = fit(OutputPair(pair.reference, pair.reference, flat=pair.flat), other, other)
     if pair.background < 0:
         other = other[:, 1:]
     if as_probabilities:

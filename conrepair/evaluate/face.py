@@ -48,6 +48,8 @@ def _axes(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
         list(run.arrays[name].shape[1:]) for run, name in ((reference, pair.reference), (candidate, pair.candidate))
     )
     moved = sorted(ours) == sorted(theirs) and ours != theirs and bool(reference.channels)
+    if pair.flat and len(ours) == len(theirs):
+        return [f"output `{pair.candidate}` is {theirs} without the samples, the source's `{pair.reference}` {ours}"]
     if not pair.exchanged and not (moved and reference.channels == candidate.channels):
         return []
     order = f", in the order {[axis for axis in pair.permutation if axis]}" if pair.permutation else ""

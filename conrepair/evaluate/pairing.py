@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,7 @@ class OutputPair:
         background: The candidate has a background class in front (1001 classes against 1000); -1 when the
             reference has it; 0 when neither.
         exchanged: Whether that is no layout that the two formats have: the candidate's axes are in another order.
+        flat: Whether only their sizes are the same, so that both are compared as rows of numbers.
     """
 
     reference: str
@@ -42,6 +44,7 @@ class OutputPair:
     permutation: tuple[int, ...] | None = None
     background: int = 0
     exchanged: bool = False
+    flat: bool = False
 
     @property
     def notes(self) -> list[str]:
@@ -113,6 +116,8 @@ def fit(pair: OutputPair, reference: Array, candidate: Array) -> tuple[Array, Ar
     """
     if pair.permutation is not None:
         candidate = candidate.transpose(pair.permutation)
+    if pair.flat:
+        return reference.reshape(len(reference), -1), candidate.reshape(len(candidate), -1)
     reference, candidate = _squeezed(reference), _squeezed(candidate)
     if pair.background > 0:
         candidate = candidate[:, 1:]
@@ -131,6 +136,8 @@ def _try(name: str, reference: Array, other: str, candidate: Array, channels: tu
         return OutputPair(name, other)
     if {one, two} == _IMAGENET_CLASSES:
         return OutputPair(name, other, background=two[0] - one[0])
+    if len(reference) == len(candidate) and len(one) + len(two) > 2 and math.prod(one) == math.prod(two):
+        return OutputPair(name, other, flat=True)
     return None
 
 

@@ -22,6 +22,7 @@ _ALIKE = 8.0  # times its norm: slices up to which one has the floor of
 _FEW = 4.0  # a deviation that was measured of so many numbers may be twice as large
 _MOST = 64  # slices of an axis that are looked at, the wrongest
 _NAMED = 6
+_ROWS = 16  # samples that are looked at where nothing was measured: whether that should be done
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def wrong_slices(reference: Array, candidate: Array, disturbed: Disturbed, *, ma
         Those along the axis where they are wrongest.
     """
     others = [array for array in (disturbed.second, disturbed.rounded) if array is not None]
-    rows = min((len(array) for array in others), default=len(reference))
+    rows = min((len(array) for array in others), default=min(_ROWS, len(reference)))
     parts = [array[:rows] for array in (reference, candidate, *others)]
     if not parts[0].size or any(part.shape != parts[0].shape for part in parts):
         return None
