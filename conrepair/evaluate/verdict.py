@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.metrics.tensors import TensorError
+from conrepair.runtime.words import telling
 
 __all__ = [
     "HALF_PRECISIONS",
@@ -300,7 +301,8 @@ def _judge_integers(
             "badly conditioned on these inputs that a fault would look the same"
         )
     if integers.measured or _over_budget(error, tolerance, top1_difference):
-        return Verdict.FAULTY, f"the source is quantized already, and {explained}: {found}, cosine {error.cosine:.4f}"
+        cosine = telling(error.cosine, digits=4)
+        return Verdict.FAULTY, f"the source is quantized already, and {explained}: {found}, cosine {cosine}"
     return Verdict.UNDECIDED, (
         f"the source is quantized already, and {explained} by estimate: {found}; it has no second set of integer "
         "kernels to measure that with"
@@ -317,7 +319,7 @@ def _over_budget(error: TensorError, tolerance: Tolerance, top1_difference: floa
 
 
 def _judge_quantized(error: TensorError, tolerance: Tolerance, top1_difference: float | None) -> tuple[Verdict, str]:
-    measured = f"{_answers(top1_difference)}cosine {error.cosine:.4f}, SQNR {error.sqnr_db:.1f} dB"
+    measured = f"{_answers(top1_difference)}cosine {telling(error.cosine, digits=4)}, SQNR {error.sqnr_db:.1f} dB"
     if _over_budget(error, tolerance, top1_difference):
         return Verdict.FAULTY, (
             f"more than quantization explains: {measured} (budget: {tolerance.quantized_top1:.0%}, "

@@ -88,7 +88,9 @@ def fault_words(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
     if first.kind == Kind.STRUCTURE and math.isinf(first.introduced_error):
         return f"{where}: {first.evidence[0]}{more}"
-    return f"{where} introduces a relative error of {first.introduced_error:.2g}{more}"
+    if first.noise_floor < first.introduced_error < math.inf:
+        return f"{where} introduces a relative error of {first.introduced_error:.2g}{more}"
+    return f"{where}: {first.words}{more}"
 
 
 def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: Coverage) -> str:

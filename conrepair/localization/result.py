@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -62,7 +63,18 @@ class LocatedFault:
     @property
     def words(self) -> str:
         """What is wrong, in a sentence: the strongest evidence, else what was measured."""
-        return next(iter(self.evidence), f"introduces a relative error of {number(self.introduced_error)}")
+        return next(iter(self.evidence), self.measured or "differs")
+
+    @property
+    def measured(self) -> str:
+        """What was measured, where the figure says something: "" where there's none, or what's wrong isn't in it."""
+        if math.isinf(self.introduced_error):
+            return "" if self.kind == Kind.STRUCTURE else "introduces an infinite error"
+        if not self.introduced_error:
+            return ""
+        if self.introduced_error <= self.noise_floor:
+            return "makes the outputs wrong by what looks like rounding there"
+        return f"introduces {number(self.introduced_error)} where rounding explains {number(self.noise_floor)}"
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ import re
 import sys
 from collections.abc import Mapping
 
-__all__ = ["complain", "harmless", "number", "printable", "quoted", "shortened"]
+__all__ = ["complain", "harmless", "number", "printable", "quoted", "shortened", "telling"]
 
+_MOST_DIGITS = 8  # of float32
 _NAME = 48  # letters of a name that a person takes in
 
 
@@ -67,3 +68,15 @@ def number(value: float) -> str:
     if math.isinf(value):
         return "infinite"
     return f"{value:.2g}"
+
+
+def telling(value: float, neutral: float = 1.0, digits: int = 3) -> str:
+    """As many digits as it takes to tell a number from what would say nothing: a factor of 1.0002 isn't 1.
+
+    Args:
+        value: A factor, a cosine.
+        neutral: What it would be where nothing differs.
+        digits: At least.
+    """
+    texts = (f"{value:.{places}g}" for places in range(digits, _MOST_DIGITS + 1))
+    return next((text for text in texts if float(text) != neutral), f"{neutral:g}")

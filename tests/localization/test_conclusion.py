@@ -55,7 +55,15 @@ def test_words_of_one_fault() -> None:
     words = concluded((lost,), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
     assert words == f"`block/3/conv`: {localizations.EVIDENCE[0]}"
     other = fault(3, math.inf, kind=Kind.HYPERPARAMETERS)
-    assert "introduces a relative error of inf" in concluded((other,), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
+    words = concluded((other,), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
+    assert words == f"`layer_3`: {localizations.EVIDENCE[0]}"
+
+
+@pytest.mark.parametrize(("introduced", "words"), [(0.0, "pads"), (1e-9, "pads"), (0.25, "introduces a relative")])
+def test_a_figure_that_says_nothing_is_not_told(introduced: float, words: str) -> None:
+    one = fault(3, introduced)
+    assert words in concluded((one,), (), outputs(Verdict.FAULTY), None, ALL, 0.3)[1]
+    assert ("introduces" in one.measured) is (introduced > one.noise_floor)
 
 
 def test_words_of_rules_and_of_those_that_are_alone() -> None:

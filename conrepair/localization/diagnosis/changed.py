@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy
 
 from conrepair.graph.kinds import Kind
+from conrepair.runtime.words import telling
 
 __all__ = ["SAME", "Found", "Values", "by_channel", "reordered", "scaled", "some_rows", "span"]
 
@@ -32,8 +33,8 @@ def scaled(one: Values, two: Values, noise: float) -> Found:
     """
     factor = float(np.vdot(one, two) / max(float(np.vdot(one, one)), 1e-300))
     if factor and np.linalg.norm(two - factor * one) <= max(_SCALED, noise) * np.linalg.norm(two):
-        words = "negated" if abs(factor + 1) < max(_SCALED, noise) else f"scaled by {factor:.{3 if noise else 4}g}"
-        return Kind.PARAMETERS, words
+        negated = abs(factor + 1) < max(_SCALED, noise)
+        return Kind.PARAMETERS, "negated" if negated else f"scaled by {telling(factor, digits=3 if noise else 4)}"
     if one.size > 1 and (two >= 0).all() and (one >= 0).all() and one.any():
         for power, words in ((0.5, "the square root of what it was"), (2.0, "the square of what it was")):
             if np.allclose(two, one**power, rtol=1e-3):
@@ -88,8 +89,9 @@ def by_channel(one: Values, two: Values, noise: float) -> Found:
 
 def span(factors: Values) -> str:
     """Numbers for a person: the smallest and the largest, or what all are."""
-    ends = [f"{end:.3g}" for end in (factors.min(), factors.max())]
-    return " to ".join(dict.fromkeys(ends))
+    ends = float(factors.min()), float(factors.max())
+    texts = [f"{end:.3g}" for end in ends]
+    return " to ".join(dict.fromkeys(map(telling, ends) if set(texts) == {"1"} else texts))
 
 
 def some_rows(one: Values, two: Values, noise: float) -> Found:

@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
+from conrepair.localization.diagnosis.changed import span
 
 __all__ = ["relation"]
 
 _ALMOST = 1e-3  # relative L2 that counts as explained
+_ONE = 5e-4  # from which on a factor is told from 1 in three digits
 _BORDER = 0.9  # share of a difference that makes it the border's
 _FEW_LEVELS = 256
 
@@ -147,7 +149,8 @@ def _channels(one: Values, two: Values) -> Found:
         a = np.einsum("ij,ij->i", centred, second - others) / np.where(squares == 0, 1, squares)
         fitted = a[:, None] * centred + others
         if np.linalg.norm(fitted - second) <= _ALMOST * np.linalg.norm(second):
-            yield None, f"scaled by {a.min():.3g} to {a.max():.3g} and shifted, for each slice of axis {axis}"
+            scaled = "" if np.allclose(a, 1, rtol=0, atol=_ONE) else f"scaled by {span(a)} and "
+            yield None, f"{scaled}shifted, for each slice of axis {axis}"
             return
 
 

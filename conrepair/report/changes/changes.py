@@ -181,7 +181,7 @@ def _words(fault: LocatedFault | None) -> str:
     if fault is None:
         return ""
     evidence = f": {quoted(fault.evidence[0], names=names_of_fault(fault))}" if fault.evidence else ""
-    return f"introduces {number(fault.introduced_error)}{evidence}"
+    return f"{fault.measured}{evidence}".removeprefix(": ")
 
 
 def _figures(before: Standing, after: Standing) -> list[Detail]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -23,6 +24,7 @@ _LINES = 40
 _MOST_FAULTS = 6
 _NAME, _SENTENCE = 48, 400
 _NAMES, _NOTES = 3, 3
+_LEAST_SHARE = 0.005  # of the outputs' error: less is printed as 0 %, which says nothing
 
 
 def print_localization(
@@ -76,9 +78,9 @@ def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text
         pair = f"{origin}, in the target {layers}"
     came = f" (came in with {shortened(fault.step, _NAME)})" if fault.step else ""
     yield Text.assemble((f"{rank}. {fault.kind.value}", "bold"), " at ", (pair, "bold red"), came)
-    errors = f"introduces {number(fault.introduced_error)} where rounding explains {number(fault.noise_floor)}"
-    rest = f"; {number(fault.full_run_error)} in the full run; confidence {fault.confidence:.2f}"
-    yield _indented(Text(errors + rest))
+    whole = f"{number(fault.full_run_error)} in the full run" if 0 < fault.full_run_error < math.inf else ""
+    figures = [fault.measured, whole, f"confidence {fault.confidence:.2f}"]
+    yield _indented(Text("; ".join(words for words in figures if words)))
     if fault.evidence:
         yield _indented(Text(_sentence(fault.evidence[0], names)))
     yield _indented(Text.assemble(("next: ", "bold"), fault_advice(fault, about)))
@@ -114,7 +116,7 @@ def _coverage(coverage: Coverage) -> str:
     words = [f"compared: {coverage.nodes} of {coverage.all_nodes} operators"]
     if coverage.all_parameters:
         words.append(f"{coverage.parameters / coverage.all_parameters:.0%} of the weights by what they do to results")
-    if coverage.explained is not None:
+    if coverage.explained is not None and coverage.explained >= _LEAST_SHARE:
         words.append(f"{coverage.explained:.0%} of the outputs' error comes in at the layers at fault")
     return ", ".join(words)
 
