@@ -1,7 +1,6 @@
 """Which of ONNX Runtime's optimizations change a network, found by switching each of them off.
 
-The names are those of version 1.31 on a CPU: of transformers as its own log says them, of rules as
-`disabled_optimizers` takes them (it ignores a wrong name without a word: a name is proved only once it has fired).
+A name is proved only once it has fired: `disabled_optimizers` ignores a wrong one without a word.
 """
 
 from __future__ import annotations
@@ -14,81 +13,17 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
+from conrepair.frameworks.onnx_optimizers import OPTIMIZERS
+
 __all__ = ["ELSEWHERE", "OPTIMIZATIONS", "Optimizer", "fired", "fired_alone"]
 
-_RULES = (
-    "EliminateIdentity",
-    "EliminateSlice",
-    "UnsqueezeElimination",
-    "EliminateDropout",
-    "ExpandElimination",
-    "CastElimination",
-    "PreShapeNodeElimination",
-    "NoopElimination",
-    "DivMulFusion",
-    "FuseReluClip",
-    "GemmSumFusion",
-    "GemmTransposeFusion",
-    "NotWhereFusion",
-    "ConvAddFusion",
-    "ConvMulFusion",
-    "ConvBNFusion",
-    "Pad_Fusion",
-    "MatMul_BatchNormalization_Fusion",
-    "LabelEncoderFusion",
-    "ClipQuantRewrite",
-    "ReluQuantRewrite",
-)
-_TRANSFORMERS = (
-    "DoubleQDQPairsRemover",
-    "ConstantSharing",
-    "CommonSubexpressionElimination",
-    "ConstantFolding",
-    "MatMulAddFusion",
-    "ReshapeFusion",
-    "FreeDimensionOverrideTransformer",
-    "SliceConcatToSpaceToDepthFusion",
-    "GeluFusionL1",
-    "LayerNormFusionL1",
-    "QDQPropagationTransformer",
-    "WeightBiasQuantization",
-    "WhereDummyDq",
-    "TransposeOptimizer",
-    "TransposeOptimizer_CPUExecutionProvider",
-    "QDQS8ToU8Transformer",
-    "QDQSelectorActionTransformer",
-    "GemmActivationFusion",
-    "MatMulIntegerToFloatFusion",
-    "DynamicQuantizeMatMulFusion",
-    "ConvActivationFusion",
-    "GeluFusionL2",
-    "LayerNormFusionL2",
-    "SimplifiedLayerNormFusion",
-    "AttentionFusion",
-    "EmbedLayerNormFusion",
-    "GatherSliceToSplitFusion",
-    "GatherToSliceFusion",
-    "MatmulTransposeFusion",
-    "BiasGeluFusion",
-    "SkipLayerNormFusion",
-    "BiasSkipLayerNormFusion",
-    "FastGeluFusion",
-    "QuickGeluFusion",
-    "MatMulScaleFusion",
-    "MatMulNBitsFusion",
-    "QDQFinalCleanupTransformer",
-    "NchwcTransformer",
-    "NhwcTransformer",
-    "ConvAddActivationFusion",
-)
 _OPTIONS = {
     "CastChainElimination": "optimization.enable_cast_chain_elimination",
     "GeluApproximation": "optimization.enable_gelu_approximation",
 }
 """What is off unless a session's option says otherwise."""
 
-_SWITCHED = (*_RULES, *_TRANSFORMERS)
-OPTIMIZATIONS = (*_SWITCHED, *_OPTIONS)
+OPTIMIZATIONS = (*OPTIMIZERS, *_OPTIONS)
 ELSEWHERE = (
     "BiasDropoutFusion",
     "BiasSoftmaxFusion",
@@ -136,17 +71,17 @@ def fired(model: onnx.ModelProto, optimizer: Optimizer, names: Collection[str] =
     by_option = {
         name for name in names if name in _OPTIONS and optimizer.optimized(text, (), _OPTIONS[name]) != every
     }
-    switched = [name for name in names if name in _SWITCHED]
+    switched = [name for name in names if name in OPTIMIZERS]
     return by_option | _singled_out(switched, lambda off: optimizer.optimized(text, off) != every)
 
 
 def fired_alone(model: onnx.ModelProto, optimizer: Optimizer, names: Collection[str]) -> set[str]:
     """Those that change the graph with all others off: another one may else do the same in their place."""
     text = model.SerializeToString()
-    nothing = optimizer.optimized(text, _SWITCHED)
+    nothing = optimizer.optimized(text, OPTIMIZERS)
     return _singled_out(
-        [name for name in names if name in _SWITCHED],
-        lambda on: optimizer.optimized(text, [name for name in _SWITCHED if name not in on]) != nothing,
+        [name for name in names if name in OPTIMIZERS],
+        lambda on: optimizer.optimized(text, [name for name in OPTIMIZERS if name not in on]) != nothing,
     )
 
 

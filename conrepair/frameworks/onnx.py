@@ -6,7 +6,7 @@ model as written is the specification, and an optimized session is its second op
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import onnxruntime
@@ -31,14 +31,23 @@ _ERRORS_ONLY = 3
 class OnnxRunnable(Runnable):
     """An ONNX Runtime session on the CPU."""
 
-    def __init__(self, model: Model, optimization: str = "disabled") -> None:
+    def __init__(self, model: Model, optimization: str = "disabled", without: Collection[str] = ()) -> None:
+        """Load it.
+
+        Args:
+            model: A file.
+            optimization: Level of graph optimizations.
+            without: Names of optimizations that are left out of that level.
+        """
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = _LEVELS[optimization]
         options.log_severity_level = _ERRORS_ONLY
         # Waiting threads must not spin: the photos of the next batch are decoded meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._session = onnxruntime.InferenceSession(model.path, options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(
+                model.path, options, providers=["CPUExecutionProvider"], disabled_optimizers=list(without) or None
+            )
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:
             raise load_error(model, "an ONNX model", error) from error

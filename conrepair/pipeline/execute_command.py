@@ -27,7 +27,7 @@ __all__ = ["execute"]
 def execute(options: argparse.Namespace) -> int:
     """Run a file on a backend, and keep its outputs.
 
-    What a compiler made is compared with the model in its own library.
+    What a compiler made, or a runtime's optimizations, is compared with the model in its own library.
 
     Returns:
         The exit code, as that comparison has it.
@@ -63,7 +63,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def _next(done: Executed, options: argparse.Namespace) -> str:
     """What helps further: kernels' results where they compute otherwise, outputs where they weren't kept."""
-    if done.verdict is not None and not done.verdict.is_right and not options.debug:
+    if done.verdict is not None and not done.verdict.is_right and options.backend == "tvm" and not options.debug:
         return "the same command with `--debug -o kernels` keeps what each kernel computes"
     return "" if options.output is not None else "the same command with `-o outputs` keeps the outputs as .npy files"
 

@@ -28,6 +28,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "learn": "conrepair.pipeline.generate_material:learn",
         "localize": f"{_MODULE}:localize",
         "narrow": "conrepair.pipeline.narrowing_jobs:narrow",
+        "optimizers": "conrepair.pipeline.optimizers_job:optimizers",
         "outline": f"{_MODULE}:outline",
         "patch": "conrepair.pipeline.patching:patch",
         "probe": "conrepair.pipeline.probes:probe",

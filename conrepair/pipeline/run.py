@@ -18,6 +18,7 @@ from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
 from conrepair.pipeline.stages.execution import execute
+from conrepair.pipeline.stages.optimizers import name_optimizers
 from conrepair.pipeline.stages.preparation import build
 from conrepair.pipeline.stages.rounding import measure_rounding
 from conrepair.pipeline.stages.state import State
@@ -53,7 +54,7 @@ def run_stages(state: State) -> Part:
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     if measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
-    rows = unlocalized(executed, rows)
+    rows = name_optimizers(state, executed, unlocalized(executed, rows))
     stages, mended = state.settings.stages, state.settings.repair
     if stages.repair and mended.conversions:
         from conrepair.pipeline.stages.mend import mend

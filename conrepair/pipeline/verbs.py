@@ -126,7 +126,7 @@ def convert_model(subject: Subject, settings: Settings, session: Session, notes:
 def execute_model(
     subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0
 ) -> Executed:
-    """Run a model on its backend; what a compiler made is compared with the model in its own library.
+    """Run a model on its backend; what a compiler or an optimizer made is compared with the model as it is written.
 
     Args:
         subject: With one backend.

@@ -19,6 +19,7 @@ _ELSEWHERE = {
     "generate",
     "learn",
     "narrow",
+    "optimizers",
     "patch",
     "probe",
 }  # functions of other modules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.backends.registry import COMPILERS, backend
-from conrepair.pipeline.settings import LIBRARIES, BackendChoice
+from conrepair.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.pipeline.subject import Source, Subject
 
 __all__ = ["backends_of"]
@@ -12,12 +12,14 @@ __all__ = ["backends_of"]
 def backends_of(subject: Subject, source: Source | None) -> list[BackendChoice]:
     """The configured backends that run a model or a conversion of it, compilers last.
 
-    Its own library runs it where none but compilers do: what those make is judged against the model as it is, so
-    there's a row of that. A model that wasn't made gets one row, on the first backend.
+    Its own library runs it where none but compilers and optimizers do: what those make is judged against the model
+    as it is, so there's a row of that. A model that wasn't made gets one row, on the first backend.
     """
     configured = subject.backends
     if source is None:
         return list(configured[:1])
     willing = [config for config in configured if backend(config.name).refuses(source.model) is None]
     compilers = [config for config in willing if config.name in COMPILERS]
-    return ([config for config in willing if config not in compilers] or [LIBRARIES]) + compilers
+    plain = [config for config in willing if config not in compilers]
+    changed = all(config.name == DEPLOYED.name for config in plain)
+    return [*([LIBRARIES] if changed else []), *plain, *compilers]

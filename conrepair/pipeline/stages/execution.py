@@ -153,7 +153,7 @@ def plan_execution(
     task_name = f"{executed.row_name}@{config.label}"
     try:
         options = backend_options(config)
-        payload = _execution(state, subject, source, config.name, options)
+        payload = execution_of(state, subject, source, config, options)
         if config.name in COMPILERS:
             build = compile_task(state, subject, f"{task_name}, build", source, config, options)
             runs.builds.append(build)
@@ -195,14 +195,23 @@ def _execution_task(
     return state.kept(task)
 
 
-def _execution(
-    state: State, subject: Subject, source: Source, backend_name: str, options: Mapping[str, Any]
+def execution_of(
+    state: State, subject: Subject, source: Source, config: BackendChoice, options: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
+    """What the job is told that runs a model on a backend.
+
+    Args:
+        state: Of the audit.
+        subject: The configured model.
+        source: To run.
+        config: Where.
+        options: Of the backend; the choice's own when None.
+    """
     data, recipe = state.data_for(subject, source)
     return {
         "model": to_json(dataclasses.replace(source.model, provenance=None)),
-        "backend": backend_name,
-        "options": dict(options),
+        "backend": config.name,
+        "options": dict(config.options if options is None else options),
         "data": to_json(data),
         "recipe": None if recipe is None else dataclasses.asdict(recipe),
         "batch_size": subject.batch_size,
