@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +76,78 @@ def test_wrong_numbers_come_first() -> None:
     assert result.differs
     assert result.reason.startswith("relative error")
     assert list(result.face) == ["a"]
+
+
+def of_format(array: np.ndarray, channels: str, *inputs: tuple[int | str, ...]) -> HeldRun:
+    specs = tuple(TensorSpec(f"x{place}", shape, "float32") for place, shape in enumerate(inputs))
+    return dataclasses.replace(run(a=array), channels=channels, inputs=specs)
+
+
+ORDERS = [
+    *((shape, (0, 2, 1)) for shape in ((9, 256), (4, 4), (1, 7), (7, 1), (85, 10))),
+    *(
+        (shape, (0, *order))
+        for shape in ((3, 4, 5), (4, 4, 4))
+        for order in permutations((1, 2, 3))
+        if order != (1, 2, 3)
+    ),
+    ((2, 3, 4, 5), (0, 1, 2, 4, 3)),
+]
+
+
+@pytest.mark.parametrize("channels", ["first", "last"])
+@pytest.mark.parametrize(("shape", "order"), ORDERS)
+def test_another_order_of_axes_within_formats_that_have_one(
+    shape: tuple[int, ...], order: tuple[int, ...], channels: str
+) -> None:
+    array = np.random.default_rng(1).normal(size=(6, *shape)).astype(np.float32)
+    exchanged = np.ascontiguousarray(array.transpose(order))
+    result = compared(of_format(array, channels), of_format(exchanged, channels))
+    assert (result.verdict, result.differs) == (Verdict.FAULTY, False)
+    assert "output `a` has its axes in another order than the source's `a`" in result.reason
+    assert compared(of_format(array, channels), of_format(array, channels)).verdict is Verdict.EQUIVALENT
+
+
+@pytest.mark.parametrize(("channels", "order"), [("first", (0, 2, 3, 1)), ("last", (0, 3, 1, 2))])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (4, 4, 4)])
+def test_the_layouts_of_two_formats_are_theirs(channels: str, order: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(1).normal(size=(6, *shape)).astype(np.float32)
+    other = "last" if channels == "first" else "first"
+    for layout in (order, (0, 1, 2, 3)):  # moved, or kept by the converter
+        assert compared(of_format(array, channels), of_format(array.transpose(layout), other)).verdict.is_right
+    for layout in ((0, 1, 3, 2), (0, 3, 2, 1)):
+        assert (
+            compared(of_format(array, channels), of_format(array.transpose(layout), other)).verdict is Verdict.FAULTY
+        )
+
+
+def test_values_that_are_wrong_in_any_order_are_in_their_own() -> None:
+    one, two = np.random.default_rng(1).normal(size=(2, 6, 4, 4)).astype(np.float32)
+    result = compared(of_format(one, "first"), of_format(two, "first"))
+    assert (result.verdict, result.face, result.differs) == (Verdict.FAULTY, {}, True)
+
+
+def test_an_output_that_was_flattened() -> None:
+    array = np.random.default_rng(1).normal(size=(6, 3, 4)).astype(np.float32)
+    for other in (array.reshape(6, 12), array.reshape(6, 2, 6)):
+        result = compared(of_format(array, "first"), of_format(other, "first"))
+        assert (result.verdict, result.differs) == (Verdict.FAULTY, False)
+        assert result.outputs[0].pair.flat
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "channels", "faulty"),
+    [
+        (("N", 3, 8, 8), ("N", 8, 8, 3), "first", True),
+        (("N", 3, 8, 8), ("N", 8, 8, 3), "last", False),
+        (("N", 3, "h", "w"), ("N", "h", "w", 3), "first", False),
+        (("N", 3, 8, 8), ("N", 3, 8, 8), "first", False),
+        ((1, 3, 8), (4, 8, 3), "first", True),
+    ],
+)
+def test_inputs_with_their_axes_in_another_order(
+    ours: tuple[int | str, ...], theirs: tuple[int | str, ...], channels: str, faulty: bool
+) -> None:
+    result = compared(of_format(A, "first", ours), of_format(A, channels, theirs))
+    assert result.verdict is (Verdict.FAULTY if faulty else Verdict.EQUIVALENT)
+    assert ("input `x0` takes" in result.reason) is faulty
