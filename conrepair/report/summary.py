@@ -96,6 +96,12 @@ def _matrices(result: AuditResult) -> list[RenderableType]:
     return lines
 
 
+_AS_WRITTEN = (
+    "ms of ONNX: as the file is written, without ONNX Runtime's optimizations; "
+    "`conrepair execute FILE --backend onnxruntime` times it as deployed"
+)
+
+
 @dataclass(frozen=True)
 class _Column:
     """A column of the table, shown on consoles of at least `from_width` columns."""
@@ -199,9 +205,22 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
             lines.append(Text.assemble((f"{row.label}: ", "bold"), f"advice: {line}"))
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"data: {about}", style="dim"))
+    if any(_is_timed_as_written(row) for row in result.rows[:_ROWS]):
+        lines.append(Text(_AS_WRITTEN, style="dim"))
     place = f". Files: {result.folder}" if files else ""
     lines.append(Text(f"{_count(result)} in {result.seconds:.{0 if result.seconds >= _SHORT else 1}f} s{place}"))
     return lines
+
+
+def _is_timed_as_written(row: Row) -> bool:
+    """Whether a time is that of the specification, which ONNX Runtime's optimizations have no part in."""
+    artifact = row.ran.artifact
+    return (
+        row.ran.times is not None
+        and row.backend == "libraries"
+        and artifact is not None
+        and artifact.framework == "onnx"
+    )
 
 
 def _told(text: str, row: Row) -> str:
