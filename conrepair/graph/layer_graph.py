@@ -31,7 +31,9 @@ class Parameter:
         dtype: numpy's name of the type that the file stores ("int8" for quantized weights).
         load: Reads the numbers, in that convention; quantized ones as the real numbers they stand for.
         bits: Of a quantized parameter; None for others.
-        scales: Of a quantized parameter, one per tensor or per channel.
+        scales: Of a quantized parameter, one per tensor, per channel, or per block.
+        blocks: How many numbers along each axis share a scale, where blocks of neighbours do; scales are in the
+            order of the blocks, the last axis first. () elsewhere.
         made_by: The layer of the file that computes it from other numbers; "" where they're stored.
     """
 
@@ -42,6 +44,7 @@ class Parameter:
     bits: int | None = None
     scales: tuple[float, ...] = ()
     made_by: str = ""
+    blocks: tuple[int, ...] = ()
 
     def numpy(self) -> Array:
         """The numbers, read at each call: a large network's don't fit into memory twice."""

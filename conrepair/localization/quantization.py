@@ -9,6 +9,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
+from conrepair.graph.slices import slices_of
 from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut
 
@@ -190,16 +191,25 @@ class QuantizationErrors:
 def rounding_error(parameter: Parameter, values: Array) -> float:
     """The relative L2 error that a parameter's bits and scales explain, for numbers that it's to hold.
 
+    Of each slice that has a scale, steps are as fine as its bits allow for its numbers.
+
     Args:
         parameter: Quantized, or in other types that are rounded by nothing.
         values: The numbers, as real ones.
     """
-    values, steps = values.astype(np.float64), np.asarray(parameter.scales, dtype=np.float64)
-    size = float(np.sqrt(np.mean(values**2))) if values.size else 0.0
+    size = float(np.sqrt(np.mean(np.square(values, dtype=np.float64)))) if values.size else 0.0
+    steps = np.abs(np.asarray(parameter.scales, dtype=np.float64))
     step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
     bits = parameter.bits or (_BITS_OF_WHOLE if _is_stored_whole(parameter) else 0)
     if 0 < bits <= MOST_BITS and values.size:
-        step = min(step, float(np.abs(values).max()) / (2 ** (bits - 1) - 1))
+        levels = 2 ** (bits - 1) - 1
+        step = min(step, float(np.abs(values).max()) / levels)
+        ways = [
+            np.minimum(way.steps, np.abs(way.rows(values)).max(axis=1) / levels)
+            for way in slices_of(parameter, values.shape)
+        ]
+        if ways:
+            step = min(step, max(float(np.sqrt(np.mean(fine**2))) for fine in ways))
     return step / _UNIFORM / size if size else 0.0
 
 
@@ -212,15 +222,14 @@ def has_right_scales(values: Array, given: Parameter) -> bool:
     """
     if not given.bits or given.bits > MOST_BITS or not given.scales or not values.size:
         return True
-    scales, levels = np.asarray(given.scales, np.float64), 2**given.bits - 1
-    along: list[int | None] = [axis for axis, size in enumerate(values.shape) if size == scales.size > 1]
-    for axis in along or ([None] if scales.size == 1 else []):
-        others = tuple(place for place in range(values.ndim) if axis is None or place != axis)
-        low, high = np.minimum(values.min(axis=others), 0), np.maximum(values.max(axis=others), 0)
+    levels = 2**given.bits - 1
+    for way in slices_of(given, values.shape):
+        rows = way.rows(values)
+        low, high = np.minimum(rows.min(axis=1), 0), np.maximum(rows.max(axis=1), 0)
         symmetric = np.maximum(-low, high)
-        # Of one sign and its opposite; with the smallest integer, too; of a range that has zero in it.
-        for right in (2 * symmetric / (levels - 1), 2 * symmetric / levels, (high - low) / levels):
-            if np.all((np.abs(scales - right) <= _SAME_STEP * right) | (right == 0)):
+        # Of one sign and its opposite; with the smallest integer, too, or up to it; of a range that has zero in it.
+        for right in (*(2 * symmetric / (levels + more) for more in (-1, 0, 1)), (high - low) / levels):
+            if np.all((np.abs(way.steps - right) <= _SAME_STEP * right) | (right == 0)):
                 return True
     return False
 

@@ -11,6 +11,7 @@ import numpy as np
 from conrepair.localization.matching import Likeness, Pair
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.outputs import partners
+from conrepair.localization.quantization import rounding_error
 from conrepair.localization.similarity import Similarity
 from conrepair.networks.network import Network
 
@@ -22,6 +23,9 @@ _NEARER = 4.0  # times that of its outputs, if that's more
 _STORED_NEAR = (0.03, 0.1)  # relative L2 by which layers with activations in few bits are off, together and at most
 _WEIGHTS_NEAR = (0.01, 0.02)  # the same where weights alone are in few bits
 _STORED = 0.25  # of a network's tensors are in few bits where activations are meant to be
+# Times what the bits of a weight explain: for eight (0.005 to 0.007) the bounds above, and 0.12 to 0.24 for four.
+_TIMES_ROUNDING = (1.5, 3.0)
+_FEW = 4  # bits, of which the bounds above know nothing
 _CLOSER = 1.5  # times the error to the nearest tensor, from which on that's the one, where nothing else tells
 _RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
 
@@ -47,7 +51,21 @@ def likeness_of(source: Network, target: Network, similarity: Similarity, nodes:
     worst = float(max(errors, default=math.inf))
     tensors = [target.graph.tensors[name] for name in nodes[1].names]
     stored = sum(tensor.quantization is not None for tensor in tensors) >= _STORED * len(tensors)
-    return Likeness(float(np.clip(worst / _NEARER, *(_STORED_NEAR if stored else _WEIGHTS_NEAR))), _RIVAL)
+    least, most = _STORED_NEAR if stored else _WEIGHTS_NEAR
+    rounding = _rounding_of(target)
+    bounds = max(least, _TIMES_ROUNDING[0] * rounding), max(most, _TIMES_ROUNDING[1] * rounding)
+    return Likeness(float(np.clip(worst / _NEARER, *bounds)), _RIVAL)
+
+
+def _rounding_of(target: Network) -> float:
+    """The relative L2 error that the bits of the middle one of the target's quantized weights explain; 0 for none."""
+    found = [
+        rounding_error(parameter, parameter.numpy())
+        for node in target.graph.nodes
+        for parameter in node.parameters.values()
+        if parameter.bits and parameter.bits <= _FEW and len(parameter.shape) > 1
+    ]
+    return float(np.median(found)) if found else 0.0
 
 
 def near_pairs_of(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -> list[Pair]:

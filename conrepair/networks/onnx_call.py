@@ -202,6 +202,30 @@ class Call:
         self._parameters.append((parameter, index))
         return parameter
 
+    def in_blocks(
+        self,
+        index: int,
+        load: Callable[[], Array],
+        shape: tuple[int, ...],
+        bits: int,
+        scales: tuple[float, ...],
+        blocks: tuple[int, ...],
+    ) -> Parameter:
+        """A constant input of packed integers as the real numbers that they stand for.
+
+        Args:
+            index: Of the input.
+            load: Reads the real numbers.
+            shape: Theirs.
+            bits: Of an integer.
+            scales: Of each block.
+            blocks: How many numbers of each axis a block has.
+        """
+        name = str(self._value(index).name)
+        parameter = Parameter(name, shape, f"uint{bits}", load, bits, scales, blocks=blocks)
+        self._parameters.append((parameter, index))
+        return parameter
+
     def dynamic_weight(self, axis: int) -> Parameter | None:
         """The second input of an integer product as the real numbers that it stands for.
 

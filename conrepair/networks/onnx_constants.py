@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import onnx_ir
@@ -73,7 +74,7 @@ class Constants:
             change: From the file's convention to the vocabulary's.
             shape: Behind the change; None if that keeps it.
         """
-        stored, scales = self._stored(value)
+        stored, scales, blocks = self._stored(value)
         kind = stored.dtype or value.dtype
         narrow = kind is not None and scales != ()
 
@@ -89,6 +90,7 @@ class Constants:
             bits=kind.bitwidth if narrow and kind is not None else None,
             scales=scales,
             made_by=_made_by(value),
+            blocks=blocks if change is None and shape is None else (),
         )
 
     def dequantized(
@@ -157,16 +159,33 @@ class Constants:
             scales=tuple(map(float, scales.reshape(-1))),
         )
 
-    def _stored(self, value: onnx_ir.Value) -> tuple[onnx_ir.Value, tuple[float, ...]]:
-        """What the file stores for a value that is dequantized when the network runs, and the scales."""
-        origin = value
+    def _stored(self, value: onnx_ir.Value) -> tuple[onnx_ir.Value, tuple[float, ...], tuple[int, ...]]:
+        """What the file stores for a value that is dequantized when the network runs, its scales, and blocks.
+
+        Returns:
+            The integers; scales in the order of the blocks of the value; () where neighbours share none, or where
+            what moves elements behind them leaves no blocks.
+        """
+        origin, moves = value, list[onnx_ir.Node]()
         while (node := origin.producer()) is not None and node.op_type in _MOVING and not node.domain:
             if node.inputs[0] is None:
                 break
+            moves.append(node)
             origin = node.inputs[0]
         if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None or node.inputs[1] is None:
-            return value, ()
-        return node.inputs[0], tuple(map(float, self.array(node.inputs[1]).reshape(-1)))
+            return value, (), ()
+        scales, size = self.array(node.inputs[1]), int(_attribute(node, "block_size", 0))
+        if not size or scales.ndim < 2:
+            return node.inputs[0], tuple(map(float, scales.reshape(-1))), ()
+        along = int(_attribute(node, "axis", 1)) % scales.ndim
+        blocks: tuple[int, ...] = tuple(size if axis == along else 1 for axis in range(scales.ndim))
+        for move in reversed(moves):
+            if move.op_type == "Transpose" and blocks:
+                perm = tuple(_attribute(move, "perm", tuple(reversed(range(scales.ndim)))))
+                scales, blocks = scales.transpose(perm), tuple(blocks[axis] for axis in perm)
+            elif move.op_type not in {"Cast", "Identity"}:
+                blocks = ()
+        return node.inputs[0], tuple(map(float, scales.reshape(-1))), blocks
 
     def _keep(self, values: Collection[onnx_ir.Value]) -> None:
         """Compute in one session what rules will ask for one by one."""
@@ -175,6 +194,10 @@ class Constants:
 
     def _computed(self, names: list[str]) -> list[Array]:
         return self._sessions.open(cut(self._source, (), names)).run(names, {})
+
+
+def _attribute(node: onnx_ir.Node, name: str, usual: Any) -> Any:
+    return node.attributes[name].value if name in node.attributes else usual
 
 
 def _made_by(value: onnx_ir.Value) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conrepair.networks import (
+    onnx_blocks,
     onnx_elementwise,
     onnx_integers,
     onnx_normalizations,
@@ -19,6 +20,7 @@ from conrepair.networks.onnx_call import Call
 __all__ = ["describe"]
 
 _RULES: Mapping[str, Callable[[Call], None]] = {
+    **onnx_blocks.RULES,
     **onnx_elementwise.RULES,
     **onnx_integers.RULES,
     **onnx_normalizations.RULES,
@@ -32,6 +34,7 @@ _RULES: Mapping[str, Callable[[Call], None]] = {
 # Operators whose first input may be constant when they aren't: the vocabulary has a parameter for it.
 _EITHER = {
     *("Add", "And", "CastLike", "Concat", "Div", "Einsum", "Equal", "Expand", "Gather", "Gemm", "Greater"),
+    "GatherBlockQuantized",
     *("GreaterOrEqual", "Less", "LessOrEqual", "MatMul", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum"),
     *("QLinearAdd", "QLinearConcat", "QLinearMatMul", "QLinearMul", "Where", "Xor"),
 }

@@ -11,7 +11,6 @@ import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Parameter
-from conrepair.graph.per_channel import per_channel
 from conrepair.localization.diagnosis.changed import (
     SAME,
     Found,
@@ -20,9 +19,9 @@ from conrepair.localization.diagnosis.changed import (
     reordered,
     scaled,
     some_rows,
-    span,
 )
 from conrepair.localization.diagnosis.grids import grid_of
+from conrepair.localization.diagnosis.own_grid import other_grid, within_steps
 from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
@@ -33,8 +32,6 @@ _NEAR = 0.5  # relative L2: what's further off isn't rounded, however few levels
 _TWICE = 2.0  # times the error of rounding to bits is no rounding alone
 _MANY = 16  # numbers that aren't in a narrower type by chance
 _SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
-_SEVERAL = 8  # numbers of a slice: fewer have some scale by chance
-_STEP_MARGIN = 1.01  # a value is at most half a step from its quantized one
 
 
 @dataclass(frozen=True)
@@ -76,11 +73,12 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
     if one.shape != two.shape and 1 in (one.size, two.size):
         one, two = np.broadcast_arrays(one, two)
     if target.bits and one.shape == two.shape:
-        if _within_steps(one, two, target):
+        if within_steps(one, two, target):
             return None
-        for test in (_other_scales, _other_zero_point) if target.bits <= MOST_BITS else ():
-            if (found := test(one, two, target)) is not None:
-                return found
+        words = other_grid(one, two, target) if target.bits <= MOST_BITS else None
+        if words is not None:
+            relative = float(np.linalg.norm(two - one) / np.linalg.norm(one))
+            return Difference(Kind.PARAMETERS, words, relative, plain=True, of_grid=True)
     if all(array.dtype.kind in "iu" for array in numbers) and not target.bits and one.shape == two.shape:
         return _of_whole_numbers(one, two)
     portion = portion_of(one, two)
@@ -149,84 +147,6 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> Difference | No
             kind, words = found
             return Difference(kind, words, relative, test in {_lost, scaled, reordered})
     return Difference(Kind.PARAMETERS, f"off by {relative:.2g} (relative L2), as if disturbed by noise", relative)
-
-
-def _within_steps(one: Values, two: Values, target: Parameter) -> bool:
-    """Whether each value is the nearest that the target's scales can hold."""
-    scales = np.asarray(target.scales, dtype=np.float64)
-    if not scales.size:
-        return False
-    if scales.size == 1:
-        return bool(np.abs(one - two).max(initial=0) <= _STEP_MARGIN * scales[0] / 2 + 1e-12)
-    for axis, size in enumerate(one.shape):
-        if size == scales.size:
-            steps = per_channel(scales, axis, one.ndim)
-            if (np.abs(one - two) <= _STEP_MARGIN * steps / 2 + 1e-12).all():
-                return True
-    return False
-
-
-def _other_scales(one: Values, two: Values, target: Parameter) -> Difference | None:
-    """Of some slices the integers are right, and the scale isn't: no rounding explains that, and no folding."""
-    scales = np.asarray(target.scales, dtype=np.float64)
-    for axis, size in enumerate(one.shape):
-        if size != scales.size or size == 1 or one.size < _SEVERAL * size:
-            continue
-        first, second = (np.moveaxis(array, axis, 0).reshape(size, -1) for array in (one, two))
-        off = _STEP_MARGIN * scales[:, None] / 2 + 1e-12
-        wrong = (np.abs(first - second) > off).any(axis=1)
-        if not 0 < wrong.sum() <= size // 2:
-            continue
-        factors = _factors(first[wrong], second[wrong], scales[wrong])
-        if factors is not None:
-            words = f"scaled by {span(factors)} in {int(wrong.sum())} of {size} slices of axis {axis}"
-            return _of_grid(words, one, two)
-    return None
-
-
-def _other_zero_point(one: Values, two: Values, target: Parameter) -> Difference | None:
-    """All integers of a slice are off by the same number: by its zero point."""
-    scales = np.asarray(target.scales, dtype=np.float64)
-    along: list[int | None] = [axis for axis, size in enumerate(one.shape) if size == scales.size > 1]
-    for axis in along or ([None] if scales.size == 1 else []):
-        off = (two - one) / per_channel(scales, axis, one.ndim)
-        others = tuple(place for place in range(one.ndim) if axis is None or place != axis)
-        shifts = np.rint(np.median(off, axis=others, keepdims=True))
-        if (
-            shifts.any()
-            and np.abs(off - shifts).max(initial=0.0) <= _STEP_MARGIN / 2 + 1e-9
-            and one.size >= _SEVERAL * shifts.size
-        ):
-            ends = " to ".join(dict.fromkeys(f"{end:+.0f}" for end in (shifts.min(), shifts.max())))
-            words = f"shifted by {ends} of their steps: as by another zero point"
-            return _of_grid(words, one, two)
-    return None
-
-
-def _of_grid(words: str, one: Values, two: Values) -> Difference:
-    relative = float(np.linalg.norm(two - one) / np.linalg.norm(one))
-    return Difference(Kind.PARAMETERS, words, relative, plain=True, of_grid=True)
-
-
-def _factors(one: Values, two: Values, scales: Values) -> Values | None:
-    """How many times those scales are that make integers of rows the nearest ones to what they should stand for.
-
-    Args:
-        one: As the rows should be.
-        two: As they are.
-        scales: Of each row, as it is.
-
-    Returns:
-        None where no scale does.
-    """
-    steps = np.abs(two / scales[:, None])
-    with np.errstate(divide="ignore"):
-        least = (np.abs(one) / (steps + _STEP_MARGIN / 2)).max(axis=1)
-        most = np.where(steps > _STEP_MARGIN / 2, np.abs(one) / (steps - _STEP_MARGIN / 2), np.inf).min(axis=1)
-    turned = (one * two < 0) & (steps > _STEP_MARGIN / 2)
-    if turned.any() or (least > most).any() or not np.isfinite(most).all() or not least.all():
-        return None
-    return np.asarray(2 * scales / (least + most))
 
 
 def _lost(one: Values, two: Values, _: float) -> Found:
