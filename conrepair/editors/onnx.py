@@ -11,6 +11,7 @@ import onnx_ir
 
 from conrepair.editors.editor import Editor
 from conrepair.editors.onnx_attributes import Place, write_attributes
+from conrepair.editors.onnx_blocks import is_packed, requantize_packed
 from conrepair.editors.onnx_constants import set_constant, to_file
 from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile, sizes_of, tensor_of
@@ -63,6 +64,9 @@ class OnnxEditor(Editor):
         index = self._origins[node.name].parameters.get(role)
         if index is None:
             self._set_tensor(node, target, role, array)
+        elif is_packed(target) and role == "weight":
+            with self._file.changing(target):
+                requantize_packed(self._file, target, index, array)
         elif is_of_integers(target):
             with self._file.changing(target):
                 set_own(self._file, target, index, array)
@@ -83,7 +87,9 @@ class OnnxEditor(Editor):
         if index is None or array.shape != node.parameters[role].shape:
             self.refuse(f"{node.name}: {role} isn't quantized, or isn't {array.shape}.")
         with self._file.changing(target):
-            if is_of_integers(target):
+            if is_packed(target):
+                requantize_packed(self._file, target, index, array)
+            elif is_of_integers(target):
                 requantize_own(self._file, target, index, array)
             else:
                 requantize(self._file, target, index, to_file(self._file, target, index, array))

@@ -11,6 +11,7 @@ import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.grid import HALF_STEP, affine_grid, symmetric_scales
+from conrepair.editors.onnx_blocks import requantize_blocks
 from conrepair.editors.onnx_constants import attribute, constant_chain, moved_back, numbers_of, set_plain
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
@@ -127,10 +128,11 @@ def requantize(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> 
     if not chain:
         raise NotEditableError(f"input {index} of {node.name} isn't dequantized from a constant.")
     first = chain[0]
-    if attribute(first, "block_size", 0):
-        raise NotEditableError(f"{first.name} has a scale for each block of numbers.")
     for item in reversed(chain[1:]):
         array = moved_back(file, item, array)
+    if attribute(first, "block_size", 0):
+        requantize_blocks(file, first, array)
+        return
     grid = Grid(0, (first, 1), 2, int(attribute(first, "axis", 1)))
     rescale_bias(file, node, store_anew(file, first, grid, array))
 
