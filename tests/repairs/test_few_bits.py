@@ -1,0 +1,56 @@
+"""Weights in blocks of few bits: right files are left alone, and one layer at fault is mended in its bits."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+from block_networks import BLOCK_FAULTS, chain, in_blocks, with_block_fault
+
+import conrepair
+from conrepair.evaluate.verdict import Verdict
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return chain(tmp_path_factory.mktemp("blocks") / "source.onnx")
+
+
+@pytest.mark.parametrize(
+    ("bits", "size", "symmetric", "form"),
+    [(4, 32, False, "QOperator"), (4, 128, True, "QOperator"), (8, 16, False, "QOperator"), (4, 32, False, "QDQ")],
+)
+def test_right_ones_are_neither_accused_nor_rewritten(
+    source: Path, tmp_path: Path, bits: int, size: int, symmetric: bool, form: str
+) -> None:
+    target = in_blocks(source, tmp_path / "few.onnx", bits, size, symmetric=symmetric, form=form)
+    compared = conrepair.compare(source, target, in_process=True)
+    located = conrepair.localize(source, target, in_process=True)
+    done = conrepair.repair(source, target, in_process=True)
+    assert compared.verdict == located.verdict == Verdict.QUANTIZED
+    assert not located.faults
+    assert done.model is None
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "symmetric"),
+    [
+        ("zero points lost", 4, False),
+        ("scales in another order", 4, False),
+        ("scales in another order", 4, True),
+        ("scaled", 8, False),
+        ("columns", 8, True),
+    ],
+)
+def test_one_layer_is_named_and_mended_in_its_bits(
+    source: Path, tmp_path: Path, name: str, bits: int, symmetric: bool
+) -> None:
+    right = in_blocks(source, tmp_path / "few.onnx", bits, symmetric=symmetric)
+    target = with_block_fault(right, name, 1, tmp_path / "wrong.onnx")
+    done = conrepair.repair(source, target, output=tmp_path / "out", in_process=True)
+    (fault,) = done.faults
+    assert fault.target_layers == (f"m1_Q{bits}",) or fault.target_layers == ("m1",)
+    assert any(BLOCK_FAULTS[name][1] in text for text in fault.evidence)
+    assert done.mended
+    mended = onnx.load(str(done.model))
+    assert [node.op_type for node in mended.graph.node].count("MatMulNBits") == 5
+    assert conrepair.compare(source, done.model, in_process=True).verdict == Verdict.QUANTIZED
