@@ -360,7 +360,11 @@ def _compare_output(
             f"outputs hardly depend on the inputs: between samples they vary by {spread:.1e} of their size, so that "
             "one answer counts as many. Give data (--data), or inputs of another range (--low, --high)"
         )
-        if verdict is Verdict.FAULTY and quantized and error.cosine >= tolerance.quantized_cosine:
+        # A budget is for what a target does of its inputs: where it's further off than its source's answers are from
+        # one another, a target that gives one answer, whatever it's fed, would be within it.
+        accused = verdict is Verdict.FAULTY and error.cosine >= tolerance.quantized_cosine
+        excused = verdict is Verdict.QUANTIZED and error.relative_l2 > spread
+        if quantized and (accused or excused):
             verdict, reason = Verdict.UNDECIDED, f"{reason}; but outputs hardly depend on the inputs"
     complaint = candidate.intent.complaint if candidate.intent is not None else None
     if complaint is not None and verdict is Verdict.FAULTY:

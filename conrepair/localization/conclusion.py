@@ -94,7 +94,12 @@ def fault_words(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
 
 
 def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: Coverage) -> str:
-    words = [f"no layer introduces more than rounding explains, and yet the outputs are wrong: {compared.reason}"]
+    told = (
+        "nothing can be told from the outputs"
+        if compared.verdict is Verdict.UNDECIDED
+        else "yet the outputs are wrong"
+    )
+    words = [f"no layer introduces more than rounding explains, and {told}: {compared.reason}"]
     if explained is not None and explained.by_rounding:
         cuts = ", ".join(f"`{name}`" for name in explained.by_rounding[:_NAMED])
         words.append(f"rounding at {cuts} does as much to them: these inputs can't tell it from a fault")

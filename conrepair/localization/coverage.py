@@ -17,10 +17,10 @@ def coverage_of(graph: LayerGraph, cuts: Sequence[Cut], explained: float | None)
 
     Args:
         graph: The target's.
-        cuts: All measurements; one of nothing but NaN and infinity tells nothing.
+        cuts: All measurements; not all tell something.
         explained: Share of the outputs' error that comes in at the pieces at fault; None where outputs are right.
     """
-    ends = [cut.pair.target for cut in cuts if cut.introduced.untold < cut.introduced.count]
+    ends = [cut.pair.target for cut in cuts if cut.tells]
     seen = {node.name for node in graph.between(list(graph.inputs), ends)}
     unseen = [node for node in graph.nodes if node.name not in seen]
     return Coverage(

@@ -17,6 +17,7 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.pieces import Fetch
 from conrepair.localization.reference import Reference
 from conrepair.metrics.running_error import RunningError
+from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 
 __all__ = ["Cut", "CutOff", "Feeds", "measure"]
 
@@ -69,6 +70,7 @@ class Cut:
         disturbed: Relative L2 by which the source's result changes when what's read changes in its last places.
         other: Relative L2 between the source's result and that of another arithmetic (None when it has none).
         cut_off: What the range that the target stores it in doesn't hold (None where it has no range).
+        spread: How much of the source's values depends on the inputs, 0 to 1; None where one sample was looked at.
     """
 
     pair: Pair
@@ -77,6 +79,19 @@ class Cut:
     disturbed: float = 0.0
     other: float | None = None
     cut_off: CutOff | None = None
+    spread: float | None = None
+
+    @property
+    def tells(self) -> bool:
+        """Whether the error says anything of what computes it.
+
+        Nothing but NaN doesn't, and nor do values that hardly depend on the inputs, where the error is larger than
+        all that does: whatever is computed in front of them is as far off.
+        """
+        if self.introduced.untold >= self.introduced.count:
+            return False
+        constant = self.spread is not None and self.spread < HARDLY_ANY
+        return not constant or self.introduced.relative_l2 <= (self.spread or 0.0)
 
 
 def measure(
@@ -136,6 +151,8 @@ def measure(
     add_introduced(right.__getitem__, given.feeds)
     add_full(right, given)
     _add_floors(reference, pairs, right, itertools.chain.from_iterable(cuts.values()))
+    for cut in itertools.chain.from_iterable(cuts.values()):
+        cut.spread = spread_between_samples(right[cut.pair.source]) if right[cut.pair.source].ndim else None
     seen = _rows(first_feeds)
     for number, (ours, theirs) in enumerate(rest, 1):
         right = reference.batch(number, ours)

@@ -444,3 +444,14 @@ def test_memory_doesnt_grow_with_the_samples(make_run: MakeRun) -> None:
     tracemalloc.stop()
     assert result.verdict is Verdict.EQUIVALENT
     assert peak < 2 * scores.nbytes
+
+
+def test_a_budget_excuses_no_answers_that_hardly_depend_on_the_inputs(make_run: MakeRun, logits: np.ndarray) -> None:
+    steady = logits[:1] + 1e-3 * logits
+    result = compare_runs(make_run("a", steady), make_run("b", steady * 1.01, quantized=True), Tolerance())
+    assert result.verdict is Verdict.UNDECIDED
+    assert "hardly depend on the inputs" in result.reason
+    near = compare_runs(
+        make_run("c", steady), make_run("d", steady * np.float32(1.0005), quantized=True), Tolerance()
+    )
+    assert near.verdict is Verdict.QUANTIZED

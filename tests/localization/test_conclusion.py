@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import localizations
+import numpy as np
 import pytest
 from random_graphs import SHAPE, graph_of
 
@@ -37,7 +38,8 @@ def test_no_guilty_layer_proves_nothing_where_outputs_are_wrong(verdict: Verdict
     found, words = concluded((), (), outputs(verdict), None, ALL, 0.3)
     assert found is (verdict if verdict.is_right else Verdict.UNDECIDED)
     assert ("they say so" in words) is (verdict not in (Verdict.EQUIVALENT, Verdict.QUANTIZED))
-    assert ("and yet the outputs are wrong" in words) is not verdict.is_right
+    assert ("nothing can be told from the outputs" in words) is (verdict is Verdict.UNDECIDED)
+    assert ("and yet the outputs are wrong" in words) is (verdict in (Verdict.FAULTY, Verdict.UNDEPLOYABLE))
     assert ("weren't compared" in words) is False
 
 
@@ -102,3 +104,13 @@ def test_coverage_is_what_lies_in_front_of_what_told_something() -> None:
     end.introduced.count, end.introduced.untold = 5, 5  # nothing but NaN
     found = coverage_of(graph, [middle, end], 0.5)
     assert (found.nodes, found.all_nodes, found.unseen, found.explained) == (2, 3, ("c",), 0.5)
+
+
+def test_values_that_hardly_depend_on_inputs_cover_nothing_where_they_are_further_off() -> None:
+    graph = graph_of(["x"], [("a", "Tanh", ["x"], ["a.out"])], ["a.out"])
+    cut = Cut(Pair("a.out", "a.out", layouts(SHAPE, SHAPE)[0], 1.0, ""), spread=1e-4)
+    values = np.ones(SHAPE, np.float32)
+    cut.introduced.add(values, values * (1 + 1e-6))
+    assert coverage_of(graph, [cut], None).nodes == 1
+    cut.introduced.add(values, values * 1.01)
+    assert coverage_of(graph, [cut], None).nodes == 0
