@@ -28,6 +28,8 @@ Array = npt.NDArray[Any]
 
 _WITH_BACKGROUND = 1001  # ImageNet's classes, and one in front
 _SOFTMAX_STEPS = (256, 255)  # TFLite's step is 1/256, ONNX Runtime's quantizer takes 1/255
+_MOST_LEVELS = 256
+_OFF_STEP = 0.02  # of a step: 255 times what single precision makes of the difference of two
 _HALF_STEPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
@@ -56,6 +58,15 @@ def _in_softmax_steps(scores: Array) -> bool:
         all(_whole_in(np.asarray(scores[rows], np.float64), steps) for rows in row_chunks(scores.shape))
         for steps in _SOFTMAX_STEPS
     )
+
+
+def _step_of(scores: Array) -> float:
+    """The step that all numbers are multiples of, as eight bits leave them; 0 where there's none."""
+    values = np.unique(np.asarray(scores, np.float64))
+    if not 1 < values.size <= _MOST_LEVELS or not np.isfinite(values).all():
+        return 0.0
+    step = float(np.diff(values).min())
+    return step if np.allclose(values / step, np.rint(values / step), atol=_OFF_STEP) else 0.0
 
 
 def _whole_in(values: npt.NDArray[np.float64], steps: int) -> bool:
@@ -93,7 +104,8 @@ def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> 
     """Whether scores [N, C] are probabilities: they add up to 1, or are steps of a quantized softmax.
 
     Eight bits round most of a thousand classes to 0, so the sums of a quantized softmax are no evidence. But
-    quantizers give it a fixed range, from 0 to 1 (or just below) in 255 or 256 steps, which is.
+    quantizers give it a fixed range, from 0 to 1 (or just below) in 255 or 256 steps, which is. In other steps, as
+    127 of a symmetric range, it's one whose sums are off by no more than these explain.
 
     Args:
         scores: Real numbers, as the model gave them.
@@ -104,7 +116,7 @@ def holds_probabilities(scores: Array, spec: TensorSpec, *, quantized: bool) -> 
     if quantization is None:
         # A half-precision softmax adds up to 1 as well as its type can say.
         return looks_normalized(scores, step=_HALF_STEPS.get(spec.dtype, 0.0)) or (
-            quantized and _in_softmax_steps(scores)
+            quantized and (_in_softmax_steps(scores) or looks_normalized(scores, step=_step_of(scores)))
         )
     limits = np.iinfo(numpy_dtype(spec.dtype))
     low = (limits.min - quantization.zero_point) * quantization.scale

@@ -116,3 +116,12 @@ def test_no_label_or_no_scores_is_no_answer() -> None:
     assert right_answers(np.zeros((6, 1)), [0] * 6) is None
     assert right_answers(-np.eye(3) + 1, [0, 1, None]) == (0, 2)
     assert right_answers(np.eye(3), [0, 2, None]) == (1, 2)
+
+
+@pytest.mark.parametrize("step", [1 / 127, 1 / 255, 0.97 / 127])
+def test_a_softmax_in_the_steps_of_any_range_is_one(step: float) -> None:
+    exact = probabilities(np.random.default_rng(0).normal(size=(20, 6)) * 2, normalized=False)
+    stored = (np.rint(exact / step) * step).astype(np.float32)
+    spec = TensorSpec("y", ("batch", 6), "float32")
+    assert holds_probabilities(stored, spec, quantized=True)
+    assert not holds_probabilities(stored * np.float32(1.5), spec, quantized=True)
