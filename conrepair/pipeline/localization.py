@@ -12,7 +12,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.intent import Intent
-from conrepair.evaluate.verdict import Verdict, eight_bits_cost
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
@@ -34,6 +34,8 @@ __all__ = [
     "unlocalized",
     "with_localization",
 ]
+
+_NOT_PROVEN = {Verdict.QUANTIZED, Verdict.UNDECIDED}  # of a target in few bits: its layers may say more
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ def rows_to_localize(
     Args:
         executed: What was run.
         rows: Its rows.
-        when: Of the settings: "always" takes equivalent targets too, "excused" those alone that a budget
-            excuses; or accuses, where inputs are drawn.
+        when: Of the settings: "always" takes equivalent targets too, "excused" those alone in few bits that a
+            budget excuses, or that nothing is told of; or that it accuses, where inputs are drawn.
         drawn: Models whose inputs are: then a budget proves nothing against a target.
 
     Returns:
@@ -129,16 +131,13 @@ def _of_random(model: str, difference: float) -> Problem:
 
 
 def _needs_layers(row: Row, *, drawn: bool) -> bool:
-    """Whether only a budget calls a quantized target right: it differs by more than eight bits usually cost.
+    """Whether a budget alone calls a quantized target right, or nothing is told by its outputs.
 
-    Or wrong, on drawn inputs: what it was calibrated on may have been others.
+    Or a budget calls it wrong, on drawn inputs: what it was calibrated on may have been others.
     """
-    if drawn and _is_beyond_budget(row):
-        return True
-    if row.verdict is not Verdict.QUANTIZED or row.comparison is None or row.ran.run is None:
+    if row.comparison is None or row.ran.intent is None or not row.ran.intent.quantized:
         return False
-    worst = row.comparison.worst
-    return worst is not None and worst.error.relative_l2 > eight_bits_cost(row.ran.run.operators)
+    return row.verdict in _NOT_PROVEN or (drawn and _is_beyond_budget(row))
 
 
 def _is_beyond_budget(row: Row) -> bool:
@@ -235,7 +234,7 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
     steps[place] = LocalizedStep(steps[place].compared, _bounded(result, steps, row))
     told = LocalizedTarget(steps=tuple(steps), explaining=place, problem=own.problem)
     localized = dataclasses.replace(row, localized=told)
-    if row.verdict is Verdict.QUANTIZED and result.verdict is Verdict.FAULTY:
+    if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which no budget excuses: {result.reason} ({row.reason})"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
     if _is_beyond_budget(row) and result.options.drawn and result.verdict is Verdict.UNDECIDED:

@@ -89,8 +89,8 @@ class LayerSettings:
     """How layers at fault are looked for.
 
     Attributes:
-        when: Which targets: those that differ, all, or those alone that the budget of quantization excuses though
-            they differ by more than eight bits usually cost (or accuses, on drawn inputs).
+        when: Which targets: those that differ, all, or those alone that the budget of quantization excuses, or whose
+            outputs tell nothing of it (or that it accuses, on drawn inputs).
         samples: Inputs that layers are compared on.
         batch_size: At once, for models that leave it open.
         latent: Whether faults that no input shows count as others do.
