@@ -48,7 +48,7 @@ class OnnxEditor(Editor):
         self._origins = dict(network.origins)
         self._file = OnnxFile(Path(model.path), network.values)
         self._targets = {name: self._file.original(origin.node) for name, origin in self._origins.items()}
-        self._said = {node.name: {**node.written, **node.attributes} for node in self.graph.nodes}
+        self._said = {node.name: {**node.own, **node.written, **node.attributes} for node in self.graph.nodes}
         self._nodes: dict[str, Node] = {}  # that are other operators by now
         self._numbers: dict[tuple[str, str], Array] = {}
         self._instead: dict[str, onnx_ir.Value] = {}  # what stands for tensors by now

@@ -12,6 +12,7 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_constants import numbers_of
 from conrepair.editors.onnx_file import OnnxFile
+from conrepair.editors.onnx_opset import raise_for
 from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.graph.layer_graph import Attribute, Node
 from conrepair.graph.operators import OPERATORS
@@ -87,6 +88,8 @@ def _write_plain(place: Place, name: str, value: Attribute) -> None:
     known = [item for item in names if knows(place.file, place.target, item)]
     if not known and _says_nothing(place.node.op, name, value):
         return
+    if not known and raise_for(place.file, place.target, name):
+        known = [name]
     if not known:
         place.refuse(f"the operator has no {name} in opset {place.file.opset(place.target)}.")
     place.write(known[0], value)

@@ -125,6 +125,7 @@ class Node(Attributed):
         attributes: In the vocabulary's convention; all of the operator's, those with their default values too.
         parameters: Numbers that depend on no input, by role.
         written: Attributes of the file that became part of the parameters here: factors, transpositions.
+        own: All attributes of the file's operator as the framework calls them, where it's nothing but this node.
         channels_last: Whether the channels are the last axis of its tensors, for operators that have channels.
         sizes: What computes the sizes that it reads, by the input's position: nodes that are in no graph.
     """
@@ -140,6 +141,7 @@ class Node(Attributed):
     channels_last: bool = False
     written: Mapping[str, Attribute] = field(default_factory=dict)
     sizes: Mapping[int, Node] = field(default_factory=dict, repr=False, compare=False)
+    own: Mapping[str, Attribute] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_copy(self) -> bool:

@@ -178,9 +178,10 @@ has the begins of all axes, then the ends; those of `SpaceToBatch`, and `crops`,
 listed keep their native name and whatever attributes their framework gives them."""
 
 _READ_IN_MODE = {
-    ("Resize", "nearest_mode"): "nearest",
-    ("Resize", "cubic_coeff_a"): "cubic",
-    ("Pad", "value"): "constant",
+    ("Resize", "nearest_mode"): ("mode", "nearest"),
+    ("Resize", "cubic_coeff_a"): ("mode", "cubic"),
+    ("Resize", "extrapolation_value"): ("coordinate_transformation_mode", "tf_crop_and_resize"),
+    ("Pad", "value"): ("mode", "constant"),
 }
 
 
@@ -188,9 +189,9 @@ def is_read(operator: str, name: str, attributes: Mapping[str, Attribute]) -> bo
     """Whether an attribute changes what a node computes, given the others.
 
     Args:
-        operator: Of the vocabulary.
+        operator: Of the vocabulary, or native.
         name: Of the attribute.
         attributes: All of the node's.
     """
-    mode = _READ_IN_MODE.get((operator, name))
-    return mode is None or attributes.get("mode", mode) == mode
+    chooses, value = _READ_IN_MODE.get((operator, name), ("", None))
+    return attributes.get(chooses, value) == value

@@ -119,7 +119,7 @@ def _static(
         return {}
     healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
     right.compute([item.cut.pair.source for item in found.values()])
-    words = "parameters differ, and results don't on these inputs"
+    words = "numbers differ, and results don't on these inputs"
     return {
         item.cut.pair.target: (item.introduced, _diagnosed(item, region(), healthy, words))
         for item, _, region in _isolated(first, alignment, found, right.__getitem__, right.__getitem__)

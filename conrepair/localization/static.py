@@ -1,4 +1,4 @@
-"""Parameters that differ though no value shows it: a row that nothing asked for, a layer before what saturates."""
+"""Numbers that differ though no value shows it: a row that nothing asked for, a threshold that no input is near."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from conrepair.data.tensor_spec import numpy_dtype
-from conrepair.graph.layer_graph import Parameter
+from conrepair.graph.layer_graph import Attribute, Node, Parameter
+from conrepair.graph.operators import OPERATORS
+from conrepair.localization.diagnosis.attributes import attribute_differences
 from conrepair.localization.diagnosis.differences import pairings_of
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.region import Side
@@ -22,7 +24,7 @@ Paired = Sequence[tuple[Step | None, Step | None]]
 
 
 def differing_parameters(source: Side, target: Side) -> float:
-    """By how much the parameters of two sides differ that are otherwise the same.
+    """By how much the parameters of two sides differ that are otherwise the same, and tables of operators like trees.
 
     Only sides of the same operators are compared, and only one of these may have other parameters: where two do, the
     one may take back what the other does (a scale that moved from a layer to the next), which values would show and
@@ -33,9 +35,10 @@ def differing_parameters(source: Side, target: Side) -> float:
         target: Of the other one; values showed no difference.
 
     Returns:
-        The largest relative L2 of a parameter; 0 where none differs, or that can't be told.
+        The largest relative L2 of a parameter, 1 for an attribute that isn't a number; 0 where none differs, or that
+        can't be told.
     """
-    if not any(node.parameters for node in target.nodes):
+    if not any(node.parameters or _has_own_words(node) for node in target.nodes):
         return 0.0
     found = []
     for pairs in pairings_of(source, target):
@@ -63,10 +66,29 @@ def _sizes(step: Step) -> dict[str, int]:
 
 
 def _error(source: Step, target: Step) -> float:
-    """The largest relative L2 of a parameter; 0 where all are the same up to rounding."""
-    return max(
-        (_relative(parameter, target.parameters[role]) for role, parameter in source.parameters.items()), default=0.0
-    )
+    """The largest relative L2 of a parameter or a table; 0 where all are the same up to rounding."""
+    parameters = (_relative(parameter, target.parameters[role]) for role, parameter in source.parameters.items())
+    return max(max(parameters, default=0.0), _of_own_words(source, target))
+
+
+def _has_own_words(node: Node) -> bool:
+    """Whether the vocabulary has neither the operator nor names for its attributes: each changes what it computes."""
+    return bool(node.own) and node.op not in OPERATORS
+
+
+def _of_own_words(source: Step, target: Step) -> float:
+    if not all(len(step.nodes) == 1 and _has_own_words(step.nodes[0]) for step in (source, target)):
+        return 0.0
+    differing = [item.name for item in attribute_differences(source, target, {}) if item.is_said]
+    return max((_apart(source.nodes[0].own[name], target.nodes[0].own[name]) for name in differing), default=0.0)
+
+
+def _apart(one: Attribute, two: Attribute) -> float:
+    """Relative L2 of numbers; 1 of what isn't numbers, or not as many."""
+    pair = [np.asarray(value).reshape(-1) for value in (one, two)]
+    if any(array.dtype.kind not in "iuf" for array in pair) or pair[0].size != pair[1].size:
+        return 1.0
+    return min(float(np.linalg.norm(pair[1] - pair[0]) / (np.linalg.norm(pair[0]) or 1.0)), 1.0)
 
 
 def _relative(source: Parameter, target: Parameter) -> float:

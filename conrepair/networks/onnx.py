@@ -108,6 +108,7 @@ def _graph(source: Source, constants: Constants) -> tuple[LayerGraph, dict[str, 
     origins: dict[str, Origin] = {}
     for call in _calls(source, constants):
         describe(call)
+        call.add_own_attributes()
         call.add_parameters(inner_parameters(call.node, constants, source.model.opset_imports))
         nodes.extend(call.nodes)
         tensors.update((tensor.name, tensor) for tensor in call.hidden)

@@ -16,12 +16,13 @@ from conrepair.graph.operators import OPERATORS
 from conrepair.networks.onnx_constants import Constants
 from conrepair.networks.onnx_dynamic import scale_of_weight
 from conrepair.networks.onnx_plain import dtype_name, ints, plain_value, stripped
-from conrepair.networks.onnx_schema import formal_name, schema_of
+from conrepair.networks.onnx_schema import formal_name, names_of_attributes, usual_attributes
 from conrepair.networks.onnx_source import read_from_outside
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 
 __all__ = ["Call", "Origin"]
 
+_COUNTED = {"axis", "axes"}
 _GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
 
@@ -94,11 +95,7 @@ class Call:
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
-        schema = schema_of(self.node, self.opset)
-        if schema is None:
-            return {}
-        items = {name: item.default_value for name, item in schema.attributes.items() if item.default_value.type}
-        return {name: onnx.helper.get_attribute_value(item) for name, item in items.items()}
+        return dict(usual_attributes(self.node, self.opset))
 
     def plain_attributes(self) -> dict[str, Attribute]:
         """All attributes that are numbers, text, or tuples of those; of a tensor with one element, that."""
@@ -106,7 +103,15 @@ class Call:
         for name, item in self._given.items():
             if item.type not in _GRAPHS and (item.type != onnx_ir.AttributeType.TENSOR or item.as_tensor().size == 1):
                 found[name] = plain_value(item.value)
+        for name in _COUNTED & found.keys():
+            found[name] = self._counted(found[name])
         return found
+
+    def _counted(self, value: Attribute) -> Attribute:
+        """Axes, counted from the front."""
+        if isinstance(value, int):
+            return self.axis(value)
+        return tuple(self.axis(int(axis)) for axis in value) if isinstance(value, tuple) else value
 
     def tensor_attributes(self) -> dict[str, Parameter]:
         """Attributes that hold several numbers, as parameters."""
@@ -365,12 +370,29 @@ class Call:
         indices = range(self.count) if inputs is None else inputs
         names = [self.input(index) for index in indices]
         roles = {index: self.formal(index) for index in indices}
+        moved = self._moved()
+        roles = {index: name for index, name in roles.items() if name not in moved}
         self.emit(
             f"{self.node.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
             [*names, *(name for name in self.captured() if name not in names)],
-            self.plain_attributes(),
+            {**self.plain_attributes(), **moved},
             {**self.tensor_attributes(), **self.parameters(roles)},
         )
+
+    def _moved(self) -> dict[str, Attribute]:
+        """Constant inputs that are attributes in another opset: a number, or a row of them."""
+        names, found = names_of_attributes(self.node), dict[str, Attribute]()
+        for index in filter(self.is_constant, range(self.count)):
+            name, array = self.formal(index), self.numbers(index)
+            if name in names and array is not None and array.ndim < 2:
+                value = plain_value(array.tolist())
+                found[name] = self._counted(value) if name in _COUNTED else value
+        return found
+
+    def add_own_attributes(self) -> None:
+        """Let a node that's all of the file's have its attributes as the file calls them, too."""
+        if len(self.nodes) == 1:
+            self.nodes = [replace(self.nodes[0], own={**self.plain_attributes(), **self._moved()})]
 
     def add_parameters(self, parameters: Mapping[str, Parameter]) -> None:
         """Give the last node more of them."""

@@ -353,7 +353,10 @@ def in_words(edit: Edit) -> str:
             operators = ", ".join(item.operator for item in edit.operations if item.operator not in _LINEAR)
             return f"`{edit.tensor}` is computed with real numbers ({operators}): no change of its integers fixes it"
         case SetAttributes():
-            listing = ", ".join(f"{name} {value}" for name, value in edit.attributes.items())
+            listing = ", ".join(
+                f"no {name} of its own" if value is None else f"{name} {value}"
+                for name, value in edit.attributes.items()
+            )
             return f"`{edit.node}` has {listing}"
         case SetOperator():
             return f"`{edit.node}` is {edit.operator}"

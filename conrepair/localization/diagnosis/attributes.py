@@ -11,18 +11,24 @@ import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Attribute
-from conrepair.graph.operators import is_read
+from conrepair.graph.operators import OPERATORS, is_read
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.layout import Layout
 
-__all__ = ["AttributeDifference", "attribute_differences"]
+__all__ = ["AttributeDifference", "attribute_differences", "is_same_operator"]
 
 _AXES = {"axis", "axes"}
-_IGNORED = {"constant_first", "batch_first", "return_sequences"}  # the wiring says the one, layouts the others
+_IGNORED = {  # the wiring says the first, layouts the next ones; the rest is for training, or a note
+    *("constant_first", "batch_first", "return_sequences"),
+    *("momentum", "seed", "consumed_inputs", "is_test", "nodes_hitrates"),
+}
 _SHAPES = {"shape", "sizes", "auto_pad", "kernel_shape", "perm", "starts", "ends", "steps", "repeats", "scales"}
 _BY_AXIS = {("Pad", "pads"), ("Resize", "scales"), ("Slice", "axes"), ("Tile", "repeats")}
 _GRAPH = {("BatchNormalization", "training_mode"), ("Gelu", "approximate")}
 _CLOSE = 1e-6
+_BESIDE = {"precision", "round_mode", "saturate", "stash_type"}  # what the vocabulary has no names for
+_LONG = 8  # entries of a table that are too many to list
+_SAME_WORDS = {"bilinear": "linear", "bicubic": "cubic"}  # modes that later opsets call otherwise
 
 
 @dataclass(frozen=True)
@@ -31,15 +37,48 @@ class AttributeDifference:
 
     Attributes:
         name: Which.
-        wanted: What it should be, in the target's layout.
+        wanted: What it should be, in the target's layout; None to say nothing.
         kind: Of fault.
         words: "pads [0, 0, 1, 1] in the target, [1, 1, 1, 1] in the source".
+        is_said: Whether both sides say what it is.
     """
 
     name: str
     wanted: Attribute
     kind: Kind
     words: str
+    is_said: bool = True
+
+
+def is_same_operator(source: Step, target: Step) -> bool:
+    """Whether two steps are nodes of one operator, of which the vocabulary may have one only in some of its modes."""
+    return source.op == target.op or _is_one_native(source, target)
+
+
+def _is_one_native(source: Step, target: Step) -> bool:
+    """Whether both are a node each, of one operator of one framework, with all that the file says of it."""
+    nodes = source.nodes, target.nodes
+    if any(len(side) != 1 or not side[0].own for side in nodes):
+        return False
+    return nodes[0][0].native == nodes[1][0].native
+
+
+def _told(source: Step, target: Step) -> tuple[Mapping[str, Attribute], Mapping[str, Attribute]]:
+    """The attributes that both sides have in common words: of the vocabulary, else the framework's own."""
+    both = source.attributes, target.attributes
+    if _is_one_native(source, target):
+        ours, theirs = source.nodes[0].own, target.nodes[0].own
+        if source.op == target.op in OPERATORS:
+            ours, theirs = (
+                {**attributes, **{name: own[name] for name in _BESIDE & own.keys()}}
+                for attributes, own in zip(both, (ours, theirs), strict=True)
+            )
+        else:
+            names = dict.fromkeys([*ours, *theirs])
+            return {name: ours.get(name) for name in names}, {name: theirs.get(name) for name in names}
+    else:
+        ours, theirs = both
+    return ours, {name: value for name, value in theirs.items() if name in ours}
 
 
 def attribute_differences(
@@ -49,22 +88,24 @@ def attribute_differences(
 
     Args:
         source: A step of the source.
-        target: The step of the target that stands for it, with the same operator.
+        target: The step of the target that stands for it, with the same operator (`is_same_operator`).
         layouts: By the number of axes, how tensors of the source lie in the target hereabouts.
         words: What the two steps belong to.
 
     """
-    names = [name for name in source.attributes if name in target.attributes and name not in _IGNORED]
+    (said, given), native = _told(source, target), _is_one_native(source, target)
+    native = native and not source.op == target.op in OPERATORS
+    operator = source.nodes[0].native if native else source.op
     same_layout = source.channels_last == target.channels_last and all(
         layout.is_plain and len(layout.source) == len(layout.target) for layout in layouts.values()
     )
-    for name in names:
-        ours, theirs = source.attributes[name], target.attributes[name]
-        if (ours is None or theirs is None) and (source.op != "Clip" or ours == theirs):
+    for name in (name for name in said if name in given and name not in _IGNORED):
+        ours, theirs = said[name], given[name]
+        if (ours is None or theirs is None) and ((source.op != "Clip" and not native) or ours == theirs):
             continue
-        if not is_read(source.op, name, source.attributes) or (name in _SHAPES and not same_layout):
+        if not is_read(operator, name, said) or (name in _SHAPES and not same_layout):
             continue
-        if name in _AXES:
+        if name in _AXES and ours is not None:
             ours = _moved(ours, source, target, layouts)
             if ours is None:
                 continue
@@ -72,8 +113,25 @@ def attribute_differences(
             continue
         if not _equal(ours, theirs):
             kind = Kind.GRAPH if (source.op, name) in _GRAPH else Kind.HYPERPARAMETERS
-            said = f"{name} {_shown(theirs)} in {words[1]}, {_shown(ours)} in {words[0]}"
-            yield AttributeDifference(name, ours, kind, said)
+            words_of = _each if native else _whole
+            is_said = source.op == "Clip" or None not in (ours, theirs)
+            yield AttributeDifference(name, ours, kind, words_of(name, ours, theirs, words), is_said)
+
+
+def _whole(name: str, ours: Attribute, theirs: Attribute, sides: tuple[str, str]) -> str:
+    return f"{name} {_shown(theirs)} in {sides[1]}, {_shown(ours)} in {sides[0]}"
+
+
+def _each(name: str, ours: Attribute, theirs: Attribute, sides: tuple[str, str]) -> str:
+    """Of a framework's own operator: which entries of a table differ, and what isn't said at all."""
+    if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours) == len(theirs) > 1:
+        places = [place for place, (one, two) in enumerate(zip(ours, theirs, strict=True)) if not _equal(one, two)]
+        more = f", and so in {len(places)} of {len(ours)} places" if len(places) > 1 else ""
+        return _whole(f"{name}[{places[0]}]", ours[places[0]], theirs[places[0]], sides) + more
+    if isinstance(ours, tuple) and isinstance(theirs, tuple) and max(len(ours), len(theirs)) > _LONG:
+        return f"{len(theirs)} {name} in {sides[1]}, {len(ours)} in {sides[0]}"
+    one, two = ("not given" if value is None else _shown(value) for value in (theirs, ours))
+    return f"{name} {one} in {sides[1]}, {two} in {sides[0]}"
 
 
 def _moved(value: Attribute, source: Step, target: Step, layouts: Mapping[int, Layout]) -> Attribute:
@@ -127,6 +185,8 @@ def _equal(one: Attribute, two: Attribute) -> bool:
         if not isinstance(one, int | float) or not isinstance(two, int | float):
             return one == two
         return math.isclose(one, two, rel_tol=_CLOSE, abs_tol=1e-12)
+    if isinstance(one, str) and isinstance(two, str):
+        return _SAME_WORDS.get(one, one) == _SAME_WORDS.get(two, two)
     return one == two
 
 

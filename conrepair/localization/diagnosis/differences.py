@@ -9,10 +9,11 @@ import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
-from conrepair.localization.diagnosis.attributes import attribute_differences
+from conrepair.localization.diagnosis.attributes import AttributeDifference, attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import same_function
+from conrepair.localization.diagnosis.masks import MASKING, mask_words
 from conrepair.localization.diagnosis.mutations import Mutation, mending_mutation
 from conrepair.localization.diagnosis.normalization import (
     explain_folding,
@@ -47,13 +48,14 @@ _PREPARING = {  # what's done to pixels before the first layer
 }
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0, "B": 0.0, "initial_h": 0.0, "initial_c": 0.0}
 _ALONG = 0.98  # weight of another axis: which one it should be is told by layouts nearby
+_UNSAID = 0.6  # weight of what only one side says: it may be what the other takes for it
 _ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
 _READINGS = (as_written, with_functions, fused, rearranged)
 _PORTIONING = {"Gather", "Slice", "Split"}
 _WRITTEN = 0.15  # weight of what conversions write otherwise
-_MASKING = -1e4  # what's this low, added to scores or put in their place, takes part in nothing
 _BIAS_LOST = "a bias is lost"  # the rule, whether there's none or one of zeros, and of whatever
 _FACTORS = {"alpha", "beta"}
+_BOUNDS = {"Max": "lower bound", "Min": "upper bound"}
 
 
 @dataclass(frozen=True)
@@ -272,7 +274,8 @@ def _is_clamped(name: str | None, region: Region) -> bool:
 def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: LayerGraph) -> Iterator[Finding]:
     where = (source.layers, target.layers, f"at {target.layer}")
     one, two = f"`{source.layer}`", f"`{target.layer}`"
-    if source.op != target.op:
+    attributes = list(_attributes(source, target, layouts)) if is_same_operator(source, target) else []
+    if source.op != target.op and not attributes:
         if source.values is not None and target.values is not None and same_function(source.values, target.values):
             return
         kind = Kind.HYPERPARAMETERS if {source.op, target.op} <= {"Clip"} else Kind.GRAPH
@@ -285,18 +288,30 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: Laye
             words, rule = f"{two} computes another function than {one}", f"{called(source)} computes another function"
             yield Finding(Kind.GRAPH, words, *where, rule=rule)
         return
-    for differing in attribute_differences(source, target, layouts):
-        weight = 0.3 if source.op in MOVES else _ALONG if differing.name in {"axis", "axes"} else 1.0
-        padding = [node.layer for node in target.nodes if differing.name == "pads" and node.op == "Pad"]
-        layers = tuple(dict.fromkeys([*padding, *target.layers]))
-        words, rule = f"{two} has {differing.words}", f"{called(target)} has {differing.words}"
-        yield Finding(differing.kind, words, source.layers, layers, f"at {target.layer}", weight, rule)
+    yield from attributes
     yield from _parameters(source, target, graph)
     if _computed_in_half(source, target):
         yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)
     first, second = source.attributes.get("constant_first"), target.attributes.get("constant_first")
     if source.op in {"Sub", "Div", "Pow"} and first != second:
         yield Finding(Kind.GRAPH, f"the operands of {two} are exchanged", *where)
+
+
+def _attributes(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator[Finding]:
+    for differing in attribute_differences(source, target, layouts):
+        padding = [node.layer for node in target.nodes if differing.name == "pads" and node.op == "Pad"]
+        layers = tuple(dict.fromkeys([*padding, *target.layers]))
+        words, rule = f"`{target.layer}` has {differing.words}", f"{called(target)} has {differing.words}"
+        weight = _weight_of(differing, source.op)
+        yield Finding(differing.kind, words, source.layers, layers, f"at {target.layer}", weight, rule)
+
+
+def _weight_of(differing: AttributeDifference, operator: str) -> float:
+    if operator in MOVES:
+        return 0.3
+    if not differing.is_said:
+        return _UNSAID
+    return _ALONG if differing.name in {"axis", "axes"} else 1.0
 
 
 def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Finding]:
@@ -309,6 +324,8 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
     explained: set[str] = set()
     for role in dict.fromkeys([*source.parameters, *target.parameters]):
         ours, theirs = source.parameters.get(role), target.parameters.get(role)
+        if source.op != target.op and (ours is None or theirs is None):
+            continue  # one of the two has it as an attribute
         if ours is None or theirs is None:
             held = ours if theirs is None else theirs
             usual = _OPTIONAL.get(role)
@@ -318,6 +335,8 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
                 continue  # there it's computed from sizes
             side = "the source" if theirs is None else "the target"
             named = f" ({held.name})" if held.name else ""
+            if held.shape in {(), (1,)} and held.dtype != "object":
+                named += f" of {held.numpy().reshape(-1)[0]:.6g}"
             words = f"only {side} has a {role}{named} at `{target.layer}`"
             is_lost = role == "bias" and theirs is None
             rule = _BIAS_LOST if is_lost else f"only {side} has a {role} at {called(target)}"
@@ -358,7 +377,8 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         maker = f", which `{theirs.made_by}` computes" if theirs.made_by else ""
         named = f" ({theirs.name}{maker})" if theirs.name else ""
         plural = "are" if role in {"weight", "W", "R", "indices"} else "is"
-        label = "weights" if role == "weight" else role
+        label = "weights" if role == "weight" else _BOUNDS.get(source.op, role) if role == "operand" else role
+        difference = _as_it_is(difference, ours, theirs, role)
         weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
         rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"
         if role == "bias" and not theirs.numpy().any():
@@ -373,6 +393,16 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             weight,
             rule,
         )
+
+
+def _as_it_is(difference: Difference, source: Parameter, target: Parameter, role: str) -> Difference:
+    """What a difference is of: one number, or a mask, isn't scaled or rounded."""
+    one, two = source.numpy(), target.numpy()
+    if one.size == two.size == 1 and {one.dtype.kind, two.dtype.kind} <= set("fiu"):
+        words = f"{two.reshape(-1)[0]:.6g} in the target, {one.reshape(-1)[0]:.6g} in the source"
+        return replace(difference, kind=Kind.PARAMETERS, words=words)
+    words = mask_words(one, two) if role.startswith(("operand", "condition")) else None
+    return difference if words is None else replace(difference, kind=Kind.PARAMETERS, words=words)
 
 
 def _chooses_otherwise(source: Step, target: Step) -> bool:
@@ -390,7 +420,7 @@ def _both_mask(source: Parameter, target: Parameter) -> bool:
     if one.shape != two.shape or one.dtype.kind != "f" or two.dtype.kind != "f":
         return False
     other = one != two
-    return bool(other.any() and (one[other] <= _MASKING).all() and (two[other] <= _MASKING).all())
+    return bool(other.any() and (one[other] <= MASKING).all() and (two[other] <= MASKING).all())
 
 
 def _taken_away(source: Step, target: Step) -> Node | None:

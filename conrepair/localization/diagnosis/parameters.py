@@ -194,6 +194,8 @@ def _rounded(one: Values, two: Values, _: float) -> Found:
     levels = np.unique(np.round(two, 12))
     if np.linalg.norm(two - one) > _NEAR * np.linalg.norm(one):
         return None
+    if levels.size >= np.unique(np.round(one, 12)).size:
+        return None  # it had no more before
     if levels.size <= _FEW_LEVELS < two.size or levels.size * 8 <= two.size:
         needed = max(int(np.ceil(np.log2(levels.size))), 1)
         if needed <= 8:

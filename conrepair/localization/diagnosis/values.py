@@ -40,6 +40,8 @@ def relation(expected: Array, computed: Array) -> tuple[Kind | None, str] | None
         what = "NaN" if np.isnan(two[broken]).all() else "infinite or NaN"
         return Kind.PRECISION, f"{int(broken.sum())} of {two.size} values are {what}"
     one, two = (np.where(np.isfinite(array), array, 0.0) for array in (one, two))
+    if np.array_equal(one, two):
+        return None  # in any order that makes it the same, too
     for found in (_zero, _affine, _shifted, _reordered, _rounded, _saturated, _channels, _border):
         result = next(found(one, two), None)
         if result is not None:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from conrepair.graph.layer_graph import Node
-from conrepair.localization.diagnosis.attributes import attribute_differences
+from conrepair.localization.diagnosis.attributes import attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.differences import layouts_of
 from conrepair.localization.diagnosis.region import Side
 from conrepair.repairs.edits import SetAttributes, SetOperator, SwapInputs
@@ -22,7 +22,7 @@ def attribute_proposals(setting: Setting) -> Iterator[Proposal]:
     """All differing attributes of one layer."""
     layouts = layouts_of(setting.region)
     for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or ours.op != theirs.op:
+        if ours is None or theirs is None or not is_same_operator(ours, theirs):
             continue
         wanted = {item.name: item.wanted for item in attribute_differences(ours, theirs, layouts)}
         node = setting.places.of(theirs.nodes[0])

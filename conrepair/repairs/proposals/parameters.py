@@ -8,11 +8,12 @@ import numpy as np
 
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Node
+from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.quantization import has_right_scales
-from conrepair.repairs.edits import Graft, Requantize, SetParameter
+from conrepair.repairs.edits import Graft, Requantize, SetAttributes, SetParameter
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
 __all__ = ["parameter_proposals", "wanted_parameter"]
@@ -35,12 +36,25 @@ def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
             if other_grid or not has_right_scales(edit.values, theirs.parameters[role]):
                 yield (Requantize(node.name, role, edit.values, bias_too),)
         yield from ((edit,) for edit in edits.values())
+        yield from _given_or_not(ours, theirs, node)
         if len(edits) > 1:
             yield tuple(edits.values())
         bias = ours.parameters.get("bias")
         if bias is not None and "bias" not in theirs.parameters and len(theirs.outputs) == 1:
             tensor, numbers = theirs.outputs[0], _along_channels(bias.numpy(), theirs)
             yield (Graft(tensor, (Operation("Add", (tensor,), {}, {"operand": numbers}),)),)
+
+
+def _given_or_not(ours: Step, theirs: Step, node: Node) -> Iterator[Proposal]:
+    """What an operator is told by an input that may be left out, as a threshold, and only one side says."""
+    if theirs.op in OPERATORS or not node.own or not ours.nodes[0].own:
+        return
+    for role in ours.parameters.keys() ^ theirs.parameters.keys():
+        if role in theirs.parameters:
+            yield (SetAttributes(node.name, {role: None}),)
+        elif (array := ours.parameters[role].numpy()).ndim < 2 and array.dtype.kind in "iuf":
+            values = tuple(array.reshape(-1).tolist())
+            yield (SetAttributes(node.name, {role: values if array.ndim else values[0]}),)
 
 
 def wanted_parameter(ours: Step, theirs: Step, node: Node, role: str) -> Array | None:
