@@ -164,7 +164,9 @@ def localize_target(
     of_rules: list[Latent] = []
     if options.latent and not options.quantized and not prepared.faults and target.original is None:
         advance("looking for what no sample shows")
-        latent = latent_faults(first, alignment, judged, folder)
+        latent = [
+            item for item in latent_faults(first, alignment, judged, folder) if not _is_told(item.fault, faults)
+        ]
         of_rules = [item for item in latent if options.latent_counts or _is_alike(item.fault, faults)]
         faults += [item.fault for item in of_rules]
         guilty += [item.piece for item in of_rules]
@@ -184,6 +186,12 @@ def _is_alike(fault: LocatedFault, others: Sequence[LocatedFault]) -> bool:
     """Whether a fault that no sample shows is of a rule that others show."""
     known = {words for other in others for words, _ in other.differences}
     return bool(fault.differences) and all(words in known for words, _ in fault.differences)
+
+
+def _is_told(fault: LocatedFault, others: Sequence[LocatedFault]) -> bool:
+    """Whether the very difference was named already, where samples show what it does."""
+    told = {difference for other in others for difference in other.differences}
+    return bool(fault.differences) and told.issuperset(fault.differences)
 
 
 class _Clock:

@@ -15,6 +15,7 @@ from conrepair.localization.diagnosis.differences import pairings_of
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Step
+from conrepair.localization.diagnosis.vanished import has_vanished
 
 __all__ = ["differing_parameters"]
 
@@ -38,6 +39,8 @@ def differing_parameters(source: Side, target: Side) -> float:
         The largest relative L2 of a parameter, 1 for an attribute that isn't a number; 0 where none differs, or that
         can't be told.
     """
+    if has_vanished(source, target):
+        return 1.0
     if not any(node.parameters or _has_own_words(node) for node in target.nodes):
         return 0.0
     found = []
@@ -97,5 +100,16 @@ def _relative(source: Parameter, target: Parameter) -> float:
         return 0.0
     if source.shape == target.shape and np.array_equal(source.numpy(), target.numpy(), equal_nan=True):
         return 0.0
+    if _is_cast(source, target):
+        return 0.0
     found = compare_parameters(source, target)
     return 0.0 if found is None else found.relative
+
+
+def _is_cast(source: Parameter, target: Parameter) -> bool:
+    """Whether the target stores numbers in fewer bits, by its type, and they are the nearest ones of that."""
+    if target.dtype not in {"float16", "bfloat16"} or source.shape != target.shape:
+        return False
+    with np.errstate(over="ignore"):
+        stored = source.numpy().astype(numpy_dtype(target.dtype)).astype(np.float64)
+    return np.array_equal(stored, target.numpy().astype(np.float64), equal_nan=True)

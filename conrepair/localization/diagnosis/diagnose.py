@@ -20,6 +20,7 @@ from conrepair.localization.diagnosis.siblings import Healthy
 from conrepair.localization.diagnosis.sizing import mask_findings, size_findings
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.values import relation
+from conrepair.localization.diagnosis.vanished import vanished_findings
 from conrepair.localization.diagnosis.zero_points import zero_point_findings
 from conrepair.localization.judgement import Judged
 from conrepair.localization.result import OPERAND, LocatedFault
@@ -42,6 +43,7 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
     """
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
     proven = [
+        *vanished_findings(region),
         *zero_point_findings(region),
         *exchange_findings(region),
         *rotary_findings(region),

@@ -1,0 +1,92 @@
+"""Numbers that became 0, as half precision has none so small: an epsilon, a bound in front of a logarithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.pairing import pair_steps
+from conrepair.localization.diagnosis.readings import as_written
+from conrepair.localization.diagnosis.region import Region, Side
+from conrepair.localization.diagnosis.steps import Step
+
+__all__ = ["has_vanished", "vanished_findings"]
+
+_BACK = 3  # nodes in front of a region: what's added there shows where it's divided by, or a logarithm is taken
+
+
+def vanished_findings(region: Region) -> Iterator[Finding]:
+    """What vanished in a region, or in front of it: there it changes so little that nothing shows it."""
+    pairs = [*_pairs(region.source, region.target), *_before(region)]
+    told = set[str]()
+    for ours, theirs in pairs:
+        for name, number in _vanished(ours, theirs):
+            words = f"{name} of `{theirs.layer}` is 0 in the target, {number:.6g} in the source"
+            if words not in told:
+                told.add(words)
+                sides = (ours.layer,), (theirs.layer,)
+                rule = f"{name.split(' (')[0]} of {theirs.native} became 0"
+                yield Finding(Kind.PRECISION, f"{words}: half precision has none so small", *sides, words, rule=rule)
+
+
+def has_vanished(source: Side, target: Side) -> bool:
+    """Whether a number of the target's side is 0 and too small for half precision in the source."""
+    return any(found for ours, theirs in _pairs(source, target) for found in _vanished(ours, theirs))
+
+
+def _pairs(source: Side, target: Side) -> Iterator[tuple[Node, Node]]:
+    for ours, theirs in pair_steps(as_written(source), as_written(target)):
+        if ours is not None and theirs is not None:
+            yield _node(ours), _node(theirs)
+
+
+def _node(step: Step) -> Node:
+    return step.nodes[0]
+
+
+def _before(region: Region) -> Iterator[tuple[Node, Node]]:
+    """The nodes in front of both sides, as long as they're alike."""
+    for begin in region.target.begins:
+        names = region.partners.get(begin, ""), begin
+        for _ in range(_BACK):
+            ours, theirs = (_computing(graph, name) for graph, name in zip(_graphs(region), names, strict=True))
+            if ours is None or theirs is None or ours.op != theirs.op:
+                break
+            yield ours, theirs
+            names = ours.inputs[0], theirs.inputs[0]
+
+
+def _graphs(region: Region) -> tuple[LayerGraph, LayerGraph]:
+    return region.source.graph, region.target.graph
+
+
+def _computing(graph: LayerGraph, name: str) -> Node | None:
+    """What computes a tensor, with one operand that isn't constant; casts and copies are passed by."""
+    node = graph.producers.get(name)
+    while node is not None and (node.is_copy or node.op == "Cast"):
+        node = graph.producers.get(node.inputs[0])
+    return node if node is not None and len(node.inputs) == 1 and node.inputs[0] else None
+
+
+def _vanished(ours: Node, theirs: Node) -> Iterator[tuple[str, float]]:
+    """Names of numbers that are 0 now, with what they should be."""
+    if ours.op != theirs.op:
+        return
+    for role in ours.parameters.keys() & theirs.parameters.keys():
+        one, two = ours.parameters[role], theirs.parameters[role]
+        if one.shape in {(), (1,)} and two.shape in {(), (1,)} and "float" in one.dtype:
+            name = f"the {role} ({two.name})" if two.name else f"the {role}"
+            yield from _gone(name, one.numpy().reshape(-1)[0], two.numpy().reshape(-1)[0])
+    for name in ours.attributes.keys() & theirs.attributes.keys():
+        wanted, given = ours.attributes[name], theirs.attributes[name]
+        if isinstance(wanted, float) and isinstance(given, float):
+            yield from _gone(name, wanted, given)
+
+
+def _gone(name: str, wanted: float, given: float) -> Iterator[tuple[str, float]]:
+    if wanted and not given and not np.float16(wanted):
+        yield name, float(wanted)
