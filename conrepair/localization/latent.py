@@ -202,7 +202,7 @@ def _isolated(
 
 
 def _diagnosed(item: Judged, region: Region, healthy: Healthy, words: str) -> Latent:
-    fault, _ = diagnose(region, item, healthy)
+    fault = diagnose(region, item, healthy)
     evidence = (fault.evidence[0], f"no sample shows it: {words}", *fault.evidence[1:])
     return Latent(dataclasses.replace(fault, evidence=evidence), Guilty(region, item))
 

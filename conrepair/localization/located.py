@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import Answer, exchanged_outputs, explained, misfits
-from conrepair.localization.diagnosis.diagnose import diagnose
+from conrepair.localization.diagnosis.diagnose import Diagnosis, diagnose_each
 from conrepair.localization.diagnosis.region import Region, region_of
 from conrepair.localization.diagnosis.siblings import Healthy
 from conrepair.localization.input_order import with_exchanged_inputs
@@ -21,6 +21,7 @@ from conrepair.localization.matching import Pair
 from conrepair.localization.merging import merge
 from conrepair.localization.outputs import partners
 from conrepair.localization.result import LocatedFault
+from conrepair.localization.training import as_one_training
 from conrepair.networks.network import Network
 
 __all__ = ["Guilty", "Located", "located_faults"]
@@ -90,7 +91,9 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     )
     pieces = [_piece(region, item, right, computed) for item in guilty]
     healthy = Healthy(graphs, alignment.cuts, [item.cut.pair for item in judged if not item.guilty])
-    faults = merge([_diagnosed(piece, healthy) for piece in pieces])
+    each = [item for piece in pieces for item in _diagnosed(piece, healthy)]
+    layers = [item.fault.target_layers[0] for item in each if not item.alone]
+    faults = merge([(item.fault, item.cause) for item in as_one_training(each, target.graph)], layers)
     faults = exchanged_outputs(faults, answers)
     faults = with_exchanged_inputs(target, faults, answers, given.feeds)
     found = [*misfits(source, target, alignment, answers), *faults]
@@ -109,12 +112,12 @@ def _piece(
     return Guilty(region(pair, right[pair.source], _fit(computed[pair.target], pair)), item)
 
 
-def _diagnosed(piece: Guilty, healthy: Healthy) -> tuple[LocatedFault, str]:
+def _diagnosed(piece: Guilty, healthy: Healthy) -> list[Diagnosis]:
     region, pair = piece.region, piece.judged.cut.pair
-    fault, cause = diagnose(region, piece.judged, healthy)
+    found = diagnose_each(region, piece.judged, healthy)
     if pair.target in region.target.graph.outputs and pair.source in region.source.graph.outputs:
-        fault = explained(fault, region.expected, region.computed)
-    return fault, cause
+        return [replace(item, fault=explained(item.fault, region.expected, region.computed)) for item in found]
+    return found
 
 
 def _outputs(source: Network, target: Network, alignment: Alignment) -> list[tuple[str, str, str, str]]:

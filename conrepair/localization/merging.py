@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from conrepair.localization.result import LocatedFault
@@ -10,11 +10,12 @@ from conrepair.localization.result import LocatedFault
 __all__ = ["merge"]
 
 
-def merge(faults: Sequence[tuple[LocatedFault, str]]) -> list[LocatedFault]:
+def merge(faults: Sequence[tuple[LocatedFault, str]], apart: Collection[str] = ()) -> list[LocatedFault]:
     """Merge faults of the same kind and cause, that accuse the same layer first, or that differ at the same tensor.
 
     Args:
         faults: Each with its cause.
+        apart: Layers that are at fault by themselves, though others are at the same tensor.
 
     Returns:
         The guiltiest first: by the error that they introduce.
@@ -23,7 +24,10 @@ def merge(faults: Sequence[tuple[LocatedFault, str]]) -> list[LocatedFault]:
     by_layer = _grouped(
         [(fault, (fault.kind, *(fault.target_layers[:1] or fault.source_layers))) for fault in by_cause]
     )
-    return _grouped([(fault, (fault.kind, fault.source_tensor)) for fault in by_layer])
+    own = ("".join(name for name in fault.target_layers[:1] if name in apart) for fault in by_layer)
+    return _grouped(
+        [(fault, (fault.kind, fault.source_tensor, layer)) for fault, layer in zip(by_layer, own, strict=True)]
+    )
 
 
 def _grouped(faults: Sequence[tuple[LocatedFault, tuple[str, ...]]]) -> list[LocatedFault]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from conrepair.graph.kinds import OF_INPUTS, Kind
 from conrepair.graph.layer_graph import Array
@@ -25,22 +26,77 @@ from conrepair.localization.diagnosis.zero_points import zero_point_findings
 from conrepair.localization.judgement import Judged
 from conrepair.localization.result import OPERAND, LocatedFault
 
-__all__ = ["diagnose"]
+__all__ = ["Diagnosis", "diagnose", "diagnose_each"]
 
+_BY_ITSELF = 0.9  # weight of a difference that no other one explains
 _ENOUGH = 1 << 18  # numbers that show how values are related
 
 
-def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedFault, str]:
-    """Diagnose a region.
+@dataclass(frozen=True)
+class Diagnosis:
+    """What's wrong in a region, or one of the things that are.
+
+    Attributes:
+        fault: For a report.
+        cause: The same for all regions that one thing makes guilty.
+        disturbed: Largest relative L2 of its numbers, where these alone are off, without a rule; 0 else.
+        alone: Whether it's all that's wrong in the region.
+    """
+
+    fault: LocatedFault
+    cause: str
+    disturbed: float
+    alone: bool = True
+
+
+def diagnose(region: Region, judged: Judged, healthy: Healthy) -> LocatedFault:
+    """Diagnose a region, as one fault.
 
     Args:
         region: What lies between the cuts.
         judged: Its measurement.
         healthy: Regions that are right.
+    """
+    return _diagnosis(_certain(region, healthy), region, judged).fault
+
+
+def diagnose_each(region: Region, judged: Judged, healthy: Healthy) -> list[Diagnosis]:
+    """The same, where several layers in a row are wrong, each by itself: no cut lies between them then.
 
     Returns:
-        The fault, and what causes it: the same for all regions that one thing makes guilty.
+        What's likeliest first.
     """
+    certain = _certain(region, healthy)
+    groups = _apart(certain, region)
+    if len(groups) < 2:
+        return [_diagnosis(certain, region, judged)]
+    return [replace(_diagnosis(group, region, judged, several=True), alone=False) for group in groups]
+
+
+def _apart(findings: Sequence[Finding], region: Region) -> list[list[Finding]]:
+    """Findings by the layers that they're of; all together where one of them may be another way to write the other.
+
+    Layers that stand for one another differ by themselves, and so does an operator without numbers that's lost. What
+    only the target has may be how it writes what it seems to lack; fewer bits are of all that's computed in them.
+    """
+    groups: dict[str, list[Finding]] = {}
+    for item in findings:
+        if item.cause.startswith("extra ") or item.kind is Kind.PRECISION:
+            return [list(findings)]
+        if item.weight >= _BY_ITSELF and (item.cause.startswith("at ") or _is_lost_function(item, region)):
+            groups.setdefault(item.cause, []).append(item)
+    rest = [item for item in findings if not any(item in group for group in groups.values())]
+    return [[*group, *(rest if place == 0 else ())] for place, group in enumerate(groups.values())]
+
+
+def _is_lost_function(finding: Finding, region: Region) -> bool:
+    """Whether an activation, or a pooling, is in the source only."""
+    lost = [node for node in region.source.nodes if node.layer in finding.source_layers]
+    return finding.cause.startswith("missing ") and all(not node.parameters and node.op not in MOVES for node in lost)
+
+
+def _certain(region: Region, healthy: Healthy) -> list[Finding]:
+    """What differs for certain; the likeliest difference where none does."""
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
     proven = [
         *vanished_findings(region),
@@ -57,12 +113,16 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
             origin_findings(region)
         )
         findings = moved or findings
-    certain = [item for item in findings if item.is_certain] or findings[:1]
+    return [item for item in findings if item.is_certain] or findings[:1]
+
+
+def _diagnosis(certain: Sequence[Finding], region: Region, judged: Judged, *, several: bool = False) -> Diagnosis:
+    """Findings as a fault; of several that share a region, values say nothing."""
     pair = judged.cut.pair
     values = _few(region.expected, region.computed)
     # Where the graphs explain it, values only add words, which large ones take long to find.
     known = any(item.is_certain for item in certain) and values[0].size > _ENOUGH
-    seen = None if known else relation(*values)
+    seen = None if known or several else relation(*values)
     if seen is not None and seen[0] is Kind.PRECISION and region.target.graph.tensors[pair.target].quantization:
         seen = None  # its steps are no news
     kind = _kind(certain, seen, region)
@@ -94,9 +154,10 @@ def diagnose(region: Region, judged: Judged, healthy: Healthy) -> tuple[LocatedF
         at_input=kind in OF_INPUTS and layers[0] in region.target.graph.inputs,
         holds=_roles(layers[0], region.target),
     )
-    if certain and certain[0].is_certain:
-        return fault, certain[0].cause
-    return fault, f"unexplained {_ordered([], region.target)[0]}"
+    explained = bool(certain) and certain[0].is_certain
+    cause = certain[0].cause if explained else f"unexplained {_ordered([], region.target)[0]}"
+    disturbed = [item.disturbed for item in certain]
+    return Diagnosis(fault, cause, max(disturbed) if disturbed and all(disturbed) else 0.0)
 
 
 def _differences(findings: Sequence[Finding]) -> tuple[tuple[str, str], ...]:

@@ -392,6 +392,7 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             f"at {theirs.made_by or target.layer}",
             weight,
             rule,
+            difference.relative if difference.disturbed else 0.0,
         )
 
 

@@ -24,6 +24,7 @@ class Finding:
         weight: How much it explains: 1 for what certainly changes values, less for what conversions may do.
         rule: What differs without names, the same for layers that one wrong rule of a converter changed; "" where
             that can't be said.
+        disturbed: Relative L2 of numbers that are a little off, without a rule; 0 for what's another difference.
     """
 
     kind: Kind
@@ -33,6 +34,7 @@ class Finding:
     cause: str
     weight: float = 1.0
     rule: str = ""
+    disturbed: float = 0.0
 
     @property
     def is_certain(self) -> bool:

@@ -44,6 +44,7 @@ class Difference:
         relative: L2 of the difference, relative to the source's.
         plain: Whether one operation on all numbers explains it: no rounding does.
         of_grid: Whether the integers are right, and what they stand for isn't.
+        disturbed: Whether nothing explains it: all numbers are a little off.
     """
 
     kind: Kind
@@ -51,6 +52,7 @@ class Difference:
     relative: float
     plain: bool = False
     of_grid: bool = False
+    disturbed: bool = False
 
     @property
     def rule(self) -> str:
@@ -146,7 +148,8 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> Difference | No
         if found is not None:
             kind, words = found
             return Difference(kind, words, relative, test in {_lost, scaled, reordered})
-    return Difference(Kind.PARAMETERS, f"off by {relative:.2g} (relative L2), as if disturbed by noise", relative)
+    words = f"off by {relative:.2g} (relative L2), as if disturbed by noise"
+    return Difference(Kind.PARAMETERS, words, relative, disturbed=True)
 
 
 def _lost(one: Values, two: Values, _: float) -> Found:
