@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,8 +13,8 @@ from conrepair.runtime.words import number
 __all__ = ["as_one_training"]
 
 _LEAST = 3  # layers that are off alike by no chance
-_MOST_OF = 0.8  # of the layers with weights: some may be frozen, or too little off to be at fault
-_ALIKE = 10.0  # times the least that the most may be: of one training, all change by about as much
+_MOST_OF = 0.75  # of the layers with weights: some may be frozen, or too little off to be at fault
+_ALIKE = 10.0  # times the usual: what's further off than all others is at fault by itself
 _WEIGHTS = ("weight", "W")
 
 
@@ -27,13 +28,14 @@ def as_one_training(found: Sequence[Diagnosis], target: LayerGraph) -> list[Diag
     Returns:
         The same, where that's so: the others, then the one. It's measured where only the numbers differ.
     """
-    off = [item for item in found if item.disturbed]
+    usual = statistics.median([item.disturbed for item in found if item.disturbed] or [0.0])
+    off = [item for item in found if 0 < item.disturbed <= _ALIKE * usual]
     weighted = {node.layer for node in target.nodes if any(role in node.parameters for role in _WEIGHTS)}
     layers = list(dict.fromkeys(item.fault.target_layers[0] for item in off if item.fault.target_layers))
     among = sum(name in weighted for name in layers)
-    least, most = (bound((item.disturbed for item in off), default=0.0) for bound in (min, max))
-    if among < max(_LEAST, _MOST_OF * len(weighted)) or most > _ALIKE * least:
+    if among < max(_LEAST, _MOST_OF * len(weighted)):
         return list(found)
+    least, most = (bound(item.disturbed for item in off) for bound in (min, max))
     first = max((item for item in off if item.alone), key=lambda item: item.fault.introduced_error, default=off[0])
     size = " to ".join(dict.fromkeys(map(number, (least, most))))
     words = (
@@ -47,4 +49,4 @@ def as_one_training(found: Sequence[Diagnosis], target: LayerGraph) -> list[Diag
         evidence=(words, *first.fault.evidence[-1:]),
         differences=(("another training state", layers[0]),),
     )
-    return [*(item for item in found if not item.disturbed), replace(first, fault=fault, cause="training")]
+    return [*(item for item in found if item not in off), replace(first, fault=fault, cause="training")]

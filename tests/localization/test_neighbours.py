@@ -102,6 +102,13 @@ def test_what_else_is_wrong_is_named_beside_it(tmp_path: Path) -> None:
     assert second.words.startswith("another training state")
 
 
+def test_a_layer_that_is_much_further_off_is_named_by_itself(tmp_path: Path) -> None:
+    other = weights("w2", lambda w: drawn(*w.shape, seed=40, scale=0.3))
+    first, second = localized(tmp_path, disturbed(0.002), other).faults
+    assert "weights (w2) of `c2` are off by" in first.words
+    assert second.words.startswith("another training state: the numbers of 3 of 4 layers")
+
+
 def test_one_layer_that_is_disturbed_is_no_other_training(tmp_path: Path) -> None:
     noise = 0.01 * drawn(8, 8, 3, 3, seed=30)
     [fault] = localized(tmp_path, weights("w2", lambda w: w + noise)).faults
