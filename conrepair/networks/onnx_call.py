@@ -392,7 +392,9 @@ class Call:
     def add_own_attributes(self) -> None:
         """Let a node that's all of the file's have its attributes as the file calls them, too."""
         if len(self.nodes) == 1:
-            self.nodes = [replace(self.nodes[0], own={**self.plain_attributes(), **self._moved()})]
+            [node] = self.nodes
+            own = {**self.plain_attributes(), **self._moved()} if node.op in OPERATORS else node.attributes
+            self.nodes = [replace(node, own=own)]
 
     def add_parameters(self, parameters: Mapping[str, Parameter]) -> None:
         """Give the last node more of them."""

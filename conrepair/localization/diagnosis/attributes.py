@@ -125,7 +125,8 @@ def _whole(name: str, ours: Attribute, theirs: Attribute, sides: tuple[str, str]
 def _each(name: str, ours: Attribute, theirs: Attribute, sides: tuple[str, str]) -> str:
     """Of a framework's own operator: which entries of a table differ, and what isn't said at all."""
     if isinstance(ours, tuple) and isinstance(theirs, tuple) and len(ours) == len(theirs) > 1:
-        places = [place for place, (one, two) in enumerate(zip(ours, theirs, strict=True)) if not _equal(one, two)]
+        entries: list[tuple[Attribute, Attribute]] = list(zip(ours, theirs, strict=True))
+        places = [place for place, (one, two) in enumerate(entries) if not _equal(one, two)]
         more = f", and so in {len(places)} of {len(ours)} places" if len(places) > 1 else ""
         return _whole(f"{name}[{places[0]}]", ours[places[0]], theirs[places[0]], sides) + more
     if isinstance(ours, tuple) and isinstance(theirs, tuple) and max(len(ours), len(theirs)) > _LONG:

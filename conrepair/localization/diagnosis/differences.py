@@ -55,6 +55,7 @@ _PORTIONING = {"Gather", "Slice", "Split"}
 _WRITTEN = 0.15  # weight of what conversions write otherwise
 _BIAS_LOST = "a bias is lost"  # the rule, whether there's none or one of zeros, and of whatever
 _FACTORS = {"alpha", "beta"}
+_SCALING = {"Mul": "a factor", "Div": "a divisor"}
 _BOUNDS = {"Max": "lower bound", "Min": "upper bound"}
 
 
@@ -188,6 +189,9 @@ def _missing(step: Step, region: Region) -> Finding:
     if step.op in {"Transpose", "Gather", "Reshape"} and not region.starts_at_input:
         kind = Kind.STRUCTURE
     rule = f"{called(step)} is in the source, and not in the target"
+    factor = step.parameters.get("operand")
+    if step.op in _SCALING and factor is not None and factor.shape in {(), (1,)}:
+        what = f"{what}: {_SCALING[step.op]} of {factor.numpy().reshape(-1)[0]:.6g}"
     if bias_lost_before(step, region):
         kind, what = Kind.PARAMETERS, f"{what}: the layer before it has no bias, or one of zeros"
         rule = _BIAS_LOST
@@ -402,8 +406,8 @@ def _as_it_is(difference: Difference, source: Parameter, target: Parameter, role
     if one.size == two.size == 1 and {one.dtype.kind, two.dtype.kind} <= set("fiu"):
         words = f"{two.reshape(-1)[0]:.6g} in the target, {one.reshape(-1)[0]:.6g} in the source"
         return replace(difference, kind=Kind.PARAMETERS, words=words)
-    words = mask_words(one, two) if role.startswith(("operand", "condition")) else None
-    return difference if words is None else replace(difference, kind=Kind.PARAMETERS, words=words)
+    of_mask = mask_words(one, two) if role.startswith(("operand", "condition")) else None
+    return difference if of_mask is None else replace(difference, kind=Kind.PARAMETERS, words=of_mask)
 
 
 def _chooses_otherwise(source: Step, target: Step) -> bool:
