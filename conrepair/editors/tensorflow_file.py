@@ -163,7 +163,7 @@ class TensorFlowFile:
         if before is None or before.shape != array.shape:
             held = "computed" if before is None else f"of shape {before.shape}"
             raise NotEditableError(f"{operator_of(tensor)} is {held}, not of shape {array.shape}")
-        array = np.ascontiguousarray(array.astype(before.dtype))
+        array = np.asarray(array, before.dtype, order="C")
         chain = self._chain(tensor)
         source = operator_of(chain[-1])
         alone = all(self._uses(place) == 1 for place in chain)

@@ -77,7 +77,7 @@ class TorchEditor(Editor):
         entry, state = OPERATORS[name_of_operator(target)], state_of(self._program)
         for holder, stored in zip(holders, from_canonical(entry, role, len(holders))(array), strict=True):
             before = holder.meta["val"]
-            tensor = torch.from_numpy(np.ascontiguousarray(stored)).to(before.dtype)
+            tensor = torch.from_numpy(np.asarray(stored, order="C")).to(before.dtype)
             if tensor.shape != before.shape:
                 self.refuse(f"{holder.name} is {tuple(before.shape)}, not {tuple(tensor.shape)}")
             if holder.name in state:

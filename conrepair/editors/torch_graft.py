@@ -93,7 +93,7 @@ class TorchWriter(Writer[torch.fx.Node]):
         if array is None:
             return None
         real = array.astype(np.float32) if array.dtype.kind == "f" else array
-        return add_buffer(self._program, torch.from_numpy(np.ascontiguousarray(real).copy()), self._label)
+        return add_buffer(self._program, torch.from_numpy(np.array(real, order="C")), self._label)
 
 
 _Written = tuple[Any, list[Any]]

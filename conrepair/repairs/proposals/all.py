@@ -20,6 +20,7 @@ from conrepair.repairs.proposals.carried import carried_proposals
 from conrepair.repairs.proposals.changed import change_proposals
 from conrepair.repairs.proposals.channelwise import channelwise_proposals
 from conrepair.repairs.proposals.combined import attribute_and_extra_proposals, displaced_proposals
+from conrepair.repairs.proposals.constants import constant_proposals
 from conrepair.repairs.proposals.everywhere import everywhere
 from conrepair.repairs.proposals.exchanged import exchange_proposals
 from conrepair.repairs.proposals.folded import folded_proposals
@@ -47,7 +48,7 @@ from conrepair.repairs.proposals.zero_points import zero_point_proposals
 
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 
-CHANGES: Sequence[Proposer] = (
+_VALUES: Sequence[Proposer] = (
     zero_point_proposals,
     calibration_proposals,
     exchange_proposals,
@@ -60,6 +61,11 @@ CHANGES: Sequence[Proposer] = (
     folded_proposals,
     channelwise_proposals,
     carried_proposals,
+    constant_proposals,
+)
+"""Changes that give what is there the source's values, or what a diagnosis has proven."""
+
+_OPERATORS: Sequence[Proposer] = (
     change_proposals,
     range_proposals,
     requantized_proposals,
@@ -77,6 +83,9 @@ CHANGES: Sequence[Proposer] = (
     surplus_proposals,
     rewritten_step_proposals,
 )
+"""Changes that may take operators out, or put others in."""
+
+CHANGES: Sequence[Proposer] = (*_VALUES, *_OPERATORS)
 """Changes in a piece."""
 
 REWRITINGS: Sequence[Proposer] = (rewritten_piece_proposals,)
@@ -105,10 +114,13 @@ def proposals(
     seen = set[str]()
     places = Places(editor.graph)
     readings = readings_of(region)
-    for reading in readings if proposers is CHANGES else readings[:1]:
-        setting = Setting(region, reading, places, range_of, tuple(named))
-        for propose in proposers:
-            for proposal in propose(setting):
-                if (key := Patch(proposal).digest) not in seen:
-                    seen.add(key)
-                    yield proposal
+    # However both sides are read: no operator goes, or gets another one's place, where a value of the source does.
+    sorts = ((_VALUES, readings), (_OPERATORS, readings)) if proposers is CHANGES else ((proposers, readings[:1]),)
+    for sort, read in sorts:
+        for reading in read:
+            setting = Setting(region, reading, places, range_of, tuple(named))
+            for propose in sort:
+                for proposal in propose(setting):
+                    if (key := Patch(proposal).digest) not in seen:
+                        seen.add(key)
+                        yield proposal

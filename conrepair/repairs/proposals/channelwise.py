@@ -41,4 +41,4 @@ def _edit(node: Node | None, values: Array) -> SetParameter | None:
     shape = node.parameters["operand"].shape
     if values.size != int(np.prod(shape, dtype=np.int64)):
         return None
-    return SetParameter(node.name, "operand", np.ascontiguousarray(values.reshape(shape), np.float32))
+    return SetParameter(node.name, "operand", np.asarray(values.reshape(shape), np.float32, order="C"))

@@ -76,7 +76,7 @@ def folded_parameters(setting: Setting) -> Iterator[tuple[Node, str, Array, Para
             place = setting.places.of(node)
             held = node.parameters[role]
             if place is not None and role in place.parameters and np.isfinite(values).all():
-                yield place, role, np.ascontiguousarray(values.reshape(held.shape), np.float32), held
+                yield place, role, np.asarray(values.reshape(held.shape), np.float32, order="C"), held
 
 
 def _layer(ours: Step, theirs: Step) -> _Layer | None:

@@ -69,7 +69,7 @@ def wanted_parameter(ours: Step, theirs: Step, node: Node, role: str) -> Array |
         values = portion.astype(values.dtype)
     if values.size != int(np.prod(shape, dtype=np.int64)):
         return None
-    return np.ascontiguousarray(values.reshape(shape))
+    return np.asarray(values.reshape(shape), order="C")  # which keeps a number without axes one
 
 
 def _along_channels(values: Array, step: Step) -> Array:

@@ -144,7 +144,7 @@ def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]
             if values.size != int(np.prod(held.shape, dtype=np.int64)):
                 continue
             bias = wanted_parameter(ours, theirs, node, "bias") if "bias" in ours.parameters else None
-            right_ones = np.ascontiguousarray(values.reshape(held.shape))
+            right_ones = np.asarray(values.reshape(held.shape), order="C")
             yield (Requantize(node.name, role, right_ones, bias),), values, given
     for node, role, values, given in folded_parameters(setting):
         if given.bits and given.bits <= _MOST_BITS:
