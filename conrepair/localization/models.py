@@ -94,7 +94,9 @@ def _localize(
     reference = Reference(ours.network, work / "source", second_opinion=lambda: second_opinion(ours))
     feeds = feeds_of(*sides, size, samples)
     found = localize_target(reference, theirs.network, feeds, work, options, keep=True, advance=advance)
-    if source is given and target.build is None:
+    # A conversion's file goes with the folder, and what's cut of it later is read from there.
+    own_files = source is given and not ours.note and not theirs.note
+    if own_files and target.build is None:
         leave(Looked((source, target), options, (ours, theirs), reference, found))
     notes = tuple(filter(None, (ours.note, theirs.note)))
     graphs = {sha256: graph_record(opened.network.graph) for sha256, (_, opened) in zip(whose, sides, strict=True)}
