@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from conrepair.data.feeds import batches, open_feeds
@@ -17,12 +17,16 @@ from conrepair.localization.alone import errors_alone, is_unchanged, kept_pieces
 from conrepair.localization.localize import Found, localize_target
 from conrepair.localization.located import Guilty
 from conrepair.localization.looked import Looked
+from conrepair.localization.matching import Pair
+from conrepair.localization.measurement import Feeds
 from conrepair.localization.models import Subject, batch_size, concrete, feeds_of
 from conrepair.localization.opening import Opened, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.reference import Reference
+from conrepair.repairs.criteria import computed, source_of
+from conrepair.repairs.extremes import failing
 from conrepair.runtime.errors import DataError
 
 __all__ = ["Alone", "Bench"]
@@ -165,7 +169,35 @@ class Bench:
             if not is_unchanged(before, now):
                 nearer = (now.mismatched, now.error) < (before.mismatched, before.error)
                 seen[source] = Alone(now.error, now.error <= margin * piece.judged.floor, nearer)
+        right = [pair for pair in kept[1] if pair.source in seen and seen[pair.source].right]
+        for source in self._failing(theirs, feeds_of(*sides, self._size, self._samples), kept[0], right):
+            seen[source] = dataclasses.replace(seen[source], right=False)
         return seen
+
+    def elsewhere(self, model: Model, found: Found, pieces: Sequence[Guilty]) -> Mapping[str, str]:
+        """Whether what mends pieces does so for values that no sample brings.
+
+        Args:
+            model: The target, or a changed copy of it.
+            found: What localization says of it.
+            pieces: That are right now, on samples.
+
+        Returns:
+            For those that aren't right then, by the source's tensors at their ends: what they were fed.
+
+        Raises:
+            ModelLoadError: if it can't be opened.
+            InferenceError: if it can't be run.
+        """
+        theirs = self._opened(model)
+        if self._options.quantized or theirs.network.original is not None:
+            return {}  # which hold what they were calibrated on
+        ends = {source_of(piece) for piece in pieces}
+        inside = frozenset().union(*map(computed, pieces)) if pieces else frozenset()
+        pairs = [pair for pair in found.alignment.pairs if pair.source not in inside or pair.source in ends]
+        wanted = [pair for pair in found.alignment.pairs if pair.source in ends]
+        sides = (self._source, self._ours), (dataclasses.replace(self._target, model=model), theirs)
+        return self._failing(theirs, feeds_of(*sides, self._size, self._samples), pairs, wanted)
 
     def range_of(self, tensor: str) -> tuple[float, float]:
         """The smallest and the largest value of a tensor of the source, over all samples that are localized by.
@@ -198,6 +230,27 @@ class Bench:
             photos = target.photos[: self._samples]
             recipes = source.recipe, target.recipe
             return find_recipe(self._ours, theirs, rows, photos, recipes, options, output_error=output_error)
+
+    def _failing(
+        self, theirs: Opened, feeds: Iterable[Feeds], pairs: Sequence[Pair], ends: Sequence[Pair]
+    ) -> Mapping[str, str]:
+        """Pieces that aren't right for other values than the samples', by the source's tensors."""
+        if not ends:
+            return {}
+        if self._source.recipe != self._target.recipe:
+            # Photos are prepared otherwise for either: one factor isn't the same for both.
+            inputs = {*theirs.network.graph.inputs}
+            pairs = [pair for pair in pairs if pair.target not in inputs]
+            graph = theirs.network.graph
+            known = {pair.target for pair in pairs} | inputs
+            ends = [
+                end
+                for end in ends
+                if inputs.isdisjoint(name for node in graph.between(known, [end.target]) for name in node.inputs)
+            ]
+        ours, own = next(iter(feeds))
+        right = self._reference.batch(0, ours)
+        return failing(right, theirs.network, own, pairs, ends, self._options.noise_margin) if ends else {}
 
     def _go_on(self, looked: Looked) -> None:
         """Take over what was opened and found of the target as it came."""

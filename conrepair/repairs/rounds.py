@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.localization.localize import Found
@@ -32,11 +32,13 @@ class Judging:
         alone: What a candidate introduces in pieces, by the source's tensors at their ends; without those of which
             only a look at the whole tells.
         localize: A candidate, judged as a whole; None where it can't be run, and is removed.
+        fails: Pieces that a judged candidate mends on samples, and not on other values, by the source's tensors.
     """
 
     make: Callable[[tuple[Taken, ...]], Candidate | None]
     alone: Callable[[Candidate, Sequence[Guilty]], Mapping[str, Alone]]
     localize: Callable[[Candidate], State | None]
+    fails: Callable[[State, Sequence[Guilty]], Collection[str]] = lambda *_: ()
 
 
 @dataclass
@@ -151,9 +153,13 @@ class Rounds:
             return _Tried((*first.taken, *second.taken), (*first.mended, *second.mended), second.state)
         helped: list[Taken] = []
         mended: list[Guilty] = []
+        clean = [piece for piece, _ in trial if mends(changed.found, before, piece)]
+        right, fails = set(map(source_of, clean)), self._judging.fails(changed, clean)
         for item, (piece, proposal) in zip(added, trial, strict=True):
             now = introduced(changed.found, piece)
-            if mends(changed.found, before, piece):
+            if source_of(piece) in fails:
+                self._spend(piece, proposal)
+            elif source_of(piece) in right:
                 helped.append(_with_gain(item, now, piece))
                 mended.append(piece)
             elif now is None or now >= piece.judged.introduced:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import shutil
 import tempfile
@@ -26,7 +27,7 @@ from conrepair.repairs.proposals.all import CHANGES, IN_FLOAT, REWRITINGS, propo
 from conrepair.repairs.proposals.ends import end_proposals
 from conrepair.repairs.proposals.proposal import Proposal, Proposer
 from conrepair.repairs.rounds import Judging, Rounds
-from conrepair.repairs.state import Candidate, State, Taken, patch_of
+from conrepair.repairs.state import VALUES, Candidate, State, Taken, patch_of
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
 
@@ -181,6 +182,7 @@ class _Search:
             lambda taken: self._made(taken, outcome),
             lambda candidate, pieces: self._alone(candidate, found, pieces),
             self._localized,
+            lambda changed, pieces: self._fails(changed, outcome.state, pieces),
         )
         rounds = Rounds(judging, propose, lambda: self._over(outcome))
         outcome.state = rounds.run(outcome.state)
@@ -288,7 +290,11 @@ class _Search:
             if changed is not None:
                 changed = _with_gain(changed, found)
                 if mends(changed.found, found, piece):
-                    return changed, True
+                    if piece is None or not self._fails(changed, outcome.state, [piece]):
+                        return changed, True
+                    changed.remove()
+                    self._journal.add(self._line(taken))
+                    continue
                 smaller = len(extent(changed.found)) < len(extent(least.found))
                 if smaller and extent(changed.found) < extent(found):
                     if least is not outcome.state:
@@ -299,6 +305,27 @@ class _Search:
                 changed.remove()
             self._journal.add(self._line(taken))
         return least, False
+
+    def _fails(self, changed: State, before: State, pieces: Sequence[Guilty]) -> Mapping[str, str]:
+        """Pieces that are right on samples, and not on zeros, large or small values: nothing that's called a repair.
+
+        Where only values of what's there were changed, what goes wrong just as it did before is no fault of the edit.
+
+        Args:
+            changed: A candidate.
+            before: What it was made of.
+            pieces: That it mends.
+        """
+        look = functools.partial(self._tried, changed.taken)
+        found = look(lambda: self._bench.elsewhere(changed.model, changed.found, pieces)) or {}
+        edits = [edit for item in changed.taken[len(before.taken) :] for edit in item.edits]
+        if found and all(isinstance(edit, VALUES) for edit in edits):
+            known = look(lambda: self._bench.elsewhere(before.model, before.found, pieces)) or {}
+            found = {source: words for source, words in found.items() if source not in known}
+        for words in found.values():
+            edited = "; ".join(map(in_words, edits))
+            self._failed.setdefault(f"{edited}: right on samples, and not on {words}, where the source gives others")
+        return found
 
     def _over(self, outcome: Outcome) -> bool:
         """Whether nothing else shall be tried."""

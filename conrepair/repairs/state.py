@@ -9,14 +9,26 @@ from pathlib import Path
 
 from conrepair.frameworks.model import Model
 from conrepair.localization.localize import Found
-from conrepair.repairs.edits import ExchangeReads, Graft, Remove, SetAttributes, SetOperator, SwapInputs
+from conrepair.repairs.edits import (
+    ExchangeReads,
+    Graft,
+    Remove,
+    Requantize,
+    SetAttributes,
+    SetOperator,
+    SetParameter,
+    SwapInputs,
+)
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
 
-__all__ = ["PARAMETER", "Candidate", "State", "Taken", "patch_of"]
+__all__ = ["PARAMETER", "VALUES", "Candidate", "State", "Taken", "patch_of"]
 
 PARAMETER = "parameter "
 """In front of a parameter's name, among what a proposal reaches."""
+
+VALUES = (SetAttributes, SetParameter, Requantize)
+"""Edits that give what is there other values, and leave operators and their order."""
 
 _NO_NUMBERS = (
     ExchangeReads,

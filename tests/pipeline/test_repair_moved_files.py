@@ -1,4 +1,4 @@
-"""A repair goes on from files that a localization has made on the way, and from models whose weights lie elsewhere."""
+"""A repair goes on from what a localization made on the way, and from models whose weights lie elsewhere."""
 
 from __future__ import annotations
 

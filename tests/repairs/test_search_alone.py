@@ -15,7 +15,7 @@ from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.model import Model
 from conrepair.localization.localize import Found
 from conrepair.repairs import search as searching
-from conrepair.repairs.criteria import unplaced
+from conrepair.repairs.criteria import source_of, unplaced
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.all import CHANGES, IN_FLOAT, REWRITINGS
 from conrepair.repairs.proposals.proposal import Proposal
@@ -34,6 +34,7 @@ class Workbench:
         """Judge by what is edited; propose, by "sort piece", some nodes."""
         self.tried: list[str] = []
         self.broken: dict[str, Exception] = {}
+        self.wrong_elsewhere: set[str] = set()
         self._look = look
         self.editor = SimpleNamespace(again=lambda: None, graph=None)
         self.range_of = None
@@ -58,6 +59,10 @@ class Workbench:
 
     def look_alone(self, _model: Model, _found: Found, _pieces: object) -> dict[str, object]:
         return {}  # only a look at the whole tells
+
+    def elsewhere(self, model: Model, _found: Found, pieces: Sequence[Any]) -> dict[str, str]:
+        wrong = self.wrong_elsewhere & set(model.sha256.split())
+        return dict.fromkeys((source_of(item) for item in pieces), "zeros") if wrong else {}
 
     def localize(self, model: Model) -> Found:
         return self._look(frozenset(model.sha256.split()))
@@ -84,6 +89,16 @@ def test_the_first_edit_that_mends_is_taken(tmp_path: Path, monkeypatch: pytest.
     assert (outcome.tried, outcome.recalled, outcome.in_time, outcome.interrupted) == (2, 0, True, False)
     assert nodes_of(outcome.state) == ["b"]
     assert "outputs differ by 0.0e+00, 1.0e-01 before" in outcome.effects[0]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_mends_samples_only_is_no_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    either = lambda edited: found([] if edited & {"a", "b"} else [piece("s")], 0.0, rows={"s": 1e-7})  # noqa: E731
+    bench = Workbench(either, monkeypatch, {"change s": [["a"], ["b"]]})
+    bench.wrong_elsewhere = {"a"}
+    outcome = bench.run(tmp_path)
+    assert nodes_of(outcome.state) == ["b"]
+    assert "right on samples, and not on zeros" in outcome.failed[0]
     assert len(list(tmp_path.iterdir())) == 1
 
 

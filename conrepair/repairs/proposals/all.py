@@ -20,7 +20,7 @@ from conrepair.repairs.proposals.carried import carried_proposals
 from conrepair.repairs.proposals.changed import change_proposals
 from conrepair.repairs.proposals.channelwise import channelwise_proposals
 from conrepair.repairs.proposals.combined import attribute_and_extra_proposals, displaced_proposals
-from conrepair.repairs.proposals.constants import constant_proposals
+from conrepair.repairs.proposals.constants import constant_proposals, lost_scale_proposals
 from conrepair.repairs.proposals.everywhere import everywhere
 from conrepair.repairs.proposals.exchanged import exchange_proposals
 from conrepair.repairs.proposals.folded import folded_proposals
@@ -66,6 +66,7 @@ _VALUES: Sequence[Proposer] = (
 """Changes that give what is there the source's values, or what a diagnosis has proven."""
 
 _OPERATORS: Sequence[Proposer] = (
+    lost_scale_proposals,
     change_proposals,
     range_proposals,
     requantized_proposals,

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Node
-from conrepair.repairs.edits import Edit, SetAttributes, SetParameter
+from conrepair.repairs.edits import Edit, Graft, SetAttributes, SetParameter
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
-__all__ = ["constant_proposals"]
+__all__ = ["constant_proposals", "lost_scale_proposals"]
 
 _SAME = 1e-4  # relative: what a number loses where it's written in another type
 _MOST = 12  # proposals for a piece: more numbers than that are another network
@@ -70,6 +71,18 @@ def constant_proposals(setting: Setting) -> Iterator[Proposal]:
                 if len(edits) > 1:
                     found += [(place + _distance(first.value, wanted), (edit,)) for edit in edits]
     yield from (proposal for _, proposal in sorted(found, key=lambda item: item[0])[:_MOST])
+
+
+def lost_scale_proposals(setting: Setting) -> Iterator[Proposal]:
+    """The scale of an attention in front of its softmax, where the target multiplies by none."""
+    ours, theirs = _numbers(setting.region.source.nodes), _numbers(setting.region.target.nodes)
+    scales = [item for item in _without(ours, theirs) if item.name == "scale" and not item.is_operand]
+    softmax = [node for node in setting.region.target.nodes if node.op == "Softmax"]
+    for scale, node in zip(scales, softmax, strict=False):
+        tensor = setting.places.tensor(node.inputs[0])
+        if tensor is not None:
+            factor = np.array(scale.value, np.float32)
+            yield (Graft(tensor, (Operation("Mul", (tensor,), {}, {"operand": factor}),)),)
 
 
 def _numbers(nodes: Sequence[Node]) -> list[_Number]:
