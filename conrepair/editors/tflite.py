@@ -40,6 +40,7 @@ __all__ = ["EDITOR", "TfliteEditor"]
 _NO_ACTIVATION = schema.ActivationFunctionType.NONE
 _SYMMETRIC = {"weight", "W", "R"}  # parameters whose zero kernels want to be stored as 0
 _TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option
+_WHOLE = 2**31 - 1  # the end of an axis, however long it is
 _SAME_OPTIONS = {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}
 
 
@@ -379,10 +380,21 @@ class TfliteEditor(Editor):
             options.mode = modes.SYMMETRIC if value == "symmetric" else modes.REFLECT
         elif name in {"perm", "pads"} and node.op in {"Transpose", "Pad"} and isinstance(value, tuple):
             self._set_table(operator, name, value)
+        elif name == "pads" and node.op == "ConvTranspose" and isinstance(value, tuple):
+            self._set_crop(node, operator, tuple(int(count) for count in value))
         elif name in _TURNED and node.native == "BATCH_MATMUL" and _TURNED[name][0] not in node.parameters:
             setattr(options, _TURNED[name][1], bool(value))
         else:
             self.refuse(f"{node.native} has no {name} of {value}")
+
+    def _set_crop(self, node: Node, operator: Any, pads: tuple[int, ...]) -> None:
+        """Pads of a transposed convolution are what's cut off its result: TFLite's own are those of its size."""
+        half = len(pads) // 2
+        if operator.builtinOptions.padding != schema.Padding.VALID or min(pads) < 0:
+            self.refuse(f"{node.native} has no pads of {pads} in place of those that its declared size says")
+        ends = tuple(-count if count else _WHOLE for count in pads[half:])
+        cut = {"axes": tuple(range(1, 1 + half)), "starts": pads[:half], "ends": ends, "steps": (1,) * half}
+        self.graft(node.outputs[0], (Operation("Slice", node.outputs, cut),), "cropped")
 
     def _set_table(self, operator: Any, name: str, value: tuple[Any, ...]) -> None:
         index = operator.inputs[1]
