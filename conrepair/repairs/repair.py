@@ -27,6 +27,7 @@ from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM, Outcome, search
 from conrepair.repairs.sizes import other_sizes, repair_resized
 from conrepair.repairs.storage import storage_of
+from conrepair.repairs.told import beside
 from conrepair.repairs.unseen import unseen_samples
 from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
 from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
@@ -204,6 +205,7 @@ def _repaired(
         refused=outcome.refused if found.result.faults else (),
         undone=why_undone,
         failed=outcome.failed if found.result.faults else (),
+        beside=beside(outcome.taken, first.result, bench.editor) if edits and patch.edits else (),
     )
 
 

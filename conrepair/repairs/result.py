@@ -40,6 +40,7 @@ class RepairResult:
         refused: Where something is left: what was proposed and the format can't express.
         undone: Why what was found isn't delivered; None where it is, or nothing was found.
         failed: Where something is left: what went wrong with candidates, in words. That's ours, or a framework's.
+        beside: Faults that no localization told, as their edits in words: beside or behind those that it did.
     """
 
     before: Localization
@@ -62,6 +63,12 @@ class RepairResult:
     refused: tuple[str, ...] = ()
     undone: str | None = None
     failed: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+
+    @property
+    def found(self) -> int:
+        """How many faults are known: those that were told, and those that only their repair has shown."""
+        return len(self.before.faults) + len(self.beside)
 
     @property
     def holds(self) -> bool:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from conrepair.localization.result import Localization, LocatedFault
-from conrepair.repairs.outcomes import Advice, Agreement
+from conrepair.repairs.outcomes import Advice, Agreement, Delivery
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE
 from conrepair.repairs.result import RepairResult
 from conrepair.report.localization.naming import names_of, names_of_fault
@@ -48,11 +48,17 @@ def repair_line(result: RepairResult) -> str:
     Args:
         result: Of a target.
     """
-    found, left = len(result.before.faults), len(result.after.faults)
+    found, left = result.found, len(result.after.faults)
     names = names_of(result.before)
     edits = "; ".join(quoted(edit, names=names) for edit in result.edits[:_REASONS])
     more = f"; and {len(result.edits) - _REASONS} more edits" if len(result.edits) > _REASONS else ""
-    return f"{_outcome(result)[0]}: {found} found, {left} left{f': {edits}{more}' if edits else ''}"
+    line = f"{_outcome(result)[0]}: {found} found, {left} left{f': {edits}{more}' if edits else ''}"
+    return f"{line}; {_delivered(result.delivery)}" if result.delivery is not None else line
+
+
+def _delivered(delivery: Delivery) -> str:
+    """In which format a repair is, and why in none of the target's own."""
+    return f"delivered as ONNX ({delivery.route}), since the target can't be edited so: {_reason(delivery.reason)}"
 
 
 def print_repair(result: RepairResult, console: Console, folder: Path | None, advice: Sequence[Advice] = ()) -> None:
@@ -64,7 +70,7 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         folder: Where the files are; None where none were written.
         advice: Other ways to convert.
     """
-    found, left, names = len(result.before.faults), len(result.after.faults), names_of(result.before)
+    found, left, names = result.found, len(result.after.faults), names_of(result.before)
     if not found:
         console.print(Text.assemble(("nothing to repair", "bold green"), f": {quoted(result.before.reason)}"))
         for fault in result.before.latent[:_MOST]:
@@ -73,6 +79,10 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         return
     console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
     _print_faults("found", result.before, console)
+    for words in result.beside[:_MOST]:
+        console.print(
+            Text.assemble(("found: ", "bold"), f"one beside it, which is mended by: {quoted(words, names=names)}")
+        )
     for edit in result.edits[:_MOST]:
         console.print(Text(f"  {quoted(edit, names=names)}"))
     if len(result.edits) > _MOST:
