@@ -342,6 +342,8 @@ def apply(edit: FileEdit, editor: Editor) -> None:
 def in_words(edit: Edit) -> str:
     """What an edit does, for a person."""
     match edit:
+        case SetParameter() if edit.values.size == 1 and edit.values.dtype.kind == "f":
+            return f"the {edit.role} of `{edit.node}` is {edit.values.item():.4g}"
         case SetParameter():
             return f"the {edit.role} of `{edit.node}` is the source's"
         case Requantize():

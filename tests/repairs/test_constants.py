@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -328,3 +329,35 @@ def test_a_number_is_the_source_s(name: str, tmp_path: Path) -> None:
         right, given = (_given(model, drawn * np.float32(factor)) for model in (source, result.model))
         assert np.isfinite(given[np.isfinite(right)]).all(), factor
         np.testing.assert_allclose(given, right, rtol=1e-3, atol=1e-4 * float(np.abs(right).max()), err_msg=name)
+
+
+def test_an_epsilon_that_float16_can_not_hold_is_the_least_that_it_can(tmp_path: Path) -> None:
+    source = _onnx(_RMS, _ROWS, "1e-8", "1e-8", tmp_path, True)
+    proto = onnx.load(source.path)
+    for tensor in proto.graph.initializer:
+        tensor.CopyFrom(
+            onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor).astype(np.float16), tensor.name)
+        )
+    for node in proto.graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("t") and attribute.t.data_type == onnx.TensorProto.FLOAT:
+                attribute.t.CopyFrom(
+                    onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(attribute.t).astype("f2"))
+                )
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    onnx.save(proto, tmp_path / "target.onnx")
+    sides = [_subject(model, (6, 16), tmp_path) for model in (source, model_of("onnx", tmp_path / "target.onnx"))]
+    path = Path(sides[0].data.path)
+    rows = np.random.default_rng(3).normal(0, 1, (_SAMPLES, 6, 16)).astype(np.float32)
+    rows[:, ::2] = 0
+    np.savez(path, x=rows)
+    data = DataReference("tensors", _SAMPLES, str(path), sha256_of(path))
+    meant = dataclasses.replace(_OPTIONS.localization, precision="float16")
+    options = dataclasses.replace(_OPTIONS, localization=meant)
+    result = repair_models(*(dataclasses.replace(side, data=data) for side in sides), tmp_path / "out", options)
+    assert not np.isfinite(result.unseen_before.error)
+    assert result.mended, (result.edits, result.after.faults)
+    assert result.edits == ("the operand of `e` is 5.96e-08",)
+    assert result.model is not None
+    assert np.isfinite(_given(result.model, rows[:2])).all()

@@ -10,7 +10,9 @@ import numpy as np
 
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Node
+from conrepair.localization.diagnosis.region import Side
 from conrepair.repairs.edits import Edit, Graft, SetAttributes, SetParameter
+from conrepair.repairs.held import as_held
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
 __all__ = ["constant_proposals", "lost_scale_proposals"]
@@ -52,7 +54,7 @@ def constant_proposals(setting: Setting) -> Iterator[Proposal]:
     Operators needn't be paired for it: a normalization's epsilon is an attribute on one side and the operand of an
     addition on the other, and which operators belong together may not be known. Numbers that both sides have stay.
     """
-    ours, theirs = _numbers(setting.region.source.nodes), _numbers(setting.region.target.nodes)
+    ours, theirs = (_numbers(_with_those_before(side)) for side in (setting.region.source, setting.region.target))
     lost = list(dict.fromkeys(item.value for item in _without(ours, theirs)))
     alike: dict[tuple[str, float], list[_Number]] = {}
     for item in _without(theirs, ours):
@@ -83,6 +85,12 @@ def lost_scale_proposals(setting: Setting) -> Iterator[Proposal]:
         if tensor is not None:
             factor = np.array(scale.value, np.float32)
             yield (Graft(tensor, (Operation("Mul", (tensor,), {}, {"operand": factor}),)),)
+
+
+def _with_those_before(side: Side) -> list[Node]:
+    """The nodes of a side, and those that compute what they read: 1e-8 is no difference before its root."""
+    before = [side.graph.producers[name] for name in side.begins if name in side.graph.producers]
+    return [*before, *side.nodes]
 
 
 def _numbers(nodes: Sequence[Node]) -> list[_Number]:
@@ -127,7 +135,7 @@ def _edit(number: _Number, value: float, setting: Setting) -> Edit | None:
     held = place.parameters.get("operand")
     if held is None or math.prod(held.shape) != 1:
         return None
-    return SetParameter(place.name, "operand", np.full(held.shape, value, np.float32))
+    return SetParameter(place.name, "operand", as_held(np.full(held.shape, value, np.float32), held.dtype))
 
 
 def _distance(one: float, other: float) -> float:

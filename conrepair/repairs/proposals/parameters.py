@@ -14,6 +14,7 @@ from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Graft, Requantize, SetAttributes, SetParameter
+from conrepair.repairs.held import as_held
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
 __all__ = ["parameter_proposals", "wanted_parameter"]
@@ -69,7 +70,8 @@ def wanted_parameter(ours: Step, theirs: Step, node: Node, role: str) -> Array |
         values = portion.astype(values.dtype)
     if values.size != int(np.prod(shape, dtype=np.int64)):
         return None
-    return np.asarray(values.reshape(shape), order="C")  # which keeps a number without axes one
+    # Not NumPy's contiguous copy, which gives a number an axis.
+    return as_held(np.asarray(values.reshape(shape), order="C"), node.parameters[role].dtype)
 
 
 def _along_channels(values: Array, step: Step) -> Array:
