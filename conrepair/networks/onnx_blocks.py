@@ -98,7 +98,7 @@ def _gather(call: Call) -> None:
         integers = unpacked(held, bits) if in_bytes and bits < _BYTE else held
         zeros = _zero_points(call, 3, bits if in_bytes else _BYTE, scales.shape, 2 ** (bits - 1) if in_bytes else 0)
         factor, offset = (np.repeat(item, size, along).take(range(shape[along]), along) for item in (scales, zeros))
-        return ((integers.astype(np.float64) - offset) * factor).astype(np.float32)
+        return np.asarray((integers.astype(np.float64) - offset) * factor, np.float32)
 
     blocks = tuple(size if place == along else 1 for place in range(len(shape)))
     table = call.in_blocks(0, load, shape, bits, tuple(map(float, scales.reshape(-1))), blocks)

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from block_networks import BLOCK_FAULTS, chain, in_blocks, with_block_fault
+from quantized_faults import in_eight_bits, with_fault
+from quantized_networks import source as eight_bit_source
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
@@ -54,3 +57,13 @@ def test_one_layer_is_named_and_mended_in_its_bits(
     mended = onnx.load(str(done.model))
     assert [node.op_type for node in mended.graph.node].count("MatMulNBits") == 5
     assert conrepair.compare(source, done.model, in_process=True).verdict == Verdict.QUANTIZED
+
+
+def test_bits_of_all_activations_are_no_second_cause(tmp_path: Path) -> None:
+    rows = np.random.default_rng(2).normal(size=(24, 3, 12, 12)).astype(np.float32)
+    ours = Path(eight_bit_source(tmp_path).path)
+    right = in_eight_bits(ours, tmp_path / "int8.onnx", rows)
+    target = with_fault(right, "pads", tmp_path / "wrong.onnx")
+    (fault,) = conrepair.localize(ours, target, data=rows[:16], in_process=True).faults
+    assert "pads" in fault.evidence[0]
+    assert not any("fewer bits" in text for text in fault.evidence)

@@ -38,7 +38,8 @@ from conrepair.localization.layout import Layout
 
 __all__ = ["Reading", "called", "kind_of_extra", "layouts_of", "pairings_of", "readings_of", "static_findings"]
 
-_CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
+_LINEAR = {"QuantizeLinear", "DequantizeLinear"}
+_CASTS = {"Cast", *_LINEAR}
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
 _CLAMPS = {"Clip", "Min", "Max"}
 _HALF = {"float16", "bfloat16"}
@@ -102,7 +103,19 @@ def static_findings(region: Region) -> list[Finding]:
         Differences, the likeliest first.
     """
     chosen = [*readings_of(region)[0].findings, *wiring_findings(region)]
-    return sorted(chosen, key=lambda item: -item.weight)
+    return sorted(_without_own_bits(chosen, region), key=lambda item: -item.weight)
+
+
+def _without_own_bits(findings: Sequence[Finding], region: Region) -> list[Finding]:
+    """Leave out that values pass through few bits beside what else differs, where they do so elsewhere, too.
+
+    A network whose activations are in few bits has that in front of each of its layers.
+    """
+    graph, inside = region.target.graph, {node.name for node in region.target.nodes}
+    bits = {f"extra {node.layer}" for node in region.target.nodes if node.op in _LINEAR}
+    others = [item for item in findings if item.cause not in bits]
+    elsewhere = any(node.op == "QuantizeLinear" and node.name not in inside for node in graph.nodes)
+    return others if elsewhere and any(item.is_certain for item in others) else list(findings)
 
 
 def _length(findings: Sequence[Finding]) -> float:
