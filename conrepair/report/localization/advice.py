@@ -40,7 +40,7 @@ _QUANTIZERS = {
 _VERDICTS = {
     Verdict.EQUIVALENT: "No difference was found on {seen}. {unseen}",
     Verdict.NOISE: "No layer is at fault on {seen}; rounding explains what differs. {unseen}",
-    Verdict.QUANTIZED: "No layer is at fault on {seen}, if eight bits are what was wanted. {unseen}",
+    Verdict.QUANTIZED: "No layer is at fault on {seen}, if so few bits are what was wanted. {unseen}",
     Verdict.UNDECIDED: "Try other inputs (--seed, or your own with --data): on these nothing could be proven.",
     Verdict.UNDEPLOYABLE: "Look at why the target doesn't load.",
 }
