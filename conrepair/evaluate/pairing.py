@@ -164,10 +164,11 @@ def _with_layout(
 def _layouts(rank: int, channels: tuple[str, str]) -> list[Order]:
     """The orders of the candidate's axes that both formats have; any move of the channels where one isn't known."""
     identity, to_last, to_first = tuple(range(rank)), (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
-    if "" in channels:
-        return sorted({identity, to_last, to_first})
     ours, theirs = channels
-    return [identity] if ours == theirs else sorted({identity, to_first if ours == "first" else to_last})
+    if ours and ours == theirs:
+        return [identity]
+    moves = {("first", "last"): {to_first}, ("last", "first"): {to_last}}
+    return sorted({identity} | moves.get(channels, {to_first, to_last}))
 
 
 def _best(reference: Array, candidate: Array, orders: Sequence[Order]) -> tuple[Order | None, float]:

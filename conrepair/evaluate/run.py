@@ -48,8 +48,8 @@ class Run:
         intent: Which precision was meant; None: what the weights show.
         repeats: Whether the first batch gave the same bits twice.
         ordered: Whether the model's outputs have an order, and not names alone.
-        channels: Where the model's format has the channels of a picture, "first" (behind the samples) or "last"; ""
-            where that isn't known.
+        channels: Where the model's format has the channels of a picture, "first" (behind the samples) or "last";
+            "kept" where a converter left them as they were; "" where that isn't known.
         inputs: Specs, in the model's order; none where they aren't known.
     """
 

@@ -16,6 +16,7 @@ UNORDERED_OUTPUTS = frozenset({"tensorflow"})
 """Frameworks whose outputs have names and no order: a SavedModel's signature is a mapping."""
 
 _CHANNELS_LAST = frozenset({"keras", "tensorflow", "tflite"})
+_FROM_CHANNELS_LAST = frozenset({"tf2onnx", "keras2onnx", "tflite2onnx"})
 
 FRAMEWORKS = ("torch", "keras", "tensorflow", "tflite", "onnx")
 
@@ -31,10 +32,14 @@ def framework(name: str) -> Framework:
     return cast(Framework, importlib.import_module(f"conrepair.frameworks.{name}").FRAMEWORK)
 
 
-def channels_of(name: str) -> str:
-    """Where a framework has the channels of a picture: "first", behind the samples, or "last".
+def channels_of(name: str, producer: str = "") -> str:
+    """Where a format has the channels of a picture: "first", behind the samples, or "last"; "kept", as they lay.
 
     Args:
         name: One of `FRAMEWORKS`.
+        producer: Of an ONNX file: converters from formats that have them last keep the inputs and outputs as they lie,
+            unless they're asked for others.
     """
+    if name == "onnx" and producer.partition(" ")[0] in _FROM_CHANNELS_LAST:
+        return "kept"
     return "last" if name in _CHANNELS_LAST else "first"

@@ -60,7 +60,8 @@ class Network(abc.ABC):
         output_names: The same for its outputs.
         original: What it was compiled from, with the same graph; None for what runs as it's written.
         ordered: Whether its outputs have an order, and not names alone.
-        channels: Where its format has the channels of a picture, "first" or "last"; "" where that isn't known.
+        producer: What wrote the file, where it says so.
+        channels: Where its format has the channels of a picture, see `channels_of`; "" where that isn't known.
     """
 
     graph: LayerGraph
@@ -68,6 +69,7 @@ class Network(abc.ABC):
     output_names: Mapping[str, str]
     original: Network | None = None
     ordered: bool = True
+    producer: str = ""
     channels: str = ""
 
     def kernel(self, tensor: str) -> Kernel | None:

@@ -41,6 +41,7 @@ class OnnxNetwork(Network):
         self.origins = origins
         self.input_names = {name: name for name in graph.inputs}
         self.output_names = {name: name for name in graph.outputs}
+        self.producer = source.model.producer_name or ""
         self._source = source
         self._sessions = sessions
 

@@ -39,5 +39,5 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
 def _opened(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     module = importlib.import_module(f"conrepair.networks.{model.framework}")
     network = cast(Network, module.open_network(model, inputs))
-    network.graph, network.channels = without_sizes(network.graph), channels_of(model.framework)
+    network.graph, network.channels = without_sizes(network.graph), channels_of(model.framework, network.producer)
     return network

@@ -373,6 +373,6 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         intent=item.intent,
         repeats=entry.result["repeats"],
         ordered=item.source.model.framework not in UNORDERED_OUTPUTS,
-        channels=channels_of(item.source.model.framework),
+        channels=channels_of(item.source.model.framework, description.producer),
         inputs=tuple(description.inputs),
     )
