@@ -37,7 +37,7 @@ def channels_of(name: str, producer: str = "") -> str:
 
     Args:
         name: One of `FRAMEWORKS`.
-        producer: Of an ONNX file: converters from formats that have them last keep the inputs and outputs as they lie,
+        producer: Of an ONNX file: converters from formats that have them last keep inputs and outputs as they lie,
             unless they're asked for others.
     """
     if name == "onnx" and producer.partition(" ")[0] in _FROM_CHANNELS_LAST:

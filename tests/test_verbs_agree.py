@@ -1,0 +1,65 @@
+"""No verb says what another denies: of outputs of mixed sizes, of exchanged axes, and of right ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+import conrepair
+
+NETWORK = """
+<ir_version: 8, opset_import: ["" : 13]>
+g (float[N, 8] x) => (float[N, 3, 8] y)
+<float[8, 16] first, float[16, 24] second, int64[3] sizes = {-1, 3, 8}>
+{
+    h = MatMul (x, first)
+    a = Tanh (h)
+    m = MatMul (a, second)
+    y = Reshape (m, sizes)
+}
+"""
+EXCHANGED = """    r = Reshape (m, sizes)
+    y = Transpose <perm = [0, 2, 1]> (r)"""
+FLAT = "    y = Identity (m)"
+AS_IT_IS = "    y = Reshape (m, sizes)"
+
+
+def saved(
+    path: Path, *, end: str = AS_IT_IS, shape: str = "3, 8", wrong: float = 1.0, reordered: bool = False
+) -> Path:
+    """Columns of 1e6 beside columns of 1; hidden units in another order give other roundings."""
+    generator = np.random.default_rng(0)
+    first, second = generator.normal(size=(8, 16)), generator.normal(size=(16, 3, 8))
+    second[..., 0] *= 1e6
+    second[..., 5] *= wrong
+    order = generator.permutation(16) if reordered else np.arange(16)
+    model = parser.parse_model(NETWORK.replace(AS_IT_IS, end).replace("[N, 3, 8] y", f"[N, {shape}] y"))
+    for name, array in (("first", first[:, order]), ("second", second[order].reshape(16, 24))):
+        model.graph.initializer.append(numpy_helper.from_array(array.astype(np.float32), name))
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("target", "right", "words"),
+    [
+        ({}, True, ""),
+        ({"reordered": True}, True, ""),
+        ({"wrong": 1.02}, False, "column 5 of `y` differs by 2.0e-02 of its own size"),
+        ({"end": EXCHANGED, "shape": "8, 3"}, False, "its axes in another order"),
+        ({"end": FLAT, "shape": "24"}, False, "output `y` has 2 axes"),
+    ],
+)
+def test_three_verbs_say_one_thing(tmp_path: Path, target: dict[str, str], right: bool, words: str) -> None:
+    source, other = saved(tmp_path / "source.onnx"), saved(tmp_path / "target.onnx", **target)  # type: ignore[arg-type]
+    compared = conrepair.compare(source, other, in_process=True)
+    assert (compared.verdict.is_right, words in compared.row.reason) == (right, True)
+    localized = conrepair.localize(source, other, in_process=True)
+    assert localized.verdict.is_right is right
+    assert bool(localized.faults) is not right
+    repaired = conrepair.repair(source, other, seconds=20, in_process=True)
+    assert (repaired.before.verdict.is_right, bool(repaired.before.faults)) == (right, not right)
