@@ -354,9 +354,10 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             named = f" ({held.name})" if held.name else ""
             if held.shape in {(), (1,)} and held.dtype != "object":
                 named += f" of {held.numpy().reshape(-1)[0]:.6g}"
-            words = f"only {side} has a {role}{named} at `{target.layer}`"
+            article = "an" if role[:1] in "aeiou" else "a"
+            words = f"only {side} has {article} {role}{named} at `{target.layer}`"
             is_lost = role == "bias" and theirs is None
-            rule = _BIAS_LOST if is_lost else f"only {side} has a {role} at {called(target)}"
+            rule = _BIAS_LOST if is_lost else f"only {side} has {article} {role} at {called(target)}"
             # So is what's chosen where.
             weight = _WRITTEN if source.op == target.op == "Where" else 1.0
             yield Finding(Kind.PARAMETERS, words, *where, weight, rule)

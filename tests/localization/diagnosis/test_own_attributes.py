@@ -127,6 +127,36 @@ def test_a_scale_that_only_one_side_gives(tmp_path: Path) -> None:
     assert all(item.name != "scale" for item in repaired(target, "y", {"scale": None}).attribute)
 
 
+def suppressing(path: Path, threshold: float | None) -> Path:
+    given = {"most": np.array([2]), "threshold": np.array([threshold or 0.0], np.float32)}
+    line = f"n = NonMaxSuppression (b, s, most{'' if threshold is None else ', threshold'}) y = Cast <to = 1> (n)"
+    return written(path, line, 17, given, BOXES)
+
+
+CORNERS = np.sort(np.random.default_rng(6).uniform(0, 1, (1, 2, 40, 2)), axis=1)
+BOXES = {
+    "b": np.concatenate([CORNERS[:, 0], CORNERS[:, 1]], axis=-1).astype(np.float32),
+    "s": np.linspace(1, 0.5, 40, dtype=np.float32).reshape(1, 1, 40),
+}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "wanted"),
+    [
+        (0.9, 0.001, "the iou_threshold (threshold) of `n` is 0.001 in the target, 0.9 in the source"),
+        (0.9, None, "only the source has an iou_threshold (threshold) of 0.9 at `n`"),
+        (None, 0.9, "only the target has an iou_threshold (threshold) of 0.9 at `n`"),
+    ],
+)
+def test_a_threshold(ours: float | None, theirs: float | None, wanted: str, tmp_path: Path) -> None:
+    source, target = suppressing(tmp_path / "s.onnx", ours), suppressing(tmp_path / "t.onnx", theirs)
+    [fault] = localized(tmp_path, source, target, BOXES).result.faults
+    assert fault.words == wanted
+    repaired(target, "n", {"iou_threshold": ours})
+    again = localized(tmp_path, source, tmp_path / "repaired.onnx", BOXES)
+    assert again.result.verdict is Verdict.EQUIVALENT
+
+
 def trees(path: Path, values: list[float], modes: list[str]) -> Path:
     node = onnx.helper.make_node(
         "TreeEnsembleRegressor",
