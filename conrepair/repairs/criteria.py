@@ -65,7 +65,11 @@ def extent(found: Found) -> frozenset[str]:
 
 def unplaced(found: Found) -> int:
     """Faults that no piece explains: outputs that are lost, or have another shape."""
-    return max(len(found.result.faults) - len(found.guilty), 0)
+    placed = {piece.judged.cut.pair.target for piece in found.guilty}
+    ends = [fault.target_tensor for fault in found.result.faults]
+    # Several layers in a row may be at fault in one piece.
+    told = len({name for name in ends if name in placed}) + sum(name not in placed for name in ends)
+    return max(told - len(found.guilty), 0)
 
 
 def introduced(found: Found, piece: Guilty) -> float | None:
