@@ -10,6 +10,7 @@ import pytest
 from onnx_networks import drawn, written
 from rewritten_networks import opened
 
+import conrepair
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.localize import localize_networks
 from conrepair.localization.options import Options
@@ -87,6 +88,14 @@ def test_neighbouring_faults_are_both_told(name: str, tmp_path: Path) -> None:
     faults = localized(tmp_path, one, two).faults
     assert len(faults) == 2
     assert all(any(f"`{layer}`" in fault.words for fault in faults) for layer in layers)
+
+
+def test_a_repair_counts_both(tmp_path: Path) -> None:
+    one, two, _ = NEIGHBOURS["pooling, permuted weights"]
+    paths = [network(tmp_path / f"{place}.onnx", *made) for place, made in enumerate([(), (one, two)])]
+    done = conrepair.repair(*paths, output=tmp_path / "repaired", samples=8, in_process=True)
+    assert done.result is not None
+    assert (done.result.places, done.mended, len(done.result.edits)) == (2, True, 2)
 
 
 @pytest.mark.parametrize("amount", [0.002, 0.02])
