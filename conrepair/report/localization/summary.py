@@ -98,7 +98,7 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     if len(result.latent) > _NAMES:
         yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, {where}", style="dim")
     if result.coverage is not None:
-        yield Text(_coverage(result.coverage), style="dim")
+        yield Text(_coverage(result.coverage, len(result.layers)), style="dim")
     if result.suspiciousness is not None:
         yield Text.assemble(("suspicious: ", "dim"), _sentence(_suspects(result.suspiciousness)))
     for note in result.notes[:_NOTES]:
@@ -108,12 +108,14 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     pairs, inputs = len(result.layers), result.samples
     took = f"in {sum(result.seconds.values()):.1f} s" if result.seconds else "compared"
     files = "" if folder is None else f". Files: {printable(str(folder))}"
-    yield Text(f"{pairs} {_plural(pairs, 'tensor')} on {inputs} {_plural(inputs, 'input')} {took}{files}")
+    cuts = "" if result.coverage is not None else f"{pairs} {_plural(pairs, 'tensor')} on "
+    yield Text(f"{cuts}{inputs} {_plural(inputs, 'input')} {took}{files}")
 
 
-def _coverage(coverage: Coverage) -> str:
-    """How much was compared, in one line."""
-    words = [f"compared: {coverage.nodes} of {coverage.all_nodes} operators"]
+def _coverage(coverage: Coverage, pairs: int) -> str:
+    """How much was compared, and in how many pieces, in one line."""
+    pieces = f" in {pairs} {_plural(pairs, 'piece')}" if pairs < coverage.nodes else ""
+    words = [f"compared: {coverage.nodes} of {coverage.all_nodes} operators{pieces}"]
     if coverage.all_parameters:
         words.append(f"{coverage.parameters / coverage.all_parameters:.0%} of the weights by what they do to results")
     if coverage.explained is not None and coverage.explained >= _LEAST_SHARE:

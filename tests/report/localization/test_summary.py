@@ -14,7 +14,7 @@ from rich.console import Console
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
-from conrepair.localization.result import Localization
+from conrepair.localization.result import Coverage, Localization
 from conrepair.report.localization.plot import error_plot
 from conrepair.report.localization.summary import print_localization
 
@@ -34,6 +34,10 @@ def test_a_real_localization(tmp_path: Path) -> None:
     assert "pads" in text
     assert "Compare the attributes of `conv` in target.onnx with those of `conv` in source.onnx." in text
     assert lines[-1].endswith("Files: /out/here")
+    coverage = result.coverage
+    assert coverage is not None
+    assert f"compared: {coverage.nodes} of {coverage.all_nodes} operators" in text
+    assert "tensors on" not in text
 
 
 def test_it_fits_on_a_screen_whatever_was_found() -> None:
@@ -74,6 +78,14 @@ def test_where_nothing_is_wrong_it_says_what_was_not_looked_at(verdict: Verdict)
     assert lines[0].startswith(f"{verdict.value}: ")
     assert "Not tested: " in "\n".join(lines).replace("\n", " ")
     assert "4 tensors on 8 inputs in 1.8 s" in lines[-1]
+
+
+def test_it_says_in_how_many_pieces_it_looked() -> None:
+    result = localizations.made(4, verdict=Verdict.EQUIVALENT)
+    assert result.coverage is None
+    whole = Coverage(nodes=21, all_nodes=21, parameters=0, all_parameters=0, unseen=(), explained=None)
+    text = "\n".join(shown(dataclasses.replace(result, coverage=whole)))
+    assert "compared: 21 of 21 operators in 4 pieces" in text
 
 
 def test_it_promises_no_more_than_was_seen() -> None:
