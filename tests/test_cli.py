@@ -82,10 +82,13 @@ def test_every_verb_has_help_with_exit_codes(verb: str, capsys: pytest.CaptureFi
 def test_comparing_equals(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = save_net(tmp_path / "nhwc.onnx", layout="NHWC")
     hashes = sha256_of(net), sha256_of(other)
-    assert main(["compare", str(net), str(other), "-q"]) == 0
+    assert main(["compare", str(net), str(net), "-q"]) == 0
     printed = capsys.readouterr().out
     assert "equivalent" in printed
     assert "synthetic: 32 samples, uniform in [-1, 1], seed 0" in printed
+    assert main(["compare", str(net), str(other), "-q"]) == 1  # within one format callers rely on the layout
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "takes [9, 6, 3] a sample, the source's `x` [3, 9, 6] (its numbers: equivalent" in printed
     assert (sha256_of(net), sha256_of(other)) == hashes
 
 

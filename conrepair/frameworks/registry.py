@@ -38,8 +38,8 @@ def channels_of(name: str, producer: str = "") -> str:
     Args:
         name: One of `FRAMEWORKS`.
         producer: Of an ONNX file: converters from formats that have them last keep inputs and outputs as they lie,
-            unless they're asked for others.
+            unless they're asked for others; of one that nobody has signed it isn't known.
     """
-    if name == "onnx" and producer.partition(" ")[0] in _FROM_CHANNELS_LAST:
+    if name == "onnx" and producer.partition(" ")[0] in {"", *_FROM_CHANNELS_LAST}:
         return "kept"
     return "last" if name in _CHANNELS_LAST else "first"
