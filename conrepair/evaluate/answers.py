@@ -29,6 +29,7 @@ Array = npt.NDArray[Any]
 _WITH_BACKGROUND = 1001  # ImageNet's classes, and one in front
 _SOFTMAX_STEPS = (256, 255)  # TFLite's step is 1/256, ONNX Runtime's quantizer takes 1/255
 _MOST_LEVELS = 256
+_SUM_LOST = 0.1  # that rounding to steps of any size may take from a sum: with more, scores of any kind would do
 _OFF_STEP = 0.02  # of a step: 255 times what single precision makes of the difference of two
 _HALF_STEPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 
@@ -61,11 +62,13 @@ def _in_softmax_steps(scores: Array) -> bool:
 
 
 def _step_of(scores: Array) -> float:
-    """The step that all numbers are multiples of, as eight bits leave them; 0 where there's none."""
+    """The step that all numbers are multiples of, as eight bits leave them; 0 where there's none, or sums don't tell."""
     values = np.unique(np.asarray(scores, np.float64))
     if not 1 < values.size <= _MOST_LEVELS or not np.isfinite(values).all():
         return 0.0
     step = float(np.diff(values).min())
+    if step / 2 * scores.shape[-1] > _SUM_LOST:
+        return 0.0
     return step if np.allclose(values / step, np.rint(values / step), atol=_OFF_STEP) else 0.0
 
 
