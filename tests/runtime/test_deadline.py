@@ -24,12 +24,12 @@ def test_jobs_get_what_is_left_less_what_is_needed_to_say_how_they_ended() -> No
 
 def test_the_main_process_ends_in_time_and_says_at_what() -> None:
     usual = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGILL)
-    started = time.monotonic()
+    ringing, started = signal.getitimer(signal.ITIMER_REAL)[0], time.monotonic()  # of who runs the tests
     with pytest.raises(TimeIsUp, match="a long thing"), ends_after(0.2, ""), at_work("a long thing"):
         _parse()
     assert time.monotonic() - started < 5
     assert (signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGILL)) == usual
-    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert (signal.getitimer(signal.ITIMER_REAL)[0] > 0) is (ringing > 0)
 
 
 def _parse() -> None:
