@@ -62,7 +62,7 @@ def _in_softmax_steps(scores: Array) -> bool:
 
 
 def _step_of(scores: Array) -> float:
-    """The step that all numbers are multiples of, as eight bits leave them; 0 where there's none, or sums don't tell."""
+    """The step that all numbers are multiples of, as eight bits leave them; 0 without one, or where no sum tells."""
     values = np.unique(np.asarray(scores, np.float64))
     if not 1 < values.size <= _MOST_LEVELS or not np.isfinite(values).all():
         return 0.0
