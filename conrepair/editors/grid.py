@@ -7,11 +7,9 @@ import numpy.typing as npt
 
 from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.slices import HALF_STEP
 
-__all__ = ["HALF_STEP", "affine_grid", "symmetric_scales"]
-
-HALF_STEP = 0.505
-"""What rounding moves a number by at most, in steps, with what arithmetic adds."""
+__all__ = ["affine_grid", "symmetric_scales"]
 
 
 def affine_grid(low: float, high: float, least: int, most: int) -> tuple[npt.NDArray[np.float32], int]:

@@ -10,16 +10,15 @@ import numpy.typing as npt
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.grid import HALF_STEP
 from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.slices import CUT_OFF, HALF_STEP
 from conrepair.networks.onnx_blocks import PACKED_PRODUCT, packed, unpacked
 
 __all__ = ["is_packed", "requantize_blocks", "requantize_packed"]
 
 _BYTE = 8
-_CUT_OFF = 1.01  # of a step: what's beyond the smallest or largest integer of a block
 _BITS = 4  # of a packed product that doesn't say
 
 Values = npt.NDArray[np.float64]
@@ -145,14 +144,11 @@ def _anew(rows: Values, before: _Blocks, least: int, most: int, *, asymmetric: b
     steps = rows / safe + meant
     ends = (steps < least) | (steps > most)
     off = np.abs(steps - before.integers)
-    if np.all(off <= np.where(ends, _CUT_OFF, HALF_STEP)):
+    if np.all(off <= np.where(ends, CUT_OFF, HALF_STEP)):
         return _Blocks(before.integers, before.scales, meant)
     if asymmetric:
-        low, high = (np.zeros((len(rows), 1)) for _ in range(2))
-        low, high = (
-            np.minimum(rows.min(axis=1, keepdims=True), low),
-            np.maximum(rows.max(axis=1, keepdims=True), high),
-        )
+        low = np.minimum(rows.min(axis=1, keepdims=True), 0.0)
+        high = np.maximum(rows.max(axis=1, keepdims=True), 0.0)
         scales = (high - low) / (most - least)
         scales = np.where(scales > 0, scales, 1.0).astype(np.float32).astype(np.float64)
         zeros = np.clip(np.rint(least - low / scales), least, most)

@@ -10,12 +10,13 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.grid import HALF_STEP, affine_grid, symmetric_scales
+from conrepair.editors.grid import affine_grid, symmetric_scales
 from conrepair.editors.onnx_blocks import requantize_blocks
 from conrepair.editors.onnx_constants import attribute, constant_chain, moved_back, numbers_of, set_plain
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.per_channel import per_channel
+from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.onnx_quantization import MOVING, OPERANDS, RESULTS
 
 __all__ = ["Grid", "requantize", "rescale_bias", "set_range", "store_anew"]

@@ -13,7 +13,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.editor import Editor
 from conrepair.editors.fused import unfused
-from conrepair.editors.grid import HALF_STEP, symmetric_scales
+from conrepair.editors.grid import symmetric_scales
 from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
@@ -31,6 +31,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.tflite_elementwise import BOUNDS, FUSED
 from conrepair.networks.tflite_subgraphs import InnerConstant
 from conrepair.runtime.files import sha256_of

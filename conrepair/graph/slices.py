@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array, Parameter
 
-__all__ = ["Slices", "slices_of"]
+__all__ = ["CUT_OFF", "HALF_STEP", "Slices", "slices_of"]
+
+HALF_STEP = 0.505
+"""What rounding moves a number by at most, in steps, with what arithmetic adds."""
+
+CUT_OFF = 1.01
+"""The same of the largest or smallest number of a slice, which may be beyond its integers."""
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.graph.slices import HALF_STEP
+
 __all__ = ["Grid", "grid_of"]
 
 _OFF = 2e-3  # of a step, that a value may be off its grid: what single precision makes of a product with a scale
-_HALF_STEP = 0.505  # of a step, that rounding moves a value by at most
 _LEAST = 8  # values of a slice: fewer lie on some grid by chance
 _GROUPS = (256, 128, 64, 32, 16)  # neighbours that share a scale
 _FEW = 64  # rows, and values of each, that are looked at first
@@ -124,7 +125,7 @@ def _fits(original: Values, rows: Values, steps: Values, begin: Values) -> bool:
     if not _lie_on(rows, steps, begin) or np.unique(np.round(_counts(rows[:1], steps[:1], begin[:1]))).size < 2:
         return False
     moved = np.abs(rows - original)
-    return bool((moved <= _HALF_STEP * steps + 1e-12).mean() > 0.99)  # what's cut off is further away
+    return bool((moved <= HALF_STEP * steps + 1e-12).mean() > 0.99)  # what's cut off is further away
 
 
 def _lie_on(rows: Values, steps: Values, begin: Values) -> bool:

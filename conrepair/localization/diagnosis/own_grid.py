@@ -6,15 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Parameter
-from conrepair.graph.slices import Slices, slices_of
+from conrepair.graph.slices import CUT_OFF, HALF_STEP, Slices, slices_of
 from conrepair.localization.diagnosis.changed import Values, reordered, span
 from conrepair.localization.quantization import rounding_error
 
 __all__ = ["other_grid", "within_steps"]
 
 _SEVERAL = 8  # numbers of a slice: fewer have some scale by chance
-_HALF = 0.505  # of a step: a value is at most half a step from its quantized one
-_CUT_OFF = 1.01  # of a step, that the largest or smallest number of a slice may be beyond its integers
 _TINY = 1e-12
 _SINGLE = 1 + 1e-6  # scales are of single precision
 
@@ -81,7 +79,7 @@ def _standardized(rows: Values) -> Values:
 def _wrong(one: Values, two: Values, way: Slices) -> npt.NDArray[np.bool_]:
     """The slices, [slices], of which a number isn't the nearest one."""
     off = np.abs(one - two) / np.maximum(way.steps, _TINY)[:, None]
-    allowed = np.where(_is_cut_off(one, two), _CUT_OFF, _HALF)
+    allowed = np.where(_is_cut_off(one, two), CUT_OFF, HALF_STEP)
     return np.asarray(((off > allowed) & (np.abs(one - two) > _TINY)).any(axis=1))
 
 
@@ -135,13 +133,13 @@ def _right_steps(one: Values, two: Values, steps: Values) -> tuple[Values, Value
     """
     counts = np.abs(two / steps[:, None])
     with np.errstate(divide="ignore"):
-        low = np.abs(one) / (counts + _HALF)
+        low = np.abs(one) / (counts + HALF_STEP)
         # What's cut off may be so much further away.
         ends = (two >= two.max(axis=1, keepdims=True)) | (two <= two.min(axis=1, keepdims=True))
-        low = np.where(ends, np.abs(one) / (counts + _CUT_OFF), low)
+        low = np.where(ends, np.abs(one) / (counts + CUT_OFF), low)
         least = low.max(axis=1)
-        most = np.where(counts > _HALF, np.abs(one) / (counts - _HALF), np.inf).min(axis=1)
-    turned = (one * two < 0) & (counts > _HALF)
+        most = np.where(counts > HALF_STEP, np.abs(one) / (counts - HALF_STEP), np.inf).min(axis=1)
+    turned = (one * two < 0) & (counts > HALF_STEP)
     if turned.any() or (least > most).any() or not np.isfinite(most).all() or not least.all():
         return None
     return least, most
