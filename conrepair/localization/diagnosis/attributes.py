@@ -26,7 +26,7 @@ _SHAPES = {"shape", "sizes", "auto_pad", "kernel_shape", "perm", "starts", "ends
 _BY_AXIS = {("Pad", "pads"), ("Resize", "scales"), ("Slice", "axes"), ("Tile", "repeats")}
 _GRAPH = {("BatchNormalization", "training_mode"), ("Gelu", "approximate")}
 _CLOSE = 1e-6
-_BESIDE = {"precision", "round_mode", "saturate", "stash_type"}  # what the vocabulary has no names for
+_BESIDE = ("precision", "round_mode", "saturate", "stash_type")  # what the vocabulary has no names for
 _LONG = 8  # entries of a table that are too many to list
 _SAME_WORDS = {"bilinear": "linear", "bicubic": "cubic"}  # modes that later opsets call otherwise
 
@@ -63,22 +63,17 @@ def _is_one_native(source: Step, target: Step) -> bool:
     return nodes[0][0].native == nodes[1][0].native
 
 
-def _told(source: Step, target: Step) -> tuple[Mapping[str, Attribute], Mapping[str, Attribute]]:
-    """The attributes that both sides have in common words: of the vocabulary, else the framework's own."""
-    both = source.attributes, target.attributes
-    if _is_one_native(source, target):
-        ours, theirs = source.nodes[0].own, target.nodes[0].own
-        if source.op == target.op in OPERATORS:
-            ours, theirs = (
-                {**attributes, **{name: own[name] for name in _BESIDE & own.keys()}}
-                for attributes, own in zip(both, (ours, theirs), strict=True)
-            )
-        else:
-            names = dict.fromkeys([*ours, *theirs])
-            return {name: ours.get(name) for name in names}, {name: theirs.get(name) for name in names}
-    else:
-        ours, theirs = both
-    return ours, {name: value for name, value in theirs.items() if name in ours}
+def _told(source: Step, target: Step, *, native: bool) -> list[dict[str, Attribute]]:
+    """The attributes of both sides: the framework's own, else those that the vocabulary has names for."""
+    if native:
+        owns = source.nodes[0].own, target.nodes[0].own
+        names = dict.fromkeys([*owns[0], *owns[1]])
+        return [{name: own.get(name) for name in names} for own in owns]
+    beside = _BESIDE if _is_one_native(source, target) else ()
+    return [
+        {**step.attributes, **{name: step.nodes[0].own[name] for name in beside if name in step.nodes[0].own}}
+        for step in (source, target)
+    ]
 
 
 def attribute_differences(
@@ -93,8 +88,8 @@ def attribute_differences(
         words: What the two steps belong to.
 
     """
-    (said, given), native = _told(source, target), _is_one_native(source, target)
-    native = native and not source.op == target.op in OPERATORS
+    native = _is_one_native(source, target) and not source.op == target.op in OPERATORS
+    said, given = _told(source, target, native=native)
     operator = source.nodes[0].native if native else source.op
     same_layout = source.channels_last == target.channels_last and all(
         layout.is_plain and len(layout.source) == len(layout.target) for layout in layouts.values()
