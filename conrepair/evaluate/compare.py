@@ -20,7 +20,7 @@ from conrepair.evaluate.answers import (
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.run import Run
-from conrepair.evaluate.slices import Disturbed, WrongSlices, wrong_slices
+from conrepair.evaluate.slices import Disturbed, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import (
     HALF_PRECISIONS,
@@ -337,7 +337,8 @@ def _compare_output(
     if not (exactly or quantized or already or error.mismatched):
         operators = max(reference.operators, candidate.operators)
         disturbed = Disturbed(again, shaken, others.exact, operators, rounding, reference.rounding)
-        slices = None if tolerance.given and error.within_tolerance else _slices(one, two, disturbed, tolerance)
+        asked = one.ndim > 1 and not (tolerance.given and error.within_tolerance)
+        slices = wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if asked else None
         if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
             may_be_rounding = shaken is None
         if slices is not None and slices.certain and slices.error > _HIDES * error.relative_l2:
@@ -416,11 +417,6 @@ def _integers(pair: OutputPair, reference: Run, measured: float | None, as_proba
     operators = reference.operators if reference.arithmetic is None else reference.arithmetic
     step = quantization.scale if quantization and not as_probabilities else 0.0
     return Integers(measured, operators, step, reference.rounds)
-
-
-def _slices(one: Array, two: Array, disturbed: Disturbed, tolerance: Tolerance) -> WrongSlices | None:
-    """What the norm of an output hides."""
-    return wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if one.ndim > 1 else None
 
 
 def _axes(pair: OutputPair, reference: Run) -> list[int]:
