@@ -11,11 +11,9 @@ from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from benchmarks.common.plain_graph import Array
-from conrepair.evaluate.tolerance import Tolerance
-from conrepair.evaluate.verdict import Verdict, combine_floor, judge
 from conrepair.metrics.tensors import compare_tensors
 
-__all__ = ["compared", "difference", "doubled", "in_float32", "in_float64"]
+__all__ = ["difference", "doubled", "in_float32", "in_float64"]
 
 _TYPES = {TensorProto.FLOAT: TensorProto.DOUBLE}
 Outputs = dict[str, Array]
@@ -89,26 +87,6 @@ def difference(expected: Mapping[str, Array], given: Mapping[str, Array]) -> flo
         error = compare_tensors(one, two.astype(one.dtype), rtol=0, atol=0)
         worst = max(worst, float("inf") if error.mismatched else error.relative_l2)
     return worst
-
-
-def compared(expected: Mapping[str, Array], given: Mapping[str, Array], rounding: float, operators: int) -> str:
-    """What comparing outputs alone says, the worst of all.
-
-    Args:
-        expected: The source's.
-        given: The target's.
-        rounding: Relative L2 between the source and itself in float64.
-        operators: How many the source has.
-    """
-    tolerance = Tolerance()
-    floor = combine_floor(rounding, operators, "float32", exact=True, rounded=rounding)
-    verdicts = [Verdict.EQUIVALENT]
-    for one, two in _pairs(expected, given):
-        if two is None or one.shape != two.shape:
-            return str(Verdict.FAULTY)
-        error = compare_tensors(one, two.astype(one.dtype), rtol=tolerance.rtol, atol=tolerance.atol)
-        verdicts.append(judge(error, floor, tolerance, quantized=False, top1_difference=None)[0])
-    return str(max(verdicts, key=lambda item: item.severity))
 
 
 def _pairs(expected: Mapping[str, Array], given: Mapping[str, Array]) -> list[tuple[Array, Any]]:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
 from benchmarks.common.here_lane import HereLane
 from conrepair.cli import main
+from conrepair.data.feeds import DataReference
+from conrepair.frameworks.model import from_json
+from conrepair.localization.result import Localization
 from conrepair.runtime import workers
 
-__all__ = ["Answer", "ask"]
+__all__ = ["VERBS", "Answer", "ask", "ask_of", "localization"]
+
+VERBS = ("compare", "localize", "repair")
+_FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,17 @@ class Answer:
     exit: int
     document: dict[str, Any] = field(default_factory=dict)
     words: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Of the target as it was given; "failed" where the verb ended with an error."""
+        if not self.document:
+            return _FAILED
+        row = self.document["rows"][-1]
+        done = (row["repaired"] or {}).get("result")
+        if done is not None:
+            return str(done["before"]["verdict"])
+        return str(localization(self).verdict if row["localized"]["steps"] else row["verdict"])
 
 
 def ask(verb: str, *arguments: str) -> Answer:
@@ -50,3 +68,25 @@ def ask(verb: str, *arguments: str) -> Answer:
             code = int(error.code or 0)
     text = told.getvalue()
     return Answer(code, json.loads(text) if text.strip() else {}, words.getvalue())
+
+
+def ask_of(
+    verb: str, source: Mapping[str, Any], target: Mapping[str, Any], data: DataReference, *, samples: int, batch: int
+) -> Answer:
+    """Carry a verb out on two sides of a case.
+
+    Args:
+        verb: Of the command line.
+        source: The right side.
+        target: The other one.
+        data: What both are fed.
+        samples: How many of it.
+        batch: How many at a time, where the models leave that open.
+    """
+    paths = [str(side["model"]["path"]) for side in (source, target)]
+    return ask(verb, *paths, "--data", str(data.path), "--samples", str(samples), "--batch-size", str(batch))
+
+
+def localization(said: Answer) -> Localization:
+    """What a verb that looks into layers found in the target."""
+    return from_json(Localization, said.document["rows"][-1]["localized"]["steps"][-1]["localization"])

@@ -15,7 +15,7 @@ __all__ = ["JudgedRow", "JudgedSums", "judged_sums", "judged_tables", "listed"]
 _FAULTY, _UNDECIDED = "faulty", "undecided"
 _WORDS, _SHOWN = 160, 3
 _HEADER = (
-    "faulty", "called faulty", "undecided", "passed", "by outputs alone", "first", "in 3", "all places",
+    "faulty", "called faulty", "undecided", "passed", "by compare", "first", "in 3", "all places",
     "named", "right", "accused", "undecided", "at most", "failed", "seconds",
 )  # fmt: skip
 
@@ -61,7 +61,7 @@ class JudgedSums:
         detected: How many of them are called faulty.
         doubted: How many undecided.
         passed: How many equivalent or noise.
-        by_outputs: How many are called faulty by comparing outputs alone.
+        compared: How many are called faulty by `compare`.
         first: Share for which the first layer named is at fault.
         top3: Share for which one of the first three named is.
         all_named: Share for which each place is named.
@@ -77,7 +77,7 @@ class JudgedSums:
     detected: int
     doubted: int
     passed: int
-    by_outputs: int
+    compared: int
     first: float | None
     top3: float | None
     all_named: float | None
@@ -108,7 +108,7 @@ def judged_sums(rows: Iterable[JudgedRow]) -> JudgedSums:
         count(faulty, _FAULTY),
         count(faulty, _UNDECIDED),
         count(faulty, "equivalent", "noise"),
-        sum(row.result.get("compared") == _FAULTY for row in faulty),
+        sum(row.verdicts.get("compare") == _FAULTY for row in faulty),
         share("first"),
         share("top3"),
         share("all_named"),
@@ -159,7 +159,7 @@ def _cells(item: JudgedSums) -> list[str]:
         return "" if value is None else f"{100 * value:.1f} %"
 
     blank = not item.faulty
-    faulty = [item.faulty, item.detected, item.doubted, item.passed, item.by_outputs]
+    faulty = [item.faulty, item.detected, item.doubted, item.passed, item.compared]
     upper = interval(item.accused + item.undecided, item.right)[1] if item.right else None
     return [
         *("" if blank and place else str(number) for place, number in enumerate(faulty)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,12 +12,11 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.common.exact import compared, difference, in_float32, in_float64
+from benchmarks.common.exact import difference, in_float32, in_float64
+from benchmarks.common.in_process import ask_of, localization
 from benchmarks.common.plain_graph import Array
-from benchmarks.common.target import Data, UnfitError, finite, side_of, subject, told
+from benchmarks.common.target import Data, UnfitError, finite, side_of, told
 from conrepair.frameworks.model import Model
-from conrepair.localization.models import localize_models
-from conrepair.localization.options import Options
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["LEAST_EFFECT", "RIGHT", "SAMPLES", "located", "located_sides", "rounding_of", "saved", "unfit"]
@@ -72,7 +72,7 @@ def located(
     faulty: bool,
     exact: bool = True,
 ) -> dict[str, Any]:
-    """Localize between two models, and compare their outputs.
+    """Ask the verbs about two models.
 
     Args:
         source: The right one.
@@ -83,8 +83,7 @@ def located(
         exact: Whether to look at effects in float64, too, which takes long for large convolutions.
 
     Returns:
-        "effect", "rounding" (None where it's not known), "compared", "found", "verdict", "output_error", "notes",
-        "seconds".
+        "effect", "rounding" (None where it's not known), and what `located_sides` says.
 
     Raises:
         UnfitError: for a fault without an effect, or a right target that isn't right.
@@ -98,36 +97,40 @@ def located(
         raise UnfitError("no effect", f"{effect:.1e}")
     if not faulty and effect > (RIGHT if rounding is None else max(RIGHT, _TIMES_ROUNDING * rounding)):
         raise UnfitError("unverified", f"the target differs by {effect:.1e}: a fault that nobody injected")
-    value = {
-        "effect": finite(effect),
-        "rounding": None if rounding is None else finite(rounding),
-        "compared": compared(ours, theirs, rounding or 0.0, len(source.graph.node)),
-    }
+    value = {"effect": finite(effect), "rounding": None if rounding is None else finite(rounding)}
     path = scratch / "data.npz"
     np.savez(path, **feeds)
     sides = saved(source, scratch / "source.onnx"), saved(target, scratch / "target.onnx")
-    return value | located_sides(*sides, Data(str(path)), scratch)
+    return value | located_sides(*sides, Data(str(path)))
 
 
-def located_sides(source: dict[str, Any], target: dict[str, Any], data: Data, scratch: Path) -> dict[str, Any]:
-    """Localize between two models on disk.
+def located_sides(source: dict[str, Any], target: dict[str, Any], data: Data) -> dict[str, Any]:
+    """Ask the verbs about two models on disk.
 
     Args:
         source: The right one.
         target: The other one, of any format.
         data: Samples.
-        scratch: Receives files.
 
     Returns:
-        "found", "verdict", "output_error", "notes", "seconds".
+        "said" (the verdict of each verb); what `localize` says: "found", "verdict", "output_error", "notes",
+        "seconds".
     """
+    asked = functools.partial(
+        ask_of, source=source, target=target, data=data.reference, samples=SAMPLES, batch=_BATCH
+    )
+    compared = asked("compare")
     started = time.perf_counter()
-    one, two = (subject(side, data.reference) for side in (source, target))
-    result = localize_models(one, two, scratch / "localization", Options(samples=SAMPLES, batch_size=_BATCH))
+    said = asked("localize")
+    seconds = time.perf_counter() - started
+    if not said.document:
+        raise RuntimeError(said.words)
+    result = localization(said)
     return {
-        "seconds": time.perf_counter() - started,
+        "said": {"compare": compared.verdict, "localize": said.verdict},
+        "seconds": seconds,
         "found": [told(fault) for fault in result.faults],
-        "verdict": str(result.verdict),
+        "verdict": said.verdict,
         "output_error": finite(result.output_error),
         "notes": list(result.notes),
     }

@@ -15,7 +15,10 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.workers import Outcome, Success
 
-__all__ = ["CaseRow", "disagreements", "read_rows", "row_of", "write_rows"]
+__all__ = ["FAILED", "CaseRow", "disagreements", "read_rows", "row_of", "write_rows"]
+
+FAILED = "failed"
+"""Of a verb that ended with an error."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,15 @@ class CaseRow(abc.ABC):
         return str(self.result.get("off", ""))
 
     @property
+    def verdicts(self) -> dict[str, str]:
+        """What each verb that was asked says: "right", "undecided", "faulty", or "failed" for an error."""
+        return {verb: _class(verdict) for verb, verdict in self.result.get("said", {}).items()}
+
+    @property
     def agrees(self) -> bool | None:
-        """Whether localization doesn't pass what comparing outputs calls faulty; None where one wasn't asked."""
-        if self.status != "measured" or not self.result.get("compared"):
-            return None
-        return self.result["compared"] != Verdict.FAULTY or not Verdict(self.result["verdict"]).is_right
+        """Whether the verbs that answer say the same; None where fewer than two do."""
+        told = [verdict for verdict in self.verdicts.values() if verdict != FAILED]
+        return len(set(told)) == 1 if len(told) > 1 else None
 
     @property
     def kind(self) -> str:
@@ -62,11 +69,21 @@ class CaseRow(abc.ABC):
 Row = TypeVar("Row", bound=CaseRow)
 
 
+def _class(verdict: str) -> str:
+    """What a verdict comes to."""
+    if verdict not in set(Verdict):
+        return FAILED
+    if Verdict(verdict).is_right:
+        return "right"
+    return "undecided" if verdict == Verdict.UNDECIDED else "faulty"
+
+
 def disagreements(rows: Sequence[CaseRow]) -> str:
-    """Rows in which commands contradict each other, by name, and of how many."""
+    """Rows in which verbs contradict each other, by name, and of how many."""
     asked = [row for row in rows if row.agrees is not None]
     found = [row for row in asked if not row.agrees]
-    lines = [f"disagreements: {len(found)} of {len(asked)}", *(f"- `{row.case.name}`" for row in found)]
+    lines = [f"disagreements: {len(found)} of {len(asked)}"]
+    lines += [f"- `{row.case.name}`: {', '.join(map(' '.join, row.verdicts.items()))}" for row in found]
     return "\n".join(lines) + "\n"
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.common.rows import CaseRow
+from benchmarks.common.rows import FAILED, CaseRow
 from benchmarks.common.target import AGREE
 from benchmarks.families.cases import FAULTY
 from benchmarks.localization.scoring import Score, score
-from conrepair.evaluate.verdict import Verdict
 
-__all__ = ["VERBS", "FamilyRow"]
+__all__ = ["FamilyRow"]
 
-VERBS = ("compare", "localize", "repair")
 _AS_CONVERTED = 2.0  # times the error of the target without the fault
 _ROUNDING = 1e-5
-_FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -30,27 +27,7 @@ class FamilyRow(CaseRow):
     @property
     def counts(self) -> bool:
         """Whether the verbs were asked."""
-        return self.status in {"measured", _FAILED}
-
-    @property
-    def verdicts(self) -> dict[str, str]:
-        """What each verb says: "right", "undecided", "faulty", or "failed" where it ended with an error."""
-        return {verb: self._verdict(verb) for verb in VERBS}
-
-    def _verdict(self, verb: str) -> str:
-        told = self.result.get(verb, {}).get("verdict")
-        if not told:
-            return _FAILED
-        verdict = Verdict(told)
-        if verdict.is_right:
-            return "right"
-        return "undecided" if verdict is Verdict.UNDECIDED else "faulty"
-
-    @property
-    def agrees(self) -> bool | None:
-        """Whether the verbs that answer say the same; None where fewer than two do."""
-        told = [verdict for verdict in self.verdicts.values() if verdict != _FAILED]
-        return len(set(told)) == 1 if len(told) > 1 else None
+        return self.status in {"measured", FAILED}
 
     @property
     def passed(self) -> bool:
@@ -70,7 +47,7 @@ class FamilyRow(CaseRow):
     @property
     def failed(self) -> bool:
         """Whether a verb ended with an error."""
-        return self.counts and _FAILED in self.verdicts.values()
+        return self.counts and (self.status == FAILED or FAILED in self.verdicts.values())
 
     @property
     def _edits(self) -> list[str]:

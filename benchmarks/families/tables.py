@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.common.bounds import interval
-from benchmarks.families.rows import VERBS, FamilyRow
+from benchmarks.common.in_process import VERBS
+from benchmarks.families.rows import FamilyRow
 
 __all__ = ["tables", "told"]
 
@@ -120,7 +121,7 @@ def _lines(row: FamilyRow) -> Iterator[str]:
         if (said := result.get(verb)) is None:
             continue
         words = said.get("reason") or said["words"] or "; ".join(said.get("edits", []))
-        verdict = said.get("verdict", "no verdict")
+        verdict = result["said"][verb]
         yield f"  - {verb}, exit {said['exit']}: {verdict}: {' '.join(words.split())[:_WORDS]}"
     for fault in result.get("injected", [])[:1]:
         yield f"  - at fault ({fault['kind']}): {', '.join(fault['target_layers'][:4])}"

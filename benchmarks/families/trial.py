@@ -9,9 +9,9 @@ from typing import Any
 
 from benchmarks.common.cases import Case
 from benchmarks.common.generated import case_of
-from benchmarks.common.in_process import Answer, ask
+from benchmarks.common.in_process import VERBS, Answer, ask, localization
 from benchmarks.common.located import LEAST_EFFECT, RIGHT, unfit
-from benchmarks.common.target import UnfitError, finite, measured, side_of
+from benchmarks.common.target import UnfitError, finite, measured, side_of, told
 from benchmarks.families.architectures import architecture
 from benchmarks.families.cases import without_data
 from benchmarks.families.exporting import INT8, model_of
@@ -53,6 +53,7 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
         "rounding": finite(rounding),
         "data": bool(data),
         "injected": [],
+        "said": {},
         "seconds": {},
     }
     if case.count:
@@ -61,12 +62,13 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
         value["injected"] = [about | made.truth()]
     if payload.get("keep"):
         _keep(made, Path(payload["keep"]) / case.name.replace(":", "_"))
-    for verb, told in (("compare", _compared), ("localize", _localized), ("repair", _repaired)):
+    for verb, read in zip(VERBS, (_compared, _localized, _repaired), strict=True):
         started = time.perf_counter()
         more = ["--seconds", _SECONDS] if verb == "repair" else []
         said = ask(verb, str(made.source), str(made.target), "-o", str(scratch / f"out-{verb}"), *data, *more)
         value["seconds"][verb] = time.perf_counter() - started
-        value[verb] = {"exit": said.exit, "words": said.words[:_SAID]} | (told(said) if said.document else {})
+        value[verb] = {"exit": said.exit, "words": said.words[:_SAID]} | (read(said) if said.document else {})
+        value["said"][verb] = said.verdict
     written = value["repair"].get("model")
     if written:
         with unfit("failed"):
@@ -101,40 +103,29 @@ def _keep(made: Made, folder: Path) -> None:
 
 
 def _compared(said: Answer) -> dict[str, Any]:
-    row = said.document["rows"][-1]
-    return {"verdict": row["verdict"], "reason": (row["reason"] or "")[:_SAID]}
+    return {"reason": (said.document["rows"][-1]["reason"] or "")[:_SAID]}
 
 
 def _localized(said: Answer) -> dict[str, Any]:
-    found = _found(said)
+    found = localization(said)
     return {
-        "verdict": found["verdict"],
-        "reason": found["reason"][:_SAID],
-        "found": [_fault(item) for item in found["faults"]],
-        "latent": len(found["latent"]),
-        "rules": [item["words"][:_SAID] for item in found["rules"]],
+        "reason": found.reason[:_SAID],
+        "found": [_cut(told(fault)) for fault in found.faults],
+        "latent": len(found.latent),
+        "rules": [rule.words[:_SAID] for rule in found.rules],
     }
 
 
-def _found(said: Answer) -> dict[str, Any]:
-    """The localization of the target."""
-    found: dict[str, Any] = said.document["rows"][-1]["localized"]["steps"][-1]["localization"]
-    return found
-
-
-def _fault(item: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: item[name] for name in ("kind", "source_layers", "target_layers")}
-    return kept | {"evidence": [line[:_SAID] for line in item["evidence"][:_SHOWN]]}
+def _cut(fault: dict[str, Any]) -> dict[str, Any]:
+    return fault | {"evidence": [line[:_SAID] for line in fault["evidence"]]}
 
 
 def _repaired(said: Answer) -> dict[str, Any]:
     done = said.document["rows"][-1]["repaired"]["result"]
     if done is None:
-        found = _found(said)
-        return {"verdict": found["verdict"], "reason": found["reason"][:_SAID], "edits": [], "model": None}
+        return {"reason": localization(said).reason[:_SAID], "edits": [], "model": None}
     model = done["model"]
     return {
-        "verdict": done["before"]["verdict"],
         "left": done["after"]["verdict"],
         "edits": [line[:_SAID] for line in done["edits"][:_SHOWN]],
         "model": None if model is None else str(Path(said.document["folder"]) / model["path"]),

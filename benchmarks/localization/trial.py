@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common.outputs import outputs_verdict
+from benchmarks.common.in_process import ask_of
 from benchmarks.common.target import Data, finite, made_target, measured, subject, told
 from conrepair.evaluate.intent import Intent
 from conrepair.localization.models import localize_models
@@ -24,8 +24,8 @@ def run(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Returns:
         "status" ("measured", or that of `UnfitError`) and "words"; for a measured one also "injected", "off"
-        (what is wrong with the target that nobody put in), "found", "verdict", "compared" (what comparing outputs
-        alone says; "" where fewer bits were asked for), "output_error", "notes", "seconds".
+        (what is wrong with the target that nobody put in), "found", "verdict", "said" (the verdict of each verb;
+        of none where fewer bits were asked for), "output_error", "notes", "seconds".
     """
     return measured(_measured, payload, folder)
 
@@ -44,14 +44,18 @@ def _measured(payload: dict[str, Any], scratch: Path) -> dict[str, Any]:
     one, two = (subject(side, data.reference) for side in (payload["source"], target.side))
     result = localize_models(one, two, scratch / "localization", options)
     seconds = time.perf_counter() - started
-    asked = payload["precision"]
-    compared = "" if asked else outputs_verdict(payload["source"], target.side, data, payload["samples"])
+    said = {}
+    if not payload["precision"]:
+        asked = {"data": data.reference, "samples": payload["samples"], "batch": payload["batch_size"]}
+        said = {
+            verb: ask_of(verb, payload["source"], target.side, **asked).verdict for verb in ("compare", "localize")
+        }
     return {
         "injected": target.injected,
         "off": target.off,
         "found": [told(fault) for fault in result.faults],
         "verdict": str(result.verdict),
-        "compared": compared,
+        "said": said,
         "output_error": finite(result.output_error),
         "notes": list(result.notes),
         "seconds": seconds,

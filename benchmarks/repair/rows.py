@@ -23,11 +23,15 @@ class Row(CaseRow):
 
     @property
     def agrees(self) -> bool | None:
-        """The same, and the command of repair doesn't end well where something is left."""
+        """The same; and repair ends well where nothing is left, which `compare` says of what was delivered, too."""
         agrees = super().agrees
-        if not agrees or self.result["compared"] != Verdict.FAULTY:
+        if not agrees or self.verdicts["compare"] == "right":
             return agrees
-        return self.result["exit"] != 0 or self.score.outcome == "repaired"
+        well = self.result["exit"] == 0
+        delivered = self.result.get("delivered")
+        if delivered is not None and Verdict(delivered).is_right != well:
+            return False
+        return not well or self.score.outcome == "repaired"
 
     @property
     def score(self) -> Score:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.changes import Changes, changes
-from benchmarks.common.outputs import outputs_verdict
+from benchmarks.common.in_process import ask_of
 from benchmarks.common.target import Data, finite, made_target, measured, side_of, subject, told
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
 from benchmarks.repair.places import places_of
@@ -86,13 +86,16 @@ def repaired(
     off = ""
     if options.quantized and injected and (faults := judge.judge(payload["base"], "base")["faults"]):
         off = f"called faulty without the fault: {'; '.join(faults[0]['evidence'])}"
+    asked = {"data": data.reference, "samples": options.samples, "batch": options.batch_size}
+    said = {}
+    if not payload["precision"]:
+        said = {verb: ask_of(verb, payload["source"], made, **asked).verdict for verb in ("compare", "localize")}
     source, target = (subject(side, data.reference) for side in (payload["source"], made))
     started = time.perf_counter()
     found = localize_models(source, target, scratch / "localization", options)
     seconds = time.perf_counter() - started
-    narrow = options.quantized or payload["precision"]
     value: dict[str, Any] = {
-        "compared": "" if narrow else outputs_verdict(payload["source"], made, data, options.samples),
+        "said": said,
         "verdict": str(found.verdict),
         "exit": 1,
         "injected": injected,
@@ -114,7 +117,12 @@ def repaired(
         value["refused"] = str(refused)
     else:
         value |= _claims(result)
+        if said:
+            said["repair"] = str(result.before.verdict)
         if result.model is not None:
+            if said:
+                written = side_of(dataclasses.replace(result.model, sha256=model_sha256(Path(result.model.path))))
+                value["delivered"] = ask_of("compare", payload["source"], written, **asked).verdict
             # In another format layers have other names: there nobody knows which are injected.
             places = [] if result.delivery else places_of(read_patch(out / PATCH)[0], models["target"])
             value |= {

@@ -57,4 +57,4 @@ def _converted(case: dict[str, Any], side: dict[str, Any], feeds: dict[str, Any]
     made = made_target(case | {"source": side, "base": side}, data, scratch)
     if made.off:
         raise UnfitError("unverified", made.off)
-    return {"compared": "", "effect": None, "rounding": None} | located_sides(side, made.side, data, scratch)
+    return {"effect": None, "rounding": None} | located_sides(side, made.side, data)

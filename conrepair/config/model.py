@@ -474,9 +474,9 @@ class LocalizeConfig(Strict):
 
     when: Literal["different", "always", "excused"] = Field(
         "different",
-        description="Targets whose answers differ more than `equivalent` allows; all of them; or those alone that "
-        "the budget of quantization excuses, or whose outputs tell nothing of it, or that it accuses on synthetic "
-        "inputs.",
+        description="Targets whose answers differ more than `equivalent` allows; all of them; or those alone whose "
+        "difference rounding or the budget of quantization excuses, whose outputs tell nothing, or that the budget "
+        "accuses on synthetic inputs.",
     )
     samples: Int = Field(8, ge=1, description="Inputs that layers are compared on.")
     batch_size: Int = Field(4, ge=1, description="At once, for models that leave it open.")

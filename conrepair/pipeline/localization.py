@@ -35,7 +35,7 @@ __all__ = [
     "with_localization",
 ]
 
-_NOT_PROVEN = {Verdict.QUANTIZED, Verdict.UNDECIDED}  # of a target in few bits: its layers may say more
+_NOT_PROVEN = {Verdict.NOISE, Verdict.QUANTIZED, Verdict.UNDECIDED}  # something excuses what differs: layers say more
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ def rows_to_localize(
     Args:
         executed: What was run.
         rows: Its rows.
-        when: Of the settings: "always" takes equivalent targets too, "excused" those alone in few bits that a
-            budget excuses, or that nothing is told of; or that it accuses, where inputs are drawn.
+        when: Of the settings: "always" takes equivalent targets too, "excused" those alone whose difference
+            rounding or a budget excuses, that nothing is told of, or that a budget accuses where inputs are drawn.
         drawn: Models whose inputs are: then a budget proves nothing against a target.
 
     Returns:
@@ -131,13 +131,11 @@ def _of_random(model: str, difference: float) -> Problem:
 
 
 def _needs_layers(row: Row, *, drawn: bool) -> bool:
-    """Whether a budget alone calls a quantized target right, or nothing is told by its outputs.
+    """Whether its outputs differ and something excuses that, or they tell nothing.
 
     Or a budget calls it wrong, on drawn inputs: what it was calibrated on may have been others.
     """
-    if row.comparison is None or row.ran.intent is None or not row.ran.intent.quantized:
-        return False
-    return row.verdict in _NOT_PROVEN or (drawn and _is_beyond_budget(row))
+    return row.comparison is not None and (row.verdict in _NOT_PROVEN or (drawn and _is_beyond_budget(row)))
 
 
 def _is_beyond_budget(row: Row) -> bool:
@@ -235,7 +233,7 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
     told = LocalizedTarget(steps=tuple(steps), explaining=place, problem=own.problem)
     localized = dataclasses.replace(row, localized=told)
     if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
-        reason = f"a layer is at fault, which no budget excuses: {result.reason} ({row.reason})"
+        reason = f"a layer is at fault, which nothing excuses: {row.reason}"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
     if _is_beyond_budget(row) and result.options.drawn and result.verdict is Verdict.UNDECIDED:
         reason = f"{result.reason} ({row.reason})"

@@ -89,8 +89,8 @@ class LayerSettings:
     """How layers at fault are looked for.
 
     Attributes:
-        when: Which targets: those that differ, all, or those alone that the budget of quantization excuses, or whose
-            outputs tell nothing of it (or that it accuses, on drawn inputs).
+        when: Which targets: those that differ, all, or those alone whose difference rounding or the budget of
+            quantization excuses, or whose outputs tell nothing (or that the budget accuses, on drawn inputs).
         samples: Inputs that layers are compared on.
         batch_size: At once, for models that leave it open.
         latent: Whether faults that no input shows count as others do.
@@ -155,7 +155,7 @@ class Settings:
 
 
 def answer_settings(rtol: float | None, atol: float | None, *, timeout: float) -> Settings:
-    """How two files' answers are compared; layers are looked at where only a budget excuses the target.
+    """How two files' answers are compared; layers are looked at where something excuses the target.
 
     Args:
         rtol: Relative tolerance of each element; None: the usual one.

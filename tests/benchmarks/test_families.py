@@ -70,9 +70,10 @@ def _row(group: str, verdicts: tuple[str, str, str], **more: Any) -> FamilyRow:
         "injected": injected,
         "rounding": 1e-7,
         "effect": 0.1,
-        "compare": {"verdict": compare, "exit": 1, "words": "", "reason": ""},
-        "localize": {"verdict": localize, "exit": 1, "words": "", "found": more.pop("found", [])},
-        "repair": {"verdict": repair, "exit": more.pop("exit", 1), "words": "", "edits": more.pop("edits", [])},
+        "said": {"compare": compare, "localize": localize, "repair": repair},
+        "compare": {"exit": 1, "words": "", "reason": ""},
+        "localize": {"exit": 1, "words": "", "found": more.pop("found", [])},
+        "repair": {"exit": more.pop("exit", 1), "words": "", "edits": more.pop("edits", [])},
         "seconds": {"compare": 1.0},
         "before": 0.1,
     }
