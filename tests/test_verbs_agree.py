@@ -10,6 +10,7 @@ import pytest
 from onnx import numpy_helper, parser
 
 import conrepair
+from conrepair.evaluate.verdict import Verdict
 
 NETWORK = """
 <ir_version: 8, opset_import: ["" : 13]>
@@ -63,3 +64,22 @@ def test_three_verbs_say_one_thing(tmp_path: Path, target: dict[str, str], right
     assert bool(localized.faults) is not right
     repaired = conrepair.repair(source, other, seconds=20, in_process=True)
     assert (repaired.before.verdict.is_right, bool(repaired.before.faults)) == (right, not right)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_softmax_that_one_side_has(tmp_path: Path, first: bool) -> None:
+    """Answers are the same as probabilities, and numbers that callers get aren't."""
+    paths = [tmp_path / "scores.onnx", tmp_path / "probabilities.onnx"]
+    for path, end in zip(paths, ("Identity", "Softmax <axis = -1>"), strict=True):
+        body = f"{{ h = MatMul (x, w) y = {end} (h) }}"
+        model = parser.parse_model(
+            f'<ir_version: 8, opset_import: ["" : 17]> g (float[N, 8] x) => (float[N, 50] y) {body}'
+        )
+        weights = np.random.default_rng(0).normal(size=(8, 50)).astype(np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+        onnx.save(model, path)
+    source, target = paths if first else reversed(paths)
+    compared = conrepair.compare(source, target, in_process=True)
+    assert f"the conversion {'added' if first else 'removed'} a softmax (as probabilities:" in compared.reason
+    localized = conrepair.localize(source, target, in_process=True)
+    assert (compared.verdict, localized.verdict) == (Verdict.FAULTY, Verdict.FAULTY)

@@ -297,18 +297,18 @@ def _compare_output(
     notes = [*pair.notes, *_assumed(pair, reference, candidate)]
     scores = is_scores(one) and is_scores(two)
     answers = None
-    as_probabilities = False
+    softmax = ""
     if scores:
         answers, normalized = _compare_answers(pair, (one, two), top_k, reference, candidate)
-        as_probabilities = normalized[0] != normalized[1]
-        if as_probabilities:
+        if normalized[0] != normalized[1]:
+            softmax = "added" if normalized[1] else "removed"
             side = "candidate" if normalized[1] else "reference"
             notes.append(f"the {side} gives probabilities, the other scores; compared as probabilities")
             one = probabilities(one, normalized=normalized[0])
             two = probabilities(two, normalized=normalized[1])
     exactly = are_whole(one, two) and not tolerance.given
     error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
-    again, shaken = (_again(pair, reference, run, as_probabilities) for run in (others.second, others.rounded))
+    again, shaken = (_again(pair, reference, run, bool(softmax)) for run in (others.second, others.rounded))
     measured, by_rounding = _difference(one, again), _difference(one, shaken)
     rounding = coarser(reference.rounding, candidate.rounding)
     floor = combine_floor(
@@ -328,7 +328,7 @@ def _compare_output(
         verdict, reason = judge_whole(one, two, tolerance, quantized=quantized, narrow=narrow, ties=ties)
     else:
         top1 = answers.top1_differs / answers.samples if answers else None
-        integers = _integers(pair, reference, measured, as_probabilities) if already else None
+        integers = _integers(pair, reference, measured, bool(softmax)) if already else None
         verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1, integers=integers)
     hidden = 0.0
     may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
@@ -372,8 +372,8 @@ def _compare_output(
         reason += f"; {complaint}"
     elif complaint is not None:
         notes.append(complaint)
-    if as_probabilities and candidate.converted and verdict is not Verdict.FAULTY:
-        verdict, reason = Verdict.FAULTY, "a softmax was added or removed by the conversion"
+    if softmax and candidate.converted and verdict is not Verdict.FAULTY:
+        verdict, reason = Verdict.FAULTY, f"the conversion {softmax} a softmax (as probabilities: {reason})"
     verdict, reason = _unless_random(pair, reference, candidate) or (verdict, reason)
     return OutputComparison(
         pair=pair,

@@ -44,7 +44,7 @@ class Run:
         arithmetic: Of these, those that don't only quantize or dequantize; None: all.
         rounds: Whether some quantize.
         exact: Whether it was computed in float64.
-        converted: Whether a converter of this audit made the model (and not somebody elsewhere).
+        converted: Whether the model is a conversion of the reference (and no model of somebody's own).
         intent: Which precision was meant; None: what the weights show.
         repeats: Whether the first batch gave the same bits twice.
         ordered: Whether the model's outputs have an order, and not names alone.

@@ -52,6 +52,7 @@ class Executed:
         result: Of the execution.
         second: Second opinion's outputs.
         rounding: Its outputs with each tensor on the way rounded a little more, where a verdict depends on that.
+        converted: Whether the model is a conversion of its reference, whoever made it.
         asked: The precision that options of its converters ask for.
         origin: Precision of the configured model, for a conversion.
     """
@@ -68,6 +69,7 @@ class Executed:
     result: Result | None = None
     second: Entry | None = None
     rounding: Entry | None = None
+    converted: bool = False
     asked: str | None = None
     origin: str | None = None
     made: str = ""
@@ -369,7 +371,7 @@ def _run_of(item: Executed, entry: Entry, name: str) -> Run:
         operators=sum(description.operators.values()),
         arithmetic=sum(count for name, count in description.operators.items() if name not in quantizing),
         rounds=any("DEQUANTIZE" not in name.upper() for name in quantizing),
-        converted=bool(item.conversion or item.via),
+        converted=item.converted or bool(item.conversion or item.via),
         intent=item.intent,
         repeats=entry.result["repeats"],
         ordered=item.source.model.framework not in UNORDERED_OUTPUTS,

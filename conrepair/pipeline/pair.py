@@ -144,6 +144,7 @@ def subjects_of_pair(asked: Asked) -> tuple[list[Subject], list[str]]:
             origin=OnDisk(path, asked.trust),
             declared=() if place else asked.inputs,
             compare_with=first if place else None,
+            converted=place > 0,
             batch_size=asked.batch_size,
             dataset=dataset,
             recipe=recipe,

@@ -77,6 +77,7 @@ class Subject:
         origin: Where it comes from; None where that couldn't be told, which is the problem.
         declared: Inputs, or sizes of them, that its file doesn't say.
         compare_with: Name of the subject that is its specification; None: it's one itself.
+        converted: Whether it's a conversion of that, as a target is, and no model of somebody's own.
         goals: What it's converted to.
         backends: Where it runs.
         batch_size: How many samples it gets at once where it leaves that open.
@@ -93,6 +94,7 @@ class Subject:
     origin: OnDisk | Made | None
     declared: tuple[TensorSpec, ...] = ()
     compare_with: str | None = None
+    converted: bool = False
     goals: tuple[Goal, ...] = ()
     backends: tuple[BackendChoice, ...] = (LIBRARIES,)
     batch_size: int = 16

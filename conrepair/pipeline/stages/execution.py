@@ -98,6 +98,7 @@ def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Execute
     result = []
     for config in backends_of(subject, subject.source):
         item = Executed(subject.name, reference, "", config, kind, subject.source, subject.problem)
+        item.converted = subject.converted
         plan_execution(state, subject, subject.name, item, config, runs)
         result.append(item)
     for wanted, error in subject.impossible.items():

@@ -60,5 +60,6 @@ def _planned(state: State, item: Executed, done: RepairResult, runs: Runs) -> Ex
         source = dataclasses.replace(source, model=done.model)
     name = "+".join(filter(None, (item.conversion, "repaired")))
     repaired = Executed(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
+    repaired.converted = item.converted
     plan_execution(state, subject, item.made, repaired, on, runs)
     return repaired
