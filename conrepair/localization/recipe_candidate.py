@@ -31,7 +31,7 @@ class RecipeCandidate:
     Attributes:
         recipe: With its size.
         arrangement: How the finished picture is fed: as it is, or as a target takes it that has its axes wrong.
-        error: Of the target's answers under it; see `RecipeSearch.measure`.
+        error: Of the target's answers under it, relative.
         agreement: Share of the photos with the wanted best class; None where outputs aren't classes.
         photos: How many photos it was judged on.
         fitted: Its numbers are of no name but were fitted to the answers.
@@ -51,23 +51,20 @@ class RecipeSearch:
 
     Attributes:
         found: The first candidate explains the answers: its error is down to rounding; or it's another recipe than
-            the start, none that was fitted, and its error is small and below all others' by a clear margin. Never by
-            labels, which rank but prove nothing.
+            the start, none that was fitted, and its error is small and below all others' by a clear margin.
         candidates: Best first; those judged on all photos before the others.
-        start: The recipe that the search began with, on all photos; None where there was none.
+        start: The recipe that the search began with, on all photos.
         changes: What the best does that the start doesn't, in words; empty when the start is the best.
         evidence: In words.
-        measure: What `error` is.
         runs: How often the target was run.
         complete: The search wasn't cut off by its budget.
     """
 
     found: bool
     candidates: tuple[RecipeCandidate, ...]
-    start: RecipeCandidate | None
+    start: RecipeCandidate
     changes: tuple[str, ...]
     evidence: str
-    measure: str
     runs: int
     complete: bool
 

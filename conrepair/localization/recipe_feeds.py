@@ -54,9 +54,7 @@ class PhotoFeeds:
         DataError: if the input doesn't take photos, or its size isn't known.
     """
 
-    def __init__(
-        self, run_target: RunTarget, photos: PhotoPixels, target_input: TensorSpec, start: Recipe | None
-    ) -> None:
+    def __init__(self, run_target: RunTarget, photos: PhotoPixels, target_input: TensorSpec, start: Recipe) -> None:
         self.photos = photos
         self.runs = 0
         self._run_target = run_target
@@ -115,8 +113,8 @@ class PhotoFeeds:
         return {name: np.asarray(output)[:valid] for name, output in outputs.items()}
 
 
-def _layout_of(spec: TensorSpec, start: Recipe | None) -> Layout:
-    layout = image_layout(spec) or (start.layout if start is not None and len(spec.shape) == 4 else None)
+def _layout_of(spec: TensorSpec, start: Recipe) -> Layout:
+    layout = image_layout(spec) or (start.layout if len(spec.shape) == 4 else None)
     if layout == "NCHW":
         return "NCHW"
     if layout == "NHWC":
@@ -126,10 +124,10 @@ def _layout_of(spec: TensorSpec, start: Recipe | None) -> Layout:
     )
 
 
-def _size_of(spec: TensorSpec, layout: Layout, start: Recipe | None) -> tuple[int, int]:
+def _size_of(spec: TensorSpec, layout: Layout, start: Recipe) -> tuple[int, int]:
     height, width = spec.shape[2:] if layout == "NCHW" else spec.shape[1:3]
     if isinstance(height, int) and isinstance(width, int):
         return height, width
-    if start is not None and start.size is not None:
+    if start.size is not None:
         return start.size
     raise DataError(f"the size of input {spec} is open; declare it, or that of the recipe.")

@@ -98,7 +98,7 @@ def find_recipe(
         found=search.found,
         changes=search.changes,
         error=best.error,
-        error_before=None if search.start is None else search.start.error,
+        error_before=search.start.error,
         photos=best.photos,
         runs=search.runs,
         complete=search.complete,

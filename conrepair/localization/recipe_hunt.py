@@ -14,13 +14,14 @@ from conrepair.data.recipe import Recipe
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate
 from conrepair.localization.recipe_family import coarse_fits, fits, numbers, resamplings
 from conrepair.localization.recipe_feeds import Arrangement, PhotoFeeds
-from conrepair.localization.recipe_judge import Array, Judge
+from conrepair.localization.recipe_judge import AnswersJudge, Array
 from conrepair.localization.recipe_refine import refine_numbers
 
 __all__ = ["RecipeHunt"]
 
 _BEAM = 4
 _ROUNDS = 4
+_PROBES = 2  # photos that a recipe must do well on before it's tried on all
 _REFINEMENTS = 2
 _NEAR = 1.0  # relative error: behind it no number leads to the right ones
 _CHUNK = 8  # photos that the finalists are tried on at a time, so that each is decoded once
@@ -34,38 +35,35 @@ class RecipeHunt:
         judge: Of the answers.
         budget: What it may cost.
         exact: An error that can't get better.
-        probes: Photos that recipes are tried on first.
 
     Attributes:
         cut_off: The budget was spent before the end.
     """
 
-    def __init__(self, feeds: PhotoFeeds, judge: Judge, budget: Budget, exact: float, probes: int) -> None:
+    def __init__(self, feeds: PhotoFeeds, judge: AnswersJudge, budget: Budget, exact: float) -> None:
         self.cut_off = False
         self._feeds = feeds
         self._judge = judge
         self._budget = budget
         self._exact = exact
-        self._probes = feeds.photos.telling(probes)
+        self._probes = feeds.photos.telling(_PROBES)
         self._tried: dict[bytes, RecipeCandidate] = {}
         self._began = time.perf_counter()
 
-    def search(self, beginnings: Sequence[Recipe]) -> None:
-        """Try recipes, from those given on, until one is right or none gets better."""
-        self._try((recipe, "as it is") for recipe in beginnings)
-        given = self.best(len(beginnings))
+    def search(self, beginning: Recipe) -> None:
+        """Try recipes, from the one given on, until one is right or none gets better."""
+        self._try([(beginning, "as it is")])
+        [given] = self.best(1)
         # One thing wrong is the rule, and with wrong numbers no way of feeding them looks nearly right.
-        for candidate in given:
-            self._try_numbers(candidate)
-        for candidate in given:
-            self._try_arrangements(candidate)
+        self._try_numbers(given)
+        self._try_arrangements(given)
         self._go_rounds()
         # Numbers that are right may look wrong while the geometry is: all pairs, roughly.
-        for recipe in coarse_fits(given[0].recipe, self._feeds.size):
+        for recipe in coarse_fits(given.recipe, self._feeds.size):
             self._try((item, "as it is") for item in numbers(recipe, self._feeds.channels))
         self._go_rounds()
         for _ in range(_REFINEMENTS):
-            for candidate in dict.fromkeys([*self.best(1), *given[:1]]):
+            for candidate in dict.fromkeys([*self.best(1), given]):
                 self._refine(candidate)
             # With better numbers another geometry may turn out to be the right one.
             self._try_geometry(1)

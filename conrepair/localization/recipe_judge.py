@@ -1,10 +1,10 @@
-"""How good a recipe is: by the source's answers, or by labels where there are none."""
+"""How good a recipe is, by the source's answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,9 @@ from conrepair.metrics.probabilities import looks_normalized, softmax
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.runtime.errors import DataError
 
-__all__ = ["AnswersJudge", "Array", "Judge", "LabelsJudge", "Score"]
+__all__ = ["AnswersJudge", "Array", "Score"]
 
 Array = npt.NDArray[Any]
-
-_SMALLEST = 1e-12  # a probability below costs no more
 
 
 @dataclass(frozen=True)
@@ -35,28 +33,6 @@ class Score:
     agreement: float | None
 
 
-class Judge(Protocol):
-    """What answers are measured against."""
-
-    measure: str
-
-    def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> Score:
-        """Measure answers.
-
-        Args:
-            outputs: Of the target, photos first.
-            photos: Which photos they belong to.
-        """
-
-    def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> npt.NDArray[np.float64] | None:
-        """Answers less the wanted ones, in units of these; None where only their quality is known.
-
-        Args:
-            outputs: As above.
-            photos: As above.
-        """
-
-
 class AnswersJudge:
     """Measures by the source's answers: relative error, the worst of the outputs.
 
@@ -64,13 +40,15 @@ class AnswersJudge:
         expected: The source's outputs on all photos, photos first.
     """
 
-    measure = "relative error"
-
     def __init__(self, expected: Mapping[str, Array]) -> None:
         self._expected = expected
 
     def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> Score:
-        """As `Judge.judge`.
+        """Measure answers.
+
+        Args:
+            outputs: Of the target, photos first.
+            photos: Which photos they belong to.
 
         Raises:
             DataError: if no output of the target can be compared with one of the source.
@@ -83,7 +61,12 @@ class AnswersJudge:
         return Score(max(errors), agreement)
 
     def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> npt.NDArray[np.float64] | None:
-        """As `Judge.distance`."""
+        """Answers less the wanted ones, in units of these; None where they aren't numbers.
+
+        Args:
+            outputs: As above.
+            photos: As above.
+        """
         parts = []
         for reference, candidate in self._pairs(outputs, photos):
             wanted, given = (np.asarray(item, np.float64).reshape(-1) for item in (reference, candidate))
@@ -100,43 +83,6 @@ class AnswersJudge:
         if not pairs:
             raise DataError(f"the target's outputs can't be compared with the source's: {left[0].reason}.")
         return [_alike(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
-
-
-class LabelsJudge:
-    """Measures by labels: the mean negative logarithm of the probability of the label.
-
-    Args:
-        labels: The class of every photo; an output of one class more has a background class in front.
-        classes: How many classes the labels are of; None: as many as the model has.
-    """
-
-    measure = "mean negative log-probability of the label"
-
-    def __init__(self, labels: Sequence[int], classes: int | None = None) -> None:
-        self._labels = np.asarray(labels, dtype=np.int64)
-        self._classes = classes
-
-    def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> Score:
-        """As `Judge.judge`.
-
-        Raises:
-            DataError: if the target's first output isn't a score for each class.
-        """
-        name, array = next(iter(outputs.items()))
-        scores = as_scores(array)
-        if scores is None:
-            raise DataError(f"labels need class scores, but output {name} has the shape {list(array.shape)}.")
-        offset = scores.shape[1] - self._classes if self._classes else 0
-        wanted = self._labels[list(photos)] + offset
-        chances = np.asarray(scores, np.float64) if looks_normalized(scores) else softmax(scores)
-        of_label = chances[np.arange(len(wanted)), wanted]
-        if not np.isfinite(of_label).all():
-            return Score(np.inf, float(np.mean(scores.argmax(axis=1) == wanted)))
-        error = float(-np.log(np.maximum(of_label, _SMALLEST)).mean())
-        return Score(error, float(np.mean(scores.argmax(axis=1) == wanted)))
-
-    def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> None:
-        """Labels know none."""
 
 
 def _relative_error(reference: Array, candidate: Array) -> float:

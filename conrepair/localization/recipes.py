@@ -11,23 +11,20 @@ from typing import Any
 
 import numpy.typing as npt
 
-from conrepair.data.named_recipes import named_recipe
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate, RecipeSearch
 from conrepair.localization.recipe_feeds import PhotoFeeds, RunTarget
 from conrepair.localization.recipe_hunt import RecipeHunt
-from conrepair.localization.recipe_judge import AnswersJudge, Judge, LabelsJudge
+from conrepair.localization.recipe_judge import AnswersJudge
 from conrepair.localization.recipe_pixels import Photo, PhotoPixels
 from conrepair.localization.recipe_words import changes_in_words, recipe_in_words
 from conrepair.runtime.errors import DataError
 
-__all__ = ["rank_recipes_by_labels", "search_recipes"]
+__all__ = ["search_recipes"]
 
-_BEGINNINGS = ("raw", "torchvision", "keras:tf", "efficientnet-lite")
 _FINALISTS = 5
 _EXACT = 1e-4  # an error that can't get better, however much rounding is allowed for
-_PROBES = 2  # photos that a recipe must do well on before it's tried on all
 _REPETITIONS = 3
 _CLEAR_MARGIN = 3.0  # times the best's error, the next one's
 _CLEAR_ERROR = 0.25  # above it the best recipe is no explanation, however bad the others are
@@ -39,7 +36,7 @@ def search_recipes(
     photos: Sequence[Photo],
     target_input: TensorSpec,
     *,
-    start: Recipe | None = None,
+    start: Recipe,
     budget: Budget | None = None,
     rounding: float = 1e-4,
 ) -> RecipeSearch:
@@ -54,7 +51,7 @@ def search_recipes(
         expected: The source's outputs on the photos, by its right recipe, photos first.
         photos: Files or pixels, in the order of `expected`.
         target_input: The target's only input.
-        start: The recipe that the target has been fed by; None: there is none.
+        start: The recipe that the target has been fed by.
         budget: What it may cost.
         rounding: Relative error that counts as none (the floor of the two models, where it was measured).
 
@@ -69,92 +66,45 @@ def search_recipes(
     if counts != {len(photos)}:
         raise DataError(f"there are {len(photos)} photos, but the source's outputs are of {sorted(counts)}.")
     feeds = PhotoFeeds(run_target, PhotoPixels(photos), target_input, start)
-    return _searched(feeds, AnswersJudge(expected), start, budget or Budget(), rounding)
-
-
-def rank_recipes_by_labels(
-    run_target: RunTarget,
-    labels: Sequence[int],
-    photos: Sequence[Photo],
-    target_input: TensorSpec,
-    *,
-    classes: int | None = None,
-    start: Recipe | None = None,
-    budget: Budget | None = None,
-) -> RecipeSearch:
-    """Rank recipes by how probable the target finds the right labels, where the source's recipe isn't known.
-
-    Args:
-        run_target: As `search_recipes`.
-        labels: The class of every photo.
-        photos: As `search_recipes`.
-        target_input: As `search_recipes`.
-        classes: How many classes the labels are of; a target with one more has a background class in front.
-        start: As `search_recipes`.
-        budget: As `search_recipes`.
-
-    Raises:
-        DataError: as `search_recipes`.
-    """
-    if len(labels) != len(photos):
-        raise DataError(f"there are {len(photos)} photos, but {len(labels)} labels.")
-    feeds = PhotoFeeds(run_target, PhotoPixels(photos), target_input, start)
-    # A few photos say too little about accuracy: all count from the beginning.
-    return _searched(feeds, LabelsJudge(labels, classes), start, budget or Budget(), 0.0, probes=len(photos))
-
-
-def _searched(
-    feeds: PhotoFeeds, judge: Judge, start: Recipe | None, budget: Budget, rounding: float, probes: int = _PROBES
-) -> RecipeSearch:
     everything = range(len(feeds.photos))
-    beginnings = [recipe.for_size(*feeds.size) for recipe in _beginnings(start, feeds.channels)]
+    beginning = start.for_size(*feeds.size)
     exact = min(rounding, _EXACT)
-    hunt = RecipeHunt(feeds, judge, budget, exact, probes)
-    given = RecipeCandidate(beginnings[0], "as it is", 0, None, 0)
-    first = hunt.on([given], everything)[0] if start else None
-    if first is not None and first.error <= rounding:
-        return _verdict(judge.measure, first, [first], hunt, feeds.runs, rounding)
+    hunt = RecipeHunt(feeds, AnswersJudge(expected), budget or Budget(), exact)
+    [first] = hunt.on([RecipeCandidate(beginning, "as it is", 0, None, 0)], everything)
+    if first.error <= rounding:
+        return _verdict(first, [first], hunt, feeds.runs, rounding)
     for _ in range(_REPETITIONS):
-        hunt.search(beginnings)
+        hunt.search(beginning)
         finalists = sorted(hunt.on(hunt.best(_FINALISTS), everything), key=lambda candidate: candidate.error)
         misled = hunt.best(1)[0].error <= exact and finalists[0].error > rounding
         # Right on a few photos only, which couldn't tell: one that can is added.
         if not misled or hunt.cut_off or not hunt.look_at(hunt.worst_photo(finalists[0])):
             break
-    return _verdict(judge.measure, first, finalists, hunt, feeds.runs, rounding)
-
-
-def _beginnings(start: Recipe | None, channels: int) -> list[Recipe]:
-    if start is not None:
-        return [start]
-    if channels == 1:
-        return [Recipe("grey", channels="grey")]
-    return [named_recipe(name) for name in _BEGINNINGS]
+    return _verdict(first, finalists, hunt, feeds.runs, rounding)
 
 
 def _verdict(
-    measure: str,
-    start: RecipeCandidate | None,
+    start: RecipeCandidate,
     finalists: list[RecipeCandidate],
     hunt: RecipeHunt,
     runs: int,
     rounding: float,
 ) -> RecipeSearch:
     best = finalists[0]
-    if start is not None and start.error <= max(best.error, rounding):
+    if start.error <= max(best.error, rounding):
         best = start
-    changes = () if start is None else _changes(start, best)
-    others = [item.error for item in finalists if item != best] + ([start.error] if changes and start else [])
+    changes = _changes(start, best)
+    others = [item.error for item in finalists if item != best] + ([start.error] if changes else [])
     exact = best.error <= rounding
     clear = best.error <= _CLEAR_ERROR and bool(others) and min(others) >= _CLEAR_MARGIN * best.error
     # What was fitted, or given, comes near for other reasons than being right.
-    choice = not best.fitted and (start is None or bool(changes))
-    found = measure == AnswersJudge.measure and (exact or (clear and choice))
+    choice = not best.fitted and bool(changes)
+    found = exact or (clear and choice)
     judged = {(item.recipe, item.arrangement) for item in finalists}
     rest = [item for item in hunt.best(1 << 30) if (item.recipe, item.arrangement) not in judged]
     ranked = [best, *(item for item in finalists if item != best), *rest]
-    evidence = _evidence(measure, found, start, ranked, changes)
-    return RecipeSearch(found, tuple(ranked), start, changes, evidence, measure, runs, not hunt.cut_off)
+    evidence = _evidence(found, start, ranked, changes)
+    return RecipeSearch(found, tuple(ranked), start, changes, evidence, runs, not hunt.cut_off)
 
 
 def _changes(start: RecipeCandidate, best: RecipeCandidate) -> tuple[str, ...]:
@@ -163,24 +113,20 @@ def _changes(start: RecipeCandidate, best: RecipeCandidate) -> tuple[str, ...]:
 
 
 def _evidence(
-    measure: str,
     found: bool,
-    start: RecipeCandidate | None,
+    start: RecipeCandidate,
     ranked: list[RecipeCandidate],
     changes: tuple[str, ...],
 ) -> str:
     best = ranked[0]
-    what = "; ".join(changes) if start is not None else _in_words(best)
-    what += " (numbers fitted to the answers)" if best.fitted else ""
-    if start is not None and not changes and measure == AnswersJudge.measure and not found:
-        return f"no recipe is better than the one given: {_figures(measure, None, best)}"
-    if start is not None and not changes:
-        return f"the recipe as given is the best of {len(ranked)}: {_figures(measure, None, best)}"
-    figures = f"{what}: {_figures(measure, start, best)}"
+    what = "; ".join(changes) + (" (numbers fitted to the answers)" if best.fitted else "")
+    if not changes and not found:
+        return f"no recipe is better than the one given: {_figures(None, best)}"
+    if not changes:
+        return f"the recipe as given is the best of {len(ranked)}: {_figures(None, best)}"
+    figures = f"{what}: {_figures(start, best)}"
     if found:
         return figures
-    if measure != AnswersJudge.measure:
-        return f"{figures}; labels rank recipes, they prove none"
     close = [item for item in ranked[1:] if item.error < _CLEAR_MARGIN * best.error and item.photos == best.photos]
     if best.error <= _CLEAR_ERROR and close:
         return f"{figures}; but {len(close)} others come close, such as {_in_words(close[0])} ({close[0].error:.2g})"
@@ -192,9 +138,9 @@ def _in_words(candidate: RecipeCandidate) -> str:
     return recipe_in_words(candidate.recipe) + arrangement
 
 
-def _figures(measure: str, start: RecipeCandidate | None, best: RecipeCandidate) -> str:
+def _figures(start: RecipeCandidate | None, best: RecipeCandidate) -> str:
     before = "" if start is None else f"{start.error:.2g} -> "
-    text = f"{measure} {before}{best.error:.2g} on {best.photos} photos"
+    text = f"relative error {before}{best.error:.2g} on {best.photos} photos"
     if best.agreement is not None:
         before = "" if start is None or start.agreement is None else f"{start.agreement:.0%} -> "
         text += f", same best class {before}{best.agreement:.0%}"

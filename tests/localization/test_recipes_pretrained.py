@@ -81,6 +81,5 @@ def test_right_recipe_is_found(
     assert search.found, search.evidence
     assert search.best.recipe.spatial == RIGHT.spatial
     assert search.best.error < 1e-5
-    assert search.start is not None
     assert search.start.error > 0.1
     assert search.runs < 300
