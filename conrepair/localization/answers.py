@@ -75,8 +75,9 @@ def exchanged_outputs(faults: Sequence[LocatedFault], answers: Sequence[Answer])
     order = explain_output_order(expected, computed) if len(answers) > 1 else None
     if order is None:
         return list(faults)
+    known, words = order
     given = {answer.source: answer.target for answer in answers}
-    moved = {name for name, partner in order.partners.items() if partner != given[name]}
+    moved = {name for name, partner in known.items() if partner != given[name]}
     ends = {(item.source_tensor, item.target_tensor) for item in answers if item.source in moved}
     own = [fault for fault in faults if (fault.source_tensor, fault.target_tensor) in ends]
     if not own:
@@ -86,7 +87,7 @@ def exchanged_outputs(faults: Sequence[LocatedFault], answers: Sequence[Answer])
         kind=Kind.STRUCTURE,
         source_layers=tuple(dict.fromkeys(name for fault in own for name in fault.source_layers)),
         target_layers=tuple(dict.fromkeys(name for fault in own for name in fault.target_layers)),
-        evidence=tuple(dict.fromkeys([order.evidence, *(words for fault in own for words in fault.evidence)])),
+        evidence=tuple(dict.fromkeys([words, *(text for fault in own for text in fault.evidence)])),
         confidence=1.0,
     )
     return [first if fault is own[0] else fault for fault in faults if fault is own[0] or fault not in own]
@@ -163,8 +164,8 @@ def _of_another_size(
     if scores[0] is not None and scores[1] is not None:
         shift = explain_label_shift(scores[0], scores[1])
         if shift is not None:
-            error = shift.error_before
-            words.insert(0, shift.evidence)
+            found, error = shift
+            words.insert(0, found)
     return _misfit(
         _layers(source, cuts[0], answer.source_tensor),
         _layers(target, cuts[1], answer.target_tensor),
@@ -204,17 +205,17 @@ def _relation(expected: Array, computed: Array) -> tuple[Kind, str] | None:
         return None
     activation = explain_final_activation(expected, computed)
     if activation is not None:
-        return Kind.GRAPH, activation.evidence
+        return Kind.GRAPH, activation
     scores = as_scores(expected), as_scores(computed)
     if scores[0] is None or scores[1] is None:
         return None
     shift = explain_label_shift(scores[0], scores[1])
     if shift is not None:
-        return Kind.STRUCTURE, shift.evidence
+        return Kind.STRUCTURE, shift[0]
     if scores[0].shape[1] > _MOST_CLASSES:
         return None
     order = explain_class_permutation(scores[0], scores[1])
-    return None if order is None else (Kind.STRUCTURE, order.evidence)
+    return None if order is None else (Kind.STRUCTURE, order)
 
 
 def _layers(network: Network, cuts: Sequence[str], end: str) -> tuple[str, ...]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,79 +11,46 @@ import numpy.typing as npt
 from conrepair.metrics.probabilities import softmax
 from conrepair.metrics.spread import error_of_spread
 
-__all__ = ["FinalActivation", "explain_final_activation"]
+__all__ = ["explain_final_activation"]
 
 Array = npt.NDArray[Any]
 _Float64 = npt.NDArray[np.float64]
 
 _SMALLEST = 1e-30
+_SAME = 1e-2  # relative error of answers that are the same
 
 
-@dataclass(frozen=True)
-class FinalActivation:
-    """An activation that is missing or too many at the end of the target.
-
-    Attributes:
-        activation: Its name.
-        side: "added" when the target has it and the source hasn't, "missing" the other way round.
-        again: The source's answers had gone through it already: it's applied twice.
-        error: Relative, after applying it to the other side.
-        error_before: The same without.
-        evidence: In words.
-    """
-
-    activation: str
-    side: Literal["added", "missing"]
-    again: bool
-    error: float
-    error_before: float
-    evidence: str
-
-
-def explain_final_activation(
-    reference: Array, candidate: Array, *, tolerance: float = 1e-2
-) -> FinalActivation | None:
+def explain_final_activation(reference: Array, candidate: Array) -> str | None:
     """Find out whether the answers differ by a softmax, log-softmax or sigmoid.
 
     Args:
         reference: The source's answers, [N, ..., C].
         candidate: The target's, of the same shape.
-        tolerance: Relative error up to which answers are the same.
 
     Returns:
-        The activation; None when none explains the answers, or none is needed.
+        The activation, in words; None when none explains the answers, or none is needed.
     """
     if reference.shape != candidate.shape or reference.ndim < 2 or reference.shape[-1] < 2:
         return None
     source, target = np.asarray(reference, np.float64), np.asarray(candidate, np.float64)
     before = error_of_spread(source, target)
-    if not (np.isfinite(source).all() and np.isfinite(target).all()) or before <= tolerance:
+    if not (np.isfinite(source).all() and np.isfinite(target).all()) or before <= _SAME:
         return None
     found = []
     for name, function in _ACTIVATIONS.items():
         found.append((error_of_spread(function(source), target), name, "added"))
         found.append((error_of_spread(source, function(target)), name, "missing"))
     error, name, side = min(found)
-    if error > tolerance:
+    if error > _SAME:
         return None
     again = side == "added" and name != "log-softmax" and _has_gone_through(name, source)
-    return FinalActivation(
-        name, _side(side), again, error, before, _words(name, side, again, before, error, len(source))
-    )
-
-
-def _words(name: str, side: str, again: bool, before: float, error: float, samples: int) -> str:
     if again:
         what = f"the target applies {name} to answers that have gone through it already"
     elif side == "added":
         what = f"the target applies {name} to its answers, the source doesn't"
     else:
         what = f"the source applies {name} to its answers, the target doesn't"
-    return f"{what}: relative error {before:.2g} -> {error:.2g} on {samples} samples"
-
-
-def _side(text: str) -> Literal["added", "missing"]:
-    return "added" if text == "added" else "missing"
+    return f"{what}: relative error {before:.2g} -> {error:.2g} on {len(source)} samples"
 
 
 def _has_gone_through(name: str, values: _Float64) -> bool:

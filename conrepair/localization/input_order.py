@@ -52,13 +52,14 @@ def with_exchanged_inputs(
     order = explain_input_order(run, dict(feeds), specs, expected, most_runs=_MOST_RUNS)
     if order is None:
         return list(faults)
-    moved = tuple(name for name, given in order.feeds.items() if name != given)
+    given_to, words = order
+    moved = tuple(name for name, given in given_to.items() if name != given)
     own = [fault for fault in faults if fault.kind == Kind.INPUT]
     if own:
         first = replace(
             own[0],
             target_layers=tuple(dict.fromkeys([*own[0].target_layers, *moved])),
-            evidence=(order.evidence, *own[0].evidence),
+            evidence=(words, *own[0].evidence),
             at_input=True,
         )
         return [first if fault is own[0] else fault for fault in faults]
@@ -67,7 +68,7 @@ def with_exchanged_inputs(
         kind=Kind.INPUT,
         target_layers=(*moved, *faults[0].target_layers),
         confidence=1.0,
-        evidence=(order.evidence, *faults[0].evidence),
+        evidence=(words, *faults[0].evidence),
         at_input=True,
     )
     return [first]

@@ -12,7 +12,7 @@ import scipy
 
 from conrepair.localization.input_arrangements import MOST_CHANNELS, Arranged, arrangements
 
-__all__ = ["InputRelation", "explain_inputs"]
+__all__ = ["InputRelation", "Numbers", "explain_inputs"]
 
 _Float64 = npt.NDArray[np.float64]
 
@@ -24,43 +24,18 @@ _IMAGENET_MEAN = np.array((0.485, 0.456, 0.406))
 _IMAGENET_STD = np.array((0.229, 0.224, 0.225))
 
 
-@dataclass(frozen=True, kw_only=True)
-class InputRelation:
-    """The target's array as computed from the source's: axes, flips, order of the channels, numbers.
+@dataclass(frozen=True)
+class Numbers:
+    """What least squares found for one arrangement.
 
     Attributes:
-        axes: For numpy.transpose.
-        reshaped: Whether it was then reshaped to the target's shape without moving values.
-        flipped: Axes of the result along which it's reversed.
-        channel_axis: Of the result; None where one factor and offset is for all.
-        channel_order: The source's channel in each of the target's; None like `channel_axis`, and with a `matrix`.
+        channel_axis: Of the target's array; None where one factor and offset is for all.
+        order: The source's channel in each of the target's; None like `channel_axis`, and with a `matrix`.
         factors: One for all, or one for each of the target's channels; empty with a `matrix`.
         offsets: Likewise: target = factor * source + offset.
-        matrix: Where channels are mixed (grey, YUV), a row of factors for each of the target's channels.
         residual: What this leaves unexplained, relative to the spread of the target's values.
-        evidence: In words.
+        matrix: Where channels are mixed (grey, YUV), a row of factors for each of the target's channels.
     """
-
-    axes: tuple[int, ...]
-    reshaped: bool
-    flipped: tuple[int, ...]
-    channel_axis: int | None
-    channel_order: tuple[int, ...] | None
-    factors: tuple[float, ...]
-    offsets: tuple[float, ...]
-    matrix: tuple[tuple[float, ...], ...] | None
-    residual: float
-    evidence: str
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether the target gets what the source gets."""
-        return self.evidence == _IDENTITY
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """What least squares found for one arrangement."""
 
     channel_axis: int | None
     order: tuple[int, ...] | None
@@ -68,6 +43,26 @@ class _Numbers:
     offsets: _Float64
     residual: float
     matrix: _Float64 | None = None
+
+
+@dataclass(frozen=True)
+class InputRelation:
+    """The target's array as computed from the source's.
+
+    Attributes:
+        arranged: The source's, with its axes as the target has them.
+        numbers: That make the target's of it.
+        evidence: In words.
+    """
+
+    arranged: Arranged
+    numbers: Numbers
+    evidence: str
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the target gets what the source gets."""
+        return self.evidence == _IDENTITY
 
 
 def explain_inputs(
@@ -94,7 +89,7 @@ def explain_inputs(
         return None
     samples = max(1, _MOST_VALUES // source[0].size)
     source, target = source[:samples], target[:samples]
-    found: list[tuple[Arranged, _Numbers]] = []
+    found: list[tuple[Arranged, Numbers]] = []
     for arranged in arrangements(source, target.shape):
         found += [(arranged, item) for item in _fitted(arranged.array, target) if item.residual <= tolerance]
         if any(item.residual <= _EXACT for _, item in found):
@@ -106,7 +101,7 @@ def explain_inputs(
     return None
 
 
-def _fitted(array: _Float64, target: _Float64) -> Iterator[_Numbers]:
+def _fitted(array: _Float64, target: _Float64) -> Iterator[Numbers]:
     """One factor for all, one for each channel, a matrix."""
     yield _by_channel(array.reshape(1, -1), target.reshape(1, -1), None)
     axes = [axis for axis in (1, target.ndim - 1) if target.ndim > 2 and 1 < target.shape[axis] <= MOST_CHANNELS]
@@ -116,7 +111,7 @@ def _fitted(array: _Float64, target: _Float64) -> Iterator[_Numbers]:
         yield _by_matrix(rows, wanted, axis)
 
 
-def _by_channel(rows: _Float64, wanted: _Float64, axis: int | None) -> _Numbers:
+def _by_channel(rows: _Float64, wanted: _Float64, axis: int | None) -> Numbers:
     """Regress each of the target's channels [C, values] on the one of the source's that explains it best."""
     means, wanted_means = rows.mean(axis=1), wanted.mean(axis=1)
     rows, wanted = rows - means[:, None], wanted - wanted_means[:, None]
@@ -133,43 +128,31 @@ def _by_channel(rows: _Float64, wanted: _Float64, axis: int | None) -> _Numbers:
     remains = wanted - factors[:, None] * rows[order]
     residual = float(np.linalg.norm(remains) / np.linalg.norm(wanted)) if wanted_spread.any() else np.inf
     offsets = wanted_means - factors * means[order]
-    return _Numbers(axis, None if axis is None else tuple(map(int, order)), factors, offsets, residual)
+    return Numbers(axis, None if axis is None else tuple(map(int, order)), factors, offsets, residual)
 
 
-def _by_matrix(rows: _Float64, wanted: _Float64, axis: int) -> _Numbers:
+def _by_matrix(rows: _Float64, wanted: _Float64, axis: int) -> Numbers:
     """Each of the target's channels as a sum of the source's."""
     mean, wanted_mean = rows.mean(axis=1), wanted.mean(axis=1)
     rows, wanted = rows - mean[:, None], wanted - wanted_mean[:, None]
     matrix = np.asarray(np.linalg.lstsq(rows @ rows.T, rows @ wanted.T, rcond=None)[0].T, np.float64)
     scale = float(np.linalg.norm(wanted))
     residual = float(np.linalg.norm(wanted - matrix @ rows)) / scale if scale else np.inf
-    return _Numbers(axis, None, np.empty(0), wanted_mean - matrix @ mean, residual, matrix)
+    return Numbers(axis, None, np.empty(0), wanted_mean - matrix @ mean, residual, matrix)
 
 
 _IDENTITY = "the target's input is the source's"
 
 
-def _relation(arranged: Arranged, numbers: _Numbers, spread: float) -> InputRelation:
+def _relation(arranged: Arranged, numbers: Numbers, spread: float) -> InputRelation:
     steps = [*arranged.words, *_in_words(numbers, spread)]
     evidence = _IDENTITY
     if steps:
         evidence = f"the target's input is the source's: {'; '.join(steps)} (unexplained: {numbers.residual:.1g})"
-    matrix = None if numbers.matrix is None else tuple(tuple(map(float, row)) for row in numbers.matrix)
-    return InputRelation(
-        axes=arranged.axes,
-        reshaped=arranged.reshaped,
-        flipped=arranged.flipped,
-        channel_axis=numbers.channel_axis,
-        channel_order=numbers.order,
-        factors=tuple(map(float, numbers.factors)),
-        offsets=tuple(map(float, numbers.offsets)),
-        matrix=matrix,
-        residual=numbers.residual,
-        evidence=evidence,
-    )
+    return InputRelation(arranged, numbers, evidence)
 
 
-def _in_words(numbers: _Numbers, spread: float) -> list[str]:
+def _in_words(numbers: Numbers, spread: float) -> list[str]:
     if numbers.matrix is not None:
         rows = "; ".join(", ".join(f"{value:.3g}" for value in row) for row in numbers.matrix)
         return [f"channels mixed by [{rows}] plus {_listed(numbers.offsets)}"]

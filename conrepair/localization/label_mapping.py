@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,63 +11,26 @@ import scipy
 
 from conrepair.metrics.spread import error_of_spread
 
-__all__ = ["ClassPermutation", "LabelShift", "explain_class_permutation", "explain_label_shift"]
+__all__ = ["explain_class_permutation", "explain_label_shift"]
 
 Array = npt.NDArray[Any]
 
 _SHOWN = 3
+_SAME = 1e-2  # relative error of scores that are the same
 _TRIED_ON = 16  # samples by which shifts are tried; the best is checked on all
 _BETTER = 0.1  # of the error as it is, at most, must be left: closer scores need no explanation
 
 
-@dataclass(frozen=True)
-class LabelShift:
-    """Class k of the reference is class k + `shift` of the candidate.
-
-    Attributes:
-        shift: In classes; positive when the candidate has them further behind.
-        circular: What is pushed out at one end comes in at the other (both have equally many classes).
-        error: Relative, over the classes that both have, after undoing the shift.
-        error_before: The same without.
-        evidence: In words.
-    """
-
-    shift: int
-    circular: bool
-    error: float
-    error_before: float
-    evidence: str
-
-
-@dataclass(frozen=True)
-class ClassPermutation:
-    """The candidate's classes are the reference's in another order.
-
-    Attributes:
-        order: candidate[:, order] has the reference's order.
-        moved: How many classes stand elsewhere.
-        error: Relative, after reordering.
-        error_before: The same without.
-        evidence: In words.
-    """
-
-    order: tuple[int, ...]
-    moved: int
-    error: float
-    error_before: float
-    evidence: str
-
-
-def explain_label_shift(reference: Array, candidate: Array, *, tolerance: float = 1e-2) -> LabelShift | None:
+def explain_label_shift(reference: Array, candidate: Array) -> tuple[str, float] | None:
     """Find out whether class scores are shifted, as between 1000 classes and 1001 with a background.
 
     Args:
         reference: [N, C] scores.
         candidate: [N, D] scores; D may differ from C.
-        tolerance: Relative error up to which scores are the same.
 
     Returns:
-        The shift; None when none explains the scores, or none is needed.
+        The shift, in words, and the relative error without it, over the classes that both have; None when none
+        explains the scores, or none is needed.
     """
     if not _are_scores(reference, candidate):
         return None
@@ -77,21 +39,19 @@ def explain_label_shift(reference: Array, candidate: Array, *, tolerance: float 
         _shifts(reference.shape[1], candidate.shape[1]), key=lambda item: (_shifted_error(*few, item), abs(item))
     )
     error, before = (_shifted_error(reference, candidate, item) for item in (shift, 0))
-    if shift == 0 or error > tolerance or error > _BETTER * before:
+    if shift == 0 or error > _SAME or error > _BETTER * before:
         return None
-    circular = reference.shape[1] == candidate.shape[1] and _is_circular(reference, candidate, shift, tolerance)
+    circular = reference.shape[1] == candidate.shape[1] and _is_circular(reference, candidate, shift)
     side = "after" if shift > 0 else "before"
     counts = f"{candidate.shape[1]} classes against {reference.shape[1]}: " if not circular else ""
     evidence = (
         f"{counts}class k of the source is {abs(shift)} {side} k in the target: relative error {before:.2g} -> "
         f"{error:.2g} on {len(reference)} samples"
     )
-    return LabelShift(shift, circular, error, before, evidence)
+    return evidence, before
 
 
-def explain_class_permutation(
-    reference: Array, candidate: Array, *, tolerance: float = 1e-2
-) -> ClassPermutation | None:
+def explain_class_permutation(reference: Array, candidate: Array) -> str | None:
     """Find out whether class scores are permuted, by pairing columns of the same values.
 
     The pairs are found on one half of the samples and must hold on the other: few samples can be paired somehow.
@@ -99,10 +59,9 @@ def explain_class_permutation(
     Args:
         reference: [N, C] scores, N at least 2.
         candidate: [N, C] scores.
-        tolerance: Relative error up to which scores are the same.
 
     Returns:
-        The permutation; None when none explains the scores, or none is needed.
+        The permutation, in words; None when none explains the scores, or none is needed.
     """
     if not _are_scores(reference, candidate) or reference.shape != candidate.shape or len(reference) < 2:
         return None
@@ -110,17 +69,16 @@ def explain_class_permutation(
     found, held_out = slice(0, None, 2), slice(1, None, 2)
     order = _assigned(reference[found], candidate[found])
     unseen = error_of_spread(reference[held_out], candidate[held_out][:, order])
-    if unseen > tolerance or unseen > _BETTER * before:
+    if unseen > _SAME or unseen > _BETTER * before:
         return None
     order = _assigned(reference, candidate)
     error = error_of_spread(reference, candidate[:, order])
     moved = np.flatnonzero(order != np.arange(len(order)))
     examples = ", ".join(f"{place} is at {order[place]}" for place in moved[:_SHOWN])
-    evidence = (
+    return (
         f"{len(moved)} of {len(order)} classes stand elsewhere ({examples}): relative error {before:.2g} -> "
         f"{error:.2g} on {len(reference)} samples, {unseen:.2g} on those that the order was not found by"
     )
-    return ClassPermutation(tuple(int(place) for place in order), len(moved), error, before, evidence)
 
 
 def _are_scores(reference: Array, candidate: Array) -> bool:
@@ -144,8 +102,8 @@ def _shifted_error(reference: Array, candidate: Array, shift: int) -> float:
     return error_of_spread(reference[:, first:last], candidate[:, first + shift : last + shift])
 
 
-def _is_circular(reference: Array, candidate: Array, shift: int, tolerance: float) -> bool:
-    return error_of_spread(reference, np.roll(candidate, -shift, axis=1)) <= tolerance
+def _is_circular(reference: Array, candidate: Array, shift: int) -> bool:
+    return error_of_spread(reference, np.roll(candidate, -shift, axis=1)) <= _SAME
 
 
 def _assigned(reference: Array, candidate: Array) -> npt.NDArray[np.intp]:

@@ -41,8 +41,7 @@ def preparation_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
             f"`{pair.target}` isn't fed with what the source's `{pair.source}` is (relative L2 {error:.2g}, "
             f"correlation {alike:.2f}), and no formula makes the one from the other{likely}"
         )
-    moved = relation.axes != tuple(range(len(relation.axes))) or relation.reshaped or bool(relation.flipped)
-    kind = Kind.INPUT if moved else Kind.PREPROCESSING
+    kind = Kind.INPUT if relation.arranged.words else Kind.PREPROCESSING
     return kind, f"`{pair.target}`: {relation.evidence}"
 
 

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,62 +18,27 @@ from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["InputOrder", "OutputOrder", "explain_input_order", "explain_output_order"]
+__all__ = ["explain_input_order", "explain_output_order"]
 
 Array = npt.NDArray[Any]
 
 _WORST = 1e6  # stands for "can't be compared": an assignment takes no infinities
+_SAME = 1e-2  # relative error of outputs that are the same
 _ALL_ORDERS = 6  # inputs alike; of more, only exchanges of two are tried
 
 
-@dataclass(frozen=True)
-class OutputOrder:
-    """Outputs that bear each other's names, or stand in each other's places.
-
-    Attributes:
-        partners: Of each of the source's outputs, the target's that holds its values.
-        error: The worst relative error of these pairs.
-        error_before: The same of the pairs by name or place.
-        evidence: In words.
-    """
-
-    partners: Mapping[str, str]
-    error: float
-    error_before: float
-    evidence: str
-
-
-@dataclass(frozen=True)
-class InputOrder:
-    """Inputs that are taken for one another.
-
-    Attributes:
-        feeds: Of each of the target's inputs, the name under which its values are given.
-        error: The worst relative error of the outputs when it's fed so.
-        error_before: The same when it's fed by name.
-        runs: How often the target was run.
-        evidence: In words.
-    """
-
-    feeds: Mapping[str, str]
-    error: float
-    error_before: float
-    runs: int
-    evidence: str
-
-
 def explain_output_order(
-    reference: Mapping[str, Array], candidate: Mapping[str, Array], *, tolerance: float = 1e-2
-) -> OutputOrder | None:
+    reference: Mapping[str, Array], candidate: Mapping[str, Array]
+) -> tuple[Mapping[str, str], str] | None:
     """Find out whether outputs are exchanged, by their values.
 
     Args:
         reference: The source's outputs, samples first, in its order.
         candidate: The target's.
-        tolerance: Relative error up to which outputs are the same.
 
     Returns:
-        Which holds what; None when no order explains the values, or the given one does.
+        Of each of the source's outputs, the target's that holds its values; and the same in words. None when no order
+        explains the values, or the given one does.
     """
     names, others = list(reference), list(candidate)
     if len(names) != len(others) or len(names) < 2:
@@ -82,20 +46,19 @@ def explain_output_order(
     # By name where the names are the same, by place else.
     partners = dict(zip(names, names if set(names) == set(others) else others, strict=True))
     given = {name: _error(reference[name], candidate[other]) for name, other in partners.items()}
-    wrong = [name for name in names if given[name] > tolerance]  # the others keep their places
-    errors = _errors([reference[name] for name in wrong], [candidate[partners[name]] for name in wrong], tolerance)
+    wrong = [name for name in names if given[name] > _SAME]  # the others keep their places
+    errors = _errors([reference[name] for name in wrong], [candidate[partners[name]] for name in wrong])
     if errors is None:
         return None
     columns = scipy.optimize.linear_sum_assignment(np.minimum(errors, _WORST))[1]
     moved = {name: partners[wrong[column]] for name, column in zip(wrong, columns, strict=True)}
     now = given | {name: float(errors[place, columns[place]]) for place, name in enumerate(wrong)}
     error, before = max(now.values()), max(given.values())
-    if error > tolerance:
+    if error > _SAME:
         return None
     partners |= moved
     listing = ", ".join(f"{name} is in {other}" for name, other in moved.items())
-    evidence = f"outputs are exchanged: {listing}; worst relative error {_number(before)} -> {error:.2g}"
-    return OutputOrder(partners, error, before, evidence)
+    return partners, f"outputs are exchanged: {listing}; worst relative error {_number(before)} -> {error:.2g}"
 
 
 def explain_input_order(
@@ -104,9 +67,8 @@ def explain_input_order(
     inputs: Sequence[TensorSpec],
     expected: Mapping[str, Array],
     *,
-    tolerance: float = 1e-2,
-    most_runs: int = 200,
-) -> InputOrder | None:
+    most_runs: int,
+) -> tuple[Mapping[str, str], str] | None:
     """Find out whether inputs are exchanged, by feeding them in every order that their shapes and types allow.
 
     Args:
@@ -114,28 +76,27 @@ def explain_input_order(
         feeds: By the target's input names, as they have been fed.
         inputs: The target's.
         expected: The source's outputs on the same batch.
-        tolerance: Relative error up to which outputs are the same.
         most_runs: Orders that are tried at most; those that move fewest inputs come first.
 
     Returns:
-        The order; None when none explains the outputs, or the given one does.
+        Of each of the target's inputs, the name under which its values are given; and the same in words. None when no
+        order explains the outputs, or the given one does.
     """
     before = _outputs_error(expected, run_target(feeds))
-    if before <= tolerance:
+    if before <= _SAME:
         return None
-    best, best_error, runs = {}, math.inf, 1
+    best, best_error = {}, math.inf
     for order in itertools.islice(_orders(feeds, inputs), most_runs - 1):
         fed = {name: feeds[given] for name, given in order.items()}
-        error, runs = _trial_error(run_target, fed, expected), runs + 1
+        error = _trial_error(run_target, fed, expected)
         if error < best_error:
             best, best_error = order, error
-        if error <= tolerance:
+        if error <= _SAME:
             break
-    if best_error > tolerance:
+    if best_error > _SAME:
         return None
     listing = ", ".join(f"{name} takes what {given} is given" for name, given in best.items() if name != given)
-    evidence = f"inputs are exchanged: {listing}; relative error {_number(before)} -> {best_error:.2g}"
-    return InputOrder(best, best_error, before, runs, evidence)
+    return best, f"inputs are exchanged: {listing}; relative error {_number(before)} -> {best_error:.2g}"
 
 
 def _trial_error(
@@ -181,7 +142,7 @@ def _outputs_error(expected: Mapping[str, Array], outputs: Mapping[str, Array]) 
     return math.inf if left or not errors else max(errors)
 
 
-def _errors(references: Sequence[Array], candidates: Sequence[Array], tolerance: float) -> npt.NDArray[Any] | None:
+def _errors(references: Sequence[Array], candidates: Sequence[Array]) -> npt.NDArray[Any] | None:
     """Of each output with each; None where one is like none, so that no order explains them."""
     norms = [_norm(array) for array in candidates]
     errors = np.full((len(references), len(candidates)), math.inf)
@@ -189,9 +150,9 @@ def _errors(references: Sequence[Array], candidates: Sequence[Array], tolerance:
         norm = _norm(reference)
         for column, candidate in enumerate(candidates):
             # What differs by a share has a norm that differs by no more than that, in all layouts.
-            if reference.size != candidate.size or not abs(norms[column] - norm) > 2 * tolerance * norm:
+            if reference.size != candidate.size or not abs(norms[column] - norm) > 2 * _SAME * norm:
                 errors[row, column] = _error(reference, candidate)
-        if errors[row].min() > tolerance:
+        if errors[row].min() > _SAME:
             return None
     return errors if len(references) > 1 else None
 

@@ -27,8 +27,9 @@ def noisy(array: np.ndarray, share: float = 1e-3) -> np.ndarray:
 def test_rolled_classes(scores: np.ndarray, shift: int) -> None:
     found = explain_label_shift(scores, noisy(np.roll(scores, shift, axis=1)))
     assert found is not None
-    assert (found.shift, found.circular) == (shift, True)
-    assert found.error < 0.01 < 0.5 < found.error_before
+    words, before = found
+    assert words.startswith(f"class k of the source is {abs(shift)} {'after' if shift > 0 else 'before'} k")
+    assert before > 0.5
 
 
 @pytest.mark.parametrize(("front", "behind"), [(1, 0), (2, 3)])
@@ -36,11 +37,12 @@ def test_more_classes(scores: np.ndarray, front: int, behind: int) -> None:
     wide = np.pad(scores, ((0, 0), (front, behind)))
     found = explain_label_shift(scores, wide)
     assert found is not None
-    assert (found.shift, found.circular) == (front, False)
+    assert found[0].startswith(
+        f"{200 + front + behind} classes against 200: class k of the source is {front} after k"
+    )
     back = explain_label_shift(wide, scores)
     assert back is not None
-    assert back.shift == -front
-    assert f"class k of the source is {front} before k in the target" in back.evidence
+    assert f"class k of the source is {front} before k in the target" in back[0]
 
 
 def test_classes_added_behind_need_no_shift(scores: np.ndarray) -> None:
@@ -58,9 +60,9 @@ def test_permuted_classes(scores: np.ndarray) -> None:
     order = np.random.default_rng(2).permutation(200)
     found = explain_class_permutation(scores, noisy(scores[:, order]))
     assert found is not None
-    np.testing.assert_array_equal(order[list(found.order)], np.arange(200))
-    assert found.moved == (order != np.arange(200)).sum()
-    assert found.error < 0.01
+    moved = np.flatnonzero(order != np.arange(200))
+    examples = ", ".join(f"{place} is at {np.flatnonzero(order == place)[0]}" for place in moved[:3])
+    assert found.startswith(f"{len(moved)} of 200 classes stand elsewhere ({examples})")
 
 
 def test_classes_of_equal_scores_keep_their_places(scores: np.ndarray) -> None:
@@ -69,7 +71,7 @@ def test_classes_of_equal_scores_keep_their_places(scores: np.ndarray) -> None:
     exchanged[:, [3, 4]] = scores[:, [4, 3]]
     found = explain_class_permutation(scores, exchanged)
     assert found is not None
-    assert found.moved == 2
+    assert found.startswith("2 of 200 classes stand elsewhere (3 is at 4, 4 is at 3)")
 
 
 def test_no_permutation_is_made_up(scores: np.ndarray) -> None:
@@ -87,17 +89,17 @@ def test_activation_of_torch(scores: np.ndarray, name: str) -> None:
     applied = function[name](torch.from_numpy(scores)).numpy()
     added = explain_final_activation(scores, applied)
     assert added is not None
-    assert (added.activation, added.side, added.again) == (name, "added", False)
+    assert added.startswith(f"the target applies {name} to its answers, the source doesn't")
     missing = explain_final_activation(applied, scores)
     assert missing is not None
-    assert (missing.activation, missing.side) == (name, "missing")
+    assert missing.startswith(f"the source applies {name} to its answers, the target doesn't")
 
 
 def test_softmax_twice(scores: np.ndarray) -> None:
     once = torch.softmax(torch.from_numpy(scores), 1)
     found = explain_final_activation(once.numpy(), torch.softmax(once, 1).numpy())
     assert found is not None
-    assert (found.activation, found.side, found.again) == ("softmax", "added", True)
+    assert found.startswith("the target applies softmax to answers that have gone through it already")
 
 
 def test_no_activation_is_made_up(scores: np.ndarray) -> None:
@@ -117,15 +119,15 @@ def test_outputs_under_other_names(outputs: dict[str, np.ndarray]) -> None:
     given = {"one": outputs["two"], "two": outputs["one"], "three": outputs["three"], "map": outputs["map"]}
     found = explain_output_order(outputs, {name: noisy(array, 1e-5) for name, array in given.items()})
     assert found is not None
-    assert found.partners == {"one": "two", "two": "one", "three": "three", "map": "map"}
-    assert "one is in two, two is in one" in found.evidence
+    assert found[0] == {"one": "two", "two": "one", "three": "three", "map": "map"}
+    assert "one is in two, two is in one" in found[1]
 
 
 def test_outputs_in_other_places(outputs: dict[str, np.ndarray]) -> None:
     given = {"a": outputs["map"], "b": outputs["three"], "c": outputs["one"], "d": outputs["two"]}
     found = explain_output_order(outputs, given)
     assert found is not None
-    assert found.partners == {"one": "c", "two": "d", "three": "b", "map": "a"}
+    assert found[0] == {"one": "c", "two": "d", "three": "b", "map": "a"}
 
 
 def test_no_order_of_outputs_is_made_up(outputs: dict[str, np.ndarray]) -> None:
@@ -162,20 +164,19 @@ def feeds() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("order", ["bac", "cab", "bca"])
 def test_exchanged_inputs(feeds: dict[str, np.ndarray], order: str) -> None:
     target = Weighed(order)
-    found = explain_input_order(target, feeds, INPUTS, Weighed()(feeds))
+    found = explain_input_order(target, feeds, INPUTS, Weighed()(feeds), most_runs=30)
     assert found is not None
-    assert found.error < 1e-6 < found.error_before
-    assert [found.feeds[name] for name in order] == ["a", "b", "c"]
-    assert found.runs == target.runs <= 6
+    assert [found[0][name] for name in order] == ["a", "b", "c"]
+    assert target.runs <= 6
 
 
 def test_no_order_of_inputs_is_made_up(feeds: dict[str, np.ndarray]) -> None:
-    assert explain_input_order(Weighed(), feeds, INPUTS, Weighed()(feeds)) is None
+    assert explain_input_order(Weighed(), feeds, INPUTS, Weighed()(feeds), most_runs=30) is None
     wrong = {"sum": Weighed()(feeds)["sum"][::-1]}
-    assert explain_input_order(Weighed(), feeds, INPUTS, wrong) is None
+    assert explain_input_order(Weighed(), feeds, INPUTS, wrong, most_runs=30) is None
     other_shapes = {"a": feeds["a"], "b": feeds["b"][:, :3], "c": feeds["c"][:, :2]}
     target = lambda feeds: {"sum": feeds["a"] + 1}  # noqa: E731
-    assert explain_input_order(target, other_shapes, INPUTS, {"sum": feeds["a"]}) is None
+    assert explain_input_order(target, other_shapes, INPUTS, {"sum": feeds["a"]}, most_runs=30) is None
 
 
 def test_many_inputs_cost_few_runs() -> None:
@@ -183,11 +184,15 @@ def test_many_inputs_cost_few_runs() -> None:
     generator = np.random.default_rng(0)
     feeds = {spec.name: generator.normal(size=(2, 3)).astype(np.float32) for spec in specs}
 
+    runs = 0
+
     def source(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        nonlocal runs
+        runs += 1
         return {"sum": sum(index * array for index, array in enumerate(values.values()))}
 
     exchanged = feeds | {"x3": feeds["x11"], "x11": feeds["x3"]}
     found = explain_input_order(source, feeds, specs, source(exchanged), most_runs=300)
     assert found is not None
-    assert {name: given for name, given in found.feeds.items() if name != given} == {"x3": "x11", "x11": "x3"}
-    assert found.runs <= 191
+    assert {name: given for name, given in found[0].items() if name != given} == {"x3": "x11", "x11": "x3"}
+    assert runs <= 191 + 1  # and what it should give

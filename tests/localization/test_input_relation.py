@@ -34,9 +34,9 @@ def test_rounding_is_nothing(pictures: np.ndarray) -> None:
 def test_channels_and_numbers(pictures: np.ndarray) -> None:
     relation = explain_inputs(pictures, ((pictures[:, ::-1] - MEAN) / STD).astype(np.float32))
     assert relation is not None
-    assert relation.channel_order == (2, 1, 0)
-    np.testing.assert_allclose(relation.factors, 1 / STD.ravel(), rtol=1e-5)
-    np.testing.assert_allclose(relation.offsets, (-MEAN / STD).ravel(), rtol=1e-5)
+    assert relation.numbers.order == (2, 1, 0)
+    np.testing.assert_allclose(relation.numbers.factors, 1 / STD.ravel(), rtol=1e-5)
+    np.testing.assert_allclose(relation.numbers.offsets, (-MEAN / STD).ravel(), rtol=1e-5)
     assert "RGB against BGR" in relation.evidence
     assert "ImageNet's normalisation" in relation.evidence
     assert not relation.is_identity
@@ -46,16 +46,16 @@ def test_channels_and_numbers(pictures: np.ndarray) -> None:
 def test_one_factor(pictures: np.ndarray, factor: float, offset: float, words: str) -> None:
     relation = explain_inputs(pictures, pictures * np.float32(factor) + np.float32(offset))
     assert relation is not None
-    assert relation.channel_axis is None
-    assert relation.factors == pytest.approx([factor], rel=1e-5)
-    assert relation.offsets == pytest.approx([offset], abs=1e-4)
+    assert relation.numbers.channel_axis is None
+    assert relation.numbers.factors == pytest.approx([factor], rel=1e-5)
+    assert relation.numbers.offsets == pytest.approx([offset], abs=1e-4)
     assert words in relation.evidence
 
 
 def test_a_mean_of_no_name(pictures: np.ndarray) -> None:
     relation = explain_inputs(pictures, pictures - np.float32(0.4321))
     assert relation is not None
-    assert relation.offsets == pytest.approx([-0.4321], abs=1e-5)
+    assert relation.numbers.offsets == pytest.approx([-0.4321], abs=1e-5)
     assert "x becomes 1 x - 0.4321" in relation.evidence
 
 
@@ -63,32 +63,32 @@ def test_a_mean_of_no_name(pictures: np.ndarray) -> None:
 def test_axes(pictures: np.ndarray, axes: tuple[int, ...]) -> None:
     relation = explain_inputs(pictures, 2 * pictures.transpose(axes))
     assert relation is not None
-    assert (relation.axes, relation.reshaped, relation.flipped) == (axes, False, ())
-    assert relation.factors == pytest.approx([2])
+    assert (relation.arranged.axes, relation.arranged.reshaped, relation.arranged.flipped) == (axes, False, ())
+    assert relation.numbers.factors == pytest.approx([2])
 
 
 def test_reshape_in_place_of_a_transpose(pictures: np.ndarray) -> None:
     relation = explain_inputs(pictures, pictures.reshape(4, 32, 32, 3))
     assert relation is not None
-    assert relation.reshaped
+    assert relation.arranged.reshaped
     twice = explain_inputs(pictures, pictures.transpose(0, 2, 3, 1).reshape(pictures.shape))
     assert twice is not None
-    assert (twice.axes, twice.reshaped) == ((0, 2, 3, 1), True)
+    assert (twice.arranged.axes, twice.arranged.reshaped) == ((0, 2, 3, 1), True)
 
 
 @pytest.mark.parametrize("flipped", [(2,), (3,), (2, 3)])
 def test_flips(pictures: np.ndarray, flipped: tuple[int, ...]) -> None:
     relation = explain_inputs(pictures, np.flip(pictures, flipped))
     assert relation is not None
-    assert relation.flipped == flipped
+    assert relation.arranged.flipped == flipped
 
 
 def test_mixed_channels(pictures: np.ndarray) -> None:
     matrix = np.float32([[0.299, 0.587, 0.114], [-0.147, -0.289, 0.436], [0.615, -0.515, -0.1]])
     relation = explain_inputs(pictures, np.einsum("ij,njhw->nihw", matrix, pictures))
     assert relation is not None
-    assert relation.matrix is not None
-    np.testing.assert_allclose(relation.matrix, matrix, atol=1e-5)
+    assert relation.numbers.matrix is not None
+    np.testing.assert_allclose(relation.numbers.matrix, matrix, atol=1e-5)
 
 
 def test_bytes_of_a_quantized_input(pictures: np.ndarray) -> None:
@@ -96,17 +96,17 @@ def test_bytes_of_a_quantized_input(pictures: np.ndarray) -> None:
     assert explain_inputs(pictures, stored, tolerance=1e-4) is None
     relation = explain_inputs(pictures, stored, tolerance=1e-2)
     assert relation is not None
-    assert relation.factors == pytest.approx([255], rel=1e-3)
+    assert relation.numbers.factors == pytest.approx([255], rel=1e-3)
 
 
 def test_other_arrays_than_pictures() -> None:
     tokens = np.random.default_rng(0).normal(size=(3, 7, 16))
     relation = explain_inputs(tokens, tokens.swapaxes(1, 2))
     assert relation is not None
-    assert relation.axes == (0, 2, 1)
+    assert relation.arranged.axes == (0, 2, 1)
     plain = explain_inputs(tokens[:, 0], 3 * tokens[:, 0] + 1)
     assert plain is not None
-    assert (plain.factors, plain.offsets) == (pytest.approx((3,)), pytest.approx((1,)))
+    assert (plain.numbers.factors, plain.numbers.offsets) == (pytest.approx((3,)), pytest.approx((1,)))
 
 
 def test_what_has_no_explanation(pictures: np.ndarray) -> None:
