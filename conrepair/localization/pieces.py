@@ -60,11 +60,6 @@ class Pieces:
             known += group
         return cls(network, segments)
 
-    @property
-    def read_again(self) -> frozenset[str]:
-        """Tensors that a later piece reads: what runs in a row must keep them."""
-        return frozenset(name for segment in self._segments[1:] for name in segment.opened().needs)
-
     def run(self, fetch: Fetch) -> Iterator[tuple[str, Array]]:
         """Compute one batch.
 

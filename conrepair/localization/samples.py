@@ -14,7 +14,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.layout import Layout, Shape, layouts
 from conrepair.metrics.body import Body, bodies_of
 
-__all__ = ["Comparison", "Fetch", "Matrix", "Places", "Samples", "compare", "compare_values", "drawn", "positions_of"]
+__all__ = ["Comparison", "Fetch", "Matrix", "Places", "Samples", "compare", "drawn", "positions_of"]
 
 _SAMPLED = 4096  # elements of a tensor that stand for all of it
 _SEED = 20261120
@@ -130,22 +130,6 @@ class Comparison:
         """Some of the tensors only, by their places here."""
         chosen = np.ix_(rows, columns)
         return Comparison(self.error[chosen], self.correlation[chosen], self.layout[chosen], self.choices)
-
-
-def compare_values(
-    sources: Sequence[str], source: Fetch, targets: Sequence[str], target: Fetch, *, hidden: bool = True
-) -> Comparison:
-    """Compare every tensor of one network with every tensor of another that can have its shape.
-
-    Args:
-        sources: Names.
-        source: Gives a value by its name.
-        targets: Names.
-        target: The same for the other network.
-        hidden: See `compare`.
-    """
-    sides = Samples(sources, source), Samples(targets, target)
-    return compare(sides[0], np.arange(len(sources)), sides[1], np.arange(len(targets)), hidden=hidden)
 
 
 def compare(sources: Samples, ours: Places, targets: Samples, theirs: Places, *, hidden: bool) -> Comparison:

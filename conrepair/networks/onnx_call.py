@@ -358,20 +358,17 @@ class Call:
             )
         )
 
-    def hide(self, label: str, shape: Sequence[int] | None = None, dtype: str | None = None) -> str:
+    def hide(self, label: str, shape: Sequence[int] | None = None) -> str:
         """A tensor that the file doesn't have; its name."""
         name = f"{self.name}/{label}"
-        self.hidden.append(Tensor(name, ints(shape), dtype or self.output_dtype(), observable=False))
+        self.hidden.append(Tensor(name, ints(shape), self.output_dtype(), observable=False))
         return name
 
-    def emit_native(self, inputs: Sequence[int] | None = None) -> None:
+    def emit_native(self) -> None:
         """Add the node as it is, under a name that the vocabulary doesn't have."""
         taken = self.operator in OPERATORS
-        indices = range(self.count) if inputs is None else inputs
-        names = [self.input(index) for index in indices]
-        roles = {index: self.formal(index) for index in indices}
-        moved = self._moved()
-        roles = {index: name for index, name in roles.items() if name not in moved}
+        names, moved = [self.input(index) for index in range(self.count)], self._moved()
+        roles = {index: name for index in range(self.count) if (name := self.formal(index)) not in moved}
         self.emit(
             f"{self.node.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
             [*names, *(name for name in self.captured() if name not in names)],

@@ -219,10 +219,6 @@ def plain(values: Any) -> tuple[int, ...]:
     return () if values is None else tuple(int(value) for value in values)
 
 
-def _enumeration(kind: type) -> dict[int, str]:
-    return {value: name for name, value in vars(kind).items() if isinstance(value, int)}
-
-
 def _unique(names: list[str]) -> tuple[str, ...]:
     """Add its index to each empty or repeated name but the first, until there's no other of that name."""
     taken, result = set(names), []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conrepair.localization.matching import EQUAL
 from conrepair.localization.nearness import Nearness
-from conrepair.localization.samples import Samples, compare_values
+from conrepair.localization.samples import Samples, compare
 
 Array = np.ndarray
 SHAPES = [(4, 6, 6), (6, 24), (144,), (3, 5), (70, 70)]
@@ -64,9 +64,7 @@ def test_the_same_pairs_as_of_all_with_all(seed: int, hidden: bool) -> None:
     target = [changed(source[place], generator) for place in generator.integers(0, len(source), 20)]
     sides = samples(source), samples(target)
     near = Nearness(sides[0], EQUAL, hidden=hidden).pairs(sides[1])
-    dense = compare_values(
-        sides[0].names, lambda name: source[int(name)], sides[1].names, lambda name: target[int(name)], hidden=hidden
-    )
+    dense = compare(sides[0], np.arange(len(source)), sides[1], np.arange(len(target)), hidden=hidden)
     found = dict(zip(zip(near.rows.tolist(), near.columns.tolist(), strict=True), near.error, strict=True))
     expected = {(int(row), int(column)) for row, column in np.argwhere(dense.error < EQUAL)}
     edge = {(int(row), int(column)) for row, column in np.argwhere(abs(dense.error / EQUAL - 1) < 1e-3)}

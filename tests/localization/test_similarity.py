@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conrepair.localization.matching import EQUAL
-from conrepair.localization.samples import Comparison, Samples, compare_values
+from conrepair.localization.samples import Comparison, Samples, compare
 from conrepair.localization.similarity import Similarity
 
 Array = np.ndarray
@@ -20,8 +20,8 @@ def sampled(values: Sequence[Array]) -> Samples:
 
 
 def compared(source: Sequence[Array], target: Sequence[Array]) -> Comparison:
-    ours, theirs = ({str(place): array for place, array in enumerate(side)} for side in (source, target))
-    return compare_values(list(ours), ours.__getitem__, list(theirs), theirs.__getitem__)
+    ours, theirs = sampled(source), sampled(target)
+    return compare(ours, np.arange(len(source)), theirs, np.arange(len(target)), hidden=True)
 
 
 def drawn(*shape: int, seed: int = 0, count: int = 6) -> list[Array]:
