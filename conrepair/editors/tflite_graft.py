@@ -80,11 +80,11 @@ class TfliteWriter(Writer[int]):
             real = array.reshape(array.shape or (1,)).astype(np.float32)
             real = real.reshape((1,) * (len(self._file.shape(like)) - real.ndim) + real.shape)
             return self._file.add_constant(self._file.stored(like, real), f"{self._name()}/operand", like)
-        plain = np.ascontiguousarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
+        # Not NumPy's contiguous copy, which gives a number an axis: a Gather with one takes an axis away.
+        plain = np.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array, order="C")
         key = plain.dtype.name, plain.shape, plain.tobytes()
         if key not in self._constants:  # steps of a recurrent layer have the same ones
-            shape = plain.shape or (1,)
-            self._constants[key] = self._file.add_constant(plain.reshape(shape), f"{self._name()}/operand")
+            self._constants[key] = self._file.add_constant(plain, f"{self._name()}/operand")
         return self._constants[key]
 
     def _name(self) -> str:

@@ -120,6 +120,16 @@ def test_a_slice_takes_the_same_in_every_format(kind: str, tmp_path: Path) -> No
     np.testing.assert_array_equal(shorter, right[:, 1:-1:2])
 
 
+def test_a_number_gathers_without_an_axis_in_a_tflite_file(tmp_path: Path) -> None:
+    model, given = tflite_file("pair", tmp_path), feeds_of("pair")
+    editor = open_editor(model)
+    taken = Operation("Gather", (editor.graph.outputs[0],), {"axis": 1}, {"indices": np.array(2)})
+    editor.graft(editor.graph.outputs[0], [taken], "taken")
+    both = zip(answers(model, given), answers(editor.save(tmp_path / "out", "taken"), given), strict=True)
+    ((right, column),) = [(one, two) for one, two in both if one.shape != two.shape]
+    np.testing.assert_array_equal(column, right[:, 2])
+
+
 def node_of(editor: Editor, name: str) -> Node:
     return next(node for node in editor.graph.nodes if node.name == name or node.layer == name)
 
