@@ -1,13 +1,34 @@
-"""Numbers in the type that a target stores them in."""
+"""Numbers for what a target holds, in its shape and type."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from conrepair.data.tensor_spec import numpy_dtype
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.repairs.edits import SetParameter
 
-__all__ = ["as_held"]
+__all__ = ["as_held", "set_to"]
+
+
+def set_to(place: Node | None, role: str, values: Array) -> SetParameter | None:
+    """Other numbers for a node.
+
+    Args:
+        place: In the editor's graph; None where that has no such node.
+        role: Of the parameter.
+        values: As many, of any shape.
+
+    Returns:
+        None where there's nothing that can hold them.
+    """
+    held = None if place is None else place.parameters.get(role)
+    if place is None or held is None or values.size != math.prod(held.shape):
+        return None
+    # Not NumPy's contiguous copy, which gives a number an axis.
+    return SetParameter(place.name, role, as_held(np.asarray(values.reshape(held.shape), order="C"), held.dtype))
 
 
 def as_held(values: Array, dtype: str) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.carried import Held, carried_pairs
-from conrepair.repairs.edits import SetParameter
+from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
 __all__ = ["carried_proposals"]
@@ -46,17 +46,13 @@ def carried_proposals(setting: Setting) -> Iterator[Proposal]:
 def _given(nodes: Sequence[Node], role: str, arrangements: Sequence[Array], setting: Setting) -> Iterator[Proposal]:
     """Other numbers for all nodes that share them; none for integers whose steps are elsewhere."""
     places = [setting.places.of(node) for node in nodes]
-    found = [place for place in places if place is not None and role in place.parameters]
-    if not found or len(found) < len(places):
-        return
-    held = [place.parameters[role] for place in found]
+    held = [place.parameters[role] for place in places if place is not None and role in place.parameters]
     if any(np.dtype(parameter.dtype).kind in "iu" and not parameter.bits for parameter in held):
         return
     for values in arrangements:
-        yield tuple(
-            SetParameter(place.name, role, values.reshape(parameter.shape))
-            for place, parameter in zip(found, held, strict=True)
-        )
+        edits = [edit for place in places if (edit := set_to(place, role, values)) is not None]
+        if edits and len(edits) == len(places):
+            yield tuple(edits)
 
 
 def _arrangements(ours: Held, theirs: Held) -> list[Array]:

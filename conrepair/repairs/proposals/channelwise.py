@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.channelwise import CHANNELWISE
-from conrepair.repairs.edits import SetParameter
+from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
 __all__ = ["channelwise_proposals"]
@@ -27,18 +26,9 @@ def channelwise_proposals(setting: Setting) -> Iterator[Proposal]:
             with np.errstate(divide="ignore", invalid="ignore"):
                 offset = offset / factor
         edits = [
-            edit
+            set_to(setting.places.of(nodes[op]), "operand", values.astype(np.float32))
             for op, values in (("Mul", factor), ("Add", offset))
-            if (edit := _edit(setting.places.of(nodes[op]), values)) is not None
         ]
-        if len(edits) == 2:
-            yield tuple(edits)
-
-
-def _edit(node: Node | None, values: Array) -> SetParameter | None:
-    if node is None or "operand" not in node.parameters or not np.isfinite(values).all():
-        return None
-    shape = node.parameters["operand"].shape
-    if values.size != int(np.prod(shape, dtype=np.int64)):
-        return None
-    return SetParameter(node.name, "operand", np.asarray(values.reshape(shape), np.float32, order="C"))
+        found = tuple(edit for edit in edits if edit is not None and np.isfinite(edit.values).all())
+        if len(found) == 2:
+            yield found

@@ -11,8 +11,8 @@ import numpy as np
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.region import Side
-from conrepair.repairs.edits import Edit, Graft, SetAttributes, SetParameter
-from conrepair.repairs.held import as_held
+from conrepair.repairs.edits import Edit, Graft, SetAttributes
+from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
 __all__ = ["constant_proposals", "lost_scale_proposals"]
@@ -132,10 +132,7 @@ def _edit(number: _Number, value: float, setting: Setting) -> Edit | None:
         return None
     if not number.is_operand:
         return SetAttributes(place.name, {number.name: value}) if number.name in place.attributes else None
-    held = place.parameters.get("operand")
-    if held is None or math.prod(held.shape) != 1:
-        return None
-    return SetParameter(place.name, "operand", as_held(np.full(held.shape, value, np.float32), held.dtype))
+    return set_to(place, "operand", np.array(value, np.float32))
 
 
 def _distance(one: float, other: float) -> float:

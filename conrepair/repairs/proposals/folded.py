@@ -16,6 +16,7 @@ from conrepair.graph.layer_graph import Array, Node, Parameter
 from conrepair.localization.diagnosis.folding import affine_of
 from conrepair.localization.diagnosis.steps import Step, step_of
 from conrepair.repairs.edits import SetParameter
+from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
 __all__ = ["folded_parameters", "folded_proposals"]
@@ -53,17 +54,17 @@ class _Layer:
 def folded_proposals(setting: Setting) -> Iterator[Proposal]:
     """One parameter of a layer in pieces; those first whose numbers are all one, as lost ones are."""
     yield from (
-        (SetParameter(node.name, role, values),)
-        for node, role, values, held in folded_parameters(setting)
-        if not np.allclose(values, held.numpy(), rtol=_CLOSE, atol=0)
+        (edit,)
+        for edit, held in folded_parameters(setting)
+        if not np.allclose(edit.values, held.numpy().reshape(edit.values.shape), rtol=_CLOSE, atol=0)
     )
 
 
-def folded_parameters(setting: Setting) -> Iterator[tuple[Node, str, Array, Parameter]]:
+def folded_parameters(setting: Setting) -> Iterator[tuple[SetParameter, Parameter]]:
     """What one parameter of a layer in pieces should be, given all others of its pieces.
 
     Returns:
-        The node as the editor has it, the parameter's role, the right numbers in its shape, and the parameter.
+        The right numbers in the editor's graph, and the parameter.
     """
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) < 2:
@@ -73,10 +74,9 @@ def folded_parameters(setting: Setting) -> Iterator[tuple[Node, str, Array, Para
             continue
         solved = sorted(_solutions(layer), key=lambda item: np.ptp(item[0].parameters[item[1]].numpy()) > 0)
         for node, role, values in solved:
-            place = setting.places.of(node)
-            held = node.parameters[role]
-            if place is not None and role in place.parameters and np.isfinite(values).all():
-                yield place, role, np.asarray(values.reshape(held.shape), np.float32, order="C"), held
+            edit = set_to(setting.places.of(node), role, values.astype(np.float32))
+            if edit is not None and np.isfinite(values).all():
+                yield edit, node.parameters[role]
 
 
 def _layer(ours: Step, theirs: Step) -> _Layer | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.graph.operators import OPERATORS
@@ -14,7 +12,7 @@ from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Graft, Requantize, SetAttributes, SetParameter
-from conrepair.repairs.held import as_held
+from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
 __all__ = ["parameter_proposals", "wanted_parameter"]
@@ -29,8 +27,8 @@ def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
         if node is None or len(theirs.nodes) > 1:
             continue
         wanted = {role: wanted_parameter(ours, theirs, node, role) for role in ours.parameters}
-        edits = {role: SetParameter(node.name, role, values) for role, values in wanted.items() if values is not None}
-        bias_too = wanted.get("bias")
+        edits = {role: edit for role, edit in wanted.items() if edit is not None}
+        bias_too = None if "bias" not in edits else edits["bias"].values
         for role, edit in edits.items():
             difference = compare_parameters(ours.parameters[role], theirs.parameters[role])
             other_grid = difference is not None and difference.of_grid
@@ -58,20 +56,17 @@ def _given_or_not(ours: Step, theirs: Step, node: Node) -> Iterator[Proposal]:
             yield (SetAttributes(node.name, {role: values if array.ndim else values[0]}),)
 
 
-def wanted_parameter(ours: Step, theirs: Step, node: Node, role: str) -> Array | None:
+def wanted_parameter(ours: Step, theirs: Step, node: Node, role: str) -> SetParameter | None:
     """The source's numbers in the shape of the target's; None where they're the same, or don't fit."""
-    if role not in theirs.parameters or role not in node.parameters:
+    if role not in theirs.parameters:
         return None
     if compare_parameters(ours.parameters[role], theirs.parameters[role]) is None:
         return None
-    values, shape = ours.parameters[role].numpy(), node.parameters[role].shape
+    values = ours.parameters[role].numpy()
     portion = portion_of(values, theirs.parameters[role].numpy())
     if portion is not None:
         values = portion.astype(values.dtype)
-    if values.size != int(np.prod(shape, dtype=np.int64)):
-        return None
-    # Not NumPy's contiguous copy, which gives a number an axis.
-    return as_held(np.asarray(values.reshape(shape), order="C"), node.parameters[role].dtype)
+    return set_to(node, role, values)
 
 
 def _along_channels(values: Array, step: Step) -> Array:

@@ -13,6 +13,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.saturation import begins_at_zero
 from conrepair.repairs.edits import ComputeInFloat, Remove, Requantize, SetRange
+from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.folded import folded_parameters
 from conrepair.repairs.proposals.parameters import wanted_parameter
 from conrepair.repairs.proposals.partners import is_quantized
@@ -137,18 +138,15 @@ def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]
         node = setting.places.of(theirs.nodes[0])
         for role, right in ours.parameters.items():
             given = theirs.parameters.get(role)
-            held = None if node is None else node.parameters.get(role)
-            if node is None or held is None or given is None or not given.bits or given.bits > _MOST_BITS:
-                continue
-            values = right.numpy()
-            if values.size != int(np.prod(held.shape, dtype=np.int64)):
+            edit = set_to(node, role, right.numpy())
+            if node is None or edit is None or given is None or not given.bits or given.bits > _MOST_BITS:
                 continue
             bias = wanted_parameter(ours, theirs, node, "bias") if "bias" in ours.parameters else None
-            right_ones = np.asarray(values.reshape(held.shape), order="C")
-            yield (Requantize(node.name, role, right_ones, bias),), values, given
-    for node, role, values, given in folded_parameters(setting):
+            bias_too = None if bias is None else bias.values
+            yield (Requantize(edit.node, role, edit.values, bias_too),), edit.values, given
+    for edit, given in folded_parameters(setting):
         if given.bits and given.bits <= _MOST_BITS:
-            yield (Requantize(node.name, role, values),), values, given
+            yield (Requantize(edit.node, edit.role, edit.values),), edit.values, given
 
 
 def _fits(values: Array, given: Parameter) -> bool:
