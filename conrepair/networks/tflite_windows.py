@@ -45,30 +45,20 @@ def _window(
 
 
 def _convolution(view: OperatorView) -> Step | None:
+    """Of a depthwise one the last axis of the weights has the results' channels."""
     if not view.is_constant(1) or (view.has(2) and not view.is_constant(2)):
         return None
     options, (_, height, width, depth) = view.options, view.shape(1) or ()
-    data = view.shape(0)
+    data, depthwise = view.shape(0), view.kind == "DEPTHWISE_CONV_2D"
     window = _window(
         view, 0, (height, width), (options.strideH, options.strideW),
         (options.dilationHFactor, options.dilationWFactor),
     )  # fmt: skip
-    group = data[-1] // depth if data else 1
-    weight = view.transposed(1, 0, 3, 1, 2)
-    return Step("Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True)
-
-
-def _depthwise(view: OperatorView) -> Step | None:
-    if not view.is_constant(1) or (view.has(2) and not view.is_constant(2)):
-        return None
-    options, (_, height, width, channels) = view.options, view.shape(1) or ()
-    data = view.shape(0)
-    window = _window(
-        view, 0, (height, width), (options.strideH, options.strideW),
-        (options.dilationHFactor, options.dilationWFactor),
-    )  # fmt: skip
-    group = data[-1] if data else channels // max(options.depthMultiplier, 1)
-    weight = view.transposed(1, 3, 0, 1, 2)
+    if depthwise:
+        group = data[-1] if data else depth // max(options.depthMultiplier, 1)
+    else:
+        group = data[-1] // depth if data else 1
+    weight = view.transposed(1, *((3, 0, 1, 2) if depthwise else (0, 3, 1, 2)))
     return Step("Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True)
 
 
@@ -143,7 +133,7 @@ def _pooling(op: str) -> Rule:
 
 RULES: Mapping[str, Rule] = {
     "CONV_2D": _convolution,
-    "DEPTHWISE_CONV_2D": _depthwise,
+    "DEPTHWISE_CONV_2D": _convolution,
     "CONV_3D": _convolution_3d,
     "TRANSPOSE_CONV": _transposed,
     "CONV_3D_TRANSPOSE": _transposed_3d,
