@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.kinds import Kind
@@ -13,9 +12,10 @@ from conrepair.localization.diagnosis.attention import ROLES, roles_of
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
+from conrepair.localization.layout import Layout
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["Exchange", "exchange_findings", "fed_exchanged", "mending_exchange"]
+__all__ = ["Exchange", "exchange_findings", "is_mended", "mending_exchange"]
 
 _CLOSE = 1e-4  # relative L2 to what the source's framework has computed
 _BETTER = 0.01  # of the error is left at most
@@ -47,28 +47,41 @@ def mending_exchange(region: Region) -> Exchange | None:
     """
     if region.expected.shape != region.computed.shape:
         return None
-    most = min(_CLOSE, _BETTER * relative_l2(region.expected, region.computed))
+    error = relative_l2(region.expected, region.computed)
     for one, two in itertools.islice(_alike(region), _MOST):
-        found = region.trial(region.target.end, functools.partial(fed_exchanged, region, {one: two, two: one}))
-        if found is None or found.size != region.expected.size:
-            continue
-        if relative_l2(region.expected, region.layout.to_source(found)) <= most:
+        if is_mended(region, (one, two), region.target.end, (region.layout, region.expected, error)):
             return Exchange(one, two, tuple(node for node in region.target.nodes if {one, two} & {*node.inputs}))
     return None
 
 
-def fed_exchanged(region: Region, other: Mapping[str, str], name: str) -> Array:
-    """What a cut is fed with where some are fed what others hold, in their own layouts.
+def is_mended(
+    region: Region,
+    names: tuple[str, str],
+    end: str,
+    right: tuple[Layout, Array, float],
+    uncut: Collection[str] = (),
+) -> bool:
+    """Whether a tensor comes out right where two cuts are each fed what the other one holds, in its own layout.
 
     Args:
         region: Whose cuts they are.
-        other: For some, which others'.
-        name: Of the cut.
+        names: Theirs.
+        end: What is computed.
+        right: How the source's lies in it, that one, and the relative L2 error as it is.
+        uncut: See `Isolation.trial`.
     """
-    if name not in other:
-        return region.fed(name)
-    given = other[name]
-    return region.layouts[name].to_target(region.layouts[given].to_source(region.fed(given)))
+    other = {names[0]: names[1], names[1]: names[0]}
+
+    def fed(name: str) -> Array:
+        if name not in other:
+            return region.fed(name)
+        given = other[name]
+        return region.layouts[name].to_target(region.layouts[given].to_source(region.fed(given)))
+
+    (layout, expected, error), found = right, region.trial(end, fed, uncut)
+    if found is None or found.size != expected.size:
+        return False
+    return relative_l2(expected, layout.to_source(found)) <= min(_CLOSE, _BETTER * error)
 
 
 def exchange_findings(region: Region) -> Iterator[Finding]:

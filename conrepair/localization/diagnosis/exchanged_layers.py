@@ -6,13 +6,12 @@ which is right with each result in the other's place.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator, Sequence
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
-from conrepair.localization.diagnosis.exchanged_cuts import Exchange, fed_exchanged
+from conrepair.localization.diagnosis.exchanged_cuts import Exchange, is_mended
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region
 from conrepair.metrics.running_error import relative_l2
@@ -23,8 +22,6 @@ _LAYERS = frozenset({"MatMul", "Conv", "ConvTranspose"})
 _FAR = 16  # operators between the layers and a piece, or between them and where both come together
 _ENDS = 4  # tensors that are looked at there
 _MOST = 6  # pairs of layers that are tried: all of four
-_CLOSE = 1e-4  # relative L2 to what the source's framework has computed
-_BETTER = 0.01  # of the error is left at most
 
 
 def exchanged_layer_findings(region: Region) -> Iterator[Finding]:
@@ -58,7 +55,7 @@ def exchanged_layers(region: Region) -> Exchange | None:
         if not any(node.outputs[0] == region.target.end for node in behind):
             continue
         uncut = {name for node in behind for name in node.outputs}
-        if any(_is_mended(region, names, end, uncut) for end in _ends(region, names, behind)):
+        if any(_comes_right(region, names, end, uncut) for end in _ends(region, names, behind)):
             return Exchange(*names, tuple(own))
     return None
 
@@ -110,13 +107,10 @@ def _ends(region: Region, names: Sequence[str], behind: Sequence[Node]) -> Itera
     yield from found[:_ENDS]
 
 
-def _is_mended(region: Region, names: tuple[str, str], end: str, uncut: set[str]) -> bool:
-    expected = region.value(region.partners[end])
-    layout = region.layouts[end]
-    exchange = {names[0]: names[1], names[1]: names[0]}
+def _comes_right(region: Region, names: tuple[str, str], end: str, uncut: set[str]) -> bool:
+    expected, layout = region.value(region.partners[end]), region.layouts[end]
     given = region.trial(end, region.fed, uncut)
-    found = region.trial(end, functools.partial(fed_exchanged, region, exchange), uncut)
-    if expected is None or given is None or found is None or not expected.size == given.size == found.size:
+    if expected is None or given is None or expected.size != given.size:
         return False
-    error, left = (relative_l2(expected, layout.to_source(array)) for array in (given, found))
-    return left <= min(_CLOSE, _BETTER * error)
+    error = relative_l2(expected, layout.to_source(given))
+    return is_mended(region, names, end, (layout, expected, error), uncut)

@@ -14,7 +14,7 @@ from conrepair.localization.diagnosis.parameters import Difference, difference
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.wiring import layers_of
 
-__all__ = ["Turns", "count_of", "odd_parameters", "turns_of"]
+__all__ = ["Turns", "count_of", "odd_members", "odd_parameters", "turns_of"]
 
 _FEWEST = 3  # turns that agree
 _MAJORITY = 2 / 3
@@ -55,26 +55,23 @@ def odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
         turns: Its groups.
     """
     source = [node.layer for node in region.source.nodes if node.parameters] or layers_of(region.source)
+    for node, role, usual in odd_members(turns):
+        parameter, (found, _) = node.parameters[role], usual[0]
+        named = f" ({parameter.name})" if parameter.name else ""
+        words = f"the {role}{named} of `{node.layer}` is {found.words}, compared with what other turns have"
+        yield Finding(found.kind, words, tuple(source), (node.layer,), f"at {node.layer}")
+
+
+def odd_members(turns: Turns) -> Iterator[tuple[Node, str, list[tuple[Difference, Array]]]]:
+    """Nodes with a role's numbers that none of the others has, and what these have, the most similar first."""
     for group in turns:
         for role in group[0].parameters:
             usual = _usual(group, role)
             for node in group:
-                parameter = node.parameters[role]
-                found = _nearest(usual, parameter.numpy())
-                if found is None:
-                    continue
-                named = f" ({parameter.name})" if parameter.name else ""
-                words = f"the {role}{named} of `{node.layer}` is {found.words}, compared with what other turns have"
-                yield Finding(found.kind, words, tuple(source), (node.layer,), f"at {node.layer}")
-
-
-def _nearest(usual: Sequence[Array], array: Array) -> Difference | None:
-    """How an array differs from the most similar one; None where it's one of them."""
-    found = [difference(one, array) for one in usual]
-    differences = [item for item in found if item is not None]
-    return (
-        min(differences, key=lambda item: item.relative) if differences and len(differences) == len(found) else None
-    )
+                array = node.parameters[role].numpy()
+                found = [(other, one) for one in usual if (other := difference(one, array)) is not None]
+                if found and len(found) == len(usual):
+                    yield node, role, sorted(found, key=lambda item: item[0].relative)
 
 
 def _usual(group: Sequence[Node], role: str) -> list[Array]:
