@@ -91,7 +91,7 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     similarity.refine(EQUAL)
     errors = dict(zip(theirs, similarity.closest().tolist(), strict=True))
     likeness = likeness_of(source.network, target.network, similarity, nodes) if quantized else EXACT
-    evidence = Evidence(*nodes, similarity, structure, source.__getitem__, likeness)
+    evidence = Evidence(*nodes, similarity, structure, likeness, expected=source.__getitem__)
     isolated = Isolated(source, target, folder)
     kept = prove(evidence, isolated.run)
     if quantized:

@@ -14,7 +14,7 @@ from conrepair.localization.samples import Matrix, Places
 from conrepair.localization.similarity import Similarity
 from conrepair.localization.structure import AROUND, OWN, ROUNDS, Structure
 
-__all__ = ["EQUAL", "EXACT", "Likeness", "Same", "equal_pairs"]
+__all__ = ["EQUAL", "EXACT", "Compared", "Likeness", "Same", "equal_pairs"]
 
 EQUAL = 1e-3
 """Relative L2 below which two tensors are the same one, computed by two libraries: rounding is far below it, and two
@@ -43,6 +43,25 @@ EXACT = Likeness()
 
 
 @dataclass(frozen=True)
+class Compared:
+    """What two networks are compared by.
+
+    Attributes:
+        source: Tensors of the network that is right, down.
+        target: Of the other, across.
+        similarity: Of values; grows.
+        structure: Of the graphs.
+        likeness: When values are the same.
+    """
+
+    source: Neighbourhood
+    target: Neighbourhood
+    similarity: Similarity
+    structure: Structure
+    likeness: Likeness = EXACT
+
+
+@dataclass(frozen=True)
 class Same:
     """What is paired by values.
 
@@ -59,18 +78,9 @@ class Same:
     conclusive: bool
 
 
-def equal_pairs(
-    source: Neighbourhood, target: Neighbourhood, similarity: Similarity, structure: Structure, likeness: Likeness
-) -> Same:
-    """Pair what has the same values; of several that have, those that are the same in their networks, too.
-
-    Args:
-        source: Tensors of the network that is right.
-        target: Of the other.
-        similarity: Of values.
-        structure: Of the graphs.
-        likeness: When values are the same.
-    """
+def equal_pairs(sides: Compared) -> Same:
+    """Pair what has the same values; of several that have, those that are the same in their networks, too."""
+    source, target, similarity, likeness = sides.source, sides.target, sides.similarity, sides.likeness
     known = similarity.known()
     results = source.results[known.rows], target.results[known.columns]
     close = (known.error < likeness.error) | known.apart
@@ -82,7 +92,7 @@ def equal_pairs(
     with np.errstate(divide="ignore"):
         digits = np.clip(-np.log10(error), 0, _DIGITS) / _DIGITS
     # What's computed from a tensor may come out right whatever it is: a softmax forgives an offset.
-    wish = _scores(source, target, similarity, structure, rows, columns) + 2.0 + 0.3 * digits
+    wish = _scores(source, target, similarity, sides.structure, rows, columns) + 2.0 + 0.3 * digits
     wish += alike[equal].astype(float) + (results[0] & results[1])[equal]
     chosen = _assigned(rows, columns, wish)
     chosen = chosen[np.argsort(-wish[chosen], kind="stable")]

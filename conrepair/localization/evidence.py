@@ -6,37 +6,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from conrepair.localization.equals import EXACT, Likeness, Same, equal_pairs
+from conrepair.localization.equals import Compared, Same, equal_pairs
 from conrepair.localization.guessing import Wanted
 from conrepair.localization.matching import Pair, match, shown_pairs
-from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.samples import Fetch
-from conrepair.localization.similarity import Similarity
-from conrepair.localization.structure import Structure
 from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["Evidence"]
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What two networks are compared by.
+class Evidence(Compared):
+    """The same, with what's known at each time.
 
     Attributes:
-        source: Tensors down.
-        target: Tensors across.
-        similarity: Of values; grows.
-        structure: Of the graphs.
         expected: Gives the source's values.
-        likeness: When values are the same.
     """
 
-    source: Neighbourhood
-    target: Neighbourhood
-    similarity: Similarity
-    structure: Structure
-    expected: Fetch
-    likeness: Likeness = EXACT
+    expected: Fetch = field(kw_only=True)
     _found: dict[int, tuple[Same, list[Pair]]] = field(default_factory=dict, init=False, repr=False)
 
     def match(self, wanted: Wanted | None = None) -> list[Pair]:
@@ -45,8 +32,7 @@ class Evidence:
         Args:
             wanted: Which guesses are; the likely ones when None.
         """
-        sides = self.source, self.target, self.similarity, self.structure
-        return match(*sides, likeness=self.likeness, wanted=wanted, same=self._same()[0])
+        return match(self, wanted, self._same()[0])
 
     def known(self) -> list[Pair]:
         """Those of them that values, or what's computed from them, show."""
@@ -56,10 +42,9 @@ class Evidence:
         """The same for as long as nothing new is known."""
         version = self.similarity.version
         if version not in self._found:
-            sides = self.source, self.target, self.similarity
-            same = equal_pairs(*sides, self.structure, self.likeness)
+            same = equal_pairs(self)
             self._found.clear()
-            self._found[version] = same, shown_pairs(*sides, same, self.likeness)
+            self._found[version] = same, shown_pairs(self, same)
         return self._found[version]
 
     def holds(self, pair: Pair) -> bool:

@@ -10,12 +10,11 @@ import numpy.typing as npt
 import scipy
 
 from conrepair.localization.crossing import contradictions, in_order
-from conrepair.localization.equals import Likeness, Same
+from conrepair.localization.equals import Compared, Same
 from conrepair.localization.layout import Layout
 from conrepair.localization.neighbourhood import Neighbourhood, neighbours_of
 from conrepair.localization.samples import Matrix, Places
-from conrepair.localization.similarity import Similarity
-from conrepair.localization.structure import AROUND, OWN, ROUNDS, Structure, agreement
+from conrepair.localization.structure import AROUND, OWN, ROUNDS, agreement
 from conrepair.localization.windows import windows
 
 __all__ = ["Guess", "Shake", "Wanted", "guessed_pairs"]
@@ -64,26 +63,14 @@ class Guess:
     correlation: float
 
 
-def guessed_pairs(
-    source: Neighbourhood,
-    target: Neighbourhood,
-    similarity: Similarity,
-    structure: Structure,
-    same: Same,
-    likeness: Likeness,
-    wanted: Wanted,
-) -> list[Guess]:
+def guessed_pairs(sides: Compared, same: Same, wanted: Wanted) -> list[Guess]:
     """Guess, where values don't tell, by operators, weights (read only then), neighbours and places.
 
     Each assignment is of a few hundred tensors of both sides between the same known ones.
 
     Args:
-        source: Tensors of the network that is right.
-        target: Of the other.
-        similarity: Of values.
-        structure: Of the graphs.
+        sides: Of which.
         same: What is paired by values.
-        likeness: When values are the same.
         wanted: Which guesses are.
 
     Returns:
@@ -91,11 +78,12 @@ def guessed_pairs(
     """
     rest = [np.flatnonzero(side < 0) for side in same.partners]
     if wanted.among is not None:
-        rest = [np.intersect1d(*sides) for sides in zip(rest, wanted.among, strict=True)]
-    places = _that_fit(rest[0], rest[1], source, target, similarity)
+        rest = [np.intersect1d(*both) for both in zip(rest, wanted.among, strict=True)]
+    source, target = sides.source, sides.target
+    places = _that_fit(rest[0], rest[1], sides)
     found: list[Guess] = []
     for rows, columns in windows(source, target, same.pairs, places, first=wanted.first):
-        block = _Block(source, target, similarity, structure, same, likeness, rows, columns)
+        block = _Block(sides, same, rows, columns)
         found += block.guesses(wanted.least, wanted.shake)
     found.sort(key=lambda guess: -guess.wish)
     once = list({guess.column: guess for guess in reversed(found)}.values())[::-1]
@@ -105,12 +93,11 @@ def guessed_pairs(
     return [once[place - count] for place in kept]
 
 
-def _that_fit(
-    rows: Places, columns: Places, source: Neighbourhood, target: Neighbourhood, similarity: Similarity
-) -> tuple[Places, Places]:
+def _that_fit(rows: Places, columns: Places, sides: Compared) -> tuple[Places, Places]:
     """Those of some tensors that can have a partner among the others."""
-    codes, table = similarity.shapes
-    ours, theirs = 2 * codes[0][rows] + source.results[rows], 2 * codes[1][columns] + target.results[columns]
+    codes, table = sides.similarity.shapes
+    ours = 2 * codes[0][rows] + sides.source.results[rows]
+    theirs = 2 * codes[1][columns] + sides.target.results[columns]
     possible = np.zeros((2 * table.shape[0], 2 * table.shape[1]), np.bool_)
     for result in range(2):
         possible[result::2, result::2] = table
@@ -122,17 +109,8 @@ def _that_fit(
 class _Block:
     """Some tensors of both networks, of which nothing is known, and what's known around them."""
 
-    def __init__(
-        self,
-        source: Neighbourhood,
-        target: Neighbourhood,
-        similarity: Similarity,
-        structure: Structure,
-        same: Same,
-        likeness: Likeness,
-        rows: Places,
-        columns: Places,
-    ) -> None:
+    def __init__(self, sides: Compared, same: Same, rows: Places, columns: Places) -> None:
+        source, target, similarity, structure = sides.source, sides.target, sides.similarity, sides.structure
         self._rows, self._columns = rows, columns
         self._similarity = similarity
         self._compared = similarity.block(rows, columns)
@@ -141,7 +119,7 @@ class _Block:
         results = source.results[down], target.results[across]
         inner = slice(len(rows)), slice(len(columns))
         near = np.zeros((len(ours), len(theirs)), np.bool_)
-        near[inner] = self._compared.error < likeness.error
+        near[inner] = self._compared.error < sides.likeness.error
         near |= same.partners[0][down] == across
         self._possible = similarity.possible(down, across) & ((results[0] == results[1]) | near)
         self._possible[inner] &= ~similarity.apart.contradicts(rows[:, None], columns)
@@ -150,7 +128,7 @@ class _Block:
             static = 0.5 * static + 0.5 * structure.weights(down, across)
         values = np.zeros(static.shape)
         values[inner] = np.where(
-            self._compared.error < likeness.error, 1.0, np.clip(self._compared.correlation, 0, 1) ** 4
+            self._compared.error < sides.likeness.error, 1.0, np.clip(self._compared.correlation, 0, 1) ** 4
         )
         values[same.partners[0][down] == across] = 1.0
         # A fault changes all behind it.

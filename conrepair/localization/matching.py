@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from conrepair.localization.equals import EQUAL, EXACT, Likeness, Same, equal_pairs
+from conrepair.localization.equals import EQUAL, EXACT, Compared, Likeness, Same, equal_pairs
 from conrepair.localization.guessing import Guess, Wanted, guessed_pairs
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.neighbourhood import Neighbourhood
-from conrepair.localization.similarity import Similarity
-from conrepair.localization.structure import Structure
 
 __all__ = ["EQUAL", "EXACT", "LEAST", "Likeness", "Pair", "match", "shown_pairs"]
 
@@ -42,66 +40,47 @@ class Pair:
     evidence: str
 
 
-def match(
-    source: Neighbourhood,
-    target: Neighbourhood,
-    similarity: Similarity,
-    structure: Structure,
-    *,
-    likeness: Likeness = EXACT,
-    wanted: Wanted | None = None,
-    same: Same | None = None,
-) -> list[Pair]:
+def match(sides: Compared, wanted: Wanted | None = None, same: Same | None = None) -> list[Pair]:
     """Pair the tensors of two networks.
 
     Values decide where they are equal. What has no partner then is guessed, in an order that both graphs allow.
 
     Args:
-        source: Tensors of the network that is right.
-        target: Of the other.
-        similarity: Of values.
-        structure: Of the graphs.
-        likeness: When values are the same.
+        sides: Their tensors.
         wanted: Which guesses are; the likely ones when None.
         same: What is paired by values, where that's known.
 
     Returns:
         In the target's order.
     """
-    sides = source, target, similarity, structure
-    same = same or equal_pairs(*sides, likeness)
-    guesses = guessed_pairs(*sides, same, likeness, wanted or Wanted(LEAST))
-    found = [(pair, True) for pair in shown_pairs(source, target, similarity, same, likeness)]
-    found += [(_guessed(source, target, guess), guess.correlation >= _TELLING) for guess in guesses]
-    found.sort(key=lambda item: target.place[item[0].target])
+    same = same or equal_pairs(sides)
+    guesses = guessed_pairs(sides, same, wanted or Wanted(LEAST))
+    found = [(pair, True) for pair in shown_pairs(sides, same)]
+    found += [(_guessed(sides.source, sides.target, guess), guess.correlation >= _TELLING) for guess in guesses]
+    found.sort(key=lambda item: sides.target.place[item[0].target])
     return _with_usual_layouts([pair for pair, _ in found], [told for _, told in found])
 
 
-def shown_pairs(
-    source: Neighbourhood, target: Neighbourhood, similarity: Similarity, same: Same, likeness: Likeness
-) -> list[Pair]:
+def shown_pairs(sides: Compared, same: Same) -> list[Pair]:
     """The pairs that values, or what's computed from them, show.
 
     Args:
-        source: Tensors of the network that is right.
-        target: Of the other.
-        similarity: Of values.
-        same: What is paired by them.
-        likeness: When values are the same.
+        sides: Their tensors.
+        same: What is paired by values.
 
     Returns:
         In the target's order.
     """
-    proven = similarity.proven
+    proven = sides.similarity.proven
     found = []
     for (row, column), error in sorted(zip(same.pairs, same.errors, strict=True), key=lambda item: item[0][1]):
-        layout = similarity.layout(row, column)
+        layout = sides.similarity.layout(row, column)
         words = f"the same values (relative error {error:.1e}, {layout})"
-        if error >= likeness.error:
+        if error >= sides.likeness.error:
             words = f"the nearest values by far (relative error {error:.1e}, {layout})"
         if proven.get(row) == column:
             words = "what's computed from it comes out right"
-        found.append(Pair(source.names[row], target.names[column], layout, 1.0, words))
+        found.append(Pair(sides.source.names[row], sides.target.names[column], layout, 1.0, words))
     return found
 
 

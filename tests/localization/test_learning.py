@@ -50,7 +50,7 @@ def learned(source: str, target: str, names: list[str], confidence: float = 0.6)
     right, wrong = values(False), values(True)
     sides = [Neighbourhood(graph(), NAMES, dict.fromkeys(NAMES, SHAPE)) for _ in range(2)]
     samples = Samples(NAMES, right.__getitem__), Samples(NAMES, wrong.__getitem__)
-    evidence = Evidence(*sides, Similarity(*samples, EQUAL), Structure(*sides), right.__getitem__)
+    evidence = Evidence(*sides, Similarity(*samples, EQUAL), Structure(*sides), expected=right.__getitem__)
     plain = layouts(SHAPE, SHAPE)[0]
     fed = [Pair("x", "x", plain, 1.0, ""), Pair(source, target, plain, confidence, "")]
     second = np.random.default_rng(0)

@@ -100,7 +100,7 @@ def test_what_an_activation_cannot_hold_proves_nothing(high: float, holds: bool)
     sides = [Neighbourhood(graph, graph.inputs, shape) for graph, shape in zip(graphs, shapes, strict=True)]
     values = {"x": np.linspace(0, 3.9, 64, dtype=np.float32)}
     similarity = Similarity(Samples(["x"], values.__getitem__), Samples(["q"], lambda _: values["x"]), EQUAL)
-    evidence = Evidence(*sides, similarity, Structure(*sides), values.__getitem__, Likeness(0.05, 2.0))
+    evidence = Evidence(*sides, similarity, Structure(*sides), Likeness(0.05, 2.0), expected=values.__getitem__)
     assert evidence.holds(Pair("x", "q", layouts((64,), (64,))[0], 0.5, "")) == holds
 
 
