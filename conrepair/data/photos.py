@@ -80,7 +80,6 @@ def read_photo_folder(
     folder: Path,
     *,
     labels: LabelSource = "auto",
-    pattern: str | None = None,
     limit: int | None = None,
 ) -> PhotoSet:
     """Lists the photos of a folder and of those below it.
@@ -95,14 +94,12 @@ def read_photo_folder(
             * "subfolders": the first folder of each photo's name. If all are integers they are the
               labels; else the folders that hold photos, sorted, enumerate the classes.
             * "filenames": the last integer of the file's stem that underscores, hyphens or the
-              stem's ends delimit (``imagenet_00_243.jpg`` is 243), or `pattern`.
+              stem's ends delimit (``imagenet_00_243.jpg`` is 243).
             * a path: a CSV file with the columns file (relative to `folder`) and label, with or
               without a header. Labels are integers, or names whose sorted order enumerates them.
             * "none": there are none.
-            * "auto": `pattern` if it is given; else the folder's labels.csv if it has one; else
+            * "auto": the folder's labels.csv if it has one; else
               sub-folders if every photo is in one and there are at least two; else none.
-        pattern: A regular expression that is searched in each photo's name (relative path with
-            slashes) and whose group ``label`` is an integer or a class name.
         limit: At most this many photos, the first ones; labels are enumerated on all of them.
 
     Returns:
@@ -113,9 +110,9 @@ def read_photo_folder(
             wrong; or a label is missing, ambiguous or unreadable.
     """
     folder = Path(folder)
-    _check_arguments(labels, pattern, limit)
+    _check_arguments(labels, limit)
     names = _list_photos(folder)
-    found = _read_labels(folder, names, labels, pattern)
+    found = _read_labels(folder, names, labels)
     chosen = names[:limit]
     for name in chosen:
         _check_file(folder / name, name)
@@ -124,15 +121,10 @@ def read_photo_folder(
     return PhotoSet(in_utf8(real_path(folder).name) or str(folder), tuple(photos), classes)
 
 
-def _check_arguments(labels: LabelSource, pattern: str | None, limit: int | None) -> None:
+def _check_arguments(labels: LabelSource, limit: int | None) -> None:
     if not isinstance(labels, Path) and labels not in _SOURCES:
         raise DataError(
             f"Unknown source of labels {labels!r}. Use one of {', '.join(_SOURCES)}, or the path of a CSV file."
-        )
-    if pattern is not None and labels not in ("auto", "filenames"):
-        raise DataError(
-            f"A label pattern ({pattern!r}) can't be used with labels from {str(labels)!r}. Leave "
-            "one of the two out, or read the labels from 'filenames'."
         )
     if limit is not None and limit < 1:
         raise DataError(f"The limit on photos must be at least 1, but is {limit}.")
@@ -232,22 +224,20 @@ def _partition(items: Iterable[_Item], condition: Callable[[_Item], bool]) -> tu
 # --- Labels ----------------------------------------------------------------------------------
 
 
-def _read_labels(folder: Path, names: Sequence[str], source: LabelSource, pattern: str | None) -> _Labels:
+def _read_labels(folder: Path, names: Sequence[str], source: LabelSource) -> _Labels:
     """Reads the labels of all photos from a source, after settling what "auto" means."""
     if source == "auto":
-        source = _choose_source(folder, names, pattern)
+        source = _choose_source(folder, names)
     if isinstance(source, Path):
         return _labels_from_csv(source, names)
     if source == "subfolders":
         return _labels_from_subfolders(folder, names)
     if source == "filenames":
-        return _labels_from_names(folder, names, pattern)
+        return _labels_from_names(folder, names)
     return _Labels({}, None)
 
 
-def _choose_source(folder: Path, names: Sequence[str], pattern: str | None) -> LabelSource:
-    if pattern is not None:
-        return "filenames"
+def _choose_source(folder: Path, names: Sequence[str]) -> LabelSource:
     file = folder / _LABELS_FILE
     if file.is_file():
         return file
@@ -269,20 +259,13 @@ def _labels_from_subfolders(folder: Path, names: Sequence[str]) -> _Labels:
     return _number({name: _first_part(name) for name in inside})
 
 
-def _labels_from_names(folder: Path, names: Sequence[str], pattern: str | None) -> _Labels:
-    find = _label_in_stem if pattern is None else _label_by_pattern(pattern)
-    texts = {name: find(name) for name in names}
+def _labels_from_names(folder: Path, names: Sequence[str]) -> _Labels:
+    texts = {name: _label_in_stem(name) for name in names}
     without = [name for name, text in texts.items() if not text]
     if without:
-        wanted = (
-            "an integer between underscores or hyphens"
-            if pattern is None
-            else f"a match of the label pattern {pattern!r}"
-        )
         raise DataError(
             f"Labels are to come from file names, but {_some(without)} in {folder} doesn't have "
-            f"{wanted}. Rename the photos, give a pattern with a group named 'label', or choose "
-            "another source of labels."
+            "an integer between underscores or hyphens. Rename the photos, or choose another source of labels."
         )
     return _number({name: text for name, text in texts.items() if text})
 
@@ -292,24 +275,6 @@ def _label_in_stem(name: str) -> str | None:
     stem = PurePosixPath(name).stem
     matches = _LABEL_IN_STEM.findall(stem)
     return matches[-1] if matches and matches[-1] != stem else None
-
-
-def _label_by_pattern(pattern: str) -> Callable[[str], str | None]:
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise DataError(f"The label pattern {pattern!r} is not a regular expression: {error}. Correct it.") from error
-    if "label" not in compiled.groupindex:
-        raise DataError(
-            f"The label pattern {pattern!r} has no group named 'label'. Put (?P<label>...) around "
-            "the part of the name that is the label."
-        )
-
-    def find(name: str) -> str | None:
-        match = compiled.search(name)
-        return match["label"] if match else None
-
-    return find
 
 
 def _number(texts: dict[str, str]) -> _Labels:

@@ -165,10 +165,6 @@ def test_unreadable_sub_folder(tmp_path: Path) -> None:
     [
         ({"labels": "folders"}, "Unknown source of labels 'folders'"),
         ({"limit": 0}, "at least 1"),
-        ({"pattern": "x", "labels": "none"}, "can't be used with labels from 'none'"),
-        ({"pattern": "x", "labels": Path("l.csv")}, "can't be used with labels from 'l.csv'"),
-        ({"pattern": "("}, "not a regular expression"),
-        ({"pattern": r"\d+"}, "no group named 'label'"),
     ],
 )
 def test_wrong_arguments(tmp_path: Path, options: dict[str, object], message: str) -> None:
@@ -230,26 +226,6 @@ def test_file_name_without_label(tmp_path: Path, name: str) -> None:
     fill(tmp_path, name)
     with pytest.raises(DataError, match=rf"but {re.escape(name)} in .* doesn't have an integer"):
         read_photo_folder(tmp_path, labels="filenames")
-
-
-def test_pattern_implies_file_names(tmp_path: Path) -> None:
-    fill(tmp_path, "x_1/p5.jpg", "x_2/p6.jpg")
-    photos = read_photo_folder(tmp_path, pattern=r"p(?P<label>\d)")
-    assert labels(photos) == [5, 6]
-
-
-def test_pattern_may_find_names(tmp_path: Path) -> None:
-    fill(tmp_path, "dog.1.jpg", "cat.1.jpg", "dog.2.jpg")
-    photos = read_photo_folder(tmp_path, labels="filenames", pattern=r"^(?P<label>[a-z]+)\.")
-    assert labels(photos) == [0, 1, 1]
-    assert photos.classes == ("cat", "dog")
-
-
-@pytest.mark.parametrize("pattern", [r"dog(?P<label>\d)", r"(?P<label>x)?"])
-def test_pattern_without_match(tmp_path: Path, pattern: str) -> None:
-    fill(tmp_path, "a.jpg", "b.jpg")
-    with pytest.raises(DataError, match=r"a\.jpg \(and 1 more\) .* a match of the label pattern"):
-        read_photo_folder(tmp_path, pattern=pattern)
 
 
 # --- CSV ---
