@@ -16,7 +16,7 @@ from conrepair.generate.pieces import Piece
 from conrepair.generate.ports import MAX_RANK, NotAllowedError, Operand, Port, Support
 from conrepair.generate.reading import Reading
 from conrepair.generate.schemas import dtypes_of, schema_of
-from conrepair.generate.shapes import AnyShape, Dims, Size
+from conrepair.generate.shapes import AnyShape
 from conrepair.generate.specifications.registry import specifications
 from conrepair.generate.tensors import FLOATS, Range, TensorType, numpy_type
 
@@ -61,7 +61,6 @@ class Weaver:
         dtypes: Collection[str] = FLOATS,
         *,
         rank: int | Collection[int] = range(1, MAX_RANK + 1),
-        shape: tuple[int | Size, ...] | None = None,
         least: int = 1,
     ) -> str:
         """A tensor of the network.
@@ -69,15 +68,12 @@ class Weaver:
         Args:
             dtypes: Element types that it may have.
             rank: Numbers of axes that it may have.
-            shape: Its sizes, in place of a rank.
-            least: Smallest size of each axis, with `rank`.
+            least: Smallest size of each axis.
 
         Raises:
             NotAllowedError: if the network has none.
         """
-        pattern = (
-            Dims(shape) if shape is not None else AnyShape((rank,) if isinstance(rank, int) else tuple(rank), least)
-        )
+        pattern = AnyShape((rank,) if isinstance(rank, int) else tuple(rank), least)
         names = [
             name
             for name, tensor in self.draft.tensors.items()

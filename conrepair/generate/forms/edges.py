@@ -13,9 +13,7 @@ Between = Callable[[Weaver, str], str]
 _ALL_TYPES = NUMERIC + BOOL
 
 
-def _on_an_edge(
-    name: str, dtypes: tuple[str, ...] = _ALL_TYPES, ranks: range = range(1, 7)
-) -> Callable[[Between], Between]:
+def _on_an_edge(name: str, dtypes: tuple[str, ...] = _ALL_TYPES) -> Callable[[Between], Between]:
     """Register what makes a tensor of the same type and values as a form."""
 
     def registered(body: Between) -> Between:

@@ -37,14 +37,13 @@ Whole numbers always are: they're indices and counts as often as not.
 """
 
 
-def tried(op: str, closing: Closing, source: str, opsets: Collection[int] = OPSETS) -> Instance | None:
+def tried(op: str, closing: Closing, source: str) -> Instance | None:
     """Make an instance of what was seen, if it can be computed as it stands.
 
     Args:
         op: The operator that it's about.
         closing: It, and what it was given.
         source: Where it was seen.
-        opsets: Those of the standard that are tried.
 
     Returns:
         The instance; None if no opset computes it, or it has large tensors or others than of our types, or what it
@@ -55,7 +54,7 @@ def tried(op: str, closing: Closing, source: str, opsets: Collection[int] = OPSE
     trial = _Trial(closing)
     fitting: dict[int, dict[str, Array]] = {}
     done: dict[tuple[int, ...], dict[str, Array] | None] = {}
-    for opset in opsets:
+    for opset in OPSETS:
         versions = trial.versions(opset)
         if versions is None:
             continue

@@ -42,14 +42,14 @@ def read(w: Weaver, x: str) -> str:
     return w.node(w.random.choice(["Abs", "Neg", "Sign"]), x)
 
 
-def image(w: Weaver, *, channels: int = 1, least: int = 3) -> str:
+def image(w: Weaver, *, channels: int = 1) -> str:
     """A small tensor of four axes with some channels at least: one of the network, or a new one."""
     with suppress(NotAllowedError):
-        x = w.pick(FLOAT, rank=4, least=least)
+        x = w.pick(FLOAT, rank=4, least=3)
         n, c, high, wide = w.type_of(x).shape
         if c >= channels and n * max(c, 16) * high * wide <= 1024:
             return x
-    return w.new("float32", (1, w.random.randint(channels, 8), *(w.random.randint(least, 7) for _ in range(2))))
+    return w.new("float32", (1, w.random.randint(channels, 8), *(w.random.randint(3, 7) for _ in range(2))))
 
 
 def tokens(w: Weaver, by: int = 1) -> str:
@@ -104,6 +104,6 @@ def dequantized(w: Weaver, x: str, scale: float = 0.05, zero: int | None = None)
     return w.node("DequantizeLinear", x, w.constant(scale, "float32"), w.constant(middle, dtype))
 
 
-def requantized(w: Weaver, x: str, dtype: str = "uint8", scale: float = 0.05) -> str:
+def requantized(w: Weaver, x: str, dtype: str = "uint8") -> str:
     """A tensor as eight bits and back, as quantized networks have it between all operators."""
-    return dequantized(w, quantized(w, x, dtype, scale), scale)
+    return dequantized(w, quantized(w, x, dtype))
