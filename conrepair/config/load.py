@@ -9,35 +9,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.model import AuditConfig, DatasetConfig, RecipeConfig
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.words import shortened
 
-__all__ = ["explain", "load_config", "parse_config", "read_json", "read_recipe", "sound_parts"]
+__all__ = ["explain", "parse_config", "read_json", "read_recipe", "sound_parts"]
 
 _MISSING: Any = object()
 _PROBLEMS = 100  # that a person may want to see at once
 _GIVEN, _BITS = 200, 1000  # letters of a value, bits of a number
-
-
-def load_config(path: Path) -> AuditConfig:
-    """Read and check a configuration.
-
-    Args:
-        path: A JSON file.
-
-    Raises:
-        ConfigError: if it's missing, no JSON, or doesn't fit the schema; names every JSON path at fault.
-    """
-    value = read_json(path)
-    if is_legacy(value):
-        raise ConfigError(
-            f"{path} is a configuration of ConRepAIr, not of conrepair. `conrepair run` reads it as it is; "
-            "`conrepair config migrate` writes the new form, which everything reads."
-        )
-    return parse_config(value, str(path))
 
 
 def read_json(path: Path, duplicates: list[str] | None = None) -> Any:

@@ -23,7 +23,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from conrepair.runtime.errors import DataError
 
-__all__ = ["decode_photo", "decode_picture", "photo_formats", "photo_suffixes"]
+__all__ = ["decode_picture", "photo_formats", "photo_suffixes"]
 
 # Formats that Pillow names but that it can't decode alone: EPS starts Ghostscript (which we don't
 # want a file named .jpg to do), WMF needs Windows, and the others are stubs for other libraries.
@@ -60,21 +60,6 @@ def photo_suffixes() -> frozenset[str]:
     known = Image.registered_extensions()
     formats = frozenset(photo_formats())
     return frozenset(suffix.lower() for suffix, name in known.items() if name in formats)
-
-
-def decode_photo(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
-    """Reads a photo as upright RGB pixels; see `decode_picture`.
-
-    Args:
-        path: The file.
-
-    Returns:
-        A uint8 array of shape [height, width, 3], C-contiguous and writable.
-
-    Raises:
-        DataError: As `decode_picture`.
-    """
-    return np.array(decode_picture(path))
 
 
 def decode_picture(path: str | os.PathLike[str]) -> Image.Image:

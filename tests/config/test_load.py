@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from conrepair.config.load import load_config, parse_config
+from conrepair.config.load import parse_config, read_json
 from conrepair.config.model import AuditConfig
 from conrepair.runtime.errors import ConfigError, ExitCode
 
@@ -38,7 +38,7 @@ def refusal_of_text(folder: Path, text: str | bytes) -> str:
     file = folder / "my.json"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError) as caught:
-        load_config(file)
+        parse_config(read_json(file), str(file))
     assert str(file) in str(caught.value)
     return str(caught.value)
 
@@ -48,12 +48,12 @@ def refusal_of_text(folder: Path, text: str | bytes) -> str:
 
 def test_a_file_that_isnt_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.json: no such configuration file.*main\.py"):
-        load_config(tmp_path / "none.json")
+        parse_config(read_json(tmp_path / "none.json"), "the file")
 
 
 def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is a folder"):
-        load_config(tmp_path)
+        parse_config(read_json(tmp_path), "the file")
 
 
 def test_bytes_that_arent_utf8(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_key_that_stands_twice(tmp_path: Path, text: str) -> None:
 def test_a_good_file(tmp_path: Path) -> None:
     file = tmp_path / "my.json"
     file.write_text(json.dumps(with_model(recipe="torchvision", conversions=["tf"])), encoding="utf-8")
-    assert load_config(file) == parse_config(json.loads(file.read_text()), "x")
+    assert parse_config(read_json(file), "the file") == parse_config(json.loads(file.read_text()), "x")
 
 
 # --- Shapes of values ---
@@ -371,7 +371,7 @@ def test_the_smallest_useful_configuration_and_its_defaults(tmp_path: Path) -> N
 """
     assert len(text.splitlines()) <= 10
     (tmp_path / "small.json").write_text(text)
-    config = load_config(tmp_path / "small.json")
+    config = parse_config(read_json(tmp_path / "small.json"), "the file")
     assert config.dataset.zoo == "photos"
     assert [backend.name for backend in config.backends] == ["libraries"]
     assert (config.name, config.output, config.reuse) == ("audit", "generated", True)

@@ -10,7 +10,7 @@ import jsonschema
 from pydantic import BaseModel
 
 from conrepair.config import model as models
-from conrepair.config.load import load_config
+from conrepair.config.load import parse_config, read_json
 from conrepair.config.schema import SCHEMA_PATH, json_schema
 from conrepair.converters.routes import pinned_route
 from conrepair.zoo.catalog import MODELS
@@ -76,7 +76,7 @@ def test_texts_in_place_of_objects_are_allowed_by_it() -> None:
 
 
 def test_the_shipped_configuration() -> None:
-    config = load_config(SHIPPED)
+    config = parse_config(read_json(SHIPPED), "the file")
     assert config.schema_ is not None
     assert (ROOT / config.schema_).resolve() == SCHEMA_PATH.resolve(), "editors follow $schema"
     for model in config.models:

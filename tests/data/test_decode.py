@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from conrepair.data.decode import decode_photo, photo_formats, photo_suffixes
+from conrepair.data.decode import decode_picture, photo_formats, photo_suffixes
 from conrepair.runtime.errors import DataError
 
 ORIENTATION = 0x0112
@@ -33,7 +33,7 @@ def save(path: Path, image: Image.Image, **options: object) -> Path:
 
 def test_rgb_png_is_returned_as_it_is(tmp_path: Path) -> None:
     pixels = picture()
-    result = decode_photo(save(tmp_path / "a.png", Image.fromarray(pixels)))
+    result = np.array(decode_picture(save(tmp_path / "a.png", Image.fromarray(pixels))))
     assert result.dtype == np.uint8
     assert result.flags.c_contiguous
     assert result.flags.writeable
@@ -42,7 +42,7 @@ def test_rgb_png_is_returned_as_it_is(tmp_path: Path) -> None:
 
 def test_a_path_may_be_text(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", Image.fromarray(picture()))
-    np.testing.assert_array_equal(decode_photo(os.fspath(path)), picture())
+    np.testing.assert_array_equal(np.array(decode_picture(os.fspath(path))), picture())
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_modes_equal_pillows_convert(tmp_path: Path, mode: str, suffix: str) -> 
     path = save(tmp_path / f"a{suffix}", image)
     with Image.open(path) as opened:
         expected = np.asarray(opened.convert("RGB"))
-    result = decode_photo(path)
+    result = np.array(decode_picture(path))
     assert result.shape == (24, 36, 3)
     np.testing.assert_array_equal(result, expected)
 
 
 def test_alpha_is_dropped_not_blended(tmp_path: Path) -> None:
     image = Image.new("RGBA", (2, 2), (200, 100, 50, 0))
-    result = decode_photo(save(tmp_path / "a.png", image))
+    result = np.array(decode_picture(save(tmp_path / "a.png", image)))
     assert (result == (200, 100, 50)).all()
 
 
@@ -95,7 +95,7 @@ def test_transparent_palette_colours_keep_their_colour(tmp_path: Path, transpare
     path = save(tmp_path / "a.png", image, transparency=transparency)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = decode_photo(path)
+        result = np.array(decode_picture(path))
     assert result[0].tolist() == [[10, 20, 30], [40, 50, 60], [70, 80, 90]]
 
 
@@ -108,7 +108,7 @@ def test_premultiplied_grey_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return real(*args, **options).convert("La")
 
     monkeypatch.setattr(Image, "open", opens_premultiplied)
-    assert (decode_photo(path) == 80).all()
+    assert (np.array(decode_picture(path)) == 80).all()
 
 
 def test_16_bit_png_is_scaled(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_16_bit_png_is_scaled(tmp_path: Path) -> None:
     with Image.open(path) as image:
         assert image.mode.startswith("I")
     expected = np.rint(values / 257.0).astype(np.uint8)
-    np.testing.assert_array_equal(decode_photo(path)[..., 0], expected)
+    np.testing.assert_array_equal(np.array(decode_picture(path))[..., 0], expected)
     assert expected.tolist() == [[0, 0, 1, 1, 128, 255]]
 
 
@@ -125,7 +125,7 @@ def test_big_endian_16_bit_tiff_is_scaled(tmp_path: Path) -> None:
     values = np.array([[0, 1000, 65535]], dtype=np.uint16)
     image = Image.frombytes("I;16B", (3, 1), values.astype(">u2").tobytes())
     path = save(tmp_path / "a.tif", image)
-    assert decode_photo(path)[0, :, 0].tolist() == [0, 4, 255]
+    assert np.array(decode_picture(path))[0, :, 0].tolist() == [0, 4, 255]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_big_endian_16_bit_tiff_is_scaled(tmp_path: Path) -> None:
 def test_mode_i_depends_on_its_range(tmp_path: Path, values: list[int], expected: list[int]) -> None:
     image = Image.fromarray(np.array([values], dtype=np.int32))
     assert image.mode == "I"
-    result = decode_photo(save(tmp_path / "a.tif", image))
+    result = np.array(decode_picture(save(tmp_path / "a.tif", image)))
     assert result[0, :, 0].tolist() == expected
     assert result[0, :, 2].tolist() == expected
 
@@ -150,7 +150,7 @@ def test_mode_i_depends_on_its_range(tmp_path: Path, values: list[int], expected
 )
 def test_mode_f_depends_on_its_range(tmp_path: Path, values: list[float], expected: list[int]) -> None:
     image = Image.fromarray(np.array([values], dtype=np.float32))
-    result = decode_photo(save(tmp_path / "a.tif", image))
+    result = np.array(decode_picture(save(tmp_path / "a.tif", image)))
     assert result[0, :, 1].tolist() == expected
 
 
@@ -175,8 +175,8 @@ def test_exif_orientation_is_applied(tmp_path: Path, orientation: int, suffix: s
     exif = Image.Exif()
     exif[ORIENTATION] = orientation
     turned = save(tmp_path / f"turned{suffix}", stored, exif=exif.tobytes())
-    expected = UPRIGHT[orientation](decode_photo(plain))
-    np.testing.assert_array_equal(decode_photo(turned), expected)
+    expected = UPRIGHT[orientation](np.array(decode_picture(plain)))
+    np.testing.assert_array_equal(np.array(decode_picture(turned)), expected)
 
 
 def test_orientation_is_applied_to_16_bits(tmp_path: Path) -> None:
@@ -185,18 +185,18 @@ def test_orientation_is_applied_to_16_bits(tmp_path: Path) -> None:
     exif[ORIENTATION] = 6
     path = save(tmp_path / "a.png", Image.fromarray(values), exif=exif.tobytes())
     expected = np.rot90(np.rint(values / 257.0), -1)
-    np.testing.assert_array_equal(decode_photo(path)[..., 0], expected)
+    np.testing.assert_array_equal(np.array(decode_picture(path))[..., 0], expected)
 
 
 def test_damaged_exif_is_ignored(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", Image.fromarray(picture()), exif=b"Exif\0\0MM\0garbage")
-    np.testing.assert_array_equal(decode_photo(path), picture())
+    np.testing.assert_array_equal(np.array(decode_picture(path)), picture())
 
 
 def test_only_the_first_frame_counts(tmp_path: Path) -> None:
     first, second = Image.new("L", (4, 4), 10), Image.new("L", (4, 4), 200)
     path = save(tmp_path / "a.gif", first, save_all=True, append_images=[second])
-    assert (decode_photo(path) == 10).all()
+    assert (np.array(decode_picture(path)) == 10).all()
 
 
 # --- Errors ---
@@ -204,33 +204,33 @@ def test_only_the_first_frame_counts(tmp_path: Path) -> None:
 
 def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jpg doesn't exist\. Check"):
-        decode_photo(tmp_path / "none.jpg")
+        np.array(decode_picture(tmp_path / "none.jpg"))
 
 
 def test_folder(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is a folder"):
-        decode_photo(tmp_path)
+        np.array(decode_picture(tmp_path))
 
 
 def test_text_named_jpg(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     path.write_text("not an image")
     with pytest.raises(DataError, match=r"a\.jpg is not an image.*Remove it"):
-        decode_photo(path)
+        np.array(decode_picture(path))
 
 
 def test_postscript_named_jpg_never_reaches_ghostscript(tmp_path: Path) -> None:
     path = tmp_path / "a.eps"
     Image.fromarray(picture()).save(path)
     with pytest.raises(DataError, match="is not an image"):
-        decode_photo(path.rename(tmp_path / "a.jpg"))
+        np.array(decode_picture(path.rename(tmp_path / "a.jpg")))
 
 
 def test_empty_file(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     path.touch()
     with pytest.raises(DataError, match=r"a\.jpg is an empty file"):
-        decode_photo(path)
+        np.array(decode_picture(path))
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".bmp", ".gif", ".tif"])
@@ -239,14 +239,14 @@ def test_truncated_file(tmp_path: Path, suffix: str) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(DataError, match=rf"a\{suffix} is (damaged or cut off|not an image)"):
-        decode_photo(path)
+        np.array(decode_picture(path))
 
 
 def test_decompression_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(tmp_path / "a.png", Image.fromarray(picture()))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     with pytest.raises(DataError, match=r"a\.png was not decoded: .*864 pixels.*smaller size"):
-        decode_photo(path)
+        np.array(decode_picture(path))
 
 
 def test_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +257,7 @@ def test_out_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Image.Image, "load", fail)
     with pytest.raises(DataError, match="don't fit in memory"):
-        decode_photo(path)
+        np.array(decode_picture(path))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -265,7 +265,7 @@ def test_unreadable_file(tmp_path: Path) -> None:
     path = save(tmp_path / "a.png", Image.fromarray(picture()))
     path.chmod(0)
     with pytest.raises(DataError, match="permission denied"):
-        decode_photo(path)
+        np.array(decode_picture(path))
 
 
 def encoded(kind: str) -> bytes:
@@ -295,7 +295,7 @@ def test_damaged_files_decode_or_raise_our_error(
     path = tmp_path / "a.jpg"
     path.write_bytes(content[: int(len(content) * kept)])
     with contextlib.suppress(DataError):
-        result = decode_photo(path)
+        result = np.array(decode_picture(path))
         assert result.dtype == np.uint8
         assert result.shape[2:] == (3,)
 
