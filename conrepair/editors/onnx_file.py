@@ -15,8 +15,8 @@ import onnx_ir
 from conrepair.data.tensor_spec import TensorSpec, merge_declared
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array
-from conrepair.networks.onnx_schema import schema_of
 from conrepair.onnx_passes.default_domain import name_default_domain
+from conrepair.onnx_passes.expand_operator import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape
 
 __all__ = ["OnnxFile", "sizes_of", "tensor_of"]

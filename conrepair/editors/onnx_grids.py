@@ -19,7 +19,7 @@ from conrepair.graph.per_channel import per_channel
 from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.onnx_quantization import MOVING, OPERANDS, RESULTS
 
-__all__ = ["Grid", "requantize", "rescale_bias", "set_range", "store_anew"]
+__all__ = ["Grid", "kind_of", "requantize", "rescale_bias", "set_range", "store_anew"]
 
 _INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
 _REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
@@ -211,7 +211,7 @@ def _slots(value: onnx_ir.Value) -> Iterator[_Slot]:
         item = ahead.pop()
         producer = item.producer()
         if producer is not None:
-            kind = _kind(producer)
+            kind = kind_of(producer)
             if kind in MOVING:
                 add(producer.inputs[0])
             elif kind in RESULTS and item is producer.outputs[0]:
@@ -219,7 +219,7 @@ def _slots(value: onnx_ir.Value) -> Iterator[_Slot]:
             else:
                 raise NotEditableError(f"{producer.name} ({kind}) gives {item.name} a scale that no constant says.")
         for use in item.uses():
-            kind, places = _kind(use.node), OPERANDS.get(_kind(use.node), {})
+            kind, places = kind_of(use.node), OPERANDS.get(kind_of(use.node), {})
             if kind in MOVING and use.idx == 0:
                 add(*use.node.outputs)
             elif kind == "com.microsoft.QLinearConcat" and use.idx >= 2:
@@ -230,7 +230,8 @@ def _slots(value: onnx_ir.Value) -> Iterator[_Slot]:
                 raise NotEditableError(f"{use.node.name} ({kind}) reads {item.name} in a way that isn't known here.")
 
 
-def _kind(node: onnx_ir.Node) -> str:
+def kind_of(node: onnx_ir.Node) -> str:
+    """An operator, with its domain where that isn't ONNX's own."""
     return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
 
 
@@ -238,14 +239,14 @@ def _multiplying(slots: list[_Slot]) -> list[onnx_ir.Node]:
     """The nodes that multiply a tensor, of whose slots these are, by weights."""
     found: dict[onnx_ir.Node, None] = {}
     for slot in slots:
-        if slot.scale == 1 and _kind(slot.node) in _INTEGER_BIAS:
+        if slot.scale == 1 and kind_of(slot.node) in _INTEGER_BIAS:
             found[slot.node] = None
-        elif _kind(slot.node) == "DequantizeLinear":
+        elif kind_of(slot.node) == "DequantizeLinear":
             found.update(
                 {
                     use.node: None
                     for use in slot.node.outputs[0].uses()
-                    if use.idx == 0 and _kind(use.node) in _REAL_BIAS
+                    if use.idx == 0 and kind_of(use.node) in _REAL_BIAS
                 }
             )
     return list(found)
@@ -256,7 +257,7 @@ def rescale_bias(file: OnnxFile, node: onnx_ir.Node, ratio: Array) -> None:
 
     Optimized runtimes take a bias that is dequantized for one in such steps, whichever scale is written with it.
     """
-    kind = _kind(node)
+    kind = kind_of(node)
     if kind in _INTEGER_BIAS and len(node.inputs) > (place := _INTEGER_BIAS[kind]):
         stored = numbers_of(node.inputs[place])
         if stored is not None:

@@ -10,7 +10,7 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain, whole_steps
 from conrepair.editors.onnx_file import OnnxFile
-from conrepair.editors.onnx_grids import Grid, rescale_bias, store_anew
+from conrepair.editors.onnx_grids import Grid, kind_of, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_dynamic import INTEGER_PRODUCTS, scale_of_weight
 
@@ -35,7 +35,7 @@ _BIASES: Mapping[str, int] = {"QLinearConv": 8, _GEMM: 6}
 
 def is_of_integers(node: onnx_ir.Node) -> bool:
     """Whether a node's constants are integers whose scales it reads itself, or what follows it does."""
-    return _kind(node) in {*_AXES, _LSTM}
+    return kind_of(node) in {*_AXES, _LSTM}
 
 
 def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
@@ -55,7 +55,7 @@ def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Non
     if dtype is not None and dtype.is_floating_point():
         set_plain(file, node, index, array)
         return
-    if index == _BIASES.get(_kind(node)):
+    if index == _BIASES.get(kind_of(node)):
         data, weight = numbers_of(node.inputs[1]), numbers_of(node.inputs[4])
         if data is None or weight is None:
             raise NotEditableError(f"the steps of {node.name}'s bias aren't constant.")
@@ -82,40 +82,36 @@ def requantize_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array)
     Raises:
         NotEditableError: if it's a bias, whose steps are those of others, or no scale stores the numbers.
     """
-    if index == _BIASES.get(_kind(node)):
+    if index == _BIASES.get(kind_of(node)):
         raise NotEditableError(f"the bias of {node.name} has the steps of its weights; they have no others.")
     grid = _grid(node, index)
     reader = grid.scale[0]
     if reader is not node and sum(len(value.uses()) for value in reader.outputs) > 1:
         raise NotEditableError(f"the scale of input {index} of {node.name} is others' too.")
     ratio = store_anew(file, node, grid, _turned(node, index, array))
-    if index == _WEIGHT and _kind(node) != _LSTM:
+    if index == _WEIGHT and kind_of(node) != _LSTM:
         rescale_bias(file, node, ratio)
-
-
-def _kind(node: onnx_ir.Node) -> str:
-    return f"{node.domain}.{node.op_type}" if node.domain else str(node.op_type)
 
 
 def _turned(node: onnx_ir.Node, index: int, array: Array) -> Array:
     """As the file has it."""
-    if _kind(node) == _LSTM and index in _GATES:
+    if kind_of(node) == _LSTM and index in _GATES:
         return np.ascontiguousarray(array.swapaxes(1, 2))
-    turns = _kind(node) == _GEMM and index == _WEIGHT and attribute(node, "transB", 0)
+    turns = kind_of(node) == _GEMM and index == _WEIGHT and attribute(node, "transB", 0)
     return np.ascontiguousarray(array.T) if turns else array
 
 
 def _grid(node: onnx_ir.Node, index: int) -> Grid:
-    if _kind(node) == _LSTM:
+    if kind_of(node) == _LSTM:
         if index not in _GATES:
             raise NotEditableError(f"input {index} of {node.name} isn't quantized.")
         scale, zero = _GATES[index]
         held = numbers_of(node.inputs[scale])
         return Grid(index, (node, scale), zero, (0,) if held is None or held.ndim == 1 else (0, 2))
-    axis = _AXES[_kind(node)]
-    if _kind(node) == _GEMM and attribute(node, "transB", 0):
+    axis = _AXES[kind_of(node)]
+    if kind_of(node) == _GEMM and attribute(node, "transB", 0):
         axis = 0
-    if _kind(node) == "QLinearMatMul" and index != _WEIGHT:
+    if kind_of(node) == "QLinearMatMul" and index != _WEIGHT:
         axis = -2
     if node.op_type in INTEGER_PRODUCTS:
         place = scale_of_weight(node, lambda value: numbers_of(value) is not None)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation, operation_of
-from conrepair.editors.tensorflow_file import TensorFlowFile, place_of
+from conrepair.editors.tensorflow_file import TensorFlowFile
 from conrepair.editors.tensorflow_graft import TensorFlowWriter
 from conrepair.editors.tensorflow_parameters import native_order, position_of
 from conrepair.editors.tensorflow_save import save_frozen, save_saved_model
@@ -21,7 +21,7 @@ from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.graph.sizes import without_sizes
 from conrepair.networks.tensorflow import TensorFlowNetwork
-from conrepair.networks.tensorflow_pieces import data_inputs, operator_of
+from conrepair.networks.tensorflow_pieces import canonical_name, data_inputs, operator_of
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["EDITOR", "TensorFlowEditor"]
@@ -86,7 +86,7 @@ class TensorFlowEditor(Editor):
 
     def _open(self, node: Node, attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
         """With an open batch where the shape that a node has anyway has one."""
-        shape = self._file.specs[place_of(node.outputs[0])][0] if node.op == "Reshape" else None
+        shape = self._file.specs[canonical_name(node.outputs[0])][0] if node.op == "Reshape" else None
         if shape is None or shape.rank is None or attributes.get("shape") != node.attributes.get("shape"):
             return attributes
         return {**attributes, "shape": tuple(-1 if size is None else int(size) for size in shape.as_list())}
@@ -164,7 +164,7 @@ class TensorFlowEditor(Editor):
 
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""
-        first, second = (place_of(self.graph.inputs[place]) for place in (one, two))
+        first, second = (canonical_name(self.graph.inputs[place]) for place in (one, two))
         both = {first: self._file.readers(first), second: self._file.readers(second)}
         self._exchange(first, second, list({item.name: item for items in both.values() for item in items}.values()))
 
@@ -172,7 +172,7 @@ class TensorFlowEditor(Editor):
         """A constant in the place of what says the shape, open where the file leaves it open."""
         if node.native in {"Reshape", "BroadcastTo"}:
             item = self._item(node)
-            known = self._file.specs[place_of(node.outputs[0])][0]
+            known = self._file.specs[canonical_name(node.outputs[0])][0]
             open_axes = [] if known.rank is None else [at for at, size in enumerate(known.as_list()) if size is None]
             table = [-1 if [axis] == open_axes else size for axis, size in enumerate(shape)]
             item.input[1] = self._file.add_constant(np.array(table, np.int32), f"{item.name}/shape")
@@ -183,7 +183,7 @@ class TensorFlowEditor(Editor):
         """In the signature, and in a frozen graph's placeholders."""
         names = {place: name for name, place in self._file.placeholders.items()}
         for tensor, shape in shapes.items():
-            self._file.declare(names[operator_of(place_of(tensor))], shape)
+            self._file.declare(names[operator_of(canonical_name(tensor))], shape)
 
     def save(self, folder: Path, stem: str) -> Model:
         """A SavedModel's folder, or a frozen graph's .pb."""
@@ -208,7 +208,7 @@ class TensorFlowEditor(Editor):
         known = self.graph.tensors.get(tensor)
         if known is None or not known.observable:
             self.refuse(f"the graph has no tensor {tensor}")
-        return place_of(tensor)
+        return canonical_name(tensor)
 
     def _is_tensor(self, place: str) -> bool:
         return place.removesuffix(":0") in self.graph.tensors

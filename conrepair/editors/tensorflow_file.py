@@ -20,15 +20,10 @@ from conrepair.graph.layer_graph import Array
 from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 
-__all__ = ["TensorFlowFile", "place_of"]
+__all__ = ["TensorFlowFile"]
 
 _HANDED_ON = {"Identity", "ReadVariableOp", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"}
 _BATCH = 2  # to describe a graph for, where the file leaves it open
-
-
-def place_of(tensor: str) -> str:
-    """A tensor of a network's graph as "operator:index"."""
-    return tensor if ":" in tensor else f"{tensor}:0"
 
 
 class TensorFlowFile:

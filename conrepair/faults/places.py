@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.faults.edits import Array, constant_of
+from conrepair.onnx_passes.infer_shapes import rank_of
 
 __all__ = [
     "biases",
@@ -81,11 +82,6 @@ def image_inputs(graph: onnx_ir.Graph) -> Sequence[onnx_ir.Value]:
 def is_float(value: onnx_ir.Value | None) -> bool:
     """Whether a value holds real numbers of 32 or 64 bits."""
     return value is not None and value.dtype in _FLOATS
-
-
-def rank_of(value: onnx_ir.Value | None) -> int | None:
-    """The number of dimensions, if it's known."""
-    return None if value is None or value.shape is None else len(value.shape)
 
 
 def sizes_of(value: onnx_ir.Value | None) -> list[int | None]:

@@ -12,7 +12,7 @@ from keras import layers
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.keras_activations import activation_parts
 from conrepair.networks.keras_parts import Call, Rule, channels_last, weight
-from conrepair.networks.parts import Part, same_pads
+from conrepair.networks.parts import Part, out_in_kernel, same_pads
 
 __all__ = ["RULES"]
 
@@ -40,11 +40,6 @@ def _window(
         "dilations": tuple(map(int, dilations)),
         "auto_pad": automatic,
     }
-
-
-def _out_in_kernel(kernel: Array) -> Array:
-    """[*kernel, in, out] as [out, in, *kernel]."""
-    return np.moveaxis(kernel, (-1, -2), (0, 1))
 
 
 def _depthwise_kernel(kernel: Array) -> Array:
@@ -77,7 +72,7 @@ def _convolution(call: Call) -> list[Part]:
     layer = call.operation
     _plain_only(layer)
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
-    parameters = _with_bias({"weight": weight(layer.kernel, _out_in_kernel)}, layer)
+    parameters = _with_bias({"weight": weight(layer.kernel, out_in_kernel)}, layer)
     return _with_activation(
         call, Part("Conv", {**window, "group": int(layer.groups)}, parameters, channels_last(layer))
     )
@@ -110,7 +105,7 @@ def _separable(call: Call) -> list[Part]:
     )
     ones = (1,) * len(layer.kernel_size)
     point = _window(call, ones, ones, ones, "valid")
-    parameters = _with_bias({"weight": weight(layer.pointwise_kernel, _out_in_kernel)}, layer)
+    parameters = _with_bias({"weight": weight(layer.pointwise_kernel, out_in_kernel)}, layer)
     return [
         depthwise,
         *_with_activation(call, Part("Conv", {**point, "group": 1}, parameters, last, "PointwiseConv")),
@@ -121,7 +116,7 @@ def _transposed(call: Call) -> list[Part]:
     """TensorFlow's is the gradient of the convolution that makes the input's sizes from the output's."""
     layer = call.operation
     last = channels_last(layer)
-    parameters = _with_bias({"weight": weight(layer.kernel, _out_in_kernel)}, layer)
+    parameters = _with_bias({"weight": weight(layer.kernel, out_in_kernel)}, layer)
     before, after = _spatial(call.shapes[0], last=last), _spatial(call.outputs[0], last=last)
     if before is None or after is None or not call.resolved:
         window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)

@@ -10,7 +10,9 @@ from typing import Any
 import onnx
 import onnx_ir
 
-__all__ = ["first_with", "formal_name", "meaning_kept", "names_of_attributes", "schema_of", "usual_attributes"]
+from conrepair.onnx_passes.expand_operator import schema_of
+
+__all__ = ["first_with", "formal_name", "meaning_kept", "names_of_attributes", "usual_attributes"]
 
 _BEFORE: Mapping[tuple[str, str], Any] = {
     ("RoiAlign", "coordinate_transformation_mode"): "output_half_pixel",
@@ -20,14 +22,6 @@ _BEFORE: Mapping[tuple[str, str], Any] = {
 """What operators do in opsets that have no word for it, where a later one's default isn't that: its notes say so."""
 
 _OTHERWISE = {"GroupNormalization"}  # in a later opset other numbers are wanted, under the same names
-
-
-def schema_of(node: onnx_ir.Node, opset: int) -> Any:
-    """The schema of a node's operator; None for one that neither has."""
-    try:
-        return onnx.defs.get_schema(node.op_type, opset, node.domain)
-    except onnx.defs.SchemaError:
-        return None
 
 
 def usual_attributes(node: onnx_ir.Node, opset: int) -> Mapping[str, Any]:

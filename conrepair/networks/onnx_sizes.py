@@ -12,8 +12,8 @@ from onnx_ir.serde import deserialize_type_proto_for_shape, deserialize_type_pro
 
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_cut import is_plain
-from conrepair.networks.onnx_schema import schema_of
 from conrepair.networks.onnx_source import Source, is_random, subgraphs
+from conrepair.onnx_passes.expand_operator import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape, type_of
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.onnx_session import open_session

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.graph.layer_graph import Attribute, Node, Parameter, Tensor
+import numpy as np
 
-__all__ = ["INSIDE", "PREVIOUS", "Part", "Shape", "nodes_of", "plain", "same_pads", "slice_parts"]
+from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
+
+__all__ = ["INSIDE", "PREVIOUS", "Part", "Shape", "nodes_of", "out_in_kernel", "plain", "same_pads", "slice_parts"]
 
 Shape = tuple[int, ...] | None
 INSIDE = ":inside"
@@ -56,6 +58,11 @@ def same_pads(
         covered = (-(-size // stride) - 1) * stride + (width - 1) * dilation + 1
         pairs.append(_rounded_down(max(covered - size, 0)))
     return (*(begin for begin, _ in pairs), *(end for _, end in pairs))
+
+
+def out_in_kernel(kernel: Array) -> Array:
+    """[*kernel, in, out] as [out, in, *kernel]."""
+    return np.moveaxis(kernel, (-1, -2), (0, 1))
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Attribute]:

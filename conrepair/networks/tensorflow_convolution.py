@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.networks.parts import Part, same_pads
+from conrepair.networks.parts import Part, out_in_kernel, same_pads
 from conrepair.networks.tensorflow_rules import Operation, Rule
 
 __all__ = ["RULES"]
@@ -48,11 +48,6 @@ def _window(operation: Operation, kernel: tuple[int, ...], *, full: int = 0) -> 
     }
 
 
-def _out_in_kernel(kernel: Array) -> Array:
-    """[*kernel, in, out] as [out, in, *kernel]."""
-    return np.moveaxis(kernel, (-1, -2), (0, 1))
-
-
 def _depthwise_kernel(kernel: Array) -> Array:
     """[*kernel, channels, multiplier] as [channels * multiplier, 1, *kernel]."""
     return np.moveaxis(kernel, (-2, -1), (0, 1)).reshape(-1, 1, *kernel.shape[:-2])
@@ -63,7 +58,7 @@ def _convolution(operation: Operation) -> list[Part]:
     shape = operation.sizes(0)
     channels = shape[-1] if last else shape[1]
     attributes = _window(operation, kernel[:-2]) | {"group": channels // kernel[-2]}
-    return [Part("Conv", attributes, {"weight": operation.parameter(1, _out_in_kernel)}, last)]
+    return [Part("Conv", attributes, {"weight": operation.parameter(1, out_in_kernel)}, last)]
 
 
 def _depthwise(operation: Operation) -> list[Part]:
@@ -82,7 +77,7 @@ def _transposed(operation: Operation) -> list[Part]:
     widths = (np.array(kernel) - 1) * attributes["dilations"] + 1
     full = (np.array(before) - 1) * attributes["strides"] + widths
     extra = tuple(map(int, after - (full - pads)))
-    parameters = {"weight": operation.parameter(1, _out_in_kernel)}
+    parameters = {"weight": operation.parameter(1, out_in_kernel)}
     attributes |= {"group": 1, "output_padding": extra}
     return [Part("ConvTranspose", attributes, parameters, operation.channels_last, reads=(2,))]
 

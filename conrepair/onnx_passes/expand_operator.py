@@ -12,7 +12,7 @@ from conrepair.onnx_passes.fold_constants import fold_constants
 from conrepair.onnx_passes.infer_shapes import type_of
 from conrepair.onnx_passes.raise_opset import raise_opset
 
-__all__ = ["function_body", "has_function"]
+__all__ = ["function_body", "has_function", "schema_of"]
 
 _IR_VERSION = 10  # of the model that a body is inferred in; any that knows functions does
 
@@ -29,7 +29,7 @@ def function_body(node: onnx_ir.Node, opset: int, target: int) -> tuple[onnx_ir.
         The body, and the opset it's written in; None when the operator is a primitive, or its body depends on
         types that aren't known.
     """
-    schema = _schema(node, opset)
+    schema = schema_of(node, opset)
     if schema is None:
         return None
     context = not schema.has_function
@@ -55,12 +55,12 @@ def function_body(node: onnx_ir.Node, opset: int, target: int) -> tuple[onnx_ir.
 
 def has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
     """Whether ONNX's standard defines the node's operator by a function of others."""
-    schema = _schema(node, model.opset_imports.get(node.domain, 1))
+    schema = schema_of(node, model.opset_imports.get(node.domain, 1))
     return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
 
-def _schema(node: onnx_ir.Node, opset: int) -> Any:
-    """Of the node's operator; None for an operator that isn't ONNX's."""
+def schema_of(node: onnx_ir.Node, opset: int) -> Any:
+    """The schema of a node's operator; None for an operator that isn't ONNX's."""
     try:
         return onnx.defs.get_schema(node.op_type, opset, node.domain)
     except onnx.defs.SchemaError:

@@ -19,7 +19,7 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes, static_shape
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["fold_constants"]
+__all__ = ["element", "fold_constants"]
 
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 _KEPT = RANDOM | {"Dropout", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"}  # quantization is meant
@@ -152,7 +152,7 @@ def _run(
     graph = onnx.helper.make_graph(
         [onnx_ir.serde.serialize_node(node) for node in nodes],
         "constants",
-        [onnx.helper.make_tensor_value_info(name, _element(array), array.shape) for name, array in fed.items()],
+        [onnx.helper.make_tensor_value_info(name, element(array), array.shape) for name, array in fed.items()],
         [onnx_ir.serde.serialize_value(value) for value in wanted],
         stored,
     )
@@ -162,7 +162,8 @@ def _run(
     return results
 
 
-def _element(array: npt.NDArray[np.generic]) -> int:
+def element(array: npt.NDArray[np.generic]) -> int:
+    """ONNX's number of an array's type."""
     return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
 

@@ -9,8 +9,10 @@ import numpy.typing as npt
 import onnx
 import onnx_ir
 
+from conrepair.onnx_passes.fold_constants import element
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.initializers import new_initializer
+from conrepair.onnx_passes.rewrites.building import constant_of
 from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["unroll_loops"]
@@ -35,7 +37,7 @@ def unroll_loops(model: onnx_ir.Model) -> None:
 def _rounds(node: onnx_ir.Node, model: onnx_ir.Model) -> int | None:
     """How many rounds it takes; None when that depends on values, or is too many."""
     body = node.attributes["body"].as_graph()
-    bound, going = (_constant(value) for value in node.inputs[:_CONTEXT])
+    bound, going = (constant_of(value) for value in node.inputs[:_CONTEXT])
     if (node.inputs[0] is not None and bound is None) or (node.inputs[1] is not None and going is None):
         return None
     if going is not None and not going.item():
@@ -47,13 +49,8 @@ def _rounds(node: onnx_ir.Node, model: onnx_ir.Model) -> int | None:
     return None if deciding is None else _simulate(deciding, node, body, model, min(most, _LONGEST + 1))
 
 
-def _constant(value: onnx_ir.Value | None) -> Array | None:
-    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
-    return None if tensor is None else tensor.numpy()
-
-
 def _is_true(value: onnx_ir.Value) -> bool:
-    constant = _constant(value)
+    constant = constant_of(value)
     return constant is not None and bool(constant.item())
 
 
@@ -68,7 +65,7 @@ def _deciding(node: onnx_ir.Node, body: onnx_ir.Graph) -> list[int] | None:
     seen: set[onnx_ir.Value] = set()
     while ahead:
         value = ahead.pop()
-        if value in seen or _constant(value) is not None:
+        if value in seen or constant_of(value) is not None:
             continue
         seen.add(value)
         producer = value.producer()
@@ -80,7 +77,7 @@ def _deciding(node: onnx_ir.Node, body: onnx_ir.Graph) -> list[int] | None:
         places = [place for place in carried if body.inputs[place + _CONTEXT] is value]
         if value is body.inputs[0] or value is body.inputs[1]:
             continue
-        if not places or _constant(node.inputs[places[0] + _CONTEXT]) is None:
+        if not places or constant_of(node.inputs[places[0] + _CONTEXT]) is None:
             return None
         found.append(places[0])
         ahead.append(body.outputs[places[0] + 1])
@@ -97,7 +94,7 @@ def _simulate(
     outputs = [body.outputs[0], *(body.outputs[place + 1] for place in deciding)]
     nodes, constants = _needed(outputs, body)
     inputs = [body.inputs[0], body.inputs[1], *(body.inputs[place + _CONTEXT] for place in deciding)]
-    state = [np.asarray(_constant(node.inputs[place + _CONTEXT])) for place in deciding]
+    state = [np.asarray(constant_of(node.inputs[place + _CONTEXT])) for place in deciding]
     fed = [np.array(0, np.int64), np.array(True), *state]
     proto = onnx.helper.make_model(
         onnx.helper.make_graph(
@@ -110,11 +107,11 @@ def _simulate(
             ],
             "condition",
             [
-                onnx.helper.make_tensor_value_info(str(value.name), _element(array), array.shape)
+                onnx.helper.make_tensor_value_info(str(value.name), element(array), array.shape)
                 for value, array in zip(inputs, fed, strict=True)
             ],
             [
-                onnx.helper.make_tensor_value_info(f"result/{index}", _element(array), array.shape)
+                onnx.helper.make_tensor_value_info(f"result/{index}", element(array), array.shape)
                 for index, array in enumerate(fed[1:])
             ],
             [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
@@ -142,14 +139,10 @@ def _needed(outputs: list[onnx_ir.Value], body: onnx_ir.Graph) -> tuple[list[onn
             nodes.append(node)
             wanted |= {value for value in node.inputs if value is not None}
     for value in wanted:
-        array = _constant(value)
+        array = constant_of(value)
         if array is not None and (value.producer() is None or value.producer() not in nodes):
             constants[str(value.name)] = array
     return nodes[::-1], constants
-
-
-def _element(array: Array) -> int:
-    return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
 def _write_out(node: onnx_ir.Node, rounds: int, model: onnx_ir.Model) -> None:
