@@ -86,6 +86,7 @@ _FREE = _PRESCRIBED | {
     "LESS_EQUAL",
     "ARG_MAX",
     "ARG_MIN",
+    "SHAPE",
 }
 _PRODUCTS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), ((0, 1, 2),)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,13 +10,16 @@ from conrepair.graph.layer_graph import Node
 
 __all__ = ["Interval", "intervals"]
 
-_SAME = {"Identity", "Reshape", "Transpose", "QuantizeLinear", "DequantizeLinear", "Cast", "MaxPool"}
+_MOVED = {"Identity", "Reshape", "Transpose", "QuantizeLinear", "DequantizeLinear", "Cast"}
+_SAME = {*_MOVED, "MaxPool"}
 
 Interval = tuple[float, float]
 
 
-def intervals(nodes: Iterable[Node], known: Mapping[str, Interval]) -> dict[str, Interval]:
+def intervals(nodes: Sequence[Node], known: Mapping[str, Interval]) -> dict[str, Interval]:
     """Follow ranges through operators that make each number of one: with constants, and those that only move them.
+
+    Through those that only move them ranges are followed backwards, too.
 
     Args:
         nodes: In their order.
@@ -31,6 +34,9 @@ def intervals(nodes: Iterable[Node], known: Mapping[str, Interval]) -> dict[str,
             made = _made(node, *found[node.inputs[0]])
             if made is not None:
                 found[node.outputs[0]] = made
+    for node in reversed(nodes):
+        if node.op in _MOVED and node.inputs and node.outputs[0] in found:
+            found.setdefault(node.inputs[0], found[node.outputs[0]])
     return found
 
 

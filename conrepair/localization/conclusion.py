@@ -9,6 +9,7 @@ from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
 from conrepair.localization.hidden import Explained
+from conrepair.localization.quantized_rules import CLIPPING
 from conrepair.localization.result import Coverage, LocatedFault, Rule
 
 __all__ = ["concluded", "fault_words"]
@@ -45,8 +46,8 @@ def concluded(
         return Verdict.FAULTY, fault_words(faults, rules)
     if beyond:
         return Verdict.UNDECIDED, (
-            f"inputs are drawn, and no layer is at fault but for values that its range doesn't hold: {beyond}. "
-            f"Calibration may have seen other inputs: give some of those (--data)"
+            f"inputs are drawn, which calibration may not have met, and no layer is at fault but for values that its "
+            f"range doesn't hold: {beyond}. Give real ones (--data) to see whether it was calibrated on enough"
         )
     if compared.differs:
         return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
@@ -88,6 +89,8 @@ def fault_words(faults: Sequence[LocatedFault], rules: Sequence[Rule]) -> str:
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
     if first.kind == Kind.STRUCTURE and math.isinf(first.introduced_error):
         return f"{where}: {first.evidence[0]}{more}"
+    if any(words in CLIPPING for words, _ in first.differences):
+        return f"{first.words}{more}"
     if first.noise_floor < first.introduced_error < math.inf:
         return f"{where} introduces a relative error of {first.introduced_error:.2g}{more}"
     return f"{where}: {first.words}{more}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["BELOW_ZERO", "OTHER_GRID", "SATURATES", "SHIFTED", "ZERO_POINTS"]
+__all__ = ["BELOW_ZERO", "CLIPPING", "OTHER_GRID", "SATURATES", "SHIFTED", "ZERO_POINTS"]
 
-SATURATES = "values saturate: calibrated on a smaller range"
+SATURATES = "calibrated on too small a range"
 SHIFTED = "values saturate: the range lies elsewhere, as by another zero point"
 OTHER_GRID = "integers are read by another scale or zero point than they're written by"
 BELOW_ZERO = "a range begins below zero, which stands for a ReLU"
+CLIPPING = (SATURATES, SHIFTED)
+"""Those of a range that doesn't hold its values."""
 ZERO_POINTS = (OTHER_GRID, BELOW_ZERO)
 """Those that a zero point is at fault in."""

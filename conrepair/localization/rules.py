@@ -36,7 +36,7 @@ def rules_of(faults: Sequence[LocatedFault], graph: LayerGraph) -> tuple[Rule, .
     counts = Counter(sorts.values())
     found = []
     for rule, layers in places.items():
-        if len(layers) < LEAST:
+        if len(layers) < LEAST or len(set(layers.values())) == 1:  # one fault is one finding, wherever it is
             continue
         words = _together(written[rule], rule)
         natives = {sorts.get(name, "") for name in layers}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,14 +14,15 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
 from conrepair.localization.quantization import ranges_of
-from conrepair.localization.quantized_rules import SATURATES, SHIFTED, ZERO_POINTS
+from conrepair.localization.quantized_rules import CLIPPING, SATURATES, SHIFTED, ZERO_POINTS
 from conrepair.localization.result import LocatedFault
 
 __all__ = ["begins_at_zero", "is_small", "told_by_drawn", "with_saturation"]
 
 _LEAST = 0.02  # share of the values that are cut off: outliers are, on purpose
 _BEYOND = 1.5  # times the range: samples may have somewhat larger values than those of calibration
-_LOST = 0.1  # relative L2 of what's cut off: less of it isn't what a piece is wrong by
+_LOST = 0.1  # relative L2 of what's cut off: less of it is no fault where its piece has none
+_MOST = 0.5  # of a piece's error: what's cut off is what it's wrong by
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class _Saturated:
         (low, high), (least, most) = self.held, self.values
         return max(most, 0.0) - min(least, 0.0) <= high - low
 
+    def is_much(self, beyond: float) -> bool:
+        """Whether more is cut off than other samples, or outliers, explain."""
+        small = is_small(self.held, *self.values, beyond)
+        return small and (self.share is None or (self.share >= _LEAST and self.lost >= _LOST))
+
     @property
     def rule(self) -> str:
         """What is wrong, without names."""
@@ -55,14 +61,10 @@ class _Saturated:
     def words(self) -> str:
         """For a person, after its name."""
         (low, high), (least, most) = self.held, self.values
-        cut = "" if self.share is None else f": {self.share:.0%} of them are cut off"
-        why = (
-            "its range lies elsewhere, as by another zero point" if self.shifted else "calibrated on a smaller range"
-        )
-        return (
-            f"saturates: {why}. It holds {low:.4g} to {high:.4g}, the source's values are "
-            f"{least:.4g} to {most:.4g}{cut}"
-        )
+        cut = "" if self.share is None else f", and {self.share:.0%} of them are cut off"
+        why = " by a range that lies elsewhere, as by another zero point" if self.shifted else ""
+        reach = f"the source's values there reach {least:.4g} to {most:.4g}{cut}"
+        return f"clips{why}: its range is {low:.4g} to {high:.4g}, {reach}"
 
 
 def is_small(held: Interval, low: float, high: float, beyond: float = _BEYOND) -> bool:
@@ -92,7 +94,7 @@ def with_saturation(
     *,
     drawn: bool = False,
 ) -> list[LocatedFault]:
-    """Say of faults that a range which is too small explains what it is; beside them, of other tensors, too.
+    """Say once of all that ranges which are too small explain that it's these, with the tensors under it.
 
     What lies behind a tensor that saturates gets the right values, cut off: nothing that its result is like tells of
     its own operators or weights.
@@ -111,19 +113,34 @@ def with_saturation(
     ranges = ranges_of(target)
     measured = {pair.target: pair for pair in (*pairs, *(item.cut.pair for item in judged))}
     right.compute([pair.source for pair in measured.values()])
-    found = {
+    clipped = {
         name: item
         for name, pair in measured.items()
-        if name in ranges and (item := _saturated(ranges[name], right[pair.source], beyond)) is not None
+        if name in ranges and (item := _saturated(ranges[name], right[pair.source])) is not None
     }
-    cuts = frozenset(measured)
-    result = [_explained(fault, found, right, target, measured, cuts, beyond) for fault in faults]
-    told = {SATURATES, SHIFTED, *ZERO_POINTS}
-    spoken = {layer for fault in result for words, layer in fault.differences if words in told}
-    added = [
-        _fault_of(measured[name], item, target) for name, item in found.items() if _layer(name, target) not in spoken
-    ]
-    return sorted([*result, *added], key=lambda fault: -fault.introduced_error)
+    found = {name: item for name, item in clipped.items() if item.is_much(beyond)}
+    places = {fault: _places_of(fault, clipped, right, target, measured, beyond) for fault in faults}
+    others = [fault for fault in faults if not places[fault]]
+    spoken = {layer for fault in others for words, layer in fault.differences if words in ZERO_POINTS}
+    told = {name: item for name, item in found.items() if _layer(name, target) not in spoken}
+    small = _Clipping()
+    shifted: dict[str, _Clipping] = {}
+    for fault, explaining in places.items():
+        worst = max(explaining, key=lambda name: explaining[name].lost, default=None)
+        if worst is not None and explaining[worst].shifted:
+            shifted.setdefault(worst, _Clipping()).faults.append(fault)
+            told[worst] = explaining[worst]
+        elif worst is not None:
+            small.faults.append(fault)
+            told |= explaining
+    for name, item in told.items():
+        # What lies elsewhere beside ranges that are too small is of the same calibration.
+        apart = name in shifted or (item.shifted and not small.faults)
+        (shifted.setdefault(name, _Clipping()) if apart else small).places[name] = item
+    groups = [group for group in (small, *shifted.values()) if group.places]
+    return sorted(
+        [*others, *(group.told(measured, target) for group in groups)], key=lambda fault: -fault.introduced_error
+    )
 
 
 def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tuple[list[LocatedFault], str]:
@@ -141,86 +158,109 @@ def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tupl
         What remains, and in words what doesn't: "" for nothing.
     """
     ranges = [
-        fault
-        for fault in faults
-        if fault.differences and {words for words, _ in fault.differences} <= {SATURATES, SHIFTED}
+        fault for fault in faults if fault.differences and all(words in CLIPPING for words, _ in fault.differences)
     ]
-    layers = dict.fromkeys(layer for fault in ranges for _, layer in fault.differences)
-    if not ranges or not layers.keys().isdisjoint(inputs):
+    layers = {layer for fault in ranges for layer in fault.target_layers}
+    if not ranges or not layers.isdisjoint(inputs):
         return list(faults), ""
-    others = f", and {len(layers) - 1} layers more do" if len(layers) > 1 else ""
-    return [fault for fault in faults if fault not in ranges], f"{ranges[0].evidence[0]}{others}"
+    return [fault for fault in faults if fault not in ranges], "; ".join(fault.evidence[0] for fault in ranges)
 
 
-def _saturated(held: Interval, values: Array, beyond: float) -> _Saturated | None:
+def _saturated(held: Interval, values: Array) -> _Saturated | None:
+    """What a range doesn't hold of some values; None where it's nothing."""
     exact = np.asarray(values, np.float64)
     exact = exact[np.isfinite(exact)]
-    if not exact.size or not is_small(held, float(exact.min()), float(exact.max()), beyond):
-        return None
     if begins_at_zero(held):
         exact = np.maximum(exact, 0.0)
-    inside = exact.clip(*held)
-    share = float(np.mean(np.abs(exact - inside) > (held[1] - held[0]) / 2**8))
-    lost = float(np.linalg.norm(exact - inside)) / (float(np.linalg.norm(exact)) or 1.0)
-    if share < _LEAST or lost < _LOST:
+    cut = np.abs(exact - exact.clip(*held))
+    if not np.any(cut):
         return None
+    share = float(np.mean(cut > (held[1] - held[0]) / 2**8))
+    lost = float(np.linalg.norm(cut)) / (float(np.linalg.norm(exact)) or 1.0)
     return _Saturated(held, (float(exact.min()), float(exact.max())), share, lost)
 
 
-def _explained(
+def _places_of(
     fault: LocatedFault,
-    found: Mapping[str, _Saturated],
+    clipped: Mapping[str, _Saturated],
     right: Activations,
     target: LayerGraph,
     measured: Mapping[str, Pair],
-    cuts: frozenset[str],
     beyond: float,
-) -> LocatedFault:
-    """A fault as what it is: of a tensor that saturates, or of what's computed from such a one."""
-    nodes = target.between(cuts | frozenset(target.inputs), [fault.target_tensor])
+) -> dict[str, _Saturated]:
+    """The tensors whose ranges explain a fault, as they hold less than the source's values; none for others."""
+    if any(words in ZERO_POINTS for words, _ in fault.differences) or fault.kind is Kind.HYPERPARAMETERS:
+        return {}
+    nodes = target.between(measured.keys() | frozenset(target.inputs), [fault.target_tensor])
     read = [name for node in nodes for name in node.inputs if name in measured]
-    known = {name: _ends(right[measured[name].source]) for name in read}
+    ends_of = [name for name in (*read, fault.target_tensor) if name in measured]
+    values = intervals(nodes, {name: _ends(right[measured[name].source]) for name in ends_of})
     inner = {
-        name: _Saturated(held, values)
-        for name, values in intervals(nodes, known).items()
-        if name not in measured and (held := target.tensors[name].stored) and is_small(held, *values, beyond)
+        name: item
+        for name, ends in values.items()
+        if name not in measured
+        and (held := target.tensors[name].stored)
+        and (item := _Saturated(held, ends)).is_much(beyond)
     }
-    named = {name: found[name] for name in (*read, fault.target_tensor) if name in found} | inner
-    told = any(words in ZERO_POINTS for words, _ in fault.differences)
-    if not named or told or fault.kind is Kind.HYPERPARAMETERS:
-        return fault
-    layers = {name: _layer(name, target) for name in named}
-    return replace(
-        fault,
-        kind=Kind.PRECISION,
-        target_layers=tuple(dict.fromkeys([*layers.values(), *fault.target_layers])),
-        evidence=(
-            *(f"`{layers[name]}` {item.words}" for name, item in named.items()),
-            *(text for text in fault.evidence if text.startswith("introduced")),
-        ),
-        differences=tuple(dict.fromkeys((item.rule, layers[name]) for name, item in named.items())),
-    )
+    least = _MOST * fault.introduced_error
+    near = {name: clipped[name] for name in (*read, fault.target_tensor) if name in clipped}
+    return {name: item for name, item in near.items() if item.lost >= least or item.is_much(beyond)} | inner
 
 
 def _ends(values: Array) -> Interval:
     return float(np.min(values)), float(np.max(values))
 
 
-def _fault_of(pair: Pair, item: _Saturated, target: LayerGraph) -> LocatedFault:
-    layer = _layer(pair.target, target)
+@dataclass
+class _Clipping:
+    """Tensors of one cause that hold less than their values.
+
+    Attributes:
+        faults: What they explain.
+        places: The tensors, by their names.
+    """
+
+    faults: list[LocatedFault] = field(default_factory=list)
+    places: dict[str, _Saturated] = field(default_factory=dict)
+
+    def told(self, measured: Mapping[str, Pair], target: LayerGraph) -> LocatedFault:
+        """One finding: of the worst tensor, with the others under it."""
+        names = sorted(self.places, key=lambda name: (self.places[name].shifted, -self.places[name].lost))
+        layers = {name: _layer(name, target) for name in names}
+        worst = self.places[names[0]]
+        words = [f"`{layers[name]}` {self.places[name].words}" for name in names]
+        if not worst.shifted:
+            count = len(set(layers.values()))
+            words.insert(0, f"{SATURATES}: {f'{count} tensors clip, the worst: ' if count > 1 else ''}{words.pop(0)}")
+        of_ranges = [_fault_of(measured[name], self.places[name]) for name in names if name in measured]
+        faults = self.faults or of_ranges
+        guiltiest = max(faults, key=lambda fault: fault.introduced_error)
+        introduced = (text for text in guiltiest.evidence if text.startswith("introduced"))
+        return replace(
+            guiltiest,
+            kind=Kind.PRECISION,
+            source_layers=tuple(dict.fromkeys(name for fault in faults for name in fault.source_layers)),
+            target_layers=tuple(dict.fromkeys(layers.values())),
+            full_run_error=max(fault.full_run_error for fault in faults),
+            evidence=tuple(dict.fromkeys((*words, *introduced))),
+            differences=tuple((worst.rule, layer) for layer in dict.fromkeys(layers.values())),
+        )
+
+
+def _fault_of(pair: Pair, item: _Saturated) -> LocatedFault:
+    """Of a tensor alone, whose piece isn't at fault by what it introduces."""
     return LocatedFault(
         kind=Kind.PRECISION,
         source_layers=(pair.source,),
-        target_layers=(layer,),
+        target_layers=(),
         step="",
         introduced_error=item.lost,
         full_run_error=item.lost,
         noise_floor=0.0,
         confidence=1.0,
-        evidence=(f"`{layer}` {item.words}",),
+        evidence=(),
         source_tensor=pair.source,
         target_tensor=pair.target,
-        differences=((item.rule, layer),),
     )
 
 

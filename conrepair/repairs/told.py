@@ -25,7 +25,7 @@ def beside(taken: Sequence[Taken], before: Localization, editor: Editor) -> tupl
         editor: Of the target as it came.
     """
     named = {layer for fault in before.faults for layer in fault.target_layers[:1]}
-    named |= {layer for rule in before.rules for layer in rule.layers}
+    named |= {layer for fault in before.faults for _, layer in fault.differences}
     known = {layer for fault in before.faults for layer in fault.target_layers}
     ends = {fault.source_tensor for fault in before.faults}
     told = [item for item in taken if not item.reach or _places(item, editor) & named]
