@@ -103,21 +103,27 @@ class Reference:
         for number, feeds in enumerate(batches):
             self.batch(number, feeds)
 
-    def range_of(self, tensor: str) -> tuple[float, float]:
+    def range_of(self, tensor: str, *, of_others: bool = False) -> tuple[float, float]:
         """The smallest and the largest value of a tensor, over all batches that are held.
 
         Args:
             tensor: Of real numbers.
+            of_others: Whether as far as other samples' values are likely to lie: as far beyond the ends as these lie
+                beyond those of most samples. Nothing beyond, where all samples end at the same.
         """
-        found = []
+        rows = []
         known = list(
             self._batches[0].shapes()
         )  # of other batches all of that is computed at once, as it will be used
         for batch in self._batches.values():
             batch.compute([*known, tensor])
             array = batch[tensor]
-            found.append((float(array.min()), float(array.max())))
-        return min(low for low, _ in found), max(high for _, high in found)
+            rows += list(array) if array.ndim > 1 else [array]
+        lows, highs = (np.array([float(end(row)) for row in rows]) for end in (np.min, np.max))
+        low, high = float(lows.min()), float(highs.max())
+        if not of_others:
+            return low, high
+        return 2 * low - float(np.median(lows)), 2 * high - float(np.median(highs))
 
     def second_outputs(self, right: Activations) -> Mapping[str, Array] | None:
         """The outputs for the first batch in another arithmetic, by the model's names; None where there's none.

@@ -199,13 +199,14 @@ class Bench:
         sides = (self._source, self._ours), (dataclasses.replace(self._target, model=model), theirs)
         return self._failing(theirs, feeds_of(*sides, self._size, self._samples), pairs, wanted)
 
-    def range_of(self, tensor: str) -> tuple[float, float]:
+    def range_of(self, tensor: str, *, of_others: bool = False) -> tuple[float, float]:
         """The smallest and the largest value of a tensor of the source, over all samples that are localized by.
 
         Args:
             tensor: Of the source's graph. A target must have been localized.
+            of_others: Whether as far as other samples' values are likely to lie.
         """
-        return self._reference.range_of(tensor)
+        return self._reference.range_of(tensor, of_others=of_others)
 
     def find_recipe(self, model: Model, seconds: float, *, output_error: float) -> RecipeFinding:
         """Search recipes for a target.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from conrepair.editors.editor import Editor
 from conrepair.localization.diagnosis.differences import readings_of
@@ -35,7 +35,7 @@ from conrepair.repairs.proposals.precision import (
     rescaled_proposals,
     stored_proposals,
 )
-from conrepair.repairs.proposals.proposal import Proposal, Proposer, Setting
+from conrepair.repairs.proposals.proposal import Proposal, Proposer, RangeOf, Setting
 from conrepair.repairs.proposals.recurrent import recurrent_proposals
 from conrepair.repairs.proposals.rewritten import (
     other_piece_proposals,
@@ -99,7 +99,7 @@ IN_FLOAT: Sequence[Proposer] = (float_proposals,)
 def proposals(
     region: Region,
     editor: Editor,
-    range_of: Callable[[str], tuple[float, float]],
+    range_of: RangeOf,
     proposers: Sequence[Proposer],
     named: Sequence[str] = (),
 ) -> Iterator[Proposal]:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from conrepair.localization.diagnosis.differences import Reading
 from conrepair.localization.diagnosis.region import Region
 from conrepair.repairs.edits import Edit
 from conrepair.repairs.places import Places
 
-__all__ = ["Proposal", "Proposer", "Setting"]
+__all__ = ["Proposal", "Proposer", "RangeOf", "Setting"]
 
 Proposal = tuple[Edit, ...]
+
+
+class RangeOf(Protocol):
+    """Gives the smallest and the largest value of a tensor of the source, over all samples."""
+
+    def __call__(self, tensor: str, *, of_others: bool = False) -> tuple[float, float]:
+        """Of one; or as far as other samples' values are likely to lie."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -30,7 +39,7 @@ class Setting:
     region: Region
     reading: Reading
     places: Places
-    range_of: Callable[[str], tuple[float, float]]
+    range_of: RangeOf
     named: tuple[str, ...] = ()
 
 
