@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 __all__ = ["InputRange"]
 
+_FAR = 8.0  # times ordinary values; those of a normal distribution end before
 _SHORTEST_MASK = 0.5  # of a row; what is masked out lies behind
 
 
@@ -25,6 +26,7 @@ class InputRange:
         axis: Of the input, counted from its end (-1 is the last); None where all values have one range.
         whole: Whether values are whole numbers, the ends included.
         mask: Whether each row is ones, then zeros.
+        calibrated: Whether all that says so is the grid that a quantizer gave it, by the inputs that it met.
     """
 
     low: tuple[float, ...]
@@ -33,6 +35,7 @@ class InputRange:
     axis: int | None = None
     whole: bool = False
     mask: bool = False
+    calibrated: bool = False
 
     def __str__(self) -> str:
         """For a person: "0 to 255 (Rescaling)"."""
@@ -45,6 +48,13 @@ class InputRange:
     def for_all(self) -> InputRange:
         """One range for all places along the axis."""
         return replace(self, low=(min(self.low),), high=(max(self.high),), axis=None)
+
+    def ordinary(self, low: float, high: float) -> InputRange:
+        """The ordinary range, unless this one is for values of another size (bytes); from zero on, where this is."""
+        least, most = min(self.low), max(self.high)
+        if max(-least, most) > _FAR * high:
+            return self
+        return replace(self, low=(low if -least > most / 2**8 else 0.0,), high=(high,), axis=None)
 
     def differs(self, other: InputRange) -> bool:
         """Whether two files are made for inputs that no choice of words explains: half as large, or twice."""

@@ -43,6 +43,11 @@ class SyntheticRange:
     inputs: tuple[InputRange | None, ...] = ()
     pictures: bool = False
 
+    @property
+    def unsaid(self) -> bool:
+        """Whether nothing says what an input is for but how a model's input was calibrated, which may be wrong."""
+        return any(known is not None and known.calibrated for known in self.inputs)
+
 
 def draw(
     spec: TensorSpec, shape: tuple[int, ...], limits: SyntheticRange, stream: tuple[int, int]

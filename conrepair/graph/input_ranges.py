@@ -36,6 +36,7 @@ _BYTE = (0.0, 255.0)
 _USUAL = ((-1.0, 1.0), (0.0, 1.0), _BYTE)
 # What layers behind a preparation of inputs get: values around 0 that vary; ImageNet's blue reaches 2.64.
 _LARGEST, _LEAST_SPREAD = 2.8, 0.5
+_GRID = "how it's quantized"
 _UNIFORM = math.sqrt(3)  # half of a uniform range, in its standard deviations
 
 Numbers = npt.NDArray[np.float64]
@@ -111,7 +112,7 @@ def _best(found: Sequence[_Found], tensor: Tensor) -> InputRange:
 
 def _of_input(graph: LayerGraph, tensor: Tensor) -> Iterator[_Found]:
     if tensor.stored is not None:
-        yield _Found(2, _scalar(*tensor.stored, "how it's quantized"))
+        yield _Found(2, replace(_scalar(*tensor.stored, _GRID), calibrated=True))
     if tensor.dtype == "bool":
         yield _Found(1, _mask("truth values"))
     if tensor.dtype == "uint8" and not tensor.is_real:
@@ -144,7 +145,8 @@ def _limited(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _
         if isinstance(low, int | float) and isinstance(high, int | float) and math.isfinite(high - low):
             yield _Found(2, _range(tensor, values, *values.backwards(low, high), node.native))
     elif node.op == "QuantizeLinear" and (stored := graph.tensors[node.outputs[0]].stored) is not None:
-        yield _Found(2, _range(tensor, values, *values.backwards(*stored), "how it's quantized"))
+        found = _range(tensor, values, *values.backwards(*stored), _GRID)
+        yield _Found(2, replace(found, calibrated=True))
 
 
 def _asks(node: Node, name: str) -> bool:

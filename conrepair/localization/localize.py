@@ -154,7 +154,7 @@ def localize_target(
     if options.quantized:
         found = with_saturation(found, judged, first[0], target.graph, alignment.pairs, drawn=options.drawn)
     if options.drawn:
-        found, beyond = told_by_drawn(found, target.graph.inputs)
+        found, beyond = told_by_drawn(found, () if options.unsaid else target.graph.inputs)
         ends = {fault.target_tensor for fault in found}
         guilty = [piece for piece in guilty if not beyond or piece.judged.cut.pair.target in ends]
     found = with_changed_face(found, source, target, alignment, compared.face)

@@ -24,6 +24,7 @@ class Options:
         quantized_cosine: That its outputs must keep with the source's.
         quantized: Whether the target is meant to be stored in few bits: then what those explain is no fault.
         drawn: Whether inputs are drawn at random: then calibrated ranges may be too small for them.
+        unsaid: Whether nothing says which inputs to draw but what the target's calibration met.
         precision: That the target is meant to compute in: "float32", "float16" or "bfloat16".
         latent: Whether pieces are fed other values, too, to see faults that no sample shows.
         latent_counts: Whether those are faults as others are; else only those are that belong to a rule of others.
@@ -43,6 +44,7 @@ class Options:
     precision: str = "float32"
     quantized: bool = False
     drawn: bool = False
+    unsaid: bool = False
     latent: bool = True
     latent_counts: bool = False
     recipe_runs: int = 300

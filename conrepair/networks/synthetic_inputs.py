@@ -159,15 +159,32 @@ def _agreed(
     source: Reader, targets: Sequence[Reader], said: Sequence[dict[str, InputRange]], limits: SyntheticRange
 ) -> tuple[tuple[InputRange | None, ...], tuple[str, ...]]:
     """The range of each of the source's inputs, and where a target's file says another one."""
-    ours, notes = said[0], []
+    # The source's own grid is what it is, however it was calibrated.
+    ours = {name: replace(item, calibrated=False) for name, item in said[0].items()}
+    notes = []
     for target, theirs in zip(targets, said[1:], strict=True):
         for spec, known, other in _bound(source, target, ours, theirs):
             if known is None:
                 ours[spec.name] = other
+                if other.calibrated and spec.stands_for_reals and not limits.given:
+                    # Inputs drawn within a grid that's too small would hide that it is.
+                    ours[spec.name] = drawn = other.ordinary(limits.low, limits.high)
+                    notes.append(_unsaid(source, target, spec, other, drawn))
             elif known.differs(other):
                 whose = f"{Path(target.model.path).name}'s input for {spec.name}"
                 notes.append(f"{whose} is made for {other}, its source's for {known}")
     return tuple(_unless_asked(spec, ours.get(spec.name), limits) for spec in source.inputs), tuple(notes)
+
+
+def _unsaid(source: Reader, target: Reader, spec: TensorSpec, held: InputRange, drawn: InputRange) -> str:
+    """What a person should know of inputs that only a calibration says something about."""
+    one, two = (Path(reader.model.path).name for reader in (source, target))
+    low, high, *ends = (f"{end:.4g}" for item in (held, drawn) for end in (min(item.low), max(item.high)))
+    return (
+        f"{one} doesn't say which values {spec.name} has; the grid of {two}'s input covers {low} to {high}, what its "
+        f"calibration met; they're drawn from {' to '.join(ends)}: give real ones (--data) to see whether it was "
+        "calibrated on enough"
+    )
 
 
 def _unless_asked(spec: TensorSpec, known: InputRange | None, limits: SyntheticRange) -> InputRange | None:

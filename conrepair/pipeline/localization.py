@@ -10,6 +10,7 @@ from typing import Any
 
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
+from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.verdict import Verdict
@@ -167,13 +168,13 @@ def localization_side(
     }
 
 
-def options_of(settings: Settings, intent: Intent | None, *, drawn: bool) -> Options:
+def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange | None) -> Options:
     """What a localization is told.
 
     Args:
         settings: Samples and margins.
         intent: The target's, if it's known.
-        drawn: Whether inputs are drawn at random.
+        limits: Of inputs that are drawn; None for others.
     """
     tolerance, layers = settings.tolerance, settings.layers
     return Options(
@@ -187,7 +188,8 @@ def options_of(settings: Settings, intent: Intent | None, *, drawn: bool) -> Opt
         quantized_cosine=tolerance.quantized_cosine,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
-        drawn=drawn,
+        drawn=limits is not None,
+        unsaid=limits is not None and limits.unsaid,
         latent_counts=layers.latent,
         recipe_runs=layers.recipe_runs,
         recipe_seconds=layers.recipe_seconds,
@@ -235,7 +237,8 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
     if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which nothing excuses: {row.reason}"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
-    if _is_beyond_budget(row) and result.options.drawn and result.verdict is Verdict.UNDECIDED:
+    by_budget = row.verdict is Verdict.QUANTIZED or _is_beyond_budget(row)
+    if by_budget and result.options.drawn and result.verdict is Verdict.UNDECIDED:
         reason = f"{result.reason} ({row.reason})"
         return dataclasses.replace(localized, verdict=Verdict.UNDECIDED, reason=reason)
     return localized

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.data.recipe import Recipe
+from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
 from conrepair.frameworks.model import Description, Model
 from conrepair.pipeline.compiling import Preparation
@@ -122,6 +123,11 @@ class Subject:
     def drawn(self) -> bool:
         """Whether its inputs are drawn at random."""
         return self.dataset is not None and self.dataset.kind == "synthetic"
+
+    @property
+    def limits(self) -> SyntheticRange | None:
+        """Of inputs that are drawn; None for others."""
+        return self.dataset.limits if self.dataset is not None and self.drawn else None
 
     def inputs(self, source: Source) -> tuple[TensorSpec, ...]:
         """A model's inputs, with what is declared about them filled in."""

@@ -158,7 +158,7 @@ def localization_task(
         data = dataclasses.replace(data, first=first)
         photo_files = _photos(whose, count, data.order if first else ())
         payload[side] = localization_side(source, whose.open_sizes_filled(source), data, recipe, photo_files)
-    settings = dataclasses.asdict(options_of(state.settings, item.intent, drawn=target.drawn))
+    settings = dataclasses.asdict(options_of(state.settings, item.intent, target.limits))
     return Task(
         f"{item.row_name}, localization{' of other samples' if first else ''}",
         "localize",
@@ -184,7 +184,7 @@ def _into_build(state: State, item: Executed, count: int) -> Task:
         "target": localization_side(compiled, inputs, *state.data_for(subject, compiled), photos)
         | {"build": {"path": str(item.build.folder), "sha256": item.build.result["sha256"]}},
     }
-    settings = dataclasses.asdict(options_of(state.settings, item.intent, drawn=subject.drawn))
+    settings = dataclasses.asdict(options_of(state.settings, item.intent, subject.limits))
     return Task(
         f"{item.looked_at}, localization",
         "localize",

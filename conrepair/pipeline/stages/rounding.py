@@ -50,7 +50,7 @@ def _task(state: State, item: Executed) -> Task:
     source = localization_side(
         item.source, subject.open_sizes_filled(item.source), *state.data_for(subject, item.source)
     )
-    settings = dataclasses.asdict(options_of(state.settings, None, drawn=subject.drawn))
+    settings = dataclasses.asdict(options_of(state.settings, None, subject.limits))
     return Task(
         f"{item.row_name}, rounding",
         "rounding",

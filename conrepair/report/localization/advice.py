@@ -44,6 +44,10 @@ _VERDICTS = {
     Verdict.UNDECIDED: "Try other inputs (--seed, or your own with --data): on these nothing could be proven.",
     Verdict.UNDEPLOYABLE: "Look at why the target doesn't load.",
 }
+_CALIBRATED = (
+    "Give real inputs (--data) to see whether it was calibrated on enough: nothing but its calibration says which to "
+    "draw. {unseen}"
+)
 _ZERO_POINT = "Look at the scale and zero point of `{layer}` in {target}, wherever they are written."
 _NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepared, and try more samples."
 
@@ -82,7 +86,10 @@ def verdict_advice(result: Localization, about: About | None) -> str:
             f"Right on {seen(result)}, but {count} where none of them shows it. `conrepair repair --latent` "
             "fixes that, inputs of your own (--data) may show it."
         )
-    return _VERDICTS.get(result.verdict, _NO_PLACE).format(seen=seen(result, about), unseen=_unseen(result))
+    words = _VERDICTS.get(result.verdict, _NO_PLACE)
+    if result.options.unsaid and result.verdict in {Verdict.QUANTIZED, Verdict.UNDECIDED}:
+        words = _CALIBRATED
+    return words.format(seen=seen(result, about), unseen=_unseen(result))
 
 
 def seen(result: Localization, about: About | None = None) -> str:
