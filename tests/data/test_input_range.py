@@ -38,6 +38,18 @@ def test_words() -> None:
     )
 
 
+def test_what_is_ordinary_where_only_a_calibration_says_it() -> None:
+    for low, high, drawn in (
+        (-0.3, 0.29, (-1, 1)),
+        (-3.4, 3.6, (-1, 1)),
+        (0, 0.3, (0, 1)),
+        (0, 255, (0, 255)),
+        (-128, 127, (-128, 127)),
+    ):
+        found = InputRange((low,), (high,), "how it's quantized", calibrated=True).ordinary(-1, 1)
+        assert (found.low[0], found.high[0], found.calibrated) == (*drawn, True)
+
+
 def test_what_no_choice_of_words_explains() -> None:
     one, other = InputRange((0.0,), (255.0,), "Rescaling"), InputRange((-3.0,), (251.0,), "how it's quantized")
     assert not one.differs(other)

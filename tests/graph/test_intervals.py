@@ -32,3 +32,8 @@ def node(op: str, operand: object = None, *, first: bool = False, inputs: tuple[
 )
 def test_what_becomes_of_a_range(read: Node, expected: tuple[float, float] | None) -> None:
     assert intervals([read], {"x": (-1.0, 3.0)}).get("y") == expected
+
+
+def test_what_is_only_moved_had_the_same_range() -> None:
+    assert intervals([node("QuantizeLinear")], {"y": (-1.0, 3.0)})["x"] == (-1.0, 3.0)
+    assert "x" not in intervals([node("MaxPool")], {"y": (-1.0, 3.0)})

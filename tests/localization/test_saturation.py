@@ -90,6 +90,7 @@ def test_a_keras_network_of_bytes_that_was_calibrated_on_portions_of_one(tmp_pat
         )
     found = localize_models(*sides, tmp_path / "at", _OPTIONS)
     assert SATURATES in found.reason
+    assert len(found.faults) == 1, "no weights are accused beside it, of layers whose values are cut off by a little"
     assert "its range is 0 to 1, the source's values there reach 0 to 255" in found.faults[0].evidence[0]
     result = repair_models(*sides, tmp_path / "out", RepairOptions(_OPTIONS, seconds=120, unseen=16))
     assert not result.after.faults

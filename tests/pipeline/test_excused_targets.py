@@ -87,3 +87,18 @@ def test_no_budget_accuses_a_target_on_drawn_inputs(tmp_path: Path, capsys: pyte
             )
             verdicts.append("undecided" in capsys.readouterr().out)
     assert verdicts == [True, True, True, False, False, False]
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.0, False), (0.1, True)])
+def test_ordinary_inputs_show_a_calibration_on_too_small_ones(
+    factor: float, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the source doesn't say which inputs it's for, those of the target's calibration aren't taken for them."""
+    rows = np.random.default_rng(2).normal(size=(48, 3, 12, 12)).astype(np.float32)
+    ours = Path(source(tmp_path).path)
+    theirs = in_eight_bits(ours, tmp_path / "int8.onnx", rows * np.float32(factor))
+    for verb in ("compare", "localize"):
+        assert main([verb, str(ours), str(theirs), "-o", str(tmp_path / verb)]) == int(told)
+        shown = " ".join("".join(capsys.readouterr()).split())
+        assert "drawn from -1 to 1: give real ones (--data) to see whether it was calibrated on enough" in shown
+        assert ("undecided" in shown, "tensors clip" in shown) == (told, told), shown
