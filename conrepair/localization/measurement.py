@@ -22,6 +22,7 @@ from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 __all__ = ["Cut", "CutOff", "Feeds", "measure"]
 
 _WHOLE = 8  # samples, of which one near-tie isn't a quarter of the answers
+_STEPS = 2**8
 _FULL = 2  # batches that errors of whole runs are measured on: floors are of the first one
 
 Feeds = tuple[Mapping[str, Array], Mapping[str, Array]]
@@ -36,22 +37,37 @@ class CutOff:
         low: Smallest value that it holds.
         high: Largest.
         beyond: Largest share of a limit that a value is: 1 and less where all values are held.
+        least: Smallest value that there is.
+        most: Largest.
     """
 
     low: float
     high: float
     beyond: float = 0.0
+    least: float = math.inf
+    most: float = -math.inf
     _lost: float = 0.0
     _squares: float = 0.0
+    _outside: int = 0
+    _count: int = 0
 
     def add(self, values: Array) -> None:
         """Count a batch."""
         exact = np.asarray(values, dtype=np.float64)
-        self._lost += float(np.sum(np.square(exact - exact.clip(self.low, self.high))))
+        cut = np.abs(exact - exact.clip(self.low, self.high))
+        self.least, self.most = float(exact.min(initial=self.least)), float(exact.max(initial=self.most))
+        self._outside += int(np.count_nonzero(cut > (self.high - self.low) / _STEPS))
+        self._count += exact.size
+        self._lost += float(np.sum(np.square(cut)))
         self._squares += float(np.sum(np.square(exact)))
         for limit, edge in ((self.low, exact.min(initial=0)), (self.high, exact.max(initial=0))):
             if edge:
                 self.beyond = max(self.beyond, float(edge) / limit if limit else math.inf)
+
+    @property
+    def share(self) -> float:
+        """Of the values, those that are beyond the range by a step of eight bits."""
+        return self._outside / self._count if self._count else 0.0
 
     @property
     def relative_l2(self) -> float:

@@ -116,6 +116,11 @@ def with_saturation(
         for name, pair in measured.items()
         if name in ranges and (item := _saturated(ranges[name], right[pair.source])) is not None
     }
+    # Of what's computed more batches than the first one are known; below a ReLU's range they tell nothing.
+    for cut in (item.cut for item in judged):
+        off, name = cut.cut_off, cut.pair.target
+        if off is not None and off.relative_l2 > 0 and (off.least >= 0 or not begins_at_zero((off.low, off.high))):
+            clipped[name] = _Saturated((off.low, off.high), (off.least, off.most), off.share, off.relative_l2)
     found = {name: item for name, item in clipped.items() if item.is_much(beyond)}
     if not faults and found.keys().isdisjoint(target.inputs):
         return []  # what drawn inputs cut off inside is excused
