@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
-from conrepair.graph.slices import slices_of
+from conrepair.graph.slices import HALF_STEP, slices_of
 from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut
 
@@ -30,7 +30,8 @@ _RARE = 32.0
 _BEYOND, _BEYOND_DRAWN, _MOST_DRAWN = 1.25, 2.0, 8.0
 _SEVERAL = 4  # tensors, of which most say how far values of drawn inputs are beyond what calibration met
 _OWN_RANGE = {"Softmax", "LogSoftmax", "Sigmoid", "Tanh"}  # whose results' steps kernels prescribe
-_WITH_WEIGHTS = {"Conv", "ConvTranspose", "MatMul", "LSTM", "GRU", "RNN"}
+_WITH_PRODUCT = {"Conv", "ConvTranspose", "MatMul"}
+_WITH_WEIGHTS = _WITH_PRODUCT | {"LSTM", "GRU", "RNN"}
 _CALLING = {"WHILE", "IF", "CALL", "STABLEHLO_WHILE", "Loop", "Scan", "If"}  # with the weights of what they call
 
 
@@ -38,7 +39,7 @@ class QuantizationErrors:
     """Expected relative L2 errors of a quantized target's pieces.
 
     Rounding errors of weights and activations are taken for independent: their squares add up. What the piece makes
-    of small errors (`Cut.disturbed`) it makes of these too. A bit width explains steps that are as fine as it allows
+    of small errors (`Cut.carried`) it makes of these too. A bit width explains steps that are as fine as it allows
     for the values: where a scale is for much larger ones, what that costs isn't explained. (For somewhat larger ones
     an activation's may be: calibration sees more than these samples; and for somewhat smaller ones, where it has seen
     less.) Nor is a single activation in few bits, where the target's layers with quantized weights read real numbers.
@@ -63,7 +64,7 @@ class QuantizationErrors:
         Args:
             target: The quantized network.
             cuts: Measured, with the sizes of the source's values.
-            disturbance: The relative change that `Cut.disturbed` answers.
+            disturbance: The relative change that `Cut.carried` answers.
             given: What the target computes of a batch, for the values of tensors that weren't measured.
             drawn: Whether inputs are drawn at random.
         """
@@ -91,14 +92,15 @@ class QuantizationErrors:
         shared: dict[str, float] = {}
         for node in nodes:
             squares += [self._of_activation(name, cut) ** 2 for name in node.outputs]
-            rounded = [item for item in node.parameters.values() if item.bits or _is_stored_whole(item)]
-            shared |= {_key(parameter): self._of_parameter(parameter) ** 2 for parameter in rounded}
+            found = node.parameters.items()
+            rounded = {role: item for role, item in found if item.bits or _is_stored_whole(item)}
+            shared |= {_key(item): self._of_parameter(item, node, role, cut) ** 2 for role, item in rounded.items()}
             if node.op in _DYNAMIC or (rounded and self._rounds_what_it_reads(node)):
-                turn = "/".join(map(_key, rounded)) or node.name
+                turn = "/".join(map(_key, rounded.values())) or node.name
                 shared[f"as it runs: {turn}"] = max(
                     self._as_it_runs(_data_of(node), cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
                 )
-        amplification = max(1.0, cut.disturbed / self._disturbance)
+        amplification = max(1.0, cut.carried / self._disturbance)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
     def _rounds_what_it_reads(self, node: Node) -> bool:
@@ -108,7 +110,7 @@ class QuantizationErrors:
         data = _data_of(node)
         tensor, producer = self._target.tensors.get(data), self._target.producers.get(data)
         is_quantized = tensor is not None and tensor.quantization is not None
-        return not is_quantized and (producer is None or producer.op not in _DYNAMIC)
+        return not is_quantized and (producer is None or producer.op not in _DYNAMIC | {"DequantizeLinear"})
 
     def _of_activation(self, name: str, end: Cut) -> float:
         tensor: Tensor | None = self._target.tensors.get(name)
@@ -117,8 +119,7 @@ class QuantizationErrors:
         producer = self._target.producers.get(name)
         if not self._meant and producer is not None and producer.op == "QuantizeLinear":
             return 0.0  # what's gathered from a quantized table is in few bits, too, and meant to be
-        cut = self._cut_of(name)
-        size = cut.introduced.reference_rms if cut is not None else self._size(name, end)
+        cut, size = self._cut_of(name), self._size(name, end)
         step, finest = tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf)
         step = step if step <= _RARE * finest else finest
         held = None if cut is None else cut.cut_off
@@ -126,13 +127,16 @@ class QuantizationErrors:
         return math.hypot(step / _UNIFORM / size, beyond) if size else 0.0
 
     def _size(self, name: str, end: Cut) -> float:
-        """Of a tensor that wasn't measured: of what the target computes there, else of what it's for."""
+        """Of what was measured; elsewhere of what the target computes there, else of what it's for."""
+        cut = self._cut_of(name)
+        if cut is not None:
+            return cut.introduced.reference_rms
         if self._given is None or not self._target.tensors[name].observable:
             return end.introduced.reference_rms
         if name not in self._sizes:
             self._given.compute([name])
             values = self._given[name]
-            self._sizes[name] = float(np.sqrt(np.mean(np.square(values, dtype=np.float64)))) if values.size else 0.0
+            self._sizes[name] = _rms(values)
         return self._sizes[name]
 
     def _cut_of(self, name: str) -> Cut | None:
@@ -181,11 +185,22 @@ class QuantizationErrors:
         error = self._measured.get(name, end).introduced
         return error.peak / _DYNAMIC_STEPS / _UNIFORM / error.reference_rms if error.reference_rms else 0.0
 
-    def _of_parameter(self, parameter: Parameter) -> float:
+    def _of_parameter(self, parameter: Parameter, node: Node, role: str, end: Cut) -> float:
         key = _key(parameter)
         if key not in self._parameters:
-            self._parameters[key] = rounding_error(parameter, parameter.numpy())
+            values = parameter.numpy()
+            size = self._size(node.outputs[0], end) if _is_added(node, role) else _rms(values)
+            self._parameters[key] = _mean_step(parameter, values) / _UNIFORM / size if size else 0.0
         return self._parameters[key]
+
+
+def _is_added(node: Node, role: str) -> bool:
+    """Whether numbers are added to a result, of which their errors are a share, however small they are themselves."""
+    return node.op in {"Add", "Sub"} or (role == "bias" and node.op in _WITH_PRODUCT)
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64)))) if values.size else 0.0
 
 
 def rounding_error(parameter: Parameter, values: Array) -> float:
@@ -197,12 +212,17 @@ def rounding_error(parameter: Parameter, values: Array) -> float:
         parameter: Quantized, or in other types that are rounded by nothing.
         values: The numbers, as real ones.
     """
-    size = float(np.sqrt(np.mean(np.square(values, dtype=np.float64)))) if values.size else 0.0
+    size = _rms(values)
+    return _mean_step(parameter, values) / _UNIFORM / size if size else 0.0
+
+
+def _mean_step(parameter: Parameter, values: Array) -> float:
+    """How far apart numbers are that a parameter holds, at most as far as its bits make it for some values."""
     steps = np.abs(np.asarray(parameter.scales, dtype=np.float64))
     step = float(np.sqrt(np.mean(steps**2))) if steps.size else float(_is_stored_whole(parameter))
     bits = parameter.bits or (_BITS_OF_WHOLE if _is_stored_whole(parameter) else 0)
     if 0 < bits <= MOST_BITS and values.size:
-        levels = 2 ** (bits - 1) - 1
+        levels = 2 ** (bits - 1 - _leaves_a_bit(parameter)) - 1
         step = min(step, float(np.abs(values).max()) / levels)
         ways = [
             np.minimum(way.steps, np.abs(way.rows(values)).max(axis=1) / levels)
@@ -210,7 +230,20 @@ def rounding_error(parameter: Parameter, values: Array) -> float:
         ]
         if ways:
             step = min(step, max(float(np.sqrt(np.mean(fine**2))) for fine in ways))
-    return step / _UNIFORM / size if size else 0.0
+    return step
+
+
+def _leaves_a_bit(parameter: Parameter) -> bool:
+    """Whether integers of eight bits take half of their range, so that no sum in sixteen bits overflows."""
+    if parameter.bits != _BITS_OF_WHOLE:
+        return False
+    values = parameter.numpy()
+    for way in slices_of(parameter, values.shape):
+        rows = way.rows(values)
+        spans = np.maximum(rows.max(axis=1), 0) - np.minimum(rows.min(axis=1), 0)
+        if np.all(spans <= (2 ** (parameter.bits - 1) + HALF_STEP) * way.steps):
+            return True
+    return False
 
 
 def has_right_scales(values: Array, given: Parameter) -> bool:

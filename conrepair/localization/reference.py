@@ -15,7 +15,7 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import as_stored
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.shelf import Shelf
-from conrepair.metrics.running_error import error_of
+from conrepair.metrics.running_error import RunningError, error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
@@ -38,10 +38,13 @@ class Floor:
         disturbed: Relative L2 by which it changes when what's read changes by eight units in the last place: what
             rounding makes of rounding here.
         other: Relative L2 between it and that of another arithmetic (None when there's none).
+        carried: `disturbed` of all elements alike, whatever their norm hides: what errors of another size are
+            multiplied by, too.
     """
 
     disturbed: float
     other: float | None
+    carried: float
 
 
 class Reference:
@@ -180,10 +183,13 @@ class Reference:
         return known
 
     def _measured(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> dict[str, Floor]:
-        disturbed: dict[str, float] = {}
+        disturbed: dict[str, tuple[float, float]] = {}
         for name, array in Pieces.between(self.network, fed, wanted).run(lambda item: shaken(right[item])):
-            # Where rounding decides how many there are, it decides everything.
-            disturbed[name] = error_of(right[name], array) if array.shape == right[name].shape else 1.0
+            disturbed[name] = (1.0, 1.0)  # where rounding decides how many there are, it decides everything
+            if array.shape == right[name].shape:
+                error = RunningError()
+                error.add(right[name], array)
+                disturbed[name] = (error.error, error.relative_l2)
             del array  # so that nothing holds it while the next piece runs
         differing: dict[str, float] = {}
         other = self._second_opinion()
@@ -191,7 +197,7 @@ class Reference:
             for name, array in Pieces.between(other, fed, wanted).attempt(functools.partial(_stored, right, other)):
                 differing[name] = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
                 del array
-        return {name: Floor(disturbed[name], differing.get(name)) for name in wanted}
+        return {name: Floor(disturbed[name][0], differing.get(name), carried=disturbed[name][1]) for name in wanted}
 
 
 def _stages(network: Network) -> Iterator[list[str]]:

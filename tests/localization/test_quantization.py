@@ -226,7 +226,7 @@ def test_somewhat_larger_values_than_calibration_met_are_cut_off(
     found = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
     rounding = step / 12**0.5 / 2.0
     assert found == pytest.approx(np.hypot(rounding, 0.5 if explained else 0.0), rel=0.02)
-    cut.disturbed = 3 * DISTURBANCE
+    cut.carried = 3 * DISTURBANCE
     amplified = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
     assert amplified == pytest.approx(3 * found)
 
