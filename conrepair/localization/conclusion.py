@@ -53,6 +53,8 @@ def concluded(
         return Verdict.UNDECIDED, _of_doubt(compared, explained, coverage)
     if compared.verdict is Verdict.EQUIVALENT:
         return Verdict.EQUIVALENT, f"{_WITHIN}, outputs differ by {worst:.1e}"
+    if not coverage.is_enough:
+        return Verdict.UNDECIDED, f"no layer is at fault, yet most tell nothing: {_not_compared(coverage)}"
     if compared.verdict is Verdict.QUANTIZED:
         words = f"outputs differ by {worst:.1e}, every layer by no more than its bit width explains"
         return Verdict.QUANTIZED, f"{words}{_changed(compared)}; few bits are taken for wanted"
@@ -109,7 +111,11 @@ def _of_doubt(compared: ComparedOutputs, explained: Explained | None, coverage: 
     elif explained is not None and not explained.before.differs:
         words.append("on the first batch they are right: others are, where it shows")
     if coverage.unseen:
-        names = ", ".join(f"`{name}`" for name in coverage.unseen[:_NAMED])
-        count = coverage.all_nodes - coverage.nodes
-        words.append(f"{count} of {coverage.all_nodes} operators weren't compared, {names} among them")
+        words.append(_not_compared(coverage))
     return "; ".join(words)
+
+
+def _not_compared(coverage: Coverage) -> str:
+    names = ", ".join(f"`{name}`" for name in coverage.unseen[:_NAMED])
+    count = coverage.all_nodes - coverage.nodes
+    return f"{count} of {coverage.all_nodes} operators weren't compared, {names} among them"

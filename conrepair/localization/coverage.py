@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from conrepair.graph.layer_graph import LayerGraph, Node
-from conrepair.localization.measurement import Cut
+from conrepair.localization.judgement import Judged
 from conrepair.localization.result import Coverage
 
 __all__ = ["coverage_of"]
 
 
-def coverage_of(graph: LayerGraph, cuts: Sequence[Cut], explained: float | None) -> Coverage:
-    """Count what lies in front of the tensors that were compared.
+def coverage_of(graph: LayerGraph, known: Set[str], judged: Sequence[Judged], explained: float | None) -> Coverage:
+    """Count what lies between the tensors that are known and those that tell something.
 
     Args:
         graph: The target's.
-        cuts: All measurements; not all tell something.
+        known: Tensors that the source's values are fed at.
+        judged: All cuts; not all tell something.
         explained: Share of the outputs' error that comes in at the pieces at fault; None where outputs are right.
     """
-    ends = [cut.pair.target for cut in cuts if cut.tells]
-    seen = {node.name for node in graph.between(list(graph.inputs), ends)}
+    told = [item.cut.pair.target for item in judged if item.tells]
+    seen = {node.name for name in told for node in graph.between(known, [name])}
     unseen = [node for node in graph.nodes if node.name not in seen]
     return Coverage(
         nodes=len(seen),

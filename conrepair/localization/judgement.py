@@ -32,6 +32,7 @@ class Judged:
         guilty: Whether more was introduced than that times the margin, or an output shows that it matters.
         effect: By how much outputs differ through what's introduced here, where only they show it; None elsewhere.
         allowed: That the error may be.
+        weights: Of the floor, what comes of the rounding of weights, which are compared number by number, too.
     """
 
     cut: Cut
@@ -41,6 +42,18 @@ class Judged:
     guilty: bool
     effect: float | None = None
     allowed: float = math.inf
+    weights: float = 0.0
+
+    @property
+    def tells(self) -> bool:
+        """Whether it says anything of what computes it: that it's guilty, or that it's right.
+
+        A few times what a large error is taken for is half noise: what passes with one may be a fault as well, unless
+        the rounding of its weights explains it.
+        """
+        passed = min(self.cut.introduced.relative_l2, self.cut.full.relative_l2)
+        least = max(_MOST_EXPLAINED / _QUANTIZED_MARGIN, _QUANTIZED_MARGIN * self.weights)
+        return self.cut.tells and (self.guilty or passed <= least)
 
     @property
     def inherited(self) -> float:
@@ -50,7 +63,9 @@ class Judged:
         return max(0.0, 1.0 - min(self.introduced, self.full) / self.full)
 
 
-def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quantization: float = 0.0) -> Judged:
+def judge_cut(
+    cut: Cut, *, operators: int, precision: str, margin: float, quantization: float = 0.0, weights: float = 0.0
+) -> Judged:
     """Judge a cut.
 
     The floor is the largest of: what the result changes by when what's read changes in its last places, what it
@@ -65,6 +80,7 @@ def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quanti
         precision: That the target is meant to compute in.
         margin: How many times the floor an error may be.
         quantization: The error that bit widths explain; 0 for a target that isn't quantized on purpose.
+        weights: What those of weights explain of it.
     """
     epsilon = _HALF.get(precision, _EPSILON)
     scale = epsilon / _EPSILON
@@ -77,7 +93,7 @@ def judge_cut(cut: Cut, *, operators: int, precision: str, margin: float, quanti
     else:
         introduced, full = cut.introduced.error, cut.full.error
     guilty = is_above(introduced, full, allowed)
-    return Judged(cut, introduced, full, max(floor, quantization), guilty, allowed=allowed)
+    return Judged(cut, introduced, full, max(floor, quantization), guilty, allowed=allowed, weights=weights)
 
 
 def is_above(introduced: float, full: float, allowed: float) -> bool:

@@ -228,6 +228,7 @@ def _judge(
                 precision=options.precision,
                 margin=options.noise_margin,
                 quantization=explained,
+                weights=quantization.of_weights(cut, nodes) if quantization else 0.0,
             )
         )
     return acquit_unread_bodies(judged, readers_of([cut.pair for cut in cuts], feeding))
@@ -251,8 +252,8 @@ def _result(
     measured = {item.cut.pair.target for item in judged} | set(target.graph.inputs)
     outputs += [fault.full_run_error for fault in faults if fault.target_tensor not in measured]
     worst = max(outputs, default=0.0)
-    cuts = [item.cut for item in judged]
-    coverage = coverage_of(target.graph, cuts, None if explained is None else explained.share)
+    share = None if explained is None else explained.share
+    coverage = coverage_of(target.graph, known_of(target.graph, alignment.pairs), judged, share)
     rules = rules_of(faults, target.graph)
     verdict, reason = concluded(faults, rules, compared, explained, coverage, worst, beyond=beyond)
     return Localization(

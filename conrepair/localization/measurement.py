@@ -84,20 +84,20 @@ class Cut:
         introduced: Target against source where the target is fed the source's activations at the cuts before.
         full: Target against source where both ran from their inputs on.
         disturbed: Relative L2 by which the source's result changes when what's read changes in its last places.
-        carried: The same of all elements alike, whatever their norm hides.
         other: Relative L2 between the source's result and that of another arithmetic (None when it has none).
         cut_off: What the range that the target stores it in doesn't hold (None where it has no range).
         spread: How much of the source's values depends on the inputs, 0 to 1; None where one sample was looked at.
+        carried: `disturbed` of all elements alike, whatever their norm hides.
     """
 
     pair: Pair
     introduced: RunningError = field(default_factory=RunningError)
     full: RunningError = field(default_factory=RunningError)
     disturbed: float = 0.0
-    carried: float = 0.0
     other: float | None = None
     cut_off: CutOff | None = None
     spread: float | None = None
+    carried: float = 0.0
 
     @property
     def tells(self) -> bool:

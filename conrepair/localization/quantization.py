@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
-from conrepair.graph.slices import HALF_STEP, slices_of
+from conrepair.graph.slices import CUT_OFF, HALF_STEP, slices_of
 from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut
 
@@ -21,6 +21,7 @@ _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
 _DYNAMIC = {"DynamicQuantizeLinear"}
 _RUNNING = {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.DynamicQuantizeMatMul"}
 _WHOLE, _BITS_OF_WHOLE = {"int8", "uint8"}, 8
+_HALF_RANGE = 64  # integers of eight bits to each side, or from one end to the other, where a bit is left open
 MOST_BITS = 16  # of a type whose steps say how fine the values are; an integer bias has the steps of a product
 # Times the samples' largest values that calibration may have met. MobileNetV2, calibrated on ten photos, has a sum
 # with a scale for 13 times the largest of eight others.
@@ -89,12 +90,10 @@ class QuantizationErrors:
             0 where nothing is quantized.
         """
         squares = [self._of_activation(name, cut) ** 2 for name in begins]
-        shared: dict[str, float] = {}
+        shared = self._of_parameters(cut, nodes)
         for node in nodes:
             squares += [self._of_activation(name, cut) ** 2 for name in node.outputs]
-            found = node.parameters.items()
-            rounded = {role: item for role, item in found if item.bits or _is_stored_whole(item)}
-            shared |= {_key(item): self._of_parameter(item, node, role, cut) ** 2 for role, item in rounded.items()}
+            rounded = _rounded(node)
             if node.op in _DYNAMIC or (rounded and self._rounds_what_it_reads(node)):
                 turn = "/".join(map(_key, rounded.values())) or node.name
                 shared[f"as it runs: {turn}"] = max(
@@ -102,6 +101,23 @@ class QuantizationErrors:
                 )
         amplification = max(1.0, cut.carried / self._disturbance)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
+
+    def of_weights(self, cut: Cut, nodes: Sequence[Node]) -> float:
+        """What the rounding of weights alone explains: these are compared number by number, too.
+
+        Args:
+            cut: At the end.
+            nodes: Of the target, between the cuts.
+        """
+        return math.sqrt(sum(self._of_parameters(cut, nodes).values()))
+
+    def _of_parameters(self, cut: Cut, nodes: Sequence[Node]) -> dict[str, float]:
+        """The squares of what each parameter's rounding makes, once for all that share it."""
+        return {
+            _key(item): self._of_parameter(item, node, role, cut) ** 2
+            for node in nodes
+            for role, item in _rounded(node).items()
+        }
 
     def _rounds_what_it_reads(self, node: Node) -> bool:
         """Whether a layer with weights in few bits makes integers of real numbers itself."""
@@ -194,6 +210,11 @@ class QuantizationErrors:
         return self._parameters[key]
 
 
+def _rounded(node: Node) -> dict[str, Parameter]:
+    """A node's parameters in few bits, by their roles."""
+    return {role: item for role, item in node.parameters.items() if item.bits or _is_stored_whole(item)}
+
+
 def _is_added(node: Node, role: str) -> bool:
     """Whether numbers are added to a result, of which their errors are a share, however small they are themselves."""
     return node.op in {"Add", "Sub"} or (role == "bias" and node.op in _WITH_PRODUCT)
@@ -234,14 +255,15 @@ def _mean_step(parameter: Parameter, values: Array) -> float:
 
 
 def _leaves_a_bit(parameter: Parameter) -> bool:
-    """Whether integers of eight bits take half of their range, so that no sum in sixteen bits overflows."""
+    """Whether integers of eight bits fill half of their range, so that no sum of products overflows."""
     if parameter.bits != _BITS_OF_WHOLE:
         return False
     values = parameter.numpy()
     for way in slices_of(parameter, values.shape):
-        rows = way.rows(values)
-        spans = np.maximum(rows.max(axis=1), 0) - np.minimum(rows.min(axis=1), 0)
-        if np.all(spans <= (2 ** (parameter.bits - 1) + HALF_STEP) * way.steps):
+        rows = way.rows(values) / np.where(way.steps > 0, way.steps, 1.0)[:, None]
+        low, high = np.minimum(rows.min(axis=1), 0), np.maximum(rows.max(axis=1), 0)
+        symmetric = np.abs(np.maximum(-low, high) - _HALF_RANGE) <= HALF_STEP
+        if np.all(symmetric | (np.abs(high - low - (2 * _HALF_RANGE - 1)) <= CUT_OFF) | (high == low)):
             return True
     return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -23,7 +23,7 @@ _NAMED, _NAME = 3, 60
 
 
 def quantization_notes(graph: LayerGraph, judged: Sequence[Judged]) -> tuple[str, ...]:
-    """What other scales would win, each with the layers.
+    """Which layers tell nothing, and what other scales would win, each with the layers.
 
     Ranges that are much wider than the values, weights with one scale whose channels differ much in size, ranges on
     both sides of zero for values of one sign, or begun a little below it, and biases in other steps than those of
@@ -57,7 +57,21 @@ def quantization_notes(graph: LayerGraph, judged: Sequence[Judged]) -> tuple[str
         ("zero points above the lowest value for values that are never negative, some of them unused", above),
         ("biases in other steps than their inputs' times their weights'", biases),
     )
-    return tuple(f"{words}: {_listed(names)}" for words, names in found if names)
+    return (*_untold(graph, judged), *(f"{words}: {_listed(names)}" for words, names in found if names))
+
+
+def _untold(graph: LayerGraph, judged: Sequence[Judged]) -> Iterator[str]:
+    """Layers that passed with an error that a fault may be as well as their quantization."""
+    found = [item for item in judged if item.cut.tells and not item.tells]
+    if found:
+        made = [(graph.producers.get(item.cut.pair.target), item) for item in found]
+        names = [f"{_called(node)} ({item.introduced:.0%})" for node, item in made if node is not None]
+        most = max(item.allowed for item in found)
+        layers = "1 layer tells" if len(found) == 1 else f"{len(found)} layers tell"
+        yield (
+            f"{layers} nothing, as quantization alone may explain an error of {most:.0%}: {_listed(names)}. Give "
+            "more inputs, or others (--data), or look at the scales there, and whether they're for such values"
+        )
 
 
 def _gain(node: Node) -> float:

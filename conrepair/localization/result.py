@@ -176,6 +176,11 @@ class Coverage:
     unseen: tuple[str, ...] = ()
     explained: float | None = None
 
+    @property
+    def is_enough(self) -> bool:
+        """Whether half of the operators were compared: else nothing can be told from the rest."""
+        return 2 * self.nodes >= self.all_nodes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Localization:

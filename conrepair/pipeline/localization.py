@@ -237,8 +237,8 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
     if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which nothing excuses: {row.reason}"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
-    by_budget = row.verdict is Verdict.QUANTIZED or _is_beyond_budget(row)
-    if by_budget and result.options.drawn and result.verdict is Verdict.UNDECIDED:
+    unproven = row.verdict in _NOT_PROVEN or (_is_beyond_budget(row) and result.options.drawn)
+    if unproven and result.verdict is Verdict.UNDECIDED:
         reason = f"{result.reason} ({row.reason})"
         return dataclasses.replace(localized, verdict=Verdict.UNDECIDED, reason=reason)
     return localized

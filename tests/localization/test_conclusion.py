@@ -15,6 +15,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.localization.conclusion import concluded
 from conrepair.localization.coverage import coverage_of
 from conrepair.localization.hidden import Explained
+from conrepair.localization.judgement import Judged
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut
@@ -22,6 +23,7 @@ from conrepair.localization.result import Coverage, LocatedFault, Rule
 
 ALL = Coverage(nodes=7, all_nodes=7, parameters=10, all_parameters=10)
 PART = Coverage(nodes=4, all_nodes=7, parameters=5, all_parameters=10, unseen=("lstm", "gru", "dense", "last"))
+FEW = Coverage(nodes=3, all_nodes=7, parameters=5, all_parameters=10, unseen=("lstm", "gru", "dense", "last"))
 EPSILON = (("epsilon is 0.01", "b0"),)
 
 
@@ -95,6 +97,18 @@ def test_why_nothing_is_decided(before: Verdict, by_rounding: tuple[str, ...], w
     assert told == "no layer introduces more than rounding explains, and yet the outputs are wrong: they say so"
 
 
+def passed(cut: Cut) -> Judged:
+    return Judged(cut, cut.introduced.relative_l2, cut.introduced.relative_l2, 0.0, guilty=False)
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_where_most_layers_tell_nothing_only_equal_outputs_are_right(verdict: Verdict) -> None:
+    found, words = concluded((), (), outputs(verdict), None, FEW, 0.3)
+    assert found is (verdict if verdict is Verdict.EQUIVALENT else Verdict.UNDECIDED)
+    assert ("4 of 7 operators weren't compared, `lstm`" in words) is (verdict is not Verdict.EQUIVALENT)
+    assert concluded((fault(3),), (), outputs(verdict), None, FEW, 0.3)[0] is Verdict.FAULTY
+
+
 def test_coverage_is_what_lies_in_front_of_what_told_something() -> None:
     nodes = [(name, "Tanh", [read], [f"{name}.out"]) for name, read in (("a", "x"), ("b", "a.out"), ("c", "b.out"))]
     graph = graph_of(["x"], nodes, ["c.out"])
@@ -102,8 +116,11 @@ def test_coverage_is_what_lies_in_front_of_what_told_something() -> None:
     middle, end = (Cut(Pair(name, name, layout, 1.0, "")) for name in ("b.out", "c.out"))
     middle.introduced.count, middle.introduced.untold = 5, 4
     end.introduced.count, end.introduced.untold = 5, 5  # nothing but NaN
-    found = coverage_of(graph, [middle, end], 0.5)
+    known = frozenset({"x", "b.out"})
+    found = coverage_of(graph, known, [passed(middle), passed(end)], 0.5)
     assert (found.nodes, found.all_nodes, found.unseen, found.explained) == (2, 3, ("c",), 0.5)
+    end.introduced.untold, middle.introduced.untold = 0, 5  # what's behind is fed the source's values
+    assert coverage_of(graph, known, [passed(middle), passed(end)], 0.5).unseen == ("a", "b")
 
 
 def test_values_that_hardly_depend_on_inputs_cover_nothing_where_they_are_further_off() -> None:
@@ -111,6 +128,6 @@ def test_values_that_hardly_depend_on_inputs_cover_nothing_where_they_are_furthe
     cut = Cut(Pair("a.out", "a.out", layouts(SHAPE, SHAPE)[0], 1.0, ""), spread=1e-4)
     values = np.ones(SHAPE, np.float32)
     cut.introduced.add(values, values * (1 + 1e-6))
-    assert coverage_of(graph, [cut], None).nodes == 1
+    assert coverage_of(graph, frozenset("x"), [passed(cut)], None).nodes == 1
     cut.introduced.add(values, values * 1.01)
-    assert coverage_of(graph, [cut], None).nodes == 0
+    assert coverage_of(graph, frozenset("x"), [passed(cut)], None).nodes == 0

@@ -43,7 +43,7 @@ def located(folder: Path, steps: float) -> Localization:
 
 
 def test_a_weight_that_is_further_off_than_its_bits_allow_is_found(tmp_path: Path) -> None:
-    found = located(tmp_path, 2.0)
+    found = located(tmp_path, 1.0)
     (row,) = [row for row in found.layers if row.guilty]
     assert row.noise_floor < row.introduced_error < 4 * row.noise_floor
     assert found.faults[0].source_layers[0] == "g"

@@ -93,6 +93,25 @@ def test_no_bit_width_excuses_half_noise(introduced: float, guilty: bool) -> Non
     assert judged(0.1, 0.1, quantization=0.01).guilty
 
 
+@pytest.mark.parametrize(
+    ("introduced", "full", "weights", "guilty", "tells"),
+    [
+        (0.02, 0.02, 0.0, False, True),
+        (0.17, 0.5, 0.0, False, True),
+        (0.18, 0.5, 0.0, False, False),
+        (0.5, 0.1, 0.0, False, True),  # the full run shows that it's right
+        (0.5, 0.5, 0.0, True, True),
+        (0.3, 0.3, 0.08, False, True),  # four bits: each number is compared
+        (0.3, 0.3, 0.07, False, False),
+    ],
+)
+def test_what_passes_with_a_large_error_tells_nothing(
+    introduced: float, full: float, weights: float, guilty: bool, tells: bool
+) -> None:
+    cut = Cut(PAIR, error(introduced), error(full))
+    assert Judged(cut, introduced, full, 0.5, guilty, weights=weights).tells is tells
+
+
 def test_a_network_in_few_bits_is_judged_by_all_elements() -> None:
     """A few large values take the bits of all others: that's what was asked for."""
     values = np.random.default_rng(1).normal(size=4000).astype(np.float32)

@@ -168,6 +168,10 @@ def test_activations_are_quantized_where_half_of_the_layers_read_such(reads: str
     assert _quantizes_activations(LayerGraph(("r", "q"), (), tensors, tuple(nodes))) is meant
 
 
+def of_integers(most: int) -> Parameter:
+    return Parameter("v", (4, 4), "int8", lambda: np.linspace(-most, most, 16).reshape(4, 4), 8, (1.0,))
+
+
 @pytest.mark.parametrize(
     ("parameter", "values", "step"),
     [
@@ -180,6 +184,9 @@ def test_activations_are_quantized_where_half_of_the_layers_read_such(reads: str
         (WHOLE, np.full((4, 4), 1000.0), 1.0),
         (Parameter("b", (4,), "int8", lambda: np.ones(4)), np.full(4, 100.0), 0.0),
         (Parameter("w", (4, 4), "float32", lambda: np.ones(4)), np.full(4, 100.0), 0.0),
+        (of_integers(64), np.full((4, 4), 64.0), 1.0),  # a bit is left open
+        (of_integers(127), np.full((4, 4), 64.0), 64 / 127),
+        (of_integers(30), np.full((4, 4), 30.0), 30 / 127),  # a scale for larger numbers
         (EIGHT, np.zeros((4, 4)), 0.0),
         (EIGHT, np.zeros((0, 4)), 0.0),
     ],
@@ -187,6 +194,20 @@ def test_activations_are_quantized_where_half_of_the_layers_read_such(reads: str
 def test_what_the_bits_of_a_weight_explain(parameter: Parameter, values: np.ndarray, step: float) -> None:
     size = float(np.abs(values).max(initial=0.0)) or 1.0
     assert rounding_error(parameter, values) == pytest.approx(step / 12**0.5 / size)
+
+
+@pytest.mark.parametrize(
+    ("op", "role"), [("Conv", "bias"), ("MatMul", "bias"), ("Add", "operand"), ("Mul", "operand")]
+)
+def test_what_is_added_is_rounded_as_a_share_of_the_sum(op: str, role: str) -> None:
+    """However small a bias is itself: its steps are those of the product."""
+    small = Parameter("b", (4,), "int32", lambda: np.full(4, 1e-6), 32, (1e-4,))
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "ry"}
+    node = Node("n", "n", op, "", ("r",), ("y",), {}, {role: small})
+    cut = Cut(Pair("s", "y", layouts((4, 4), (4, 4))[0], 1.0, ""))
+    cut.introduced.add(np.full((4, 4), 2.0), np.full((4, 4), 2.0))
+    errors = QuantizationErrors(LayerGraph(("r",), ("y",), tensors, (node,)), [cut], DISTURBANCE)
+    assert errors.of_weights(cut, [node]) == pytest.approx(1e-4 / 12**0.5 / (1e-6 if op == "Mul" else 2.0))
 
 
 def test_ranges_are_those_of_the_same_values() -> None:
@@ -226,7 +247,7 @@ def test_somewhat_larger_values_than_calibration_met_are_cut_off(
     found = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
     rounding = step / 12**0.5 / 2.0
     assert found == pytest.approx(np.hypot(rounding, 0.5 if explained else 0.0), rel=0.02)
-    cut.carried = 3 * DISTURBANCE
+    cut.carried, cut.disturbed = 3 * DISTURBANCE, 99 * DISTURBANCE  # what a norm hides is judged by nobody
     amplified = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
     assert amplified == pytest.approx(3 * found)
 
@@ -284,6 +305,7 @@ def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -
         ("MatMul", "r", EIGHT, True, True),
         ("MatMul", "q", EIGHT, False, True),  # it's in few bits already
         ("MatMul", "m", EIGHT, False, True),  # likewise, by what stands in front
+        ("MatMul", "d", EIGHT, False, True),
         ("MatMul", "r", Parameter("p", (4, 4), "float32", lambda: np.ones(4)), False, False),
         ("Mul", "r", EIGHT, False, True),
     ],
@@ -292,12 +314,14 @@ def test_layers_that_make_integers_of_what_they_read(
     op: str, reads: str, weight: Parameter, runs: bool, stored: bool
 ) -> None:
     """Those with weights in few bits do, where they read real numbers."""
-    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rmy"}
+    tensors = {name: Tensor(name, (4, 4), "float32") for name in "rmdy"}
     tensors["q"] = Tensor("q", (4, 4), "int8", Quantization(0.1, 0))
-    node = Node("n", "n", op, "", (reads,), ("y",), {}, {"weight": weight})
-    graph = LayerGraph(
-        ("r", "q"), ("y",), tensors, (Node("d", "d", "DynamicQuantizeLinear", "", ("r",), ("m",)), node)
+    before = (
+        Node("m", "m", "DynamicQuantizeLinear", "", ("r",), ("m",)),
+        Node("d", "d", "DequantizeLinear", "", ("q",), ("d",)),
     )
+    node = Node("n", "n", op, "", (reads,), ("y",), {}, {"weight": weight})
+    graph = LayerGraph(("r", "q"), ("y",), tensors, (*before, node))
     end = Cut(Pair("s", "y", layouts((4, 4), (4, 4))[0], 1.0, ""))
     end.introduced.add(np.full((4, 4), 2.0), np.full((4, 4), 2.0))
     found = QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ())
