@@ -130,8 +130,8 @@ class QuantizationErrors:
 
     def _of_activation(self, name: str, end: Cut) -> float:
         tensor: Tensor | None = self._target.tensors.get(name)
-        if tensor is None or tensor.quantization is None:
-            return 0.0
+        if tensor is None or tensor.quantization is None or not tensor.observable:
+            return 0.0  # between the parts of a fused operator nothing is rounded
         producer = self._target.producers.get(name)
         if not self._meant and producer is not None and producer.op == "QuantizeLinear":
             return 0.0  # what's gathered from a quantized table is in few bits, too, and meant to be

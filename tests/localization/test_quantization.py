@@ -285,6 +285,18 @@ def test_steps_for_much_larger_values_are_not_explained(shared: bool) -> None:
     assert found == pytest.approx(1 / 128 / 12**0.5)
 
 
+def test_between_the_parts_of_a_fused_operator_nothing_is_rounded() -> None:
+    """A tensor that can't be observed has the steps of what's behind it, which say nothing of its own values."""
+    steps = Quantization(0.5, 0)
+    tensors = {"x": Tensor("x", (4, 4), "float32"), "inner": Tensor("inner", (4, 4), "int8", steps, observable=False)}
+    tensors["y"] = Tensor("y", (4, 4), "int8", steps)
+    nodes = (Node("s", "s", "Sub", "", ("x",), ("inner",)), Node("q", "q", "Square", "", ("inner",), ("y",)))
+    cut = Cut(Pair("s", "y", layouts((4, 4), (4, 4))[0], 1.0, ""))
+    cut.introduced.add(np.full((4, 4), 63.5), np.full((4, 4), 63.5))
+    found = QuantizationErrors(LayerGraph(("x",), ("y",), tensors, nodes), [cut], DISTURBANCE)
+    assert found.expected(cut, nodes, ("x",)) == pytest.approx(0.5 / 12**0.5 / 63.5, rel=0.02)
+
+
 def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -> None:
     tensors = {name: Tensor(name, (4, 4), "float32") for name in "ry"}
     node = Node("n", "n", "DynamicQuantizeLinear", "", ("r",), ("y",))
