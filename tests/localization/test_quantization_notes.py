@@ -72,3 +72,17 @@ def test_a_bias_in_other_steps_than_the_products(tmp_path: Path) -> None:
         tmp_path, tmp_path / "other.onnx", made
     )
     assert "biases" not in notes(tmp_path, right, made)
+
+
+def test_layers_that_tell_nothing_are_named(tmp_path: Path) -> None:
+    """A scale for thirty times the values rounds by a quarter of them: no other fault would show there."""
+    made = Path(source(tmp_path).path)
+    right = in_eight_bits(made, tmp_path / "right.onnx", rows(1))
+    model = onnx.load(right)
+    (scale,) = [item for item in model.graph.initializer if item.name == "d_scale"]
+    scale.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(scale) * np.float32(30), "d_scale"))
+    onnx.save(model, tmp_path / "coarse.onnx")
+    assert "1 layer tells nothing, as quantization alone may explain" in notes(
+        tmp_path, tmp_path / "coarse.onnx", made
+    )
+    assert "nothing" not in notes(tmp_path, right, made)
