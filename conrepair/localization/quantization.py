@@ -126,7 +126,7 @@ class QuantizationErrors:
         data = _data_of(node)
         tensor, producer = self._target.tensors.get(data), self._target.producers.get(data)
         is_quantized = tensor is not None and tensor.quantization is not None
-        return not is_quantized and (producer is None or producer.op not in _DYNAMIC | {"DequantizeLinear"})
+        return not is_quantized and (producer is None or producer.op not in _DYNAMIC)
 
     def _of_activation(self, name: str, end: Cut) -> float:
         tensor: Tensor | None = self._target.tensors.get(name)

@@ -317,7 +317,6 @@ def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -
         ("MatMul", "r", EIGHT, True, True),
         ("MatMul", "q", EIGHT, False, True),  # it's in few bits already
         ("MatMul", "m", EIGHT, False, True),  # likewise, by what stands in front
-        ("MatMul", "d", EIGHT, False, True),
         ("MatMul", "r", Parameter("p", (4, 4), "float32", lambda: np.ones(4)), False, False),
         ("Mul", "r", EIGHT, False, True),
     ],
