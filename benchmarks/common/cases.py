@@ -17,8 +17,8 @@ from benchmarks.common.making import FOLDED, KEPT, OWN
 from benchmarks.common.models import DEVELOPMENT_SEEDS, LARGE, MIDDLE, MODELS, REPORTING_SEEDS, SMALL, BenchmarkModel
 from benchmarks.common.rewriting import REWRITINGS
 from benchmarks.common.sides import KERAS, SAVEDMODEL, TFLITE, conversions
+from benchmarks.faults.catalogue import faults
 from benchmarks.systematic.faults import FAULTS
-from conrepair.faults.catalogue import faults
 
 __all__ = ["DEVELOPMENT_SEEDS", "REPORTING_SEEDS", "ROUTES", "Case", "plan", "seeds_of"]
 

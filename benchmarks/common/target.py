@@ -15,13 +15,13 @@ from benchmarks.common.making import convert
 from benchmarks.common.rewriting import REWRITINGS
 from benchmarks.common.truth import Truth, named_nodes, truth_of
 from benchmarks.common.unfit import UnfitError
+from benchmarks.faults.catalogue import faults
+from benchmarks.faults.fault import Fault
+from benchmarks.faults.inject import inject
+from benchmarks.faults.inject_file import has_place, inject_natively
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.faults.catalogue import faults
-from conrepair.faults.fault import Fault
-from conrepair.faults.inject import inject
-from conrepair.faults.inject_file import has_place, inject_natively
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.frameworks.registry import framework
 from conrepair.localization.models import Subject

@@ -5,7 +5,7 @@
                                       [--first N] [--lanes N] [--json FILE] [--fresh] [-o FILE]
     python -m benchmarks.localization --tables FILE
 
-Models are made, converted, and given known faults (the catalogue of `conrepair.faults`); or they are converted and
+Models are made, converted, and given known faults (the catalogue of `benchmarks.faults`); or they are converted and
 written otherwise without any. Every case runs in a worker process with a time limit; a crash is a row. Only faults
 that change an output count. Conversions that are off by themselves are in no share; a table has them one by one.
 

@@ -11,7 +11,7 @@ from benchmarks.common.cases import CORRECT, SEVERAL, Case
 from benchmarks.common.making import FOLDED, OWN
 from benchmarks.common.models import MODELS, SMALL
 from benchmarks.common.sides import KERAS, TFLITE
-from conrepair.faults.catalogue import faults
+from benchmarks.faults.catalogue import faults
 
 __all__ = ["QUANTIZED", "asked_by_command", "plan"]
 

@@ -15,9 +15,9 @@ from located_faults import assert_clean
 from onnx import helper, numpy_helper
 from rewritten_networks import damaged, feeds_of, opened, renamed
 
+from benchmarks.faults.catalogue import faults
+from benchmarks.faults.inject import inject
 from conrepair.evaluate.verdict import Verdict
-from conrepair.faults.catalogue import faults
-from conrepair.faults.inject import inject
 from conrepair.graph.kinds import Kind
 from conrepair.localization.localize import localize_networks
 from conrepair.localization.options import Options

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import conrepair
-from conrepair.faults.catalogue import faults
-from conrepair.faults.inject_file import inject_file
+from benchmarks.faults.catalogue import faults
+from benchmarks.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from tests.support.native_models import feeds_of, keras_file, tensorflow_file, tflite_file, torch_file
 

@@ -18,9 +18,9 @@ from PIL import Image
 from told_runs import OF_EVERY_RUN
 
 import conrepair
+from benchmarks.faults.catalogue import faults
+from benchmarks.faults.inject_file import inject_file
 from conrepair.cli import main
-from conrepair.faults.catalogue import faults
-from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from conrepair.localization.opening import Opened, open_model
 from conrepair.networks.onnx import OnnxNetwork, open_network

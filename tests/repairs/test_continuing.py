@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from localized import WEIGHTS, Variant
 
+from benchmarks.faults.catalogue import faults
+from benchmarks.faults.inject_file import inject_file
 from conrepair.data.feeds import DataReference
 from conrepair.editors.editor import Editor
-from conrepair.faults.catalogue import faults
-from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.diagnosis.region import Region

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.faults.catalogue import faults
+from benchmarks.faults.inject_file import inject_file
 from conrepair.converters.registry import CONVERTERS
 from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.operation import NotEditableError
 from conrepair.editors.tflite import TfliteEditor
-from conrepair.faults.catalogue import faults
-from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.models import Subject

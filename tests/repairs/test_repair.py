@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from crossed import crossed
 
+from benchmarks.faults.catalogue import faults
+from benchmarks.faults.fault import Fault
+from benchmarks.faults.inject_file import inject_file
 from conrepair.data.feeds import DataReference
-from conrepair.faults.catalogue import faults
-from conrepair.faults.fault import Fault
-from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.models import Subject

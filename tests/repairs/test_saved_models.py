@@ -12,10 +12,10 @@ import tensorflow as tf
 from rewritten_networks import residual_blocks
 from small_models import model_of
 
+from benchmarks.faults.catalogue import faults
+from benchmarks.faults.inject_file import inject_file
 from conrepair.converters.registry import converter
 from conrepair.data.feeds import DataReference
-from conrepair.faults.catalogue import faults
-from conrepair.faults.inject_file import inject_file
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.models import Subject

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common.injecting.fault import Means, OwnFault
-from conrepair.faults.hyperparameters.epsilon_of_another_library import other_epsilon
+from benchmarks.faults.hyperparameters.epsilon_of_another_library import other_epsilon
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
 from conrepair.runtime.files import sha256_of

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.common.injecting.fault import Means, OwnFault
 from benchmarks.common.injecting.numbers import BIASES, WEIGHTS
-from conrepair.faults.hyperparameters.epsilon_of_another_library import other_epsilon
+from benchmarks.faults.hyperparameters.epsilon_of_another_library import other_epsilon
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
 from conrepair.runtime.files import sha256_of

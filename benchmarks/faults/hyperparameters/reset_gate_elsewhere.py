@@ -1,0 +1,20 @@
+"""A GRU applies its reset gate before the product instead of behind it, or the other way round."""
+
+from __future__ import annotations
+
+from benchmarks.faults.families import flipped
+from benchmarks.faults.fault import Fault
+from benchmarks.faults.places import operators
+from conrepair.graph.kinds import Kind
+
+__all__ = ["FAULT"]
+
+
+FAULT = Fault(
+    name="reset-gate-elsewhere",
+    kind=Kind.HYPERPARAMETERS,
+    provenance="onnxscript#2852, onnx-tensorflow#853, keras-onnx#33",
+    repair="linear_before_reset",
+    places=operators("GRU"),
+    change=flipped("linear_before_reset"),
+)
