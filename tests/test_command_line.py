@@ -6,7 +6,9 @@ import argparse
 import inspect
 import re
 import shlex
+from dataclasses import MISSING
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -17,7 +19,11 @@ from conrepair import api
 from conrepair.cli import main
 from conrepair.cli.main import command_line
 from conrepair.cli.parser import Parser
-from conrepair.cli.reference import reference
+from conrepair.cli.reference import python_options, reference
+from conrepair.config.model import AuditConfig
+from conrepair.evaluate.tolerance import Tolerance
+from conrepair.verbs.option import Options
+from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Localize, Repair
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "command-line.md"
@@ -111,21 +117,37 @@ def test_the_page_in_docs_is_made_of_the_parser() -> None:
     assert PAGE.read_text(encoding="utf-8") == reference(command_line()), "python -m conrepair.cli.reference"
 
 
-CALLED = {"inputs": "input", "between": "intermediate", "mend": "repair"}
-ONLY_IN_PYTHON = {"trust", "in_process", "via", "options", "to", "output", "timeout", "backend", "tvm"}
-OTHERWISE = {("repair", "advice"), ("execute", "samples"), ("execute", "batch_size")}
+def test_the_page_of_python_has_each_option() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    assert page == python_options(page), "python -m conrepair.cli.reference"
 
 
-@pytest.mark.parametrize("name", ["compare", "localize", "repair", "convert", "execute", "inspect"])
-def test_defaults_are_those_of_python(name: str) -> None:
-    """A meaning has one default: what differs on purpose is listed above."""
-    options = {action.dest: action.default for action in VERBS[name]._actions}
-    for parameter in inspect.signature(getattr(api, name)).parameters.values():
-        if parameter.default is parameter.empty or parameter.name in ONLY_IN_PYTHON:
-            continue
-        default = options[CALLED.get(parameter.name, parameter.name)]
-        if (name, parameter.name) not in OTHERWISE:
-            assert (tuple(default) if isinstance(default, list) else default) == parameter.default, parameter.name
+def setting_of(key: str) -> Any:
+    """The default of what a configuration calls so."""
+    section, name = key.split(".")
+    return AuditConfig.model_fields[section].get_default(call_default_factory=True).model_dump()[name]
+
+
+@pytest.mark.parametrize("verb", [Build, Compare, Convert, Execute, Inspect, Localize, Repair])
+def test_an_option_is_the_same_wherever_it_s_asked_for(verb: type[Options]) -> None:
+    """In the shell, in Python and in a configuration: each with its words and one default."""
+    name = verb.__name__.lower()
+    typed = {flag: action for action in VERBS[name]._actions for flag in action.option_strings}
+    called = inspect.signature(getattr(api, name)).parameters
+    text = getattr(api, name).__doc__
+    for option, about, default in verb.declared():
+        assert called[option].default == (inspect.Parameter.empty if default is MISSING else default)
+        assert f"    {option}: {verb.meaning(option, flags=False)}" in text
+        if about.flag:
+            action = typed[about.flag]
+            given = tuple(action.default) if isinstance(action.default, list) else action.default
+            assert (action.dest, given) == (option, None if default is MISSING else default)
+            assert (action.help or "").replace("%%", "%") == verb.meaning(option, flags=True)
+        if about.key:
+            usual = getattr(Tolerance, option) if option in {"rtol", "atol"} else default
+            assert setting_of(about.key) == usual, about.key
+    models = {key for key, item in called.items() if item.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    assert set(called) - {option for option, _, _ in verb.declared()} == models
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from conrepair.cli.numbers import count, real, seed
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet
 from conrepair.cli.time_limit import add_each, add_timeout
+from conrepair.verbs.numbers import count, real, seed
 
 __all__ = ["add_audit_verbs"]
 

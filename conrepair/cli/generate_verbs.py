@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 
-from conrepair.cli.numbers import count, seconds, seed, share
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet
 from conrepair.cli.time_limit import Given, add_each, add_timeout
+from conrepair.verbs.numbers import count, seconds, seed, share
 
 __all__ = ["add_generate_verbs"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from conrepair.cli.numbers import gigabytes
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet
+from conrepair.verbs.numbers import gigabytes
 
 __all__ = ["add_machine_verbs"]
 

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from conrepair.cli.numbers import count, real, seconds
+from conrepair.cli.declared import add_options
 from conrepair.cli.parser import Parser, Verbs
-from conrepair.cli.shared import (
-    TARGETS,
-    add_batch_size,
-    add_declared,
-    add_format,
-    add_fresh,
-    add_inputs,
-    add_layers,
-    add_pair,
-    add_quiet,
-    add_source,
-    add_target_recipe,
-)
-from conrepair.cli.time_limit import Given, add_timeout
+from conrepair.cli.shared import TARGETS, add_format, add_fresh, add_model, add_pair, add_quiet, add_source
+from conrepair.cli.time_limit import add_timeout
+from conrepair.verbs.options import Build, Compare, Compiled, Convert, Execute, Inspect, Localize, Repair
 
 __all__ = ["add_model_verbs"]
-
-_FORMATS = "torch, keras, tensorflow, tflite or onnx"
 
 
 def add_model_verbs(verbs: Verbs[Parser]) -> None:
@@ -47,15 +34,7 @@ def _add_compare(verbs: Verbs[Parser]) -> None:
         ],
     )
     add_pair(parser, "The model converted from it.")
-    add_inputs(parser, drawn=32)
-    add_target_recipe(parser)
-    add_batch_size(parser, 16)
-    parser["tolerances"].add_argument(
-        "--rtol", type=real, metavar="X", help="Relative tolerance of each element (default: 1e-4)."
-    )
-    parser["tolerances"].add_argument(
-        "--atol", type=real, metavar="X", help="Absolute tolerance of each element (default: 1e-5)."
-    )
+    add_options(parser, Compare)
     parser["output"].add_argument(
         "-o",
         "--output",
@@ -104,20 +83,9 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
     )
     add_source(parser)
     parser["models"].add_argument("targets", metavar="TARGET", nargs="+", help=TARGETS)
-    parser["models"].add_argument(
-        "--intermediate",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="A model on the way from the source to the target. Repeat it for several, in order.",
-    )
-    add_layers(parser, inputs=32)
-    parser["output"].add_argument(
-        "--suspicious",
-        action="store_true",
-        help="Rank the layers, too, by how much more they differ on inputs that are answered otherwise than on the "
-        "others; give many inputs (--data, --samples). A ranking convicts none.",
-    )
+    add_options(parser, Localize)
+    add_timeout(parser, "model")
+    add_format(parser)
     parser["output"].add_argument(
         "-o",
         "--output",
@@ -133,7 +101,7 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
 
         return localize(options)
 
-    parser.runs(run, keeps=False, files=("source", "intermediate", "targets"))
+    parser.runs(run, keeps=False, files=("source", "between", "targets"))
 
 
 def _add_repair(verbs: Verbs[Parser]) -> None:
@@ -162,35 +130,9 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
     parser["models"].add_argument(
         "--apply", metavar="PATCH", help="Apply the edits of a patch.json to a model, without any search."
     )
-    add_layers(parser, inputs=72, searches="--seconds and --advice")
-    parser["search"].add_argument(
-        "--seconds",
-        action=Given,
-        type=seconds,
-        default=300.0,
-        metavar="S",
-        help="Try no further edit after S seconds (default: %(default)g).",
-    )
-    parser["search"].add_argument(
-        "--advice",
-        action=Given,
-        type=seconds,
-        default=60.0,
-        metavar="S",
-        help="Spend S seconds on other ways to convert the source (default: %(default)g).",
-    )
-    parser["search"].add_argument(
-        "--bake-recipe",
-        action="store_true",
-        help="If photos must be preprocessed differently, put operators for that in front of the model's input.",
-    )
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        help="Folder for the repaired model, patch.json and result.json, for several targets with a folder in it "
-        "for each (default: TARGET-repaired in this folder).",
-    )
+    add_options(parser, Repair)
+    add_timeout(parser, "model", searches="--seconds and --advice")
+    add_format(parser)
     add_fresh(parser)
     add_quiet(parser)
 
@@ -219,34 +161,8 @@ def _add_convert(verbs: Verbs[Parser]) -> None:
             ),
         ],
     )
-    parser["models"].add_argument("model", metavar="MODEL", help="Model file, or SavedModel folder.")
-    parser["models"].add_argument("--to", required=True, metavar="FORMAT", help=f"Format to convert to: {_FORMATS}.")
-    parser["search"].add_argument(
-        "--via", metavar="CONVERTERS", help="Converters to use, separated by commas (default: the best route)."
-    )
-    parser["search"].add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="CONVERTER.NAME=VALUE",
-        help="Option of a converter, as in keras-tflite.quantize=int8. Repeat it for several.",
-    )
-    parser["search"].add_argument(
-        "--no-check", dest="check", action="store_false", help="Don't compare the result with its source."
-    )
-    parser["search"].add_argument(
-        "--no-repair", dest="repair", action="store_false", help="Fail if the route fails, and look for no other way."
-    )
-    parser["search"].add_argument(
-        "--seconds",
-        action=Given,
-        type=seconds,
-        default=120.0,
-        metavar="S",
-        help="Look for another way for S seconds if the route fails (default: %(default)g).",
-    )
-    add_inputs(parser, drawn=8)
-    parser["output"].add_argument("-o", "--output", required=True, metavar="OUTPUT", help="File or folder to write.")
+    add_model(parser)
+    add_options(parser, Convert, required={"output"})
     _add_force(parser)
     add_format(parser)
     add_timeout(parser, "step", searches="--seconds")
@@ -274,8 +190,8 @@ def _add_inspect(verbs: Verbs[Parser]) -> None:
             ("conrepair inspect model.tflite -f json", "as JSON"),
         ],
     )
-    parser["models"].add_argument("model", metavar="MODEL", help="Model file, or SavedModel folder.")
-    add_declared(parser)
+    add_model(parser)
+    add_options(parser, Inspect)
     add_format(parser)
     add_timeout(parser, "attempt to read the model")
     add_quiet(parser)
@@ -305,15 +221,10 @@ def _add_execute(verbs: Verbs[Parser]) -> None:
             ),
         ],
     )
-    parser["models"].add_argument("model", metavar="MODEL", help="Model file, or SavedModel folder.")
-    parser["models"].add_argument(
-        "--backend",
-        default="libraries",
-        choices=("libraries", "onnxruntime", "tvm"),
-        help="The model's own library, ONNX Runtime with all its optimizations, or TVM (default: %(default)s).",
-    )
-    add_inputs(parser, drawn=8)
-    _add_compiler(parser)
+    add_model(parser)
+    add_options(parser, Execute)
+    add_options(parser, Compiled)
+    add_timeout(parser, "step")
     parser["compiler"].add_argument(
         "--device",
         default="local",
@@ -351,13 +262,12 @@ def _add_build(verbs: Verbs[Parser]) -> None:
             ("conrepair build model.onnx --opt O3 --explain", "list the passes, and compile nothing"),
         ],
     )
-    parser["models"].add_argument("model", metavar="MODEL", help="Model file, or SavedModel folder.")
-    add_declared(parser)
-    _add_compiler(parser)
+    add_model(parser)
+    add_options(parser, Build)
+    add_timeout(parser, "step")
     parser["compiler"].add_argument(
         "--explain", action="store_true", help="List the passes in order, and compile nothing."
     )
-    parser["output"].add_argument("-o", "--output", metavar="FOLDER", help="Folder to write.")
     _add_force(parser)
     add_quiet(parser)
 
@@ -373,55 +283,3 @@ def _add_force(parser: Parser) -> None:
     parser["output"].add_argument(
         "--force", action="store_true", help="Replace the output if it exists and this verb wrote it."
     )
-
-
-def _add_compiler(parser: Parser) -> None:
-    """How TVM compiles."""
-    group = parser["compiler"]
-    group.add_argument(
-        "--target",
-        default="llvm",
-        metavar="TARGET",
-        help='Code to generate: llvm, opencl or cuda, with attributes: "llvm -mcpu=native" (default: %(default)s).',
-    )
-    group.add_argument(
-        "--opt",
-        default="O2",
-        choices=("O0", "O1", "O2", "O3", "tuned"),
-        help="Optimization level (default: %(default)s).",
-    )
-    group.add_argument(
-        "--importer", choices=("onnx", "torch", "tflite"), help="Convert the model to this format first."
-    )
-    group.add_argument(
-        "--required-pass", action="append", default=[], metavar="PASS", help="Run this pass. Repeat it for several."
-    )
-    group.add_argument(
-        "--disabled-pass", action="append", default=[], metavar="PASS", help="Skip this pass. Repeat it for several."
-    )
-    group.add_argument(
-        "--trials",
-        type=count,
-        default=64,
-        metavar="N",
-        help="Candidates to measure with --opt tuned (default: %(default)s).",
-    )
-    group.add_argument("--database", metavar="FOLDER", help="Start --opt tuned from an earlier tuning.")
-    group.add_argument("--threads", type=count, metavar="N", help="Threads that a kernel may use.")
-    group.add_argument(
-        "--unfused",
-        action="append",
-        default=[],
-        metavar="OPERATOR",
-        help="Don't fuse this operator. Repeatable.",
-    )
-    group.add_argument(
-        "--unscheduled",
-        action="append",
-        default=[],
-        metavar="OPERATOR",
-        help="Give this operator no schedule (on the CPU). Repeatable.",
-    )
-    group.add_argument("--debug", action="store_true", help="Keep the result of each kernel, and the imported model.")
-    add_batch_size(parser, 1)
-    add_timeout(parser, "step")

@@ -1,4 +1,4 @@
-"""The reference of the command line in docs/, made of the parser: `python -m conrepair.cli.reference`."""
+"""The reference of the command line and of Python's verbs in docs/: `python -m conrepair.cli.reference`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 from conrepair.cli.main import command_line
 from conrepair.cli.parser import EXIT_CODES, Parser, Verbs
+from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Localize, Repair
 
-__all__ = ["reference"]
+__all__ = ["python_options", "reference"]
 
-_PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+_DOCS = Path(__file__).parents[2] / "docs"
+_VERBS = (Compare, Localize, Repair, Convert, Execute, Build, Inspect)
+_BEGIN = "## Options\n"
 
 
 def reference(parser: Parser) -> str:
@@ -51,5 +54,21 @@ def _called(action: argparse.Action) -> str:
     return ", ".join(f"`{name}{takes}`" for name in action.option_strings)
 
 
+def python_options(page: str) -> str:
+    """The page of Python's verbs, with what each takes at its end.
+
+    Args:
+        page: As it is.
+    """
+    told = page.partition(_BEGIN)[0] + _BEGIN
+    parts = [told, "Made of the verbs' options by `python -m conrepair.cli.reference`.\n"]
+    for verb in _VERBS:
+        rows = [f"| `{name}` | {verb.meaning(name, flags=False)} |" for name, _, _ in verb.declared()]
+        parts += [f"### {verb.__name__.lower()}\n\n| option | meaning |\n|---|---|", *rows, ""]
+    return "\n".join(parts)
+
+
 if __name__ == "__main__":
-    _PAGE.write_text(reference(command_line()), encoding="utf-8")
+    (_DOCS / "command-line.md").write_text(reference(command_line()), encoding="utf-8")
+    python = _DOCS / "python.md"
+    python.write_text(python_options(python.read_text(encoding="utf-8")), encoding="utf-8")

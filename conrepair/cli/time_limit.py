@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from conrepair.cli.numbers import seconds
 from conrepair.cli.parser import Parser
+from conrepair.verbs.numbers import seconds
 
 __all__ = ["Given", "add_each", "add_timeout", "time_limit"]
 

@@ -12,10 +12,12 @@ from conrepair.config.device_url import DEVICE_URL, device_of_url
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.rules import LOCAL_DEVICE, broken_rules
 from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict, refusal_at, this_one
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.graph.kinds import EditKind
 from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.path_text import fitting_name
+from conrepair.verbs.options import Compiled, Localize, Repair
 
 __all__ = [
     "ArchitecturesConfig",
@@ -340,8 +342,12 @@ class TvmConfig(Strict):
         description="How reports call it. Default: tvm-TARGET-SETTING, with a pinned importer, and the device if "
         "it's not local.",
     )
-    target: str = Field("llvm", description="llvm, opencl or cuda, with TVM's attributes: llvm -mcpu=native.")
-    setting: Literal["O0", "O1", "O2", "O3", "tuned"] = Field("O2", description="Which passes run.")
+    target: str = Field(
+        Compiled.default("target"), description="llvm, opencl or cuda, with TVM's attributes: llvm -mcpu=native."
+    )
+    setting: Literal["O0", "O1", "O2", "O3", "tuned"] = Field(
+        Compiled.default("setting"), description="Which passes run."
+    )
     importer: Literal["onnx", "torch", "tflite"] | None = Field(
         None,
         description="Format that TVM imports; other models are converted first. Default: the model's own, or onnx.",
@@ -350,7 +356,7 @@ class TvmConfig(Strict):
     disabled_pass: tuple[str, ...] = Field((), description="Passes of the setting to leave out.")
     unfused: tuple[str, ...] = Field((), description="Operators of the imported model to leave out of fusion.")
     unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
-    trials: Int = Field(64, ge=1, description="For tuned: how many candidates are measured.")
+    trials: Int = Field(Compiled.default("trials"), ge=1, description="For tuned: how many candidates are measured.")
     database: AnyPath | None = Field(
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
     )
@@ -430,13 +436,13 @@ class ToleranceConfig(Strict):
     Integers and truth values are equal or not, unless `rtol` or `atol` is given.
     """
 
-    rtol: Float = Field(1e-4, ge=0)
-    atol: Float = Field(1e-5, ge=0)
+    rtol: Float = Field(Tolerance.rtol, ge=0)
+    atol: Float = Field(Tolerance.atol, ge=0)
     relative_l2: Float | None = Field(
         1e-4, ge=0, description="||a-b|| / ||reference|| of an output; null: elements alone decide."
     )
     noise_margin: Float = Field(
-        10.0,
+        Tolerance.noise_margin,
         ge=1,
         description="`noise` up to so many times the source's own measured rounding error.",
     )
@@ -479,13 +485,15 @@ class LocalizeConfig(Strict):
         "accuses on synthetic inputs.",
     )
     samples: Int = Field(8, ge=1, description="Inputs that layers are compared on.")
-    batch_size: Int = Field(4, ge=1, description="At once, for models that leave it open.")
+    batch_size: Int = Field(
+        Localize.default("batch_size"), ge=1, description="At once, for models that leave it open."
+    )
     recipe_runs: Int = Field(
         300, ge=1, description="Runs of a target whose photos are prepared wrongly, to find the right recipe."
     )
     recipe_seconds: Seconds = Field(60.0, gt=0, description="Time for that.")
     latent: Bool = Field(
-        False,
+        Localize.default("latent"),
         description="Whether faults that no input shows count as others do, and are repaired. Those that belong to a "
         "rule of others do in any case.",
     )
@@ -498,13 +506,13 @@ class RepairConfig(Strict):
     targets: Bool = Field(True, description="Mend targets whose layers are at fault.")
     conversions: Bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
     seconds: Seconds = Field(
-        300.0,
+        Repair.default("seconds"),
         gt=0,
         le=MOST_SECONDS,
         description="For each target or conversion; no further edit, or way, is tried then.",
     )
     advice_seconds: Seconds = Field(
-        60.0,
+        Repair.default("advice"),
         ge=0,
         le=MOST_SECONDS,
         description="To try other ways to convert, for each target at fault; 0: they're only named.",
@@ -517,7 +525,7 @@ class RepairConfig(Strict):
         "Default: all.",
     )
     bake_recipe: Bool = Field(
-        False,
+        Repair.default("bake_recipe"),
         description="Where photos must be prepared otherwise for a target, put that into the model as operators in "
         "front of its input, so that it's fed as before; refused with the reason where operators can't say it.",
     )

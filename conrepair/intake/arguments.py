@@ -20,11 +20,32 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import shortened
 
-__all__ = ["READERS", "checked_arguments", "path", "refused"]
+__all__ = [
+    "BY_CONVERTER",
+    "COUNT",
+    "DECLARED",
+    "MODELS",
+    "NAMES",
+    "OPTIONS",
+    "READERS",
+    "SAMPLES",
+    "SECONDS",
+    "SEED",
+    "Reader",
+    "anything",
+    "checked_arguments",
+    "flag",
+    "path",
+    "real",
+    "recipe",
+    "refused",
+    "text",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_Reader = Callable[[str, Any], Any]
+Reader = Callable[[str, Any], Any]
+"""Given an argument's name and value, returns what's meant, or raises `UsageError`."""
 
 _MOST, _SHOWN, _BITS = 1_000_000, 60, 200
 
@@ -46,7 +67,7 @@ def _is_short(value: Any) -> bool:
     return type(value) is int and value.bit_length() < _BITS
 
 
-def whole(least: int, most: int = _MOST) -> _Reader:
+def whole(least: int, most: int = _MOST) -> Reader:
     """A whole number, NumPy's too."""
 
     def read(name: str, value: Any) -> int:
@@ -59,7 +80,7 @@ def whole(least: int, most: int = _MOST) -> _Reader:
     return read
 
 
-def real(least: float = -math.inf, most: float = math.inf) -> _Reader:
+def real(least: float = -math.inf, most: float = math.inf) -> Reader:
     """A finite number, NumPy's too."""
 
     def read(name: str, value: Any) -> float:
@@ -101,7 +122,7 @@ def path(name: str, value: Any) -> Path:
     return Path(value)
 
 
-def items_of(read: _Reader, wanted: str) -> _Reader:
+def items_of(read: Reader, wanted: str) -> Reader:
     """A list of so much; a lone text is none, as its letters would be taken for items."""
 
     def read_all(name: str, value: Any) -> tuple[Any, ...]:
@@ -112,7 +133,7 @@ def items_of(read: _Reader, wanted: str) -> _Reader:
     return read_all
 
 
-def mapping_of(read: _Reader, wanted: str) -> _Reader:
+def mapping_of(read: Reader, wanted: str) -> Reader:
     """A mapping of texts to so much."""
 
     def read_all(name: str, value: Any) -> dict[str, Any]:
@@ -123,7 +144,8 @@ def mapping_of(read: _Reader, wanted: str) -> _Reader:
     return read_all
 
 
-def _recipe(name: str, value: Any) -> Any:
+def recipe(name: str, value: Any) -> Any:
+    """A recipe: its name, the path of a recipe.json, or its fields."""
     if not isinstance(value, Mapping | Recipe):
         path(name, value)
     return value
@@ -144,7 +166,8 @@ def _pair(name: str, value: Any) -> Any:
     return found
 
 
-def _any(_: str, value: Any) -> Any:
+def anything(_: str, value: Any) -> Any:
+    """Whatever it is: who takes it looks at it."""
     return value
 
 
@@ -165,36 +188,33 @@ def _callable(name: str, value: Any) -> Any:
     return value
 
 
-_NAMES = items_of(text, "names")
+COUNT = whole(1)
+SAMPLES = whole(1, MOST_SAMPLES)
+SEED = whole(0, MOST_SEED)
+SECONDS = real(0, MOST_SECONDS)
+NAMES = items_of(text, "names")
+MODELS = items_of(anything, "models")
+DECLARED = items_of(_declared, "inputs, each '[NAME=]batch,3,224,224[:dtype]'")
+OPTIONS = mapping_of(_option, "options by name")
+BY_CONVERTER = mapping_of(mapping_of(_option, "options by name"), "options by converter")
 _SHARES = mapping_of(real(), "shares by name")
 _PATHS = items_of(path, "paths")
-_SECONDS = real(0, MOST_SECONDS)
 
-READERS: Mapping[str, _Reader] = {
-    **dict.fromkeys(("batch_size", "nodes", "elements"), whole(1)),
+READERS: Mapping[str, Reader] = {
+    **dict.fromkeys(("nodes", "elements"), COUNT),
     **dict.fromkeys(("count", "changes", "opset"), whole(0)),
-    **dict.fromkeys(("low", "high", "margin", "rtol", "atol", "woven", "extremes", "symbolic"), real()),
-    **dict.fromkeys(("timeout", "seconds", "advice"), _SECONDS),
-    **dict.fromkeys(("trust", "in_process", "latent", "suspicious", "bake_recipe", "check", "mend"), flag),
+    **dict.fromkeys(("woven", "extremes", "symbolic"), real()),
     **dict.fromkeys(("single", "judge", "quiet"), flag),
-    **dict.fromkeys(("to", "backend", "support"), text),
-    **dict.fromkeys(("recipe", "target_recipe"), _recipe),
-    **dict.fromkeys(("via", "operators", "exclude", "dtypes"), _NAMES),
+    **dict.fromkeys(("operators", "exclude", "dtypes"), NAMES),
     **dict.fromkeys(("forms", "patterns"), _SHARES),
     **dict.fromkeys(("learn", "grown_from"), _PATHS),
-    "samples": whole(1, MOST_SAMPLES),
+    "support": text,
     "config": _config,
-    "seed": whole(0, MOST_SEED),
-    "output": path,
-    "report": path,
-    "inputs": items_of(_declared, "inputs, each '[NAME=]batch,3,224,224[:dtype]'"),
-    "between": items_of(_any, "models"),
-    "options": mapping_of(mapping_of(_option, "options by name"), "options by converter"),
-    "tvm": mapping_of(_option, "options by name"),
+    "seed": SEED,
     "ranks": _pair,
     "functions": items_of(_callable, "functions"),
 }
-"""What an argument of each name may be, in every function of `conrepair.api`."""
+"""What an argument of each name may be, in functions whose options aren't declared in `conrepair.verbs.options`."""
 
 
 def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conrepair.pipeline.next_step import after_comparison, tell_next
-from conrepair.pipeline.options import asked_of
+from conrepair.pipeline.options import files_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import answer_settings
 from conrepair.pipeline.verbs import compare_pair
@@ -17,6 +17,7 @@ from conrepair.report.console import print_result
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import result_text
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
+from conrepair.verbs.options import Compare
 
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
@@ -48,10 +49,11 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
 
 def compare(options: argparse.Namespace) -> int:
     """Compare two files by their answers."""
-    asked = asked_of(options, layers=False)
+    verb = Compare.of(vars(options))
+    asked = files_of(verb)
     asked.check()
     output = None if options.output is None else Path(options.output).absolute()
-    settings = answer_settings(options.rtol, options.atol, timeout=options.timeout)
+    settings = answer_settings(verb)
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         found = compare_pair(asked, settings, session, folder=output)
         if output is not None:

@@ -12,7 +12,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.next_step import after_conversion, tell_next
-from conrepair.pipeline.options import read_options, subject_of
+from conrepair.pipeline.options import data_of, read_options, subject_of
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import conversion_settings
@@ -25,6 +25,7 @@ from conrepair.report.summary import row_notes
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
+from conrepair.verbs.options import Convert
 
 __all__ = ["convert"]
 
@@ -39,27 +40,23 @@ def convert(options: argparse.Namespace) -> int:
         The exit code, as the comparison has it; that of a difference where none could be made (inputs leave sizes
         open, so that none could be drawn), unless it wasn't wanted.
     """
+    verb = Convert.of(vars(options))
     path, output = real_path(options.model), Path(options.output).absolute()
-    framework, target = detect_framework(path), format_name(options.to)
+    framework, target = detect_framework(path), format_name(verb.to)
     problem = unknown_format(target)
     if problem is not None:
         raise UsageError(f"--to: {problem}")
     _check_output(path, output, target, force=options.force)
-    via = options.via.split(",") if options.via else None
-    if target == framework and not via:
+    if target == framework and not verb.via:
         raise UsageError(f"{path} is {target} already. For a round trip name the converters (--via).")
-    model = Model(framework, str(path), model_sha256(path), inputs=input_specs(options.input))
-    route = pinned_route(via, framework, target) if via else find_route(framework, target, model=model)
-    settings = read_options(options.option, route)
-    data = None if options.data is None else Path(options.data)
-    check_calibration(route, settings, data, recipe=options.recipe is not None)
+    model = Model(framework, str(path), model_sha256(path), inputs=input_specs(verb.inputs))
+    route = pinned_route(verb.via, framework, target) if verb.via else find_route(framework, target, model=model)
+    settings, data = read_options(verb.options, route), data_of(verb)
+    check_calibration(route, settings, data, recipe=verb.recipe is not None)
     goal = Goal(via=tuple(step.name for step in route.steps), options=settings)
-    subject, notes = subject_of(options, goals=(goal,), labels="none")
-    wanted = conversion_settings(
-        check=options.check, mend=options.repair, seconds=options.seconds, timeout=options.timeout
-    )
+    subject, notes = subject_of(verb, path, data, trust=verb.trust, labels="none", goals=(goal,))
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
-        done = convert_model(subject, wanted, session, notes)
+        done = convert_model(subject, conversion_settings(verb), session, notes)
         result, row, written = done.run, done.row, done.model
         if output.suffix and written.suffix != output.suffix and target == "torch":
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from conrepair.backends.tvm.capture import KERNELS
 from conrepair.frameworks.detect import detect_framework
-from conrepair.pipeline.build_command import tvm_options
 from conrepair.pipeline.from_config import tvm_choice
 from conrepair.pipeline.next_step import tell_next
-from conrepair.pipeline.options import subject_of
+from conrepair.pipeline.options import data_of, subject_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import BackendChoice, library_choice
 from conrepair.pipeline.verbs import execute_model
@@ -20,6 +19,7 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
 from conrepair.runtime.words import complain
+from conrepair.verbs.options import Compiled, Execute
 
 __all__ = ["execute"]
 
@@ -36,11 +36,14 @@ def execute(options: argparse.Namespace) -> int:
     output = None if options.output is None else Path(options.output).absolute()
     if output is not None:
         check_run_folder(output, force=options.force)
-    if options.debug and options.backend != "tvm":
+    if options.debug_enabled and options.backend != "tvm":
         raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
-    subject, notes = subject_of(options, backends=(_backend(options),), batch_size=options.batch_size)
+    verb, path = Execute.of(vars(options)), real_path(options.model)
+    subject, notes = subject_of(
+        verb, path, data_of(verb), trust=verb.trust, backends=(_backend(options),), batch_size=verb.batch_size
+    )
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
-        done = execute_model(subject, session, notes, timeout=options.timeout)
+        done = execute_model(subject, session, notes, timeout=verb.timeout)
         if output is not None:
             done.save(output, force=options.force)
         else:
@@ -63,7 +66,8 @@ def execute(options: argparse.Namespace) -> int:
 
 def _next(done: Executed, options: argparse.Namespace) -> str:
     """What helps further: kernels' results where they compute otherwise, outputs where they weren't kept."""
-    if done.verdict is not None and not done.verdict.is_right and options.backend == "tvm" and not options.debug:
+    differs = done.verdict is not None and not done.verdict.is_right
+    if differs and options.backend == "tvm" and not options.debug_enabled:
         return "the same command with `--debug -o kernels` keeps what each kernel computes"
     return "" if options.output is not None else "the same command with `-o outputs` keeps the outputs as .npy files"
 
@@ -79,7 +83,7 @@ def _show_outputs(done: Executed) -> None:
 def _backend(options: argparse.Namespace) -> BackendChoice:
     """Where it runs; options of a compiler are refused where they aren't right, before anything is done."""
     if options.backend == "tvm":
-        return tvm_choice(tvm_options(options, options.device), Path.cwd())
+        return tvm_choice(Compiled.of(vars(options)).compiler | {"device": options.device}, Path.cwd())
     return library_choice(options.backend)
 
 

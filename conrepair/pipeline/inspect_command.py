@@ -36,7 +36,7 @@ def inspect(options: argparse.Namespace) -> int:
         found = read_file(
             real_path(options.model),
             session,
-            input_specs(options.input),
+            input_specs(options.inputs),
             timeout=options.timeout,
             trust=options.trust,
         )
@@ -52,14 +52,14 @@ def _next(found: Described, options: argparse.Namespace) -> str:
     """A command that works as it stands; what it needs besides the file is in it."""
     inputs = found.checked().inputs
     more = ["--trust"] if options.trust else []
-    if not inputs and found.missing and not options.input:
+    if not inputs and found.missing and not options.inputs:
         example = command("inspect", options.model, *more, inputs=[_EXAMPLE])
         return f"its file doesn't say what it takes: declare that, of your own sizes, as in {example}"
     if inputs and not can_be_drawn(inputs):
         return "text can't be drawn: give data to run it (`conrepair execute --data`), an array for each input"
     if not inputs:
         return ""
-    declared = [*options.input, *declarations(inputs)]
+    declared = [*options.inputs, *declarations(inputs)]
     return f"{command('execute', options.model, *more, inputs=declared)} runs it on drawn inputs"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conrepair.pipeline.options import asked_of
+from conrepair.pipeline.options import files_of
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import layer_settings
 from conrepair.pipeline.several import each_target
@@ -15,6 +15,7 @@ from conrepair.report.folder import check_folder
 from conrepair.report.saved import result_text
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import output_console, say
+from conrepair.verbs.options import Localize
 
 __all__ = ["localize"]
 
@@ -28,7 +29,7 @@ def localize(options: argparse.Namespace) -> int:
     Raises:
         ConrepairError: if a file can't be loaded or looked into.
     """
-    if options.intermediate and len(options.targets) > 1:
+    if options.between and len(options.targets) > 1:
         raise UsageError("--intermediate names models on the way to one target, and there are several targets.")
     with Session(
         quiet=options.quiet, keeps=not options.trust, fresh=options.fresh
@@ -37,20 +38,13 @@ def localize(options: argparse.Namespace) -> int:
 
 
 def _localize(options: argparse.Namespace, session: Session) -> int:
-    asked = asked_of(options, layers=True)
+    verb = Localize.of(vars(options))
+    asked = files_of(verb)
     asked.check()
     folder = None if options.output is None else Path(options.output).absolute()
     if folder is not None:
         check_folder(folder, "localize", (asked.source, *asked.between, asked.target))
-    settings = layer_settings(
-        options.samples,
-        batch_size=options.batch_size,
-        margin=options.margin,
-        latent=options.latent,
-        timeout=options.timeout,
-        suspicious=options.suspicious,
-    )
-    found = localize_pair(asked, settings, session)
+    found = localize_pair(asked, layer_settings(verb), session)
     if folder is not None:
         found.save(folder)
     if options.format == "json":

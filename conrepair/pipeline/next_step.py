@@ -13,6 +13,7 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
 from conrepair.runtime.progress import output_console
+from conrepair.verbs.options import Convert
 
 if TYPE_CHECKING:
     from conrepair.report.result import Row
@@ -79,7 +80,8 @@ def after_conversion(row: Row, options: argparse.Namespace, output: Path) -> str
         return row.localized.problem.explanation
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         if options.data is None:
-            more = _pair("compare", options, options.model, output, "--samples", str(8 * options.samples))
+            more = str(8 * (options.samples or Convert.drawn))
+            more = _pair("compare", options, options.model, output, "--samples", more)
             return f"{more} compares them on more inputs"
         return f"{command('inspect', output)} lists what the file consists of"
     return _where_it_differs(row.verdict, options, options.model, output)
@@ -135,7 +137,7 @@ def _pair(verb: str, options: argparse.Namespace, source: str | Path, target: st
         if getattr(options, name) != usual:
             words += [f"--{name}", f"{getattr(options, name):g}"]
     trusted = ["--trust"] if options.trust else []
-    return command(verb, *words, *trusted, *more, inputs=options.input)
+    return command(verb, *words, *trusted, *more, inputs=options.inputs)
 
 
 def _typed(word: str | Path) -> str:

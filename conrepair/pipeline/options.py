@@ -1,8 +1,7 @@
-"""What a command line says, as plain values."""
+"""What a verb is asked for, with files in place of models and data."""
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,10 +17,12 @@ from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import fitting_name, real_path
+from conrepair.verbs.options import Compare, Fed, Layers, Pair
 
 __all__ = [
     "asked_of",
-    "given",
+    "data_of",
+    "files_of",
     "names_of",
     "read_options",
     "recipe_of",
@@ -31,42 +32,64 @@ __all__ = [
 ]
 
 
-def asked_of(options: argparse.Namespace, *, layers: bool) -> Asked:
-    """What a command line asks for: two files, and what they're fed.
+def asked_of(options: Pair, paths: Sequence[Path], data: Path | None, *, trust: bool) -> Asked:
+    """What is asked for: two files, those between them, and what they're fed.
 
     Args:
-        options: Of a verb that takes two files.
-        layers: Whether it looks at every layer.
+        options: Of a verb of two models.
+        paths: The source's, the target's last.
+        data: The file or folder of the data.
+        trust: Whether code and pickles in the files may run.
 
     Raises:
         ConfigError: if an option's value can't be meant.
     """
-    source, target = real_path(options.source), real_path(options.target)
-    between = tuple(real_path(text) for text in getattr(options, "intermediate", ()))
+    layers = isinstance(options, Layers)
+    batch = {"batch_size": options.batch_size} if isinstance(options, Compare) else {}  # layers have one of their own
     return Asked(
-        source=source,
-        target=target,
-        between=between,
-        names=names_of((source, *between, target), numbered=layers),
-        data=None if options.data is None else Path(options.data).absolute(),
-        limit=None if options.data is None else options.limit,
+        source=paths[0],
+        target=paths[-1],
+        between=tuple(paths[1:-1]),
+        names=names_of(paths, numbered=layers),
+        data=data,
+        limit=options.limit,
         recipe=recipe_of(options.recipe),
         target_recipe=recipe_of(options.target_recipe),
-        inputs=input_specs(options.input),
-        samples=options.samples,
+        inputs=input_specs(options.inputs),
+        samples=options.count,
         seed=options.seed,
         low=options.low,
         high=options.high,
-        batch_size=16 if layers else options.batch_size,
-        trust=options.trust,
+        trust=trust,
+        **batch,
     )
 
 
-def subject_of(options: argparse.Namespace, *, labels: str = "auto", **more: Any) -> tuple[Subject, list[str]]:
-    """The model that a verb of one file looks at, and what a person should know.
+def files_of(options: Pair) -> Asked:
+    """What is asked for where models and data are paths.
 
     Args:
-        options: Of the command line.
+        options: Of a verb of two models.
+    """
+    named = (options.source, *getattr(options, "between", ()), options.target)
+    return asked_of(options, [real_path(text) for text in named], data_of(options), trust=options.trust)
+
+
+def data_of(options: Fed) -> Path | None:
+    """The file or folder of data that is a path."""
+    return None if options.data is None else Path(options.data).absolute()
+
+
+def subject_of(
+    options: Fed, path: Path, data: Path | None, *, trust: bool, labels: str = "auto", **more: Any
+) -> tuple[Subject, list[str]]:
+    """The model that a verb of one looks at, and what a person should know.
+
+    Args:
+        options: Of the verb.
+        path: Of the model.
+        data: The file or folder of the data.
+        trust: Whether code and pickles in the file may run.
         labels: Of photos.
         **more: Other fields of the subject.
 
@@ -74,11 +97,9 @@ def subject_of(options: argparse.Namespace, *, labels: str = "auto", **more: Any
         ConfigError: if an option's value can't be meant.
         DataError: if the data is unusable.
     """
-    path = real_path(options.model)
-    data = None if options.data is None else Path(options.data).absolute()
     dataset = dataset_for(
         data,
-        samples=options.samples,
+        samples=options.count,
         seed=options.seed,
         low=options.low,
         high=options.high,
@@ -88,18 +109,13 @@ def subject_of(options: argparse.Namespace, *, labels: str = "auto", **more: Any
     recipe, notes = fitting_recipe(slug(path), dataset, recipe_of(options.recipe))
     subject = Subject(
         name=slug(path),
-        origin=OnDisk(path, options.trust),
-        declared=input_specs(options.input),
+        origin=OnDisk(path, trust),
+        declared=input_specs(options.inputs),
         dataset=dataset,
         recipe=recipe,
         **more,
     )
     return subject, notes
-
-
-def given(values: dict[str, Any]) -> dict[str, Any]:
-    """Those that aren't None."""
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def slug(path: Path) -> str:
@@ -157,20 +173,22 @@ def repair_folder(output: str | None, target: Path) -> Path:
     return Path(f"{fitting_name(target.stem)}-repaired" if output is None else output).absolute()
 
 
-def read_options(texts: Sequence[str], route: Route) -> dict[str, dict[str, Any]]:
+def read_options(given: Mapping[str, Mapping[str, Any]] | Sequence[str], route: Route) -> dict[str, dict[str, Any]]:
     """What is given for each step of a route.
 
     Args:
-        texts: Each "CONVERTER.NAME=VALUE".
+        given: By converter, or each a text "CONVERTER.NAME=VALUE".
         route: Whose converters they must be.
 
     Raises:
         ConfigError: for an unknown option or a value that isn't allowed.
         UsageError: if a text is written otherwise, or names a converter that the route doesn't use.
     """
+    if isinstance(given, Mapping):
+        return {name: dict(values) for name, values in given.items()}
     found: dict[str, dict[str, Any]] = {step.name: {} for step in route.steps}
     steps = {step.name: step for step in route.steps}
-    for text in texts:
+    for text in given:
         place, equals, value = text.partition("=")
         name, dot, option = place.partition(".")
         if not (equals and dot and option):

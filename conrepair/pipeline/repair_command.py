@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conrepair.pipeline.next_step import after_repair, tell_next
-from conrepair.pipeline.options import asked_of, repair_folder
+from conrepair.pipeline.options import files_of, repair_folder
 from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.session import STORE, Session
-from conrepair.pipeline.settings import RepairSettings, layer_settings
+from conrepair.pipeline.settings import layer_settings
 from conrepair.pipeline.several import each_target
 from conrepair.pipeline.verbs import repair_pair
 from conrepair.repairs.patch import RECIPE
@@ -25,6 +25,7 @@ from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.scratch import SCRATCH, kept_folder
 from conrepair.runtime.store import journals
+from conrepair.verbs.options import Repair
 
 __all__ = ["repair", "repaired"]
 
@@ -104,24 +105,11 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
     Raises:
         ConrepairError: if a file can't be loaded or edited.
     """
-    asked = asked_of(options, layers=True)
+    verb = Repair.of(vars(options))
+    asked = files_of(verb)
     asked.check()
     folder = repair_folder(options.output, asked.target)
     check_folder(folder, "repair", (asked.source, asked.target))
-    wanted = RepairSettings(
-        seconds=options.seconds,
-        advice_seconds=options.advice,
-        conversions=False,
-        bake_recipe=options.bake_recipe,
-    )
-    settings = layer_settings(
-        options.samples,
-        batch_size=options.batch_size,
-        margin=options.margin,
-        latent=options.latent,
-        timeout=options.timeout,
-        repair=wanted,
-    )
     with contextlib.ExitStack() as stack:
         make_folder(folder.parent)
         stack.enter_context(storage_error(folder.parent))
@@ -131,7 +119,7 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
         session = stack.enter_context(
             Session(room, quiet=options.quiet, keeps=not options.trust, fresh=options.fresh)
         )
-        done = repair_pair(asked, settings, session)
+        done = repair_pair(asked, layer_settings(verb), session)
         return done.save(folder), folder if done.tells else None
 
 

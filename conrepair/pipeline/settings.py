@@ -11,6 +11,7 @@ from conrepair.graph.kinds import EditKind
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError, UsageError
+from conrepair.verbs.options import Compare, Convert, Localize, Repair
 
 __all__ = [
     "DEPLOYED",
@@ -154,18 +155,19 @@ class Settings:
     workers: int = 2
 
 
-def answer_settings(rtol: float | None, atol: float | None, *, timeout: float) -> Settings:
+def answer_settings(options: Compare) -> Settings:
     """How two files' answers are compared; layers are looked at where something excuses the target.
 
+    Where one of both tolerances of elements is given, they decide alone: the bound on the whole is for defaults.
+
     Args:
-        rtol: Relative tolerance of each element; None: the usual one.
-        atol: The absolute one. Where one of both is given, they decide alone: the bound on the whole is for defaults.
-        timeout: Seconds for each model.
+        options: Of the verb.
 
     Raises:
         ConfigError: if a tolerance is negative.
     """
-    given = {name: value for name, value in (("rtol", rtol), ("atol", atol)) if value is not None}
+    both = {"rtol": options.rtol, "atol": options.atol}
+    given = {name: value for name, value in both.items() if value is not None}
     for name, value in given.items():
         if not value >= 0:
             raise ConfigError(f"{name} is {value:g}: give at least 0")
@@ -173,60 +175,52 @@ def answer_settings(rtol: float | None, atol: float | None, *, timeout: float) -
         tolerance=Tolerance.of(**given, relative_l2=None) if given else Tolerance(),
         layers=LayerSettings(when="excused"),
         stages=Stages(localize=True),
-        seconds=timeout,
+        seconds=options.timeout,
         workers=1,
     )
 
 
-def layer_settings(
-    samples: int,
-    *,
-    batch_size: int,
-    margin: float | None,
-    latent: bool,
-    timeout: float,
-    suspicious: bool = False,
-    repair: RepairSettings | None = None,
-) -> Settings:
-    """How two files' layers are looked at.
+def layer_settings(options: Localize | Repair) -> Settings:
+    """How two files' layers are looked at, and the target repaired.
 
     Args:
-        samples: Inputs that outputs are compared on.
-        batch_size: For models that leave it open.
-        margin: A fault is so many times the noise floor.
-        latent: Whether faults that no input shows count.
-        timeout: Seconds for each model.
-        suspicious: Whether layers are ranked, too, by the inputs on which the models disagree.
-        repair: How the target is mended; None: it isn't.
+        options: Of the verb.
     """
+    repair = suspicious = None
+    if isinstance(options, Repair):
+        repair = RepairSettings(
+            seconds=options.seconds,
+            advice_seconds=options.advice,
+            conversions=False,
+            bake_recipe=options.bake_recipe,
+        )
+    elif options.suspicious:
+        suspicious = SuspicionSettings()
     return Settings(
-        tolerance=Tolerance() if margin is None else Tolerance(noise_margin=margin),
+        tolerance=Tolerance(noise_margin=options.margin),
         layers=LayerSettings(
             when="always",
-            samples=min(_LAYERS, samples),
-            batch_size=batch_size,
-            latent=latent,
-            suspiciousness=SuspicionSettings() if suspicious else None,
+            samples=min(_LAYERS, options.count),
+            batch_size=options.batch_size,
+            latent=options.latent,
+            suspiciousness=suspicious,
         ),
         repair=repair or RepairSettings(),
         stages=Stages(localize=True, repair=repair is not None),
-        seconds=timeout,
+        seconds=options.timeout,
         workers=1,
     )
 
 
-def conversion_settings(*, check: bool, mend: bool, seconds: float, timeout: float) -> Settings:
+def conversion_settings(options: Convert) -> Settings:
     """How one model is converted.
 
     Args:
-        check: Whether the result is compared with its source.
-        mend: Whether another way is looked for where the route fails.
-        seconds: For that.
-        timeout: Seconds for each step.
+        options: Of the verb.
     """
     return Settings(
-        stages=Stages(execute=check, repair=mend),
-        repair=RepairSettings(targets=False, seconds=seconds),
-        seconds=timeout,
+        stages=Stages(execute=options.check, repair=options.mend),
+        repair=RepairSettings(targets=False, seconds=options.seconds),
+        seconds=options.timeout,
         workers=1,
     )

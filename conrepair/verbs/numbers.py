@@ -6,12 +6,11 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from typing import Any
 
 from conrepair.runtime.bounds import MOST_GIGABYTES, MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.words import shortened
 
-__all__ = ["Samples", "count", "gigabytes", "real", "samples", "seconds", "seed", "share"]
+__all__ = ["count", "gigabytes", "real", "samples", "seconds", "seed", "share"]
 
 _MOST = 1_000_000
 _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
@@ -80,11 +79,3 @@ def share(text: str) -> float:
 
 seconds = _limit(MOST_SECONDS, f"{MOST_SECONDS:g} seconds")
 gigabytes = _limit(MOST_GIGABYTES, f"{MOST_GIGABYTES:,} gigabytes")
-
-
-class Samples(argparse.Action):
-    """How many inputs: of drawn ones so many; of data too, where somebody says it."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any) -> None:
-        """Keep it as `samples`, and as `limit` of data."""
-        namespace.samples = namespace.limit = values

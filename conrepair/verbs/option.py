@@ -1,0 +1,210 @@
+"""One option of a verb: its default, its words, and how its value is read, from Python and from a shell."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from typing import Any, Literal, ParamSpec, Self, TypeVar, dataclass_transform
+
+from conrepair.intake.arguments import Reader
+
+__all__ = ["About", "Options", "Value", "model", "option", "options", "takes", "written"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Asked = TypeVar("Asked")
+_KEY, _WORDS = "about", "words"
+_SMALL = 1e-3
+_NAME = re.compile(r"`(\w+)`")
+
+
+@dataclass(frozen=True)
+class Value:
+    """How a value is read.
+
+    Attributes:
+        checked: Given the option's name and what Python gives, returns what's meant.
+        parsed: Given a word of the shell; True: the option is a switch, which takes none.
+        metavar: What help calls it.
+        many: Whether the option is repeated.
+        choices: What it may be; () for anything.
+    """
+
+    checked: Reader
+    parsed: Callable[[str], Any] | Literal[True] = str
+    metavar: str = ""
+    many: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """What is said of an option, once for all who show it.
+
+    Attributes:
+        words: Whole sentences; other options stand in `these`, and are shown as each reader types them.
+        value: How it's read.
+        group: Of help.
+        usual: The default in words, where the value doesn't say it.
+        typed: What's said in a shell in place of the words, where other values are given there.
+        flag: In the shell; None: its name; "": Python alone has it.
+        key: Of a configuration that means the same, as "repair.seconds".
+        searches: Whether it's the time of a search, which a limit for the whole command bounds.
+    """
+
+    words: str
+    value: Value
+    group: str
+    usual: str = ""
+    typed: str = ""
+    flag: str | None = None
+    key: str = ""
+    searches: bool = False
+
+    def named(self, name: str) -> About:
+        """The same, with the flag that it has by its name."""
+        return self if self.flag is not None else dataclasses.replace(self, flag=f"--{name.replace('_', '-')}")
+
+
+def option(
+    words: str,
+    value: Value,
+    group: str,
+    *,
+    default: Any = MISSING,
+    usual: str = "",
+    typed: str = "",
+    flag: str | None = None,
+    key: str = "",
+    searches: bool = False,
+) -> Any:
+    """A field of `Options`; see `About`.
+
+    Args:
+        words: Whole sentences.
+        value: How it's read.
+        group: Of help.
+        default: Its value where nobody gives one; none: it must be given.
+        usual: The default in words.
+        typed: What's said in a shell in place of the words.
+        flag: In the shell; None: its name; "": Python alone has it.
+        key: Of a configuration.
+        searches: Whether it's the time of a search.
+    """
+    told = About(
+        words=words, value=value, group=group, usual=usual, typed=typed, flag=flag, key=key, searches=searches
+    )
+    return dataclasses.field(default=default, metadata={_KEY: told})
+
+
+def model(words: str, *, kw_only: Literal[False]) -> Any:
+    """A field for a model, which comes first and has no default."""
+    return dataclasses.field(kw_only=kw_only, metadata={_WORDS: words})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, model))
+def options(verb: type[Asked]) -> type[Asked]:
+    """Make a class of options a dataclass, frozen and by keyword."""
+    return dataclass(frozen=True, kw_only=True)(verb)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a verb is asked for; its fields are the only place that declares them. Values are checked when it's made.
+
+    Raises:
+        UsageError: for a value that can't be meant, by the option's name.
+    """
+
+    def __post_init__(self) -> None:
+        """Read each value."""
+        for name, about, default in self.declared():
+            value = getattr(self, name)
+            if not (value is None and default is None):
+                object.__setattr__(self, name, about.value.checked(name, value))
+
+    @classmethod
+    def declared(cls) -> Iterator[tuple[str, About, Any]]:
+        """Each option: its name, what's said of it, its default."""
+        for item in dataclasses.fields(cls):
+            if _KEY in item.metadata:
+                yield item.name, item.metadata[_KEY].named(item.name), item.default
+
+    @classmethod
+    def default(cls, name: str) -> Any:
+        """An option's default."""
+        return next(default for known, _, default in cls.declared() if known == name)
+
+    @classmethod
+    def meaning(cls, name: str, *, flags: bool) -> str:
+        """An option's words with its default.
+
+        Args:
+            name: Of the option.
+            flags: Whether others are called as in a shell, and not as in Python.
+        """
+        options = {known: (about, default) for known, about, default in cls.declared()}
+        about, default = options[name]
+
+        def called(match: re.Match[str]) -> str:
+            flag = options[match[1]][0].flag if match[1] in options and flags else ""
+            return flag or match[0]
+
+        said = default is not MISSING and default is not None and not isinstance(default, bool | tuple)
+        usual = about.usual or (written(default) if said else "")
+        words = ((flags and about.typed) or about.words).removesuffix(".") + (
+            f" (default: {usual})." if usual else "."
+        )
+        return _NAME.sub(called, words)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """What a shell's words say.
+
+        Args:
+            given: Values by name; others than the verb's aren't looked at.
+        """
+        return cls(**{item.name: given[item.name] for item in dataclasses.fields(cls) if item.name in given})
+
+
+def written(value: Any) -> str:
+    """A default in words: 300, 1e-4, O2."""
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if value >= _SMALL or not value else f"{value:.0e}".replace("e-0", "e-")
+
+
+def takes(options: Callable[P, Asked], returns: str) -> Callable[[Callable[[Asked], R]], Callable[P, R]]:
+    """Give a function the parameters of a verb's options, typed and documented as these are.
+
+    Args:
+        options: The dataclass; what it's made of is what the function is called with.
+        returns: The sections "Returns" and "Raises" of the documentation.
+    """
+
+    def decorated(function: Callable[[Asked], R]) -> Callable[P, R]:
+        signature = inspect.signature(options)
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            signature.bind(*args, **kwargs)  # its errors speak of arguments, and not of a class
+            return function(options(*args, **kwargs))
+
+        given = inspect.signature(function).return_annotation
+        call.__signature__ = signature.replace(return_annotation=given)  # type: ignore[attr-defined]
+        about = inspect.cleandoc(function.__doc__ or "")
+        call.__doc__ = "\n".join([about, "", "Args:", *_documented(options), "", returns])
+        return call
+
+    return decorated
+
+
+def _documented(options: Any) -> Iterator[str]:
+    for item in dataclasses.fields(options):
+        words = options.meaning(item.name, flags=False) if _KEY in item.metadata else item.metadata[_WORDS]
+        yield f"    {item.name}: {words}"

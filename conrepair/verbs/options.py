@@ -1,0 +1,421 @@
+"""The options of each verb of a model or two: the parser, help, Python's signatures and pages are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from conrepair.data.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.tolerance import Tolerance
+from conrepair.intake import arguments
+from conrepair.verbs import numbers
+from conrepair.verbs.option import Options, Value, model, option, options, written
+
+__all__ = [
+    "Build",
+    "Compare",
+    "Compiled",
+    "Convert",
+    "Execute",
+    "Fed",
+    "Inspect",
+    "Layers",
+    "Loaded",
+    "Localize",
+    "Pair",
+    "Repair",
+]
+
+_Recipe = str | Path | Mapping[str, Any] | Recipe | None
+_BackendName = Literal["libraries", "onnxruntime", "tvm"]
+
+_DATA = Value(arguments.anything, metavar="PATH")
+_FOLDER = Value(arguments.path, metavar="FOLDER")
+_NUMBER = Value(arguments.real(), numbers.real, "X")
+_PREPARED = Value(arguments.recipe, metavar="RECIPE")
+_SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
+_SWITCH = Value(arguments.flag, parsed=True)
+_COUNT = Value(arguments.COUNT, numbers.count, "N")
+_OPERATORS = Value(arguments.NAMES, metavar="OPERATOR", many=True)
+_PASSES = Value(arguments.NAMES, metavar="PASS", many=True)
+
+_RIGHT = "The original model, a path or an object; it's right by definition."
+_CONVERTED = "The model converted from it, or a folder that `build` wrote; it's only read."
+_ONE = "A path or an object."
+_BATCH = "Batch size for models with an open batch dimension."
+
+
+def _listed(text: str) -> list[str]:
+    return text.split(",")
+
+
+def _converters_options(name: str, value: Any) -> Any:
+    """Options by converter, or the words of a shell that say them."""
+    return (arguments.BY_CONVERTER if isinstance(value, Mapping) else arguments.NAMES)(name, value)
+
+
+@options
+class Loaded(Options):
+    """Of every verb that loads a model."""
+
+    inputs: Sequence[str | TensorSpec] = option(
+        "Inputs that the model's file doesn't describe (TorchScript), each as in batch,3,224,224:float32.",
+        Value(arguments.DECLARED, metavar="[NAME=]SHAPE[:DTYPE]", many=True),
+        "inputs",
+        flag="--input",
+        typed="Declare an input that the model's file doesn't describe (TorchScript), as in batch,3,224,224:float32. "
+        "Repeat it for each input.",
+        default=(),
+    )
+    timeout: float = option(
+        "Seconds for each model or step, in worker processes.",
+        _SECONDS,
+        "general",
+        default=600.0,
+        flag="",  # a command has one limit for all that it does, which `cli.time_limit` declares
+    )
+    trust: bool = option(
+        "Load files that hold code or reach beyond the model: only your own, or those of somebody whose "
+        "programs you would run (docs/security.md). Ordinary files need none of it.",
+        _SWITCH,
+        "models",
+        default=False,
+    )
+    in_process: bool = option(
+        "Run everything in this process, for objects and files of one's own: a debugger works, but a library that "
+        "crashes takes the process along, nothing is stopped for its time, and what a file makes a library do is "
+        "kept from nothing (docs/security.md).",
+        _SWITCH,
+        "general",
+        flag="",
+        default=False,
+    )
+
+
+def samples(drawn: int, of_data: str, *, default: None = None) -> Any:
+    """How many inputs; one default for drawn ones, another for data.
+
+    Args:
+        drawn: The first.
+        of_data: The second, in words.
+        default: Neither was chosen.
+    """
+    return option(
+        "Number of inputs: random ones, or the first of `data`.",
+        Value(arguments.SAMPLES, numbers.samples, "N"),
+        "inputs",
+        usual=f"{drawn}{of_data}",
+        default=default,
+    )
+
+
+@options
+class Fed(Loaded):
+    """Of every verb that runs a model.
+
+    Attributes:
+        drawn: Inputs that are drawn where nobody says how many.
+        of_data: Inputs that are taken of data then; None: all.
+    """
+
+    drawn: ClassVar[int] = 32
+    of_data: ClassVar[int | None] = None
+
+    data: Any = option(
+        "What models are fed, first axis samples: a folder of photos, .npz/.npy, arrays, or what gives batches.",
+        _DATA,
+        "inputs",
+        usual="random inputs are drawn",
+        typed="Folder of photos, or .npz/.npy arrays.",
+        default=None,
+    )
+    recipe: _Recipe = option(
+        "Preprocessing of photos: torchvision, keras:tf, keras:torch, tflite, ..., or a recipe.json.",
+        _PREPARED,
+        "inputs",
+        default=None,
+    )
+    samples: int | None = samples(32, ", and all of the data")
+    seed: int = option("Seed of random inputs.", Value(arguments.SEED, numbers.seed, "N"), "inputs", default=0)
+    low: float | None = option(
+        "Lower bound of random inputs.", _NUMBER, "inputs", usual="the files' own, else -1", default=None
+    )
+    high: float | None = option(
+        "Upper bound of random inputs.", _NUMBER, "inputs", usual="the files' own, else 1", default=None
+    )
+
+    @property
+    def count(self) -> int:
+        """Inputs that are drawn, or taken of what gives batches without end."""
+        return self.drawn if self.samples is None else self.samples
+
+    @property
+    def limit(self) -> int | None:
+        """Inputs that are taken of data; None: all."""
+        return None if self.data is None else self.of_data if self.samples is None else self.samples
+
+
+@options
+class Pair(Fed):
+    """Of every verb that compares two models."""
+
+    source: Any = model(_RIGHT, kw_only=False)
+    target: Any = model(_CONVERTED, kw_only=False)
+    target_recipe: _Recipe = option(
+        "Preprocessing for the target, if it isn't the source's.", _PREPARED, "inputs", default=None
+    )
+
+
+@options
+class Compare(Pair):
+    """Of `compare`."""
+
+    batch_size: int = option(_BATCH, _COUNT, "inputs", default=16)
+    rtol: float | None = option(
+        "Relative tolerance of each element. Where one of both is given, they decide alone.",
+        _NUMBER,
+        "tolerances",
+        usual=written(Tolerance.rtol),
+        key="tolerance.rtol",
+        default=None,
+    )
+    atol: float | None = option(
+        "Absolute tolerance of each element.",
+        _NUMBER,
+        "tolerances",
+        usual=written(Tolerance.atol),
+        key="tolerance.atol",
+        default=None,
+    )
+
+
+@options
+class Layers(Pair):
+    """Of every verb that compares layers."""
+
+    batch_size: int = option(_BATCH, _COUNT, "inputs", key="localize.batch_size", default=4)
+    margin: float = option(
+        "A layer is at fault if its error is X times what rounding explains.",
+        _NUMBER,
+        "tolerances",
+        key="tolerance.noise_margin",
+        default=Tolerance.noise_margin,
+    )
+    latent: bool = option(
+        "Count faults that none of the inputs shows, such as a bound that no value reaches.",
+        _SWITCH,
+        "tolerances",
+        usual="they're listed, and don't change the verdict",
+        key="localize.latent",
+        default=False,
+    )
+
+
+@options
+class Localize(Layers):
+    """Of `localize`."""
+
+    of_data: ClassVar[int | None] = 32
+
+    samples: int | None = samples(32, "")
+    between: Sequence[Any] = option(
+        "Models on the way from the source to the target, in order.",
+        Value(arguments.MODELS, metavar="FILE", many=True),
+        "models",
+        flag="--intermediate",
+        typed="A model on the way from the source to the target. Repeat it for several, in order.",
+        default=(),
+    )
+    suspicious: bool = option(
+        "Rank the layers, too, by how much more they differ on inputs that are answered otherwise than on the "
+        "others; give many inputs (`data`, `samples`). A ranking convicts none.",
+        _SWITCH,
+        "output",
+        default=False,
+    )
+
+
+@options
+class Repair(Layers):
+    """Of `repair`."""
+
+    drawn: ClassVar[int] = 72
+    of_data: ClassVar[int | None] = 72
+
+    samples: int | None = samples(72, "")
+    output: str | Path | None = option(
+        "Folder for the repaired model, patch.json and result.json; without one they go with the result.",
+        _FOLDER,
+        "output",
+        typed="Folder for the repaired model, patch.json and result.json, for several targets with a folder in it "
+        "for each (default: TARGET-repaired in this folder).",
+        default=None,
+    )
+    seconds: float = option(
+        "Try no further edit after S seconds.", _SECONDS, "search", key="repair.seconds", searches=True, default=300.0
+    )
+    advice: float = option(
+        "Spend S seconds on other ways to convert the source.",
+        _SECONDS,
+        "search",
+        key="repair.advice_seconds",
+        searches=True,
+        default=60.0,
+    )
+    bake_recipe: bool = option(
+        "If photos must be preprocessed differently, put operators for that in front of the model's input.",
+        _SWITCH,
+        "search",
+        key="repair.bake_recipe",
+        default=False,
+    )
+
+
+@options
+class Convert(Fed):
+    """Of `convert`."""
+
+    drawn: ClassVar[int] = 8
+
+    model: Any = model(_ONE, kw_only=False)
+    to: str = option(
+        "Format to convert to: torch, keras, tensorflow, tflite or onnx.",
+        Value(arguments.text, metavar="FORMAT"),
+        "models",
+    )
+    via: Sequence[str] = option(
+        "Converters to use, in this order.",
+        Value(arguments.NAMES, _listed, "CONVERTERS"),
+        "search",
+        usual="the best route",
+        typed="Converters to use, separated by commas.",
+        default=(),
+    )
+    options: Mapping[str, Mapping[str, Any]] | Sequence[str] = option(
+        'Options of converters, as in {"keras-tflite": {"quantize": "int8"}}.',
+        Value(_converters_options, metavar="CONVERTER.NAME=VALUE", many=True),
+        "search",
+        flag="--option",
+        typed="Option of a converter, as in keras-tflite.quantize=int8. Repeat it for several.",
+        default=(),
+    )
+    output: str | Path | None = option(
+        "File or folder to write; without one the model lies in a folder that goes with the result.",
+        Value(arguments.path, metavar="OUTPUT"),
+        "output",
+        typed="File or folder to write.",
+        default=None,
+    )
+    samples: int | None = samples(8, ", and all of the data")
+    check: bool = option(
+        "Compare the result with its source.",
+        _SWITCH,
+        "search",
+        flag="--no-check",
+        typed="Don't compare the result with its source.",
+        default=True,
+    )
+    mend: bool = option(
+        "Look for another way if the route fails.",
+        _SWITCH,
+        "search",
+        flag="--no-repair",
+        typed="Fail if the route fails, and look for no other way.",
+        default=True,
+    )
+    seconds: float = option(
+        "Look for another way for S seconds if the route fails.", _SECONDS, "search", searches=True, default=120.0
+    )
+
+
+@options
+class Inspect(Loaded):
+    """Of `inspect`."""
+
+    model: Any = model(_ONE, kw_only=False)
+
+
+@options
+class Compiled(Options):
+    """How TVM compiles."""
+
+    target: str = option(
+        'Code to generate: llvm, opencl or cuda, with attributes: "llvm -mcpu=native".',
+        Value(arguments.text, metavar="TARGET"),
+        "compiler",
+        default="llvm",
+    )
+    setting: str = option(
+        "Optimization level.",
+        Value(arguments.text, choices=("O0", "O1", "O2", "O3", "tuned")),
+        "compiler",
+        flag="--opt",
+        default="O2",
+    )
+    importer: str | None = option(
+        "Convert the model to this format first.",
+        Value(arguments.text, choices=("onnx", "torch", "tflite")),
+        "compiler",
+        default=None,
+    )
+    required_pass: Sequence[str] = option("Run this pass. Repeat it for several.", _PASSES, "compiler", default=())
+    disabled_pass: Sequence[str] = option("Skip this pass. Repeat it for several.", _PASSES, "compiler", default=())
+    trials: int = option("Candidates to measure with `setting` tuned.", _COUNT, "compiler", default=64)
+    database: str | Path | None = option(
+        "Start `setting` tuned from an earlier tuning.", _FOLDER, "compiler", default=None
+    )
+    threads: int | None = option("Threads that a kernel may use.", _COUNT, "compiler", default=None)
+    unfused: Sequence[str] = option("Don't fuse this operator. Repeatable.", _OPERATORS, "compiler", default=())
+    unscheduled: Sequence[str] = option(
+        "Give this operator no schedule (on the CPU). Repeatable.", _OPERATORS, "compiler", default=()
+    )
+    debug_enabled: bool = option(
+        "Keep the result of each kernel, and the imported model.", _SWITCH, "compiler", flag="--debug", default=False
+    )
+
+    @property
+    def compiler(self) -> dict[str, Any]:
+        """Those that somebody chose, as a backend of a configuration has them."""
+        names = [name for name, _, default in Compiled.declared() if getattr(self, name) != default]
+        return {name: getattr(self, name) for name in names}
+
+
+@options
+class Build(Compiled, Loaded):
+    """Of `build`."""
+
+    model: Any = model(_ONE, kw_only=False)
+    output: str | Path | None = option(
+        "Folder to write; without one the build lies in a folder that goes with the result.",
+        _FOLDER,
+        "output",
+        typed="Folder to write.",
+        default=None,
+    )
+    batch_size: int = option(_BATCH, _COUNT, "inputs", default=1)
+
+
+@options
+class Execute(Fed):
+    """Of `execute`."""
+
+    drawn: ClassVar[int] = 8
+
+    model: Any = model(_ONE, kw_only=False)
+    backend: _BackendName = option(
+        "The model's own library, ONNX Runtime with all its optimizations, or TVM.",
+        Value(arguments.text, choices=("libraries", "onnxruntime", "tvm")),
+        "models",
+        default="libraries",
+    )
+    tvm: Mapping[str, Any] | None = option(
+        "Options of TVM, those of `build` and `device`: where it runs.",
+        Value(arguments.OPTIONS),
+        "compiler",
+        default=None,
+        flag="",  # in the shell each is an option of its own
+    )
+    samples: int | None = samples(8, ", and all of the data")
+    batch_size: int = option(_BATCH, _COUNT, "inputs", default=1)
