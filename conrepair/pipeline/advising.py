@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from conrepair.localization.result import Localization, LocatedFault
-from conrepair.pipeline.mending import Trial
+from conrepair.pipeline.conversion_repair import Trial
 from conrepair.repairs.conversion.remedies import Remedy, Step
 from conrepair.repairs.outcomes import Advice
 

@@ -18,7 +18,7 @@ from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import conversion_settings
 from conrepair.pipeline.verbs import check_calibration, convert_model
 from conrepair.report.model_output import check_model_output
-from conrepair.report.repair.mending import mending_lines
+from conrepair.report.repair.conversion import conversion_lines
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import result_text
 from conrepair.report.summary import row_notes
@@ -86,7 +86,7 @@ def _about(result: AuditResult) -> list[str]:
             said.add(row.problem.message)
             lines.append(f"{step}: {row.verdict.value if row.verdict else 'not compared'}: {row.problem.message}")
         if row.mending is not None:
-            lines += [f"  {line}" for line in mending_lines(row.mending)]
+            lines += [f"  {line}" for line in conversion_lines(row.mending)]
     return lines
 
 

@@ -55,16 +55,16 @@ def run_stages(state: State) -> Part:
     if measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
     rows = name_optimizers(state, executed, unlocalized(executed, rows))
-    stages, mended = state.settings.stages, state.settings.repair
-    if stages.repair and mended.conversions:
-        from conrepair.pipeline.stages.mend import mend
+    stages, wanted = state.settings.stages, state.settings.repair
+    if stages.repair and wanted.conversions:
+        from conrepair.pipeline.stages.repair_conversions import repair_conversions
 
-        executed, rows = mend(state, executed, rows)
-    if stages.localize or (stages.repair and mended.targets):
+        executed, rows = repair_conversions(state, executed, rows)
+    if stages.localize or (stages.repair and wanted.targets):
         from conrepair.pipeline.stages.localize import localize
 
         rows = localize(state, executed, rows)
-    if stages.repair and mended.targets:
+    if stages.repair and wanted.targets:
         from conrepair.pipeline.stages.repair import repair
 
         rows = repair(state, executed, rows)

@@ -17,7 +17,7 @@ from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
 from conrepair.report.folder import check_folder
-from conrepair.report.repair.mending import mending_lines
+from conrepair.report.repair.conversion import conversion_lines
 from conrepair.report.result import AuditResult, LocalizedStep
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
 from conrepair.runtime.errors import ConrepairError, UsageError
@@ -182,8 +182,8 @@ def _failure(result: AuditResult) -> ConrepairError:
     first, problem = next(
         (row, row.problem) for row in result.rows if row.ran.artifact is None and row.problem is not None
     )
-    mendings = [row.mending for row in result.rows if row.mending is not None]
-    told = [line for mending in mendings for line in mending_lines(mending)]
+    repaired = [row.mending for row in result.rows if row.mending is not None]
+    told = [line for done in repaired for line in conversion_lines(done)]
     words = "\n".join([problem.explanation, *told]).strip()
     return dataclasses.replace(problem, explanation=words).as_error(first.conversion)
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
 from conrepair.report.localization.naming import names_of
-from conrepair.report.repair.mending import mending_lines
+from conrepair.report.repair.conversion import conversion_lines
 from conrepair.report.repair.summary import advice_line, repair_line
 from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.terminal import SafeConsole
@@ -187,7 +187,7 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
         said.add(row.reason)
         lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.reason, row)))
         if row.mending is not None:
-            lines += [Text.assemble((f"{row.label}: ", "bold"), line) for line in mending_lines(row.mending)]
+            lines += [Text.assemble((f"{row.label}: ", "bold"), line) for line in conversion_lines(row.mending)]
         if (
             row.localized.result is not None
             and row.localized.result.faults

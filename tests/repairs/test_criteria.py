@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import localizations
 import pytest
-from mending import found as pieces
-from mending import piece
+from repair_world import found as pieces
+from repair_world import piece
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.localize import Found

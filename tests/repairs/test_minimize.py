@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mending import World, nodes_of, piece
-from mending import found as pieces
+from repair_world import World, nodes_of, piece
+from repair_world import found as pieces
 
 from conrepair.editors.operation import Operation
 from conrepair.repairs.edits import Graft

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from mending import World, edit, nodes_of
+from repair_world import World, edit, nodes_of
 
 from conrepair.localization.located import Guilty
 from conrepair.repairs.criteria import source_of

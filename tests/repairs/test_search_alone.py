@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from mending import edit, found, nodes_of, piece
+from repair_world import edit, found, nodes_of, piece
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.model import Model

@@ -11,8 +11,8 @@ from conrepair.data.feeds import sample_order
 from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization
 from conrepair.pipeline.advising import advise
+from conrepair.pipeline.conversion_repair import Trial
 from conrepair.pipeline.evaluation import Executed
-from conrepair.pipeline.mending import Trial
 from conrepair.pipeline.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.stages.localize import localization_task, localized

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from conrepair.evaluate.verdict import Verdict
+from conrepair.pipeline.conversion_repair import Trial
 from conrepair.pipeline.evaluation import Executed, evaluate
-from conrepair.pipeline.mending import Trial
 from conrepair.pipeline.plan import Conversion, Goal, plan_conversions
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.compilation import prepare

@@ -14,7 +14,7 @@ from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
 from conrepair.report.page.overview import state_of
 from conrepair.report.readable import Readable
-from conrepair.report.repair.mending import mending_lines
+from conrepair.report.repair.conversion import conversion_lines
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import row_notes
@@ -107,7 +107,7 @@ def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) 
     found = row.localized.result
     notes = [*row_notes(row), *(found.notes if found is not None else ())]
     if row.mending is not None:
-        notes += mending_lines(row.mending)
+        notes += conversion_lines(row.mending)
     problems = (row.problem, row.localized.problem, row.repaired.problem)
     steps = row.localized.steps
     return Section(

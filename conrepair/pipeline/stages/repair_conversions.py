@@ -8,8 +8,8 @@ from functools import partial
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.attempts import Attempts
+from conrepair.pipeline.conversion_repair import ConversionRepairer, Failed, attempt_seconds
 from conrepair.pipeline.evaluation import Executed
-from conrepair.pipeline.mending import Failed, Mender, attempt_seconds
 from conrepair.pipeline.stages.route import trial_of, try_route
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
@@ -17,10 +17,12 @@ from conrepair.repairs.conversion.remedies import Step
 from conrepair.report.result import Row
 from conrepair.runtime.workers import STORAGE
 
-__all__ = ["mend"]
+__all__ = ["repair_conversions"]
 
 
-def mend(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[list[Executed], tuple[Row, ...]]:
+def repair_conversions(
+    state: State, executed: Sequence[Executed], rows: Sequence[Row]
+) -> tuple[list[Executed], tuple[Row, ...]]:
     """Find other ways for conversions that gave nothing; what they make is judged like all else."""
     items, result = list(executed), list(rows)
     wanted = [(row, failed) for subject in state.subjects for row, failed in _failed(state, subject, executed, rows)]
@@ -28,10 +30,12 @@ def mend(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tup
     with state.display.stage("repair conversions", len(wanted)) as stage:
         for row, failed in wanted:
             whose = state.subject(row.model)
-            mender = Mender(attempts, partial(try_route, state, whose, executed), state.settings.repair.seconds)
-            mending, trial = mender.mend(failed)
+            repairer = ConversionRepairer(
+                attempts, partial(try_route, state, whose, executed), state.settings.repair.seconds
+            )
+            tried, trial = repairer.repair(failed)
             place = result.index(row)
-            result[place] = dataclasses.replace(row, mending=mending)
+            result[place] = dataclasses.replace(row, mending=tried)
             if trial is not None:
                 new = [item for item in trial.executed if item.row_name not in {other.row_name for other in items}]
                 more = [made for made in trial.rows if made.name in {item.row_name for item in new}]

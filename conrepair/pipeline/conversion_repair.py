@@ -16,11 +16,11 @@ from conrepair.pipeline.settings import Settings
 from conrepair.repairs.conversion.likeness import same_failure
 from conrepair.repairs.conversion.remedies import Remedy, Step, all_rewritings, detours, exports, rewritings
 from conrepair.repairs.conversion.result import Mending, Stop, TriedRemedy
-from conrepair.report.repair.mending import NOT_COMPARED
+from conrepair.report.repair.conversion import NOT_COMPARED
 from conrepair.report.result import Row
 from conrepair.runtime.workers import STORAGE, Failure
 
-__all__ = ["Failed", "Mender", "Trial", "attempt_seconds"]
+__all__ = ["ConversionRepairer", "Failed", "Trial", "attempt_seconds"]
 
 _ROUNDS = 6  # operators that stop a converter one behind the other
 _GOOD = {Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED}
@@ -84,8 +84,8 @@ class _Search:
         return self.in_time and not self.hindered
 
 
-class Mender:
-    """Mends conversions.
+class ConversionRepairer:
+    """Repairs conversions.
 
     Args:
         attempts: Tries converters on pieces.
@@ -96,7 +96,7 @@ class Mender:
     def __init__(self, attempts: Attempts, try_route: Callable[[Sequence[Step]], Trial], seconds: float) -> None:
         self._attempts, self._try_route, self._seconds = attempts, try_route, seconds
 
-    def mend(self, failed: Failed) -> tuple[Mending, Trial | None]:
+    def repair(self, failed: Failed) -> tuple[Mending, Trial | None]:
         """Try other ways until one is as good as a conversion should be.
 
         Returns:
@@ -108,7 +108,7 @@ class Mender:
         in_time, search.end = search.in_time, started + self._seconds
         found = found or self._around(failed, search)
         seconds, in_time = time.monotonic() - started, in_time and search.in_time
-        mending = Mending(
+        done = Mending(
             stops=tuple(search.stops),
             tried=tuple(search.tried),
             seconds=seconds,
@@ -116,15 +116,15 @@ class Mender:
             hindered=search.hindered,
         )
         if found is None:
-            return mending, None
+            return done, None
         remedy, trial = found
         verdict = trial.rows[-1].verdict
         names = tuple(step.converter.name for step in remedy.steps)
         options = {step.converter.name: dict(step.options) for step in remedy.steps if step.options}
-        mending = dataclasses.replace(
-            mending, via=names, options=options, verdict=verdict.value if verdict else "", in_time=True
+        done = dataclasses.replace(
+            done, via=names, options=options, verdict=verdict.value if verdict else "", in_time=True
         )
-        return mending, trial
+        return done, trial
 
     def _rewritten(self, failed: Failed, search: _Search) -> tuple[Remedy, Trial] | None:
         """Other options, other operators; what another operator then stops is looked into again."""
@@ -154,7 +154,7 @@ class Mender:
                 found = self._tried(remedy, search)
                 if search.tried[-1].mends:
                     return remedy, found
-                # What mends the piece leads on, also where another one stops with the same words.
+                # What fixes the piece leads on, also where another one stops with the same words.
                 if found.failure is not None and (piece or not same_failure(found.failure, trial.failure)):
                     state = state or Failed(remedy.steps, found)
         return None
@@ -162,7 +162,7 @@ class Mender:
     def _around(self, failed: Failed, search: _Search) -> tuple[Remedy, Trial] | None:
         """All rewrites at once, other options before the step that fails, other converters, other routes.
 
-        Those that fail are mended in turn, when none of them gives anything.
+        Those that fail are repaired in turn, when none of them gives anything.
         """
         source, place = failed.trial.models[0], failed.trial.place
         steps = failed.steps
@@ -182,15 +182,15 @@ class Mender:
         if trial.failure is not None and trial.failure.kind == STORAGE:
             search.hindered = str(trial.failure)
         if trial.failure is not None:
-            outcome, mends = str(trial.failure), False
+            outcome, helps = str(trial.failure), False
         elif row is None:
-            outcome, mends = "gives nothing", False
+            outcome, helps = "gives nothing", False
         elif row.verdict is None:
             # Where a comparison isn't wanted there's no problem either.
-            outcome, mends = f"{NOT_COMPARED}: {row.reason}", row.problem is None
+            outcome, helps = f"{NOT_COMPARED}: {row.reason}", row.problem is None
         else:
-            outcome, mends = f"{row.verdict.value}: {row.reason}", row.verdict in _GOOD
-        search.tried.append(TriedRemedy(remedy.words, remedy.route, outcome, mends))
+            outcome, helps = f"{row.verdict.value}: {row.reason}", row.verdict in _GOOD
+        search.tried.append(TriedRemedy(remedy.words, remedy.route, outcome, helps))
         return trial
 
 

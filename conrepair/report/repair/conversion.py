@@ -5,28 +5,28 @@ from __future__ import annotations
 from conrepair.repairs.conversion.result import Mending, Stop
 from conrepair.runtime.words import shortened
 
-__all__ = ["NOT_COMPARED", "mending_lines"]
+__all__ = ["NOT_COMPARED", "conversion_lines"]
 
 NOT_COMPARED = "converted, not compared"
 _NODES, _ERROR, _NAME, _REASON = 4, 160, 60, 300
 
 
-def mending_lines(mending: Mending) -> list[str]:
-    """What stopped the conversion, and what mended it.
+def conversion_lines(done: Mending) -> list[str]:
+    """What stopped the conversion, and what repaired it.
 
     Args:
-        mending: Of a conversion.
+        done: Of a conversion.
     """
-    lines = [_stop(stop) for stop in mending.stops]
-    found = mending.mended
+    lines = [_stop(stop) for stop in done.stops]
+    found = done.mended
     if found is not None:
         lines.append(f"repaired: {found.words}: {found.outcome}")
         return lines
-    if mending.hindered:
-        return [*lines, f"not repaired: other ways can't be tried: {mending.hindered}"]
-    ways = f"{len(mending.tried)} other ways were tried" if mending.tried else "there is no other way to try"
-    lines.append(f"not repaired: {ways}" + ("" if mending.in_time else "; the time was up before all were"))
-    unproven = [item.outcome for item in mending.tried if item.outcome.startswith(NOT_COMPARED)]
+    if done.hindered:
+        return [*lines, f"not repaired: other ways can't be tried: {done.hindered}"]
+    ways = f"{len(done.tried)} other ways were tried" if done.tried else "there is no other way to try"
+    lines.append(f"not repaired: {ways}" + ("" if done.in_time else "; the time was up before all were"))
+    unproven = [item.outcome for item in done.tried if item.outcome.startswith(NOT_COMPARED)]
     if unproven:
         reason = shortened(unproven[0].removeprefix(f"{NOT_COMPARED}: "), _REASON)
         lines.append(f"{len(unproven)} of them convert, but nothing says that they do so rightly: {reason}")

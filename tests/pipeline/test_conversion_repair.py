@@ -1,4 +1,4 @@
-"""Conversions that fail for real are mended, or routed around, and what was done is said."""
+"""Conversions that fail for real are repaired, or routed around, and what was done is said."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.onnx_passes.files import load
 from conrepair.pipeline import session
+from conrepair.pipeline.conversion_repair import ConversionRepairer, Failed, Trial
 from conrepair.pipeline.job_table import JOBS
-from conrepair.pipeline.mending import Failed, Mender, Trial
 from conrepair.repairs.conversion.remedies import Step
 from conrepair.repairs.conversion.result import Stop
-from conrepair.report.repair.mending import mending_lines
+from conrepair.report.repair.conversion import conversion_lines
 from conrepair.runtime.onnx_session import open_session
 from conrepair.runtime.workers import Failure
 
@@ -58,7 +58,7 @@ def made(told: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def mending(told: dict[str, Any]) -> dict[str, Any]:
+def repair_of(told: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = next(row["mending"] for row in told["rows"] if row["mending"])
     return found
 
@@ -70,11 +70,11 @@ def test_an_opset_that_onnx2torch_does_not_know(capsys: pytest.CaptureFixture[st
     route = ["net.onnx", "--to", "torch", "--option", "onnx2torch.opset=18", "-o", "net.pt2"]
     code, told = converted(capsys, *route)
     assert code == 0
-    (stop,) = mending(told)["stops"]
+    (stop,) = repair_of(told)["stops"]
     assert (stop["operators"], stop["of"], stop["exact"]) in ((["ReduceMean"], 4, True), (["Pad"], 4, True))
     assert stop["operators"][0] in stop["error"]
     assert made(told)["conversion"] == "onnx2torch"
-    assert mending(told)["verdict"] == "equivalent"
+    assert repair_of(told)["verdict"] == "equivalent"
     assert main(["compare", "net.onnx", "net.pt2", "-q"]) == 0
 
 
@@ -93,9 +93,9 @@ def test_operators_that_onnx2torch_does_not_know(
     save(text, opset=17, shape=shape)
     code, told = converted(capsys, "net.onnx", "--to", "torch", "-o", "net.pt2")
     assert code == 0
-    assert [len(stop["nodes"]) for stop in mending(told)["stops"]] == [1]
-    assert mending(told)["via"] == ["onnx-normalise", "onnx2torch"]
-    assert mending(told)["options"] == {"onnx-normalise": {"rewrite": rewrite}}
+    assert [len(stop["nodes"]) for stop in repair_of(told)["stops"]] == [1]
+    assert repair_of(told)["via"] == ["onnx-normalise", "onnx2torch"]
+    assert repair_of(told)["options"] == {"onnx-normalise": {"rewrite": rewrite}}
     artifact = made(told)["ran"]["artifact"]
     sizes = tuple(map(int, shape.split(",")[1:]))
     inputs = (TensorSpec("x", ("n", *sizes), "float32"),)
@@ -120,12 +120,12 @@ def test_what_onnx2keras_makes_of_a_keras_network(capsys: pytest.CaptureFixture[
     route = ["net.onnx", "--to", "keras", "--via", "onnx-keras-onnx2keras", "-o", "back.keras"]
     code, told = converted(capsys, *route)
     assert code == 0
-    first = mending(told)["stops"][0]
+    first = repair_of(told)["stops"][0]
     assert "weight shape" in first["error"]
     assert first["operators"] == ["Squeeze", "MatMul"]
     assert made(told)["conversion"] == "onnx-keras"
-    assert mending(told)["verdict"] == "equivalent"
-    assert any("Lambda" in item["outcome"] for item in mending(told)["tried"])
+    assert repair_of(told)["verdict"] == "equivalent"
+    assert any("Lambda" in item["outcome"] for item in repair_of(told)["tried"])
 
 
 @pytest.mark.slow
@@ -146,9 +146,9 @@ def test_onnx2keras_reads_what_is_rewritten(opset: int, capsys: pytest.CaptureFi
     route = ["net.onnx", "--to", "keras", "--via", "onnx-keras-onnx2keras", "-o", "back.keras"]
     code, told = converted(capsys, *route)
     assert code == 0
-    assert mending(told)["via"] == ["onnx-normalise", "onnx-keras-onnx2keras"]
-    assert set(mending(told)["options"]["onnx-normalise"]["rewrite"].split(",")) >= {"affine", "global-pool"}
-    assert mending(told)["verdict"] in {"equivalent", "noise"}
+    assert repair_of(told)["via"] == ["onnx-normalise", "onnx-keras-onnx2keras"]
+    assert set(repair_of(told)["options"]["onnx-normalise"]["rewrite"].split(",")) >= {"affine", "global-pool"}
+    assert repair_of(told)["verdict"] in {"equivalent", "noise"}
 
 
 def test_what_nothing_helps_against_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,9 +175,9 @@ def test_a_converter_that_kills_its_process_or_hangs(
     limits = ["--timeout", "5", "--seconds", "200"]
     code, told = converted(capsys, "net.onnx", "--to", "onnx", "--via", name, "-o", "new.onnx", *limits)
     assert code == 0
-    (stop,) = mending(told)["stops"]
+    (stop,) = repair_of(told)["stops"]
     assert (stop["operators"], stop["of"], stop["exact"]) == (["Hardmax"], 4, True)
-    assert mending(told)["options"] == {"onnx-normalise": {"rewrite": "one-hot"}}
+    assert repair_of(told)["options"] == {"onnx-normalise": {"rewrite": "one-hot"}}
     assert "Hardmax" not in {node.op_type for node in load("new.onnx").graph}
 
 
@@ -220,7 +220,7 @@ def test_the_stage_repair_of_an_audit(folder: Path) -> None:
         ),
     ],
 )
-def test_what_could_not_be_compared_mends_nothing(
+def test_what_could_not_be_compared_repairs_nothing(
     text: str,
     more: Sequence[str],
     kept: Sequence[str],
@@ -253,8 +253,8 @@ def test_a_full_disk_ends_the_search_for_other_ways() -> None:
 
     failed = Failed(steps, Trial(models=(model,), failure=Failure("crash", "SIGBUS", "died")))
     attempts = SimpleNamespace(stop_of=lambda *_, **__: (Stop(converter="onnx2torch", error="died"), None))
-    found, trial = Mender(attempts, try_route, 60.0).mend(failed)
+    found, trial = ConversionRepairer(attempts, try_route, 60.0).repair(failed)
     assert (len(tried), trial) == (1, None)
-    lines = mending_lines(found)
+    lines = conversion_lines(found)
     assert lines[-1] == "not repaired: other ways can't be tried: no space left to write below /tmp"
     assert "were tried" not in " ".join(lines)
