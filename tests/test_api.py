@@ -96,7 +96,7 @@ def test_a_worker_says_what_this_process_says(right: Path, wrong: Path) -> None:
     assert here.reason == there.reason
 
 
-def test_a_conversion_is_mended(right: Path, wrong: Path, tmp_path: Path) -> None:
+def test_a_conversion_is_repaired(right: Path, wrong: Path, tmp_path: Path) -> None:
     before = sha256_of(wrong)
     done = conrepair.repair(right, wrong, output=tmp_path / "out", samples=16)
     assert done.faults

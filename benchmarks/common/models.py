@@ -26,7 +26,7 @@ DEVELOPMENT_SEEDS = (11, 12)
 """To look at while localization is worked on."""
 
 REPORTING_SEEDS = (90_001, 90_002)
-"""For reported figures only. Nobody looks at single cases of these to mend something."""
+"""For reported figures only. Nobody looks at single cases of these to fix something."""
 
 _REPORTED = ("efficientnet-lite0", "inception-v3")
 

@@ -1,4 +1,4 @@
-"""Networks of the families that people convert: are their faults seen, named and mended, right ones left alone?
+"""Networks of the families that people convert: are their faults seen, named and repaired, right ones left alone?
 
     python -m benchmarks.families [--seeds development|reporting] [--only ARCHITECTURE,...] [--groups GROUP,...]
                                   [--routes ROUTE,...] [--case NAME ...] [--list] [--first N] [--lanes N]

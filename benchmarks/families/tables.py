@@ -79,7 +79,7 @@ def _cells(rows: Sequence[FamilyRow]) -> list[str]:
         return f"{100 * count / cases:.0f} %" if cases else ""
 
     passed, accused = sum(row.passed for row in faulty), sum(row.accused for row in right)
-    named, mended = sum(row.named for row in faulty), sum(row.repaired for row in faulty)
+    named, repaired = sum(row.named for row in faulty), sum(row.repaired for row in faulty)
     seconds = [row.seconds for row in both if row.seconds]
     return [
         str(len(faulty)),
@@ -89,8 +89,8 @@ def _cells(rows: Sequence[FamilyRow]) -> list[str]:
         share(named, len(faulty)),
         low(named, len(faulty)),
         share(sum(bool(row.score and row.score.kind) for row in faulty), len(faulty)),
-        share(mended, len(faulty)),
-        low(mended, len(faulty)),
+        share(repaired, len(faulty)),
+        low(repaired, len(faulty)),
         share(sum(row.to_rounding for row in faulty), len(faulty)),
         str(len(right)),
         str(accused),

@@ -38,7 +38,7 @@ def weights_fault(
         name: See `Fault`, as for the next ones.
         kind: What a diagnosis should call it.
         provenance: Where it was seen.
-        repair: What mends it.
+        repair: What fixes it.
         compute: Their new numbers; convolutions' are [out, in / group, *kernel].
         words: What was done to "{name}".
         condition: On the numbers.
@@ -80,7 +80,7 @@ def normalization_fault(
     Args:
         name: See `weights_fault`, as for the others.
         provenance: Where it was seen.
-        repair: What mends it.
+        repair: What fixes it.
         operators: Which normalizations.
         index: Of the tensor among ONNX's inputs.
         compute: Its new numbers.

@@ -53,7 +53,7 @@ class Fault(Generic[P]):
         name: In words, with hyphens; the module's.
         kind: What a diagnosis should call it.
         provenance: Where it was seen: threads ("project#number"), or a row of docs/converter-faults.md.
-        repair: What mends it.
+        repair: What fixes it.
         places: Where it can be put into an ONNX graph, in the graph's order.
         change: Put it there, in place. The graph must still be valid; random choices come from the generator.
         native: The same in other formats, where it makes sense there.

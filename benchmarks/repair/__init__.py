@@ -1,1 +1,1 @@
-"""How many faults repair mends, by how small changes, and that it mends nothing where nothing is wrong."""
+"""How many faults repair fixes, by how small changes, and that it fixes nothing where nothing is wrong."""

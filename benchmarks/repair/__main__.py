@@ -1,4 +1,4 @@
-"""How many faults repair mends, by how small changes, and that it mends nothing where nothing is wrong.
+"""How many faults repair fixes, by how small changes, and that it fixes nothing where nothing is wrong.
 
     python -m benchmarks.repair [--quick] [--only MODEL,...] [--formats FORMAT,...] [--groups GROUP,...]
                                 [--seeds development|reporting] [--case NAME ...] [--list] [--lanes N]

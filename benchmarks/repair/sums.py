@@ -77,9 +77,9 @@ def sums(rows: Iterable[Row]) -> Sums:
     asked = [row for row in rows if row.counts]
     single, double, triple = ([row for row in asked if row.case.count == count] for count in (1, 2, 3))
     faulty, correct = [*single, *double, *triple], [row for row in asked if not row.case.count]
-    mended = [row for row in single if _is(row, "repaired")]
-    placed = [row for row in mended if row.score.placed is not None]
-    known = [row for row in mended if row.score.minimal is not None]
+    repaired = [row for row in single if _is(row, "repaired")]
+    placed = [row for row in repaired if row.score.placed is not None]
+    known = [row for row in repaired if row.score.minimal is not None]
     changed = [row for row in faulty if _is(row, "repaired") or _is(row, "partly")]
     measured = [row for row in faulty if row.status == "measured"]
     times = [(row.result["localize_seconds"], row.result["repair_seconds"]) for row in measured]
@@ -105,7 +105,7 @@ def sums(rows: Iterable[Row]) -> Sums:
         sum(_is(row, "touched") for row in correct),
         sum(not row.score.honest for row in asked),
         _median([row.result["tried"] for row in measured if "tried" in row.result]),
-        _median([len(row.result["edits"]) for row in mended]),
+        _median([len(row.result["edits"]) for row in repaired]),
         _median([one for one, _ in times]),
         _median([two for _, two in times]),
         _median([two / one for one, two in times]),

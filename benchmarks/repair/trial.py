@@ -223,11 +223,11 @@ def _extent(
         known = fault is not None and fault.operators + fault.parameters <= nodes / 2
         at_fault = set(fault.layers) if fault is not None and known else set()
         fault = fault if known else None
-    mended = _changed(target, repaired)
+    repair = _changed(target, repaired)
     return {
         "at_fault": sorted(at_fault),
         "injected_changes": None if fault is None else fault.counts,
-        "repaired_changes": None if mended is None else mended.counts,
+        "repaired_changes": None if repair is None else repair.counts,
     }
 
 

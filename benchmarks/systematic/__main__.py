@@ -1,4 +1,4 @@
-"""Whether faults in every layer of a sort are found, said in few words, and mended.
+"""Whether faults in every layer of a sort are found, said in few words, and repaired.
 
     python -m benchmarks.systematic [--seeds development|reporting] [--groups GROUP,...] [--case NAME ...] [--list]
                                     [--only NETWORK,...] [--formats FORMAT,...] [--first N] [--lanes N] [--seconds N]

@@ -426,7 +426,7 @@ class StagesConfig(Strict):
         False, description="Name the layers at fault of targets that differ from their source; see `localize`."
     )
     repair: Bool = Field(
-        False, description="Mend targets whose layers are at fault, in their own format; see `repair`."
+        False, description="Repair targets whose layers are at fault, in their own format; see `repair`."
     )
 
 
@@ -503,7 +503,7 @@ class LocalizeConfig(Strict):
 class RepairConfig(Strict):
     """How targets, and conversions that give none, are repaired."""
 
-    targets: Bool = Field(True, description="Mend targets whose layers are at fault.")
+    targets: Bool = Field(True, description="Repair targets whose layers are at fault.")
     conversions: Bool = Field(True, description="Convert in another way where a conversion gives nothing that runs.")
     seconds: Seconds = Field(
         Repair.default("seconds"),

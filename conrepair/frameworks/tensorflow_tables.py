@@ -12,7 +12,7 @@ import tensorflow as tf
 __all__ = ["table_sizes"]
 
 _CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
-# Operators that hand an index on, and which of their inputs; negative indices are mended by SelectV2.
+# Operators that hand an index on, and which of their inputs; negative indices are made positive by SelectV2.
 _VALUES = {
     **dict.fromkeys(("Cast", "ExpandDims", "Identity", "Reshape", "Squeeze"), slice(0, 1)),
     **dict.fromkeys(("Select", "SelectV2"), slice(1, 3)),

@@ -186,7 +186,7 @@ def _masks_out(values: _Seen) -> bool:
 
 def _behind(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _Seen) -> _Seen | None:
     """What a node makes of an input's values; None where it isn't these any more."""
-    # A choice mends negative indices; of real numbers it's an activation.
+    # A choice makes negative indices positive; of real numbers it's an activation.
     if node.op in _KEEPING or (node.op == "Where" and not tensor.is_real and node.inputs[0] != name):
         return values
     if node.op in _MOVING:

@@ -1,4 +1,4 @@
-"""Weights that were changed as all that lies behind them: whoever mends some of them makes the rest wrong."""
+"""Weights that were changed as all that lies behind them: whoever fixes some of them makes the rest wrong."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Finding:
     Attributes:
         what: Was looked at.
         state: "works" of what was tried; "installed" of what's there and wasn't; "missing", "not made" and
-            "can't be made" of what isn't, which nobody needs to mend who doesn't need it; else "fails".
+            "can't be made" of what isn't, which nobody needs to fix who doesn't need it; else "fails".
         detail: What was seen.
         remedy: What to do where it isn't there, or fails.
     """

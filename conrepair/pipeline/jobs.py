@@ -318,7 +318,7 @@ def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Mend a target in its own format.
+    """Repair a target in its own format.
 
     Args:
         payload: As for `localize`; and "seconds", "unseen", "edits", "bake_recipe", "labels" (of the samples), and

@@ -1,4 +1,4 @@
-"""`conrepair repair`: mend a converted file in its own format; needs no configuration and no data."""
+"""`conrepair repair`: fix a converted file in its own format; needs no configuration and no data."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _next(done: Repaired, written: Path | None, options: argparse.Namespace) -> 
 
 
 def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
-    """Mend a target, and write what came of it.
+    """Repair a target, and write what came of it.
 
     Args:
         options: Of the command line.

@@ -16,7 +16,7 @@ __all__ = ["rows_to_repair", "with_advice", "with_repair"]
 
 
 def rows_to_repair(rows: Sequence[Row]) -> list[int]:
-    """Places of the rows whose targets have layers at fault; a build isn't mended for what its model has wrong."""
+    """Places of the rows whose targets have layers at fault; a build isn't repaired for what its model has wrong."""
     found = ((place, row.localized.own) for place, row in enumerate(rows) if row.localized.result is not None)
     return [place for place, own in found if own is not None and own.faults and rows[place].localized.problem is None]
 

@@ -45,7 +45,7 @@ class Task:
         needs: Frameworks it imports.
         timeout: In seconds.
         keep_failure: Whether a failure that would repeat is stored: for tools that depend on nothing but their
-            payload, not for what a user is about to mend.
+            payload, not for what a user is about to fix.
         keep_stopped: Whether a crash, a time-out and a lack of memory are stored too. They are taken for as long as
             the limits are the same.
         prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the

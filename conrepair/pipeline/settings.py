@@ -111,7 +111,7 @@ class LayerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairSettings:
-    """How targets, and conversions that give none, are mended.
+    """How targets, and conversions that give none, are repaired.
 
     Attributes:
         targets: Whether targets whose layers are at fault are.
@@ -139,7 +139,7 @@ class Settings:
     Attributes:
         tolerance: When answers are the same.
         layers: How layers at fault are looked for.
-        repair: How they are mended.
+        repair: How they are repaired.
         stages: What is done at all.
         top_k: Classes of an answer that are compared.
         seconds: For one conversion or execution.

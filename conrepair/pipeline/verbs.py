@@ -86,7 +86,7 @@ def localize_pair(asked: Asked, settings: Settings, session: Session) -> Localiz
 
 
 def repair_pair(asked: Asked, settings: Settings, session: Session) -> Repaired:
-    """Mend the target in its own format; the first Ctrl-C ends the search with the best that was verified.
+    """Repair the target in its own format; the first Ctrl-C ends the search with the best that was verified.
 
     Args:
         asked: The files.

@@ -175,7 +175,7 @@ class Bench:
         return seen
 
     def elsewhere(self, model: Model, found: Found, pieces: Sequence[Guilty]) -> Mapping[str, str]:
-        """Whether what mends pieces does so for values that no sample brings.
+        """Whether what fixes pieces does so for values that no sample brings.
 
         Args:
             model: The target, or a changed copy of it.

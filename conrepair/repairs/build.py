@@ -105,14 +105,14 @@ class _Search:
         return _State(BuildChange(), self.build, self._localized(self.build))
 
     def run(self) -> _State:
-        """Mend one fault after the other, each with what is needed and no more, as long as that goes."""
+        """Repair one fault after the other, each with what is needed and no more, as long as that goes."""
         state = self.first
         while state.faults and (better := self._better(state)) is not None:
             state = self._smaller(better)
         return state
 
     def _better(self, state: _State) -> _State | None:
-        """The first change, on top of those that were made, that mends a fault."""
+        """The first change, on top of those that were made, that fixes a fault."""
         operators = dict.fromkeys(name for fault in state.faults for name in fault.target_layers)
         for change in changes_for(state.change.applied(_options(self.build)), tuple(operators)):
             found = self._tried(state.change.joined(change), state, operator.lt)

@@ -87,7 +87,7 @@ def _of_parts(parts: Iterable[tuple[str, str]]) -> BuildChange:
 
 
 def changes_for(options: TvmOptions, operators: Sequence[str]) -> Iterator[BuildChange]:
-    """Changes that may mend kernels, the smallest first.
+    """Changes that may fix kernels, the smallest first.
 
     What concerns a few operators comes before what concerns all: a schedule less changes no kernel but theirs, a
     fusion less makes more kernels, a pass less changes any. The first changes nothing: an older version may have

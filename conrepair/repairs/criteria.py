@@ -13,10 +13,10 @@ __all__ = [
     "computed",
     "error_of",
     "extent",
+    "fixes",
     "guiltiest",
     "introduced",
     "is_as_good",
-    "mends",
     "reach",
     "source_of",
     "unplaced",
@@ -78,10 +78,10 @@ def introduced(found: Found, piece: Guilty) -> float | None:
     return min((row.introduced_error for row in rows), default=None)
 
 
-def mends(again: Found, found: Found, piece: Guilty | None) -> bool:
+def fixes(again: Found, found: Found, piece: Guilty | None) -> bool:
     """Whether a candidate's piece isn't guilty any more.
 
-    What is guilty elsewhere, and wasn't, was hidden by what is mended: an edit isn't to blame for it. What is guilty
+    What is guilty elsewhere, and wasn't, was hidden by what is fixed: an edit isn't to blame for it. What is guilty
     within the piece is what is left of it.
 
     Args:

@@ -1,4 +1,4 @@
-"""Whether what mends a piece on samples mends it for zeros, for large and for small values, too."""
+"""Whether what fixes a piece on samples fixes it for zeros, for large and for small values, too."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def failing(
 
     Args:
         right: A batch through the source.
-        target: The network with what shall mend the pieces.
+        target: The network with what shall fix the pieces.
         feeds: Of the target's own inputs.
         pairs: What is fed.
         ends: What is computed from the nearest of those, and compared.

@@ -23,7 +23,7 @@ def minimized(
 ) -> State:
     """The state with no edit that isn't needed.
 
-    An edit that alone mends a piece is needed: without it the piece was guilty, and no other edit reaches it. Of the
+    An edit that alone fixes a piece is needed: without it the piece was guilty, and no other edit reaches it. Of the
     other pieces each loses one edit at a time, all in one candidate. Where it isn't known what an edit reaches, it's
     dropped alone.
 
@@ -132,7 +132,7 @@ def _alike(first: Edit, second: Edit) -> bool:
 
 
 def _is_clean(found: Found, item: Taken) -> bool:
-    """Whether nothing is guilty where a proposal mends."""
+    """Whether nothing is guilty where a proposal fixes."""
     return all(item.reach.isdisjoint(computed(piece)) for piece in found.guilty)
 
 

@@ -113,7 +113,7 @@ def write_patch(
         path: Of the JSON file.
         target_hash: sha256 of the model that it's for.
         effects: What each step that led to it does, and bought, in words.
-        rules: What it mends that was wrong in many places, with the places.
+        rules: What it fixes that was wrong in many places, with the places.
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     listing = [_as_json(edit, arrays) for edit in patch.edits]

@@ -1,4 +1,4 @@
-"""Mend how photos are prepared for a target: another recipe, judged by localization as every edit is."""
+"""Repair how photos are prepared for a target: another recipe, judged by localization as every edit is."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import SetRecipe
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Preparation", "fed_by", "fed_otherwise", "mend_preparation", "prepared_wrongly"]
+__all__ = ["Preparation", "fed_by", "fed_otherwise", "prepared_wrongly", "repair_preparation"]
 
 _AS_IT_IS = "as it is"
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """A recipe that mends.
+    """A recipe that puts inputs right.
 
     Attributes:
         edit: Sets it.
@@ -53,7 +53,7 @@ def fed_otherwise(source: Subject, target: Subject) -> bool:
     return bool(changes_in_words(target.recipe, ours))
 
 
-def mend_preparation(
+def repair_preparation(
     bench: Bench, source: Subject, model: Model, before: Found, folder: Path, *, end: float
 ) -> Preparation | None:
     """Find the recipe by which a target's inputs are right; it's fed by that from then on.
@@ -70,7 +70,7 @@ def mend_preparation(
         end: Of the time, by `time.monotonic`.
 
     Returns:
-        None where inputs are right, or no recipe mends them.
+        None where inputs are right, or no recipe fixes them.
 
     Raises:
         ModelLoadError: if the target can't be opened.
@@ -89,8 +89,8 @@ def mend_preparation(
             continue
         bench.feed(fed)
         again = bench.localize(model)
-        mends = not prepared_wrongly(again) and _guilty(again) <= _guilty(before)
-        if not again.result.faults or (certain and mends):
+        fixes = not prepared_wrongly(again) and _guilty(again) <= _guilty(before)
+        if not again.result.faults or (certain and fixes):
             gain = f"outputs differ by {again.result.output_error:.1e}, {before.result.output_error:.1e} before"
             if best is None or not again.result.faults:
                 best, fed_best = Preparation(SetRecipe(recipe, changes), gain, again), fed

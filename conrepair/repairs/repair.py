@@ -22,7 +22,7 @@ from conrepair.repairs.edits import in_words
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Delivery
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
-from conrepair.repairs.preparation import fed_otherwise, mend_preparation, prepared_wrongly
+from conrepair.repairs.preparation import fed_otherwise, prepared_wrongly, repair_preparation
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM, Outcome, search
 from conrepair.repairs.sizes import other_sizes, repair_resized
@@ -51,7 +51,7 @@ def repair_models(
     *,
     looked: Looked | None = None,
 ) -> RepairResult:
-    """Mend a target, in its own format where that can be.
+    """Repair a target, in its own format where that can be.
 
     Where its inputs are declared with other sizes than its source's, they get these first. Where what was found
     doesn't hold on samples that took no part, it's searched once more, looking at more samples.
@@ -74,8 +74,8 @@ def repair_models(
         source = of_one_batch(source, target, Path(room))
         sizes = other_sizes(source, target, options.localization)
         if sizes is not None:
-            mend = functools.partial(_searched_twice, source, journal=journal)
-            return repair_resized(source, target, sizes, folder, options, mend)
+            fix = functools.partial(_searched_twice, source, journal=journal)
+            return repair_resized(source, target, sizes, folder, options, fix)
         return _searched_twice(source, target, folder, options, journal, looked)
 
 
@@ -124,9 +124,9 @@ def _repaired(
         first = bench.localize(target.model)
         feeds_may_change = options.edits is None or "recipe" in options.edits
         preparation, in_file = None, options
-        # What's wrong of a target that is fed what its source is lies in its file, and is mended there if it can be.
+        # What's wrong of a target that is fed what its source is lies in its file, and is fixed there if it can be.
         if feeds_may_change and fed_otherwise(source, target):
-            preparation = mend_preparation(bench, source, target.model, first, room / "before", end=end)
+            preparation = repair_preparation(bench, source, target.model, first, room / "before", end=end)
         elif feeds_may_change and target.photos and prepared_wrongly(first):
             in_file = replace(options, seconds=_IN_FILE * options.seconds)
         searched = _searched(bench, source, room, in_file, journal, end)
@@ -136,10 +136,10 @@ def _repaired(
             model = outcome.state.model
         if preparation is None and feeds_may_change and found.result.faults:
             # Layers at fault hide what a recipe would bring, and how photos must be prepared.
-            mend = functools.partial(mend_preparation, bench, source, end=end)
-            preparation = mend(model or target.model, found, room / "after")
+            fix = functools.partial(repair_preparation, bench, source, end=end)
+            preparation = fix(model or target.model, found, room / "after")
             if edits and preparation is None:
-                preparation = mend(target.model, first, room / "alone")
+                preparation = fix(target.model, first, room / "alone")
                 if preparation is not None:  # it does without the edits what they didn't do
                     model, edits = None, ()
             found = found if preparation is None else preparation.found

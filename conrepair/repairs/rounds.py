@@ -1,4 +1,4 @@
-"""Mend many pieces at once: each round tries one proposal for every piece that's still guilty, in one candidate."""
+"""Repair many pieces at once: each round tries one proposal for every piece that's still guilty, in one candidate."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from conrepair.localization.localize import Found
 from conrepair.localization.located import Guilty
 from conrepair.repairs.bench import Alone
-from conrepair.repairs.criteria import guiltiest, introduced, mends, reach, source_of, unplaced
+from conrepair.repairs.criteria import fixes, guiltiest, introduced, reach, source_of, unplaced
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
 from conrepair.repairs.state import Candidate, State, Taken
 
 __all__ = ["Judging", "Rounds"]
 
-_IDLE = 4.0  # rounds behind one another that mend nothing, after which pieces are looked at one by one
+_IDLE = 4.0  # rounds behind one another that fix nothing, after which pieces are looked at one by one
 _ALONE = 0.125  # what a round costs that looks at pieces alone, where one that looks at the whole costs 1
 _REFUSED = 2  # proposals of a sort that can't be made or run, alone, after which others of it aren't tried in a round
 
@@ -32,7 +32,7 @@ class Judging:
         alone: What a candidate introduces in pieces, by the source's tensors at their ends; without those of which
             only a look at the whole tells.
         localize: A candidate, judged as a whole; None where it can't be run, and is removed.
-        fails: Pieces that a judged candidate mends on samples, and not on other values, by the source's tensors.
+        fails: Pieces that a judged candidate fixes on samples, and not on other values, by the source's tensors.
     """
 
     make: Callable[[tuple[Taken, ...]], Candidate | None]
@@ -77,7 +77,7 @@ class Rounds:
         self._operators: Mapping[str, str] = {}  # by node, of the target that's changed
 
     def run(self, state: State) -> State:
-        """Mend what can be mended of a state's pieces.
+        """Repair what can be fixed of a state's pieces.
 
         Args:
             state: Has guilty pieces.
@@ -89,7 +89,7 @@ class Rounds:
         self._operators = {node.name: node.op for node in before.graph.nodes}
         waiting = [_Open(piece, self._propose(piece)) for piece in guiltiest(before)]
         taken: list[Taken] = []
-        mended: dict[str, Guilty] = {}
+        fixed: dict[str, Guilty] = {}
         best = state
         idle = 0.0
         while waiting and idle < _IDLE and not self._over():
@@ -104,13 +104,13 @@ class Rounds:
                 break
             self._refused.clear()
             found = self._tried((*state.taken, *taken), [(item.piece, proposal) for item, proposal in trial], before)
-            idle = 0.0 if found.mended else idle + (_ALONE if found.alone else 1.0)
+            idle = 0.0 if found.fixed else idle + (_ALONE if found.alone else 1.0)
             for item, proposal in trial:
                 known = self._passed_over | self.spent.get(source_of(item.piece), set())
                 item.better |= Patch(proposal).digest not in known
             taken += found.taken
-            mended |= {source_of(piece): piece for piece in found.mended}
-            waiting = [item for item in waiting if source_of(item.piece) not in mended]
+            fixed |= {source_of(piece): piece for piece in found.fixed}
+            waiting = [item for item in waiting if source_of(item.piece) not in fixed]
             if found.state is not None:
                 best = _instead(best, found.state, state)
         if len(best.taken) == len(state.taken) + len(taken):
@@ -150,10 +150,10 @@ class Rounds:
             second = self._tried((*taken, *first.taken), trial[middle:], before)
             if first.state is not None:
                 first.state.remove()
-            return _Tried((*first.taken, *second.taken), (*first.mended, *second.mended), second.state)
+            return _Tried((*first.taken, *second.taken), (*first.fixed, *second.fixed), second.state)
         helped: list[Taken] = []
-        mended: list[Guilty] = []
-        clean = [piece for piece, _ in trial if mends(changed.found, before, piece)]
+        fixed: list[Guilty] = []
+        clean = [piece for piece, _ in trial if fixes(changed.found, before, piece)]
         right, fails = set(map(source_of, clean)), self._judging.fails(changed, clean)
         for item, (piece, proposal) in zip(added, trial, strict=True):
             now = introduced(changed.found, piece)
@@ -161,14 +161,14 @@ class Rounds:
                 self._spend(piece, proposal)
             elif source_of(piece) in right:
                 helped.append(_with_gain(item, now, piece))
-                mended.append(piece)
+                fixed.append(piece)
             elif now is None or now >= piece.judged.introduced:
                 self._spend(piece, proposal)
-        if len(mended) == len(added):
+        if len(fixed) == len(added):
             kept = tuple(item for item in helped if item.edits)
-            return _Tried(kept, tuple(mended), State((*taken, *kept), changed.found, changed.model))
+            return _Tried(kept, tuple(fixed), State((*taken, *kept), changed.found, changed.model))
         changed.remove()
-        return _Tried(tuple(item for item in helped if item.edits), tuple(mended))
+        return _Tried(tuple(item for item in helped if item.edits), tuple(fixed))
 
     def _written(
         self, taken: tuple[Taken, ...], trial: Sequence[tuple[Guilty, Proposal]]
@@ -205,14 +205,14 @@ class Rounds:
     def _alone(self, trial: Iterable[tuple[Taken, tuple[Guilty, Proposal], Alone]]) -> _Tried:
         """What pieces say that were run alone, where some of them aren't right."""
         helped: list[Taken] = []
-        mended: list[Guilty] = []
+        fixed: list[Guilty] = []
         for item, (piece, proposal), seen in trial:
             if seen.right:
                 helped.append(_with_gain(item, seen.error, piece))
-                mended.append(piece)
+                fixed.append(piece)
             elif not seen.nearer:
                 self._spend(piece, proposal)
-        return _Tried(tuple(item for item in helped if item.edits), tuple(mended), alone=True)
+        return _Tried(tuple(item for item in helped if item.edits), tuple(fixed), alone=True)
 
     def _judge(self, candidate: Candidate | None) -> State | None:
         return None if candidate is None else self._judging.localize(candidate)
@@ -240,14 +240,14 @@ class _Tried:
     """What a round came to.
 
     Attributes:
-        taken: Proposals that mend a piece.
-        mended: The pieces.
+        taken: Proposals that fix a piece.
+        fixed: The pieces.
         state: With just those, where that was judged.
         alone: Whether it was enough to look at pieces alone.
     """
 
     taken: tuple[Taken, ...] = ()
-    mended: tuple[Guilty, ...] = ()
+    fixed: tuple[Guilty, ...] = ()
     state: State | None = None
     alone: bool = False
 

@@ -1,4 +1,4 @@
-"""Search the edits that mend a target: the guiltiest piece first, each with the smallest edit that helps."""
+"""Search the edits that fix a target: the guiltiest piece first, each with the smallest edit that helps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conrepair.graph.kinds import EditKind
 from conrepair.localization.localize import Found
 from conrepair.localization.located import Guilty
 from conrepair.repairs.bench import Alone, Bench
-from conrepair.repairs.criteria import computed, error_of, extent, guiltiest, mends, reach, source_of
+from conrepair.repairs.criteria import computed, error_of, extent, fixes, guiltiest, reach, source_of
 from conrepair.repairs.edits import in_words
 from conrepair.repairs.kinds import kind_of
 from conrepair.repairs.minimize import minimized
@@ -93,7 +93,7 @@ def search(
     journal: Journal | None = None,
     kinds: frozenset[EditKind] | None = None,
 ) -> Outcome:
-    """Mend a target.
+    """Repair a target.
 
     Args:
         bench: Judges.
@@ -135,19 +135,19 @@ class _Search:
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
         outcome = Outcome(before, State((), before, self._model))
-        hopeless = self._mend_together(outcome, CHANGES)
-        # Where as many pieces as one rule makes guilty are left, what none of them was mended by mends no other.
+        hopeless = self._fix_together(outcome, CHANGES)
+        # Where as many pieces as one rule makes guilty are left, what none of them was repaired by fixes no other.
         if not outcome.taken and len(before.guilty) >= _RULE:
             hopeless = frozenset(map(source_of, before.guilty))
-        if len(hopeless) > 1 and not self._over(outcome) and not self._mend_ends(outcome):
-            self._mend_together(outcome, REWRITINGS, hopeless)
+        if len(hopeless) > 1 and not self._over(outcome) and not self._fix_ends(outcome):
+            self._fix_together(outcome, REWRITINGS, hopeless)
         states = [outcome.state]
         retreats = list[tuple[State, frozenset[str]]]()
-        while outcome.after.result.faults and self._mend_one(outcome, retreats):
+        while outcome.after.result.faults and self._fix_one(outcome, retreats):
             states.append(outcome.state)
             # What one piece needed, others need, too.
             if not self._over(outcome):
-                self._mend_together(outcome, self._helped)
+                self._fix_together(outcome, self._helped)
         if outcome.after.result.faults:
             outcome.state = min(states, key=lambda state: error_of(state.found))
         outcome.state = minimized(
@@ -159,8 +159,8 @@ class _Search:
         outcome.refused, outcome.failed = tuple(self._refused), tuple(self._failed)
         return outcome
 
-    def _mend_together(self, outcome: Outcome, sort: Sequence[Proposer], among: Set[str] | None = None) -> Set[str]:
-        """Mend what one sort of changes mends, in all pieces at once, where there are several.
+    def _fix_together(self, outcome: Outcome, sort: Sequence[Proposer], among: Set[str] | None = None) -> Set[str]:
+        """Fix what one sort of changes can, in all pieces at once, where there are several.
 
         Args:
             outcome: So far; changed.
@@ -190,12 +190,12 @@ class _Search:
             self._spent.setdefault(source, set()).update(spent)
         return rounds.hopeless
 
-    def _mend_one(self, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
-        """Take the first edit that mends a piece, else the one that leaves least of one; whether there was any.
+    def _fix_one(self, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
+        """Take the first edit that fixes a piece, else the one that leaves least of one; whether there was any.
 
         A piece with several faults can become smaller while they still hide one another, so that the outputs are
         further off for the moment. Only where nothing does that are whole pieces written anew; and only then does
-        what computes with integers get real numbers. Where a piece that became smaller can't be mended after all,
+        what computes with integers get real numbers. Where a piece that became smaller can't be repaired after all,
         it's written anew as it was before.
 
         Args:
@@ -222,12 +222,12 @@ class _Search:
         before, found = outcome.state, outcome.after
         for sort in sorts:
             outcome.state = self._best(self._wanted(self._unspent(guiltiest(found), found, sort)), outcome)
-            if outcome.state is not before or (sort is CHANGES and self._mend_ends(outcome)):
+            if outcome.state is not before or (sort is CHANGES and self._fix_ends(outcome)):
                 self._helped = sort
                 return True
         return False
 
-    def _mend_ends(self, outcome: Outcome) -> bool:
+    def _fix_ends(self, outcome: Outcome) -> bool:
         """Take the best edit of inputs and outputs; whether there is any."""
         before = outcome.state
         ends = end_proposals(outcome.after, outcome.before, self._bench.editor)
@@ -242,14 +242,14 @@ class _Search:
                 yield piece, proposal
 
     def _best(self, candidates: Candidates, outcome: Outcome) -> State:
-        """The first that mends a piece; else that with the smallest one left; else the state as it is.
+        """The first that fixes a piece; else that with the smallest one left; else the state as it is.
 
         Pieces are looked at alone first. Where none comes out right, those that came nearer are looked at as a
         whole: one may have made the piece smaller.
         """
         nearer: list[tuple[Guilty | None, Proposal]] = []
-        best, mended = self._first(candidates, outcome, outcome.state, nearer)
-        return best if mended else self._first(iter(nearer), outcome, best, None)[0]
+        best, repaired = self._first(candidates, outcome, outcome.state, nearer)
+        return best if repaired else self._first(iter(nearer), outcome, best, None)[0]
 
     def _first(
         self,
@@ -258,7 +258,7 @@ class _Search:
         least: State,
         nearer: list[tuple[Guilty | None, Proposal]] | None,
     ) -> tuple[State, bool]:
-        """The first that mends a piece, or that with the smallest one left; and whether it mends.
+        """The first that fixes a piece, or that with the smallest one left; and whether it fixes it.
 
         Args:
             candidates: To try.
@@ -289,7 +289,7 @@ class _Search:
             changed = self._localized(candidate)
             if changed is not None:
                 changed = _with_gain(changed, found)
-                if mends(changed.found, found, piece):
+                if fixes(changed.found, found, piece):
                     if piece is None or not self._fails(changed, outcome.state, [piece]):
                         return changed, True
                     changed.remove()
@@ -314,7 +314,7 @@ class _Search:
         Args:
             changed: A candidate.
             before: What it was made of.
-            pieces: That it mends.
+            pieces: That it fixes.
         """
         look = functools.partial(self._tried, changed.taken)
         found = look(lambda: self._bench.elsewhere(changed.model, changed.found, pieces)) or {}

@@ -72,9 +72,9 @@ def repair_resized(
     sizes: OtherSizes,
     folder: Path,
     options: RepairOptions,
-    mend: Callable[[Subject, Path, RepairOptions], RepairResult],
+    fix: Callable[[Subject, Path, RepairOptions], RepairResult],
 ) -> RepairResult:
-    """Mend the sizes of a target's inputs, then what is at fault behind them.
+    """Repair the sizes of a target's inputs, then what is at fault behind them.
 
     Args:
         source: The model that is right.
@@ -82,7 +82,7 @@ def repair_resized(
         sizes: Of `other_sizes`.
         folder: Receives the repaired model, and the patch.
         options: Samples, time.
-        mend: Repairs a target whose sizes are right, into a folder.
+        fix: Repairs a target whose sizes are right, into a folder.
 
     Raises:
         UsageError: if models of the target's format can't be edited.
@@ -92,7 +92,7 @@ def repair_resized(
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     before = _agreement_of_other_sizes(source, target, options)
-    unmended = RepairResult(
+    unrepaired = RepairResult(
         before=sizes.found,
         after=sizes.found,
         edits=(),
@@ -110,17 +110,17 @@ def repair_resized(
         try:
             if options.edits is not None and "sizes" not in options.edits:
                 raise NotEditableError("sizes of inputs are none of the edits that are wanted")
-            edit, resized = _mended(source, target, sizes, copy)
+            edit, resized = _resized(source, target, sizes, copy)
             left = replace(options, seconds=max(options.seconds - (time.monotonic() - started), 0.0))
-            result = mend(resized, behind, left)
+            result = fix(resized, behind, left)
         except (NotEditableError, InferenceError, ModelLoadError) as error:
-            return replace(unmended, seconds=time.monotonic() - started, refused=(str(error),))
+            return replace(unrepaired, seconds=time.monotonic() - started, refused=(str(error),))
         tried, after = result.tried + 1, result.unseen_after
         if before.samples and not is_of_use(after, before, clean=not result.after.faults):
             why = undone(after, before)
             seconds = time.monotonic() - started
             effects = (*result.effects, why)
-            return replace(unmended, effects=effects, tried=tried, seconds=seconds, undone=why)
+            return replace(unrepaired, effects=effects, tried=tried, seconds=seconds, undone=why)
         shutil.copytree(behind, folder, dirs_exist_ok=True)
         made = result.model or resized.model
         path = folder / Path(made.path).name
@@ -158,7 +158,7 @@ def _agreement_of_other_sizes(source: Subject, target: Subject, options: RepairO
         return NO_AGREEMENT
 
 
-def _mended(source: Subject, target: Subject, sizes: OtherSizes, folder: Path) -> tuple[SetInputShapes, Subject]:
+def _resized(source: Subject, target: Subject, sizes: OtherSizes, folder: Path) -> tuple[SetInputShapes, Subject]:
     """A copy of a target with its source's sizes in a folder, and what it's fed then."""
     editor = open_editor(target.model)
     edit = SetInputShapes(_in_order(editor, target.inputs, sizes.wanted))

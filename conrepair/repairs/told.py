@@ -1,4 +1,4 @@
-"""Which proposals mend what a localization has told, and which mend something beside it or behind it."""
+"""Which proposals fix what a localization has told, and which fix something beside it or behind it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def beside(taken: Sequence[Taken], before: Localization, editor: Editor) -> tupl
     """Faults that only their repair has shown, in words: a piece with two of them is told by one.
 
     A proposal is of a fault that was told where it changes the layer that this names, or what the source computes in
-    its piece. Of several in one piece one is that of its fault, and each other one has mended another; so has one
-    that mends what was hidden by something in front of it.
+    its piece. Of several in one piece one is that of its fault, and each other one has repaired another; so has one
+    that fixes what was hidden by something in front of it.
 
     Args:
-        taken: What mends the target, in order.
+        taken: What fixes the target, in order.
         before: What was said of it.
         editor: Of the target as it came.
     """
@@ -41,7 +41,7 @@ def beside(taken: Sequence[Taken], before: Localization, editor: Editor) -> tupl
 
 
 def _piece(item: Taken) -> frozenset[str]:
-    """What the source computes where a proposal mends."""
+    """What the source computes where a proposal fixes."""
     return frozenset(name for name in item.reach if not name.startswith(PARAMETER))
 
 

@@ -1,4 +1,4 @@
-"""Whether two models give the same answers, on samples that took no part in finding or mending a fault."""
+"""Whether two models give the same answers, on samples that took no part in finding or fixing a fault."""
 
 from __future__ import annotations
 

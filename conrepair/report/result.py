@@ -226,7 +226,7 @@ class LocalizedTarget:
 
     @property
     def own(self) -> Localization | None:
-        """Of the last step: what may be mended in what the row ran."""
+        """Of the last step: what may be repaired in what the row ran."""
         return self.steps[-1].localization if self.steps else None
 
     def with_own(self, step: LocalizedStep) -> LocalizedTarget:
@@ -236,10 +236,10 @@ class LocalizedTarget:
 
 @dataclass(frozen=True, kw_only=True)
 class RepairedTarget:
-    """What became of mending a target; nothing, where that wasn't tried.
+    """What became of repairing a target; nothing, where that wasn't tried.
 
     Attributes:
-        result: What was mended; the repaired model's path is absolute.
+        result: What was repaired; the repaired model's path is absolute.
         problem: Why it couldn't be tried.
         advice: Other ways to convert, where layers are at fault, and what came of them.
         inputs: How the repaired target answers those that its row has; none where it wasn't run on them.
@@ -270,9 +270,9 @@ class Row:
         comparison: With the reference.
         inputs: That differ most from the reference: first those with another answer, then by their error.
         localized: The layers at fault.
-        repaired: What was mended.
+        repaired: What was repaired.
         mending: What was tried where a conversion gave nothing.
-        instead_of: The conversion that this one stands in for, having mended it.
+        instead_of: The conversion that this one stands in for, having repaired it.
     """
 
     model: str

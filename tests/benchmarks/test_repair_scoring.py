@@ -41,7 +41,7 @@ def test_a_whole_repair() -> None:
 def test_what_is_measured_decides(after: dict[str, Any], expected: str) -> None:
     found = score(result(after=after), faulty=True)
     assert found.outcome == expected
-    assert not found.honest  # the result claims that it's mended
+    assert not found.honest  # the result claims that it's repaired
 
 
 def test_an_infinite_error_before_can_only_become_better() -> None:

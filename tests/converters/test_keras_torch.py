@@ -94,7 +94,7 @@ def test_names_that_are_no_identifiers(tmp_path: Path) -> None:
 
 
 def test_average_pooling_of_the_torch_backend_counts_its_padding(tmp_path: Path) -> None:
-    """Why the converter isn't automatic. When Keras mends it, it may become so."""
+    """Why the converter isn't automatic. When Keras fixes it, it may become so."""
     import keras
     from keras import layers
 

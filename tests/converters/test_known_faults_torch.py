@@ -1,4 +1,4 @@
-"""Faults of PyTorch's ONNX exporters and of onnx2torch, used plainly. A failing test: the tool was mended; mend
+"""Faults of PyTorch's ONNX exporters and of onnx2torch, used plainly. A failing test: the tool was fixed; correct
 docs/converter-faults.md.
 """
 

@@ -123,10 +123,10 @@ def test_calls_that_want_the_same_share_it_and_weights_are_those_of_all(tmp_path
     kernel = numbers(4, 4)
     editor.set_parameter(node_of(editor, "dense#2"), "weight", kernel)
     network.get_layer("dense").kernel.assign(kernel)
-    given, mended = numbers(5, 4), written(editor, tmp_path)
+    given, repaired = numbers(5, 4), written(editor, tmp_path)
     expected = by_hand(network, given, [leaky, leaky])
-    np.testing.assert_allclose(mended.predict(given, verbose=0), expected, atol=1e-6)
-    assert sum(isinstance(layer, layers.LeakyReLU) for layer in mended.layers) == 1
+    np.testing.assert_allclose(repaired.predict(given, verbose=0), expected, atol=1e-6)
+    assert sum(isinstance(layer, layers.LeakyReLU) for layer in repaired.layers) == 1
 
 
 def test_a_call_in_a_model_that_is_called_twice_is_refused(tmp_path: Path) -> None:

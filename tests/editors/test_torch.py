@@ -54,11 +54,11 @@ def exported(module: nn.Module, path: Path) -> Model:
 def answered(editor: Editor, folder: Path) -> tuple[Model, Array, Array]:
     """What an editor writes, a series, and what that makes of it."""
     folder.mkdir()
-    mended = editor.save(folder, "repaired")
+    repaired = editor.save(folder, "repaired")
     series = np.random.default_rng(3).normal(size=(STEPS, 2, FEATURES)).astype(np.float32)
-    runnable = framework("torch").load(dataclasses.replace(mended, inputs=()))
+    runnable = framework("torch").load(dataclasses.replace(repaired, inputs=()))
     [given] = runnable.run({runnable.inputs[0].name: series}).values()
-    return mended, series, given
+    return repaired, series, given
 
 
 @pytest.mark.parametrize("roles", [("W",), ("R", "B"), ("W", "R", "B")])
@@ -73,9 +73,9 @@ def test_an_lstm_whose_weights_are_computed(roles: tuple[str, ...], tmp_path: Pa
         np.testing.assert_array_equal(layer.parameters[role].numpy()[0], getattr(wrong, name).numpy())
     for role in roles:
         editor.set_parameter(layer, role, getattr(right, buffers[role]).numpy()[None])
-    mended, series, given = answered(editor, tmp_path / "out")
+    repaired, series, given = answered(editor, tmp_path / "out")
     np.testing.assert_allclose(given, right(torch.from_numpy(series)).numpy(), atol=1e-6)
-    program = torch.export.load(mended.path)
+    program = torch.export.load(repaired.path)
     assert set(program.state_dict) == {"w", "r", "b"}, "numbers are set where they're stored"
     assert len(program.graph.nodes) == len(torch.export.load(tmp_path / "wrong.pt2").graph.nodes)
 
@@ -97,9 +97,9 @@ def test_what_is_computed_otherwise_gets_numbers_of_its_own(tmp_path: Path) -> N
     np.testing.assert_array_equal(layer.parameters["weight"].numpy(), 2 * Scaled().w.numpy().T)
     wanted = np.random.default_rng(6).normal(size=(3, 4)).astype(np.float32)
     editor.set_parameter(layer, "weight", wanted)
-    mended, series, given = answered(editor, tmp_path / "out")
+    repaired, series, given = answered(editor, tmp_path / "out")
     np.testing.assert_allclose(given, series @ wanted, rtol=1e-5)
-    assert "w" in torch.export.load(mended.path).state_dict
+    assert "w" in torch.export.load(repaired.path).state_dict
 
 
 class Pooled(nn.Module):

@@ -92,7 +92,7 @@ def test_operators_that_are_never_finite_are_named(monkeypatch: pytest.MonkeyPat
         made(WISHES, Random(0), SUPPORT)
 
 
-def test_large_networks_are_mended_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_networks_are_repaired_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
     usual, times = Settling.settled, []
 
     def settled(self: Settling, kept: Any = None) -> Any:

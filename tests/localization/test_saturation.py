@@ -62,7 +62,7 @@ def test_a_right_calibration_isnt(form: str, factor: float, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("form", ["QDQ", "QOperator"])
-def test_a_new_calibration_mends_it_at_once(form: str, tmp_path: Path) -> None:
+def test_a_new_calibration_fixes_it_at_once(form: str, tmp_path: Path) -> None:
     options = RepairOptions(_OPTIONS, seconds=120, unseen=16)
     result = repair_models(*quantized(tmp_path, form, 1 / 50), tmp_path / "out", options)
     assert not result.after.faults

@@ -1,4 +1,4 @@
-"""A target that is fed by a wrong recipe is mended by another one, with or without layers at fault."""
+"""A target that is fed by a wrong recipe is repaired by another one, with or without layers at fault."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def repaired(room: Path, target: str, recipe: str, *more: str) -> tuple[int, dic
     return code, repair_in(room / "out") if (room / "out").exists() else None
 
 
-def test_a_wrong_recipe_alone_is_mended_without_a_copy_of_the_model(
+def test_a_wrong_recipe_alone_is_repaired_without_a_copy_of_the_model(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sha256_of(room / "source.onnx")
@@ -77,9 +77,9 @@ def test_a_wrong_recipe_alone_is_mended_without_a_copy_of_the_model(
     assert patch.recipe is not None
     assert json.loads((room / "out" / "recipe.json").read_text()) == document["recipe"]
     # The file is what --target-recipe takes, and nothing is wrong with it.
-    mended = str(room / "out" / "recipe.json")
+    fixed = str(room / "out" / "recipe.json")
     files = [str(room / "source.onnx")] * 2
-    data = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", mended]
+    data = ["--data", str(room / "photos"), "--recipe", "torchvision", "--target-recipe", fixed]
     assert main(["compare", *files, *data, "-q", "-o", str(room / "compared")]) == 0
     again = str(room / "again")
     assert main(["repair", files[0], "--apply", str(room / "out" / "patch.json"), "-o", again]) == 0
@@ -134,7 +134,7 @@ def test_a_recipe_that_is_not_the_sources_is_searched(room: Path) -> None:
     assert document["unseen_after"]["error"] < 1e-5
 
 
-def test_a_wrong_recipe_and_a_layer_at_fault_are_both_mended(room: Path) -> None:
+def test_a_wrong_recipe_and_a_layer_at_fault_are_both_repaired(room: Path) -> None:
     inner = WEIGHTS["inner"].copy()
     inner[2] *= -2
     network(weights={"inner": inner}).write(room / "target.onnx")
@@ -164,7 +164,7 @@ _MEAN, _DEVIATION = (
     ],
     ids=["channels reversed", "normalised once more"],
 )
-def test_what_is_wrong_in_the_file_is_mended_in_the_file(
+def test_what_is_wrong_in_the_file_is_repaired_in_the_file(
     before: str, weights: dict[str, Any], more: tuple[str, ...], room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Photos in the wrong order, or not normalised, would do as well: whose file is at fault wants another file."""

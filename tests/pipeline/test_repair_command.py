@@ -81,7 +81,7 @@ def test_each_file_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert opened == [right, wrong]
 
 
-def test_a_fault_is_mended_written_and_can_be_applied_again(
+def test_a_fault_is_repaired_written_and_can_be_applied_again(
     broken: Broken, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     right, wrong = broken("weights-scaled")
@@ -102,8 +102,8 @@ def test_a_fault_is_mended_written_and_can_be_applied_again(
     assert main(["repair", str(right), "--apply", patch, "-o", str(tmp_path / "other")]) == 2
     assert "the patch is for a model with" in capsys.readouterr().err
     # The result is the source's equal: nothing is left to repair, and nothing is written.
-    mended = str(tmp_path / "out" / "repaired.tflite")
-    assert main(["repair", str(right), mended, "-o", str(tmp_path / "none"), "-q"]) == 0
+    repaired = str(tmp_path / "out" / "repaired.tflite")
+    assert main(["repair", str(right), repaired, "-o", str(tmp_path / "none"), "-q"]) == 0
     assert "nothing to repair" in capsys.readouterr().out
     assert not (tmp_path / "none").exists()
 
@@ -121,14 +121,14 @@ def test_a_folder_that_holds_what_is_read_is_not_replaced(
 ) -> None:
     right, wrong = broken("weights-scaled")
     assert main(["repair", str(right), str(wrong), "-o", str(tmp_path / "out"), "-q"]) == 0
-    mended = tmp_path / "out" / "repaired.tflite"
-    assert main(["repair", str(right), str(mended), "-o", str(tmp_path / "out"), "-q"]) == 2
+    repaired = tmp_path / "out" / "repaired.tflite"
+    assert main(["repair", str(right), str(repaired), "-o", str(tmp_path / "out"), "-q"]) == 2
     assert "which this repair would replace" in capsys.readouterr().err
     assert (
         main(["repair", str(wrong), "--apply", str(tmp_path / "out" / "patch.json"), "-o", str(tmp_path / "out")])
         == 2
     )
-    assert mended.is_file()
+    assert repaired.is_file()
 
 
 def test_one_model_alone_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,7 +193,7 @@ def test_photos_for_another_size_and_another_batch(tmp_path: Path, capsys: pytes
 def test_sizes_alone_arent_given_where_that_makes_it_worse(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The number of places is a constant behind them, and there's no time to mend that."""
+    """The number of places is a constant behind them, and there's no time to fix that."""
     for size in (24, 12):
         text = f"""mean (float[1, 3, {size}, {size}] x) => (float[1, 3] y) {{
             axes = Constant <value = int64[2] {{2, 3}}> ()
@@ -245,7 +245,7 @@ def test_a_repair_that_fails_keeps_what_is_known_and_what_was_good(
     assert kept["path"] == "anew.onnx"
     assert kept["sha256"] == sha256_of(out / "anew.onnx")
     assert main(["compare", right, str(out / "anew.onnx"), "-q", "-o", str(tmp_path / "compared")]) == 0
-    # The same folder takes the next repair; what's mended needs no other file.
+    # The same folder takes the next repair; what's repaired needs no other file.
     assert main(["repair", right, wrong, "-o", str(out), "-q"]) == 0
     names = {"patch.json", "patch.npz", "repaired.onnx"} | OF_EVERY_RUN
     assert {path.name for path in out.iterdir()} == names

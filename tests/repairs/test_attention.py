@@ -1,4 +1,4 @@
-"""Attention whose code was at fault before it was exported: named as what it is, and mended by as little."""
+"""Attention whose code was at fault before it was exported: named as what it is, and repaired by as little."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_exchanged_queries_and_keys_in_formats_of_tensorflow(
 
 
 def check_rotary(result: RepairResult, right: str) -> None:
-    """Both rotations are named as what they are, and mended by the features' order alone."""
+    """Both rotations are named as what they are, and repaired by the features' order alone."""
     other = {"halves": "neighbours", "neighbours": "halves"}[right]
     words = {"halves": "halves of the features", "neighbours": "interleaved pairs"}
     rule = f"rotary positions turn {words[other]} in the target, {words[right]} in the source"

@@ -64,7 +64,7 @@ def test_only_the_tensor_with_the_wrong_number_is_the_sources(tmp_path: Path) ->
     result = repair_models(*sides, tmp_path / "out", options)
     assert result.mended, result.after.faults
     assert result.edits == ("the weight of `scores` is the source's",)
-    ours, theirs, mended = (held(path) for path in (right, wrong, tmp_path / "out" / "repaired.onnx"))
-    assert mended.pop("dense") == ours["dense"]
-    assert mended == {name: item for name, item in theirs.items() if name != "dense"}
-    assert not any(item == ours[name] for name, item in mended.items())
+    ours, theirs, repaired = (held(path) for path in (right, wrong, tmp_path / "out" / "repaired.onnx"))
+    assert repaired.pop("dense") == ours["dense"]
+    assert repaired == {name: item for name, item in theirs.items() if name != "dense"}
+    assert not any(item == ours[name] for name, item in repaired.items())

@@ -1,4 +1,4 @@
-"""Builds that are wrong, and the smallest change of the build that mends them."""
+"""Builds that are wrong, and the smallest change of the build that fixes them."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_wrong_pass_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.cpu_seconds(8)
-def test_faults_are_mended_each_by_what_it_needs(tmp_path: Path, unwritten: None, misfused: None) -> None:
+def test_faults_are_repaired_each_by_what_it_needs(tmp_path: Path, unwritten: None, misfused: None) -> None:
     model = compiled.short(tmp_path)
     build = compiled.built(model, tmp_path / "build", "O3")
     found = repaired(model, build, tmp_path / "out")
@@ -172,7 +172,7 @@ def test_faults_are_mended_each_by_what_it_needs(tmp_path: Path, unwritten: None
 
 
 @pytest.mark.slow  # the next one ends so, too
-def test_what_can_be_mended_is_where_something_is_left(tmp_path: Path, misfused: None) -> None:
+def test_what_can_be_repaired_is_where_something_is_left(tmp_path: Path, misfused: None) -> None:
     """The importer's fault stays."""
     model = compiled.short(tmp_path, ANTIALIASED, scales=HALVES)
     build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=IDLE)
@@ -191,7 +191,7 @@ def test_what_can_be_mended_is_where_something_is_left(tmp_path: Path, misfused:
 def test_the_best_is_kept_where_the_search_is_ended(
     tmp_path: Path, misfused: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While the second candidate, which mends one of two faults, is made; the next search goes on from there."""
+    """While the second candidate, which fixes one of two faults, is made; the next search goes on from there."""
     model, kept = compiled.short(tmp_path, ANTIALIASED, scales=HALVES), tmp_path / "kept"
     build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=IDLE)
 

@@ -48,7 +48,7 @@ def subject(model: Model, folder: Path) -> Subject:
 
 
 def test_a_wrong_epsilon_is_the_sources_again(models: tuple[Model, Model], tmp_path: Path) -> None:
-    """Without it the result is nearly right, too: the number is what differs, and what's mended."""
+    """Without it the result is nearly right, too: the number is what differs, and what's repaired."""
     right, target = models
     editor = open_editor(target)
     node = next(

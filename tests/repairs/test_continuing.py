@@ -52,7 +52,7 @@ def pair(tmp_path: Path) -> tuple[Model, Model]:
 
 @pytest.fixture(autouse=True)
 def duds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Edits that mend nothing, proposed before all others."""
+    """Edits that fix nothing, proposed before all others."""
     usual = search.proposals
 
     def proposals(

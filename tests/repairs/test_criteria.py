@@ -16,10 +16,10 @@ from conrepair.repairs.criteria import (
     computed,
     error_of,
     extent,
+    fixes,
     guiltiest,
     introduced,
     is_as_good,
-    mends,
     reach,
     source_of,
     unplaced,
@@ -57,8 +57,8 @@ def test_what_is_no_number_is_infinitely_wrong() -> None:
 
 
 def test_an_edit_of_outputs_must_take_a_fault_away() -> None:
-    assert mends(found(1, 0.5), found(2, 0.1), None)
-    assert not mends(found(2, 0.0), found(2, 0.1), None)
+    assert fixes(found(1, 0.5), found(2, 0.1), None)
+    assert not fixes(found(2, 0.0), found(2, 0.1), None)
 
 
 def test_pieces_are_known_by_what_the_source_computes() -> None:
@@ -92,7 +92,7 @@ BEFORE = pieces([ONE, TWO], 0.3)
 
 
 @pytest.mark.parametrize(
-    ("again", "mended"),
+    ("again", "repaired"),
     [
         (pieces([TWO], 0.3, rows={"s": 1e-7}), True),
         (pieces([TWO], 0.9, rows={"s": 1e-7}), True),  # the outputs show the other one now
@@ -112,15 +112,15 @@ BEFORE = pieces([ONE, TWO], 0.3)
         (pieces([TWO, piece("u")], 0.2), False),
     ],
 )
-def test_a_piece_is_mended(again: Found, mended: bool) -> None:
-    assert mends(again, BEFORE, ONE) is mended
+def test_a_piece_is_repaired(again: Found, repaired: bool) -> None:
+    assert fixes(again, BEFORE, ONE) is repaired
 
 
 def test_an_edit_of_outputs_makes_nothing_else_guilty() -> None:
     before = pieces([ONE], more=1)
-    assert mends(pieces([ONE]), before, None)
-    assert not mends(pieces([TWO]), before, None)
-    assert not mends(before, before, None)
+    assert fixes(pieces([ONE]), before, None)
+    assert not fixes(pieces([TWO]), before, None)
+    assert not fixes(before, before, None)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What can't be mended in the target's own format is delivered as ONNX, with the reason."""
+"""What can't be repaired in the target's own format is delivered as ONNX, with the reason."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_right_target_that_cant_be_edited_is_left_alone(tmp_path: Path, monkey
     assert result.model is None
 
 
-def test_what_an_editor_refuses_is_mended_in_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_editor_refuses_is_repaired_in_onnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = tflite_file("image", tmp_path)
     fault = next(fault for fault in faults() if fault.name == "weights-scaled")
     feeds = feeds_of("image", channels_last=True)

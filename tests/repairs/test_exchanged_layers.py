@@ -1,4 +1,4 @@
-"""A gate and what it gates with each other's weights: named as that, and mended by who reads them."""
+"""A gate and what it gates with each other's weights: named as that, and repaired by who reads them."""
 
 from __future__ import annotations
 

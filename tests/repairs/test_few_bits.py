@@ -1,4 +1,4 @@
-"""Weights in blocks of few bits: right files are left alone, and one layer at fault is mended in its bits."""
+"""Weights in blocks of few bits: right files are left alone, and one layer at fault is repaired in its bits."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_right_ones_are_neither_accused_nor_rewritten(
         ("columns", 8, True),
     ],
 )
-def test_one_layer_is_named_and_mended_in_its_bits(
+def test_one_layer_is_named_and_repaired_in_its_bits(
     source: Path, tmp_path: Path, name: str, bits: int, symmetric: bool
 ) -> None:
     right = in_blocks(source, tmp_path / "few.onnx", bits, symmetric=symmetric)
@@ -54,8 +54,8 @@ def test_one_layer_is_named_and_mended_in_its_bits(
     assert fault.target_layers == (f"m1_Q{bits}",) or fault.target_layers == ("m1",)
     assert any(BLOCK_FAULTS[name][1] in text for text in fault.evidence)
     assert done.mended
-    mended = onnx.load(str(done.model))
-    assert [node.op_type for node in mended.graph.node].count("MatMulNBits") == 5
+    repaired = onnx.load(str(done.model))
+    assert [node.op_type for node in repaired.graph.node].count("MatMulNBits") == 5
     assert conrepair.compare(source, done.model, in_process=True).verdict == Verdict.QUANTIZED
 
 

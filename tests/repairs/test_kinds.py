@@ -78,8 +78,10 @@ def test_every_sort_is_known(tmp_path: Path) -> None:
     assert found == set(get_args(EditKind))
 
 
-@pytest.mark.parametrize(("kinds", "mended"), [({"parameters"}, True), ({"recipe", "attributes", "outputs"}, False)])
-def test_other_edits_are_not_made(kinds: set[EditKind], mended: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kinds", "repaired"), [({"parameters"}, True), ({"recipe", "attributes", "outputs"}, False)]
+)
+def test_other_edits_are_not_made(kinds: set[EditKind], repaired: bool, tmp_path: Path) -> None:
     def subject(model: Model) -> Subject:
         inputs = framework("onnx").describe(model).inputs
         return Subject(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
@@ -89,4 +91,4 @@ def test_other_edits_are_not_made(kinds: set[EditKind], mended: bool, tmp_path: 
     options = RepairOptions(Options(samples=4, batch_size=4), 30, 4)
     options = dataclasses.replace(options, edits=frozenset(kinds))
     result = repair_models(subject(right), subject(wrong), tmp_path / "out", options)
-    assert (result.mended, bool(result.edits), result.in_time) == (mended, mended, True)
+    assert (result.mended, bool(result.edits), result.in_time) == (repaired, repaired, True)

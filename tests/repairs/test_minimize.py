@@ -29,7 +29,7 @@ def small(world: World, taken: list[Taken], *, tries: int = 100) -> tuple[State,
     return result, no_good
 
 
-def test_an_edit_that_alone_mends_its_piece_is_not_tried(tmp_path: Path) -> None:
+def test_an_edit_that_alone_fixes_its_piece_is_not_tried(tmp_path: Path) -> None:
     world = World(tmp_path, {"s": ["a"], "t": ["b"]})
     result, _ = small(world, [world.taken("s", "a"), world.taken("t", "b")])
     assert nodes_of(result) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Wrong scales in quantized files are mended one tensor at a time; real numbers are the last resort."""
+"""Wrong scales in quantized files are repaired one tensor at a time; real numbers are the last resort."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _of_integers(right: Model, folder: Path) -> Model:
 
 
 def repaired(made: dict[str, Model], wrong: Model, folder: Path) -> tuple[RepairResult, Any]:
-    """A repair that mends, and its edits, which make the same file again as they're read."""
+    """A repair that fixes, and its edits, which make the same file again as they're read."""
     result = repair_models(subject(made["right"], folder), subject(wrong, folder), folder / "out", _OPTIONS)
     assert result.before.faults
     assert result.mended, result.after.faults
@@ -126,8 +126,8 @@ def test_weights_get_scales_of_their_own(made: dict[str, Model], tmp_path: Path,
     result, edits = repaired(made, model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)
     assert [type(edit) for edit in edits] == [Requantize]
     assert_stored_as_before(result)
-    right, mended = (onnx.load(path) for path in (made["qdq"].path, str(tmp_path / "out" / "repaired.onnx")))
-    scales = [numpy_helper.to_array(_dequantizing(item, _conv(item).input[1])["scale"]) for item in (right, mended)]
+    right, fixed = (onnx.load(path) for path in (made["qdq"].path, str(tmp_path / "out" / "repaired.onnx")))
+    scales = [numpy_helper.to_array(_dequantizing(item, _conv(item).input[1])["scale"]) for item in (right, fixed)]
     np.testing.assert_allclose(*scales, rtol=0.02)
 
 
@@ -160,9 +160,9 @@ def test_weights_of_a_tflite_file_get_scales_and_the_bias_its_steps(made: dict[s
     result, edits = repaired(made, model_of("tflite", tmp_path / "wrong.tflite"), tmp_path)
     assert [type(edit) for edit in edits] == [Requantize]
     assert_stored_as_before(result)
-    mended = TfliteFile(tmp_path / "out" / "repaired.tflite")
-    layer = next(item for item in mended.operators if mended.name(item.outputs[0]).startswith("small_1/d_1/"))
-    data, weight, bias = (mended.scales(place) for place in layer.inputs)
+    fixed = TfliteFile(tmp_path / "out" / "repaired.tflite")
+    layer = next(item for item in fixed.operators if fixed.name(item.outputs[0]).startswith("small_1/d_1/"))
+    data, weight, bias = (fixed.scales(place) for place in layer.inputs)
     assert data is not None
     assert weight is not None
     np.testing.assert_allclose(bias, data * weight, rtol=1e-5)
@@ -226,7 +226,9 @@ def test_integer_operators_get_ranges_wherever_the_scale_is_wrong(
     assert_stored_as_before(result)
 
 
-def test_only_the_layer_whose_bits_cannot_be_mended_gets_real_numbers(made: dict[str, Model], tmp_path: Path) -> None:
+def test_only_the_layer_whose_bits_cannot_be_repaired_gets_real_numbers(
+    made: dict[str, Model], tmp_path: Path
+) -> None:
     """Scales too small for the right numbers, other integers than these take, and a zero point for each channel."""
     proto = onnx.load(made["integers"].path)
     held = {item.name: item for item in proto.graph.initializer}

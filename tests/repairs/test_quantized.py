@@ -1,4 +1,4 @@
-"""Faults in files of eight bits are mended without undoing the quantization."""
+"""Faults in files of eight bits are repaired without undoing the quantization."""
 
 from __future__ import annotations
 

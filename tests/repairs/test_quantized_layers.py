@@ -1,4 +1,4 @@
-"""One wrong layer among layers in eight bits is named, and mended as if it had never been wrong."""
+"""One wrong layer among layers in eight bits is named, and repaired as if it had never been wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What converters really do wrong, mended."""
+"""What converters really do wrong, repaired."""
 
 from __future__ import annotations
 

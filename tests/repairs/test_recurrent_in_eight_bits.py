@@ -63,10 +63,10 @@ def test_one_gate_of_the_fused_lstm_of_tflite(rows: np.ndarray, tmp_path: Path) 
     assert localize_models(ours, theirs, tmp_path / "right", _OPTIONS).verdict is Verdict.QUANTIZED
     wrong = fused_lstm(tmp_path / "wrong.tflite", hidden=12, scaled={_GATE: 1.3})
     found = _put_back(source, wrong, rows, tmp_path, "are scaled by 1.3 in 12 of 48 slices of axis 1")
-    held, mended = TfliteFile(Path(right.path)), TfliteFile(found)
+    held, repaired = TfliteFile(Path(right.path)), TfliteFile(found)
     for index in range(len(held.graph.tensors)):
-        np.testing.assert_array_equal(held.constant(index), mended.constant(index))
-        np.testing.assert_array_equal(held.scales(index), mended.scales(index))
+        np.testing.assert_array_equal(held.constant(index), repaired.constant(index))
+        np.testing.assert_array_equal(held.scales(index), repaired.scales(index))
 
 
 def test_other_numbers_for_one_gate_leave_the_others(tmp_path: Path) -> None:
@@ -132,6 +132,6 @@ def test_onnx_runtimes_lstm_of_integers(
     ours, theirs = (_subject(model, rows, tmp_path) for model in (source, right))
     assert localize_models(ours, theirs, tmp_path / "right", _OPTIONS).verdict is Verdict.QUANTIZED
     found = _put_back(source, wrong, rows, tmp_path, "are scaled by 1.3")
-    mended = {item.name: numpy_helper.to_array(item) for item in onnx.load(found).graph.initializer}
+    repaired = {item.name: numpy_helper.to_array(item) for item in onnx.load(found).graph.initializer}
     for item in onnx.load(paths[1]).graph.initializer:
-        np.testing.assert_array_equal(mended[item.name], numpy_helper.to_array(item))
+        np.testing.assert_array_equal(repaired[item.name], numpy_helper.to_array(item))

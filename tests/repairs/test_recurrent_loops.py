@@ -1,4 +1,4 @@
-"""Recurrent layers that TFLite has as a loop: what became of them is told from their results, and mended."""
+"""Recurrent layers that TFLite has as a loop: what became of them is told from their results, and repaired."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def repaired(source: Any, target: Any, folder: Path, *, eight_bits: bool = False
 
 
 @pytest.mark.parametrize("name", IN_PLACE)
-def test_numbers_of_a_loop_are_mended_where_they_are(name: str, tmp_path: Path) -> None:
+def test_numbers_of_a_loop_are_repaired_where_they_are(name: str, tmp_path: Path) -> None:
     kind, options, change, words = IN_PLACE[name]
     result = repaired(keras_network(kind, **options), keras_network(kind, change, **options), tmp_path)
     (fault,) = result.before.faults

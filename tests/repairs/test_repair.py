@@ -1,4 +1,4 @@
-"""Faults that were put into files are mended in the files' own format; what's right is left alone."""
+"""Faults that were put into files are repaired in the files' own format; what's right is left alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def repaired(right: Model, wrong: Model, folder: Path, name: str = "image") -> R
     "fault",
     [pytest.param(fault, marks=() if fault.name in _QUICK else pytest.mark.slow, id=fault.name) for fault in _NATIVE],
 )
-def test_a_fault_in_a_tflite_file_is_mended_in_it(fault: Fault, tmp_path: Path) -> None:
+def test_a_fault_in_a_tflite_file_is_repaired_in_it(fault: Fault, tmp_path: Path) -> None:
     right = tflite_file("image", tmp_path)
     changed = inject_file(
         right, fault, feeds_of("image", channels_last=True), np.random.default_rng(_SEED), tmp_path / "faulty"
@@ -84,7 +84,7 @@ def test_a_fault_in_a_tflite_file_is_mended_in_it(fault: Fault, tmp_path: Path) 
         quick=[("shortcut-missing", "keras"), ("shortcut-missing", "torch"), ("operator-replaced", "tensorflow")],
     ),
 )
-def test_joins_are_mended_in_other_formats(kind: str, name: str, tmp_path: Path) -> None:
+def test_joins_are_repaired_in_other_formats(kind: str, name: str, tmp_path: Path) -> None:
     makers = {"keras": keras_file, "torch": torch_file, "tensorflow": tensorflow_file}
     right = makers[kind]("image", tmp_path)
     last = kind != "torch"

@@ -1,4 +1,4 @@
-"""One wrong rule in every layer: mended in a round, and each piece by itself where rounds can't."""
+"""One wrong rule in every layer: repaired in a round, and each piece by itself where rounds can't."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_rule_that_is_wrong_everywhere(fault: Callable[[onnx.GraphProto], int]
     assert np.abs(ours.run(feeds)["y"] - theirs.run(feeds)["y"]).max() < 1e-5
 
 
-def test_what_can_not_be_mended_keeps_nobody_else_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_repaired_keeps_nobody_else_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A proposal that no file can be made of is left out; the others of its round are not."""
     from conrepair.editors.onnx import OnnxEditor
 
@@ -130,7 +130,7 @@ def test_what_no_change_helps_is_written_anew_together(tmp_path: Path) -> None:
     assert result.after.output_error < 1e-6
 
 
-def test_rounds_that_mend_nothing_are_followed_by_writing_anew(
+def test_rounds_that_fix_nothing_are_followed_by_writing_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not by looking at all the proposals for each of the pieces."""

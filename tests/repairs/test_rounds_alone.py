@@ -1,4 +1,4 @@
-"""Rounds over pieces that certain edits mend, without a model."""
+"""Rounds over pieces that certain edits fix, without a model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_helped_stays_and_the_others_go_on(tmp_path: Path) -> None:
     assert world.kept == 2
 
 
-def test_what_mends_nothing_leaves_the_state_as_it_is(tmp_path: Path) -> None:
+def test_what_fixes_nothing_leaves_the_state_as_it_is(tmp_path: Path) -> None:
     world = World(tmp_path, {"s": ["a"], "t": ["b"]})
     state = world.state(())
     assert rounds(world, {"s": [["x"], ["y"]], "t": [["z"]]}).run(state).taken == ()
@@ -61,13 +61,13 @@ def test_what_mends_nothing_leaves_the_state_as_it_is(tmp_path: Path) -> None:
     assert world.kept == 1
 
 
-def test_after_some_rounds_that_mend_nothing_it_ends(tmp_path: Path) -> None:
+def test_after_some_rounds_that_fix_nothing_it_ends(tmp_path: Path) -> None:
     world = World(tmp_path, {"s": ["a"]})
     ran(world, {"s": [[f"x{number}"] for number in range(9)]})
     assert world.judged == [[f"x{number}"] for number in range(4)]
 
 
-def test_a_piece_that_is_mended_late_begins_the_count_anew(tmp_path: Path) -> None:
+def test_a_piece_that_is_repaired_late_begins_the_count_anew(tmp_path: Path) -> None:
     world = World(tmp_path, {"s": ["a"], "t": ["b"]})
     wrong = [[f"x{number}"] for number in range(3)]
     result = ran(world, {"s": [*wrong, ["a"]], "t": [*wrong, *wrong, ["b"]]})

@@ -1,4 +1,4 @@
-"""Faults of an ONNX file that were converted on to a SavedModel are mended in the SavedModel."""
+"""Faults of an ONNX file that were converted on to a SavedModel are repaired in the SavedModel."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def subject(model: Model, folder: Path) -> Subject:
         pytest.param("shortcut-missing", False, marks=pytest.mark.slow),
     ],
 )
-def test_a_fault_that_was_converted_on_is_mended(name: str, kept: bool, tmp_path: Path) -> None:
+def test_a_fault_that_was_converted_on_is_repaired(name: str, kept: bool, tmp_path: Path) -> None:
     right = converted(torch_file("image", tmp_path), ("torch-onnx-dynamo",), tmp_path / "right")
     fault = next(fault for fault in faults() if fault.name == name)
     injection = inject_file(right, fault, feeds_of("image"), np.random.default_rng(3), tmp_path / "faulty")

@@ -1,4 +1,4 @@
-"""Several faults in one piece, which no single edit mends."""
+"""Several faults in one piece, which no single edit fixes."""
 
 from __future__ import annotations
 
@@ -125,19 +125,19 @@ def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[tuple[Taken, ...]] = []
-    usual = _Search._mend_one
+    usual = _Search._fix_one
 
-    def mend_one(one: _Search, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
-        mended = usual(one, outcome, retreats)
+    def fix_one(one: _Search, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
+        repaired = usual(one, outcome, retreats)
         steps.append(outcome.taken)
-        return mended
+        return repaired
 
     advance = _Search._advance
 
     def advance_once(one: _Search, outcome: Outcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
-        return not (steps and CHANGES in sorts) and advance(one, outcome, sorts)  # nothing mends what was left
+        return not (steps and CHANGES in sorts) and advance(one, outcome, sorts)  # nothing fixes what was left
 
-    monkeypatch.setattr(_Search, "_mend_one", mend_one)
+    monkeypatch.setattr(_Search, "_fix_one", fix_one)
     monkeypatch.setattr(_Search, "_advance", advance_once)
     right = normalized(tmp_path / "right.onnx", spelled_out=False)
     wrong = normalized(tmp_path / "wrong.onnx", spelled_out=True)
@@ -145,18 +145,18 @@ def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(
     assert outcome.before.result.faults
     assert not outcome.after.result.faults
     assert outcome.after.result.output_error < 1e-6
-    ((undone,), mended) = steps
+    ((undone,), repaired) = steps
     assert undone.left
     (edit,) = undone.edits
     assert isinstance(edit, Graft)
-    for taken in (mended, outcome.taken):
+    for taken in (repaired, outcome.taken):
         assert edit not in [other for item in taken for other in item.edits]
     (tmp_path / "again").mkdir()
     assert outcome.patch.apply(wrong, tmp_path / "again", "again").sha256 == outcome.state.model.sha256
 
 
 def test_what_makes_no_difference_is_left_out(tmp_path: Path) -> None:
-    """All numbers of a layer are the source's at first, as no smaller edit mends it."""
+    """All numbers of a layer are the source's at first, as no smaller edit fixes it."""
     sides = (scaled_and_shifted(tmp_path / f"{name}.onnx", faulty=name == "wrong") for name in ("right", "wrong"))
     outcome = searched(*sides, tmp_path)
     assert not outcome.after.result.faults
@@ -167,7 +167,7 @@ def test_what_makes_no_difference_is_left_out(tmp_path: Path) -> None:
 
 
 def test_faults_that_make_up_for_one_another(tmp_path: Path) -> None:
-    """Either alone is further off than both; each is mended as soon as its edit is tried."""
+    """Either alone is further off than both; each is repaired as soon as its edit is tried."""
     right, wrong = weights(), weights()
     wrong[0] = wrong[0][:, ::-1]
     values = np.random.default_rng(6).normal(size=(_SAMPLES, _WIDTH)).astype(np.float32)
@@ -182,7 +182,7 @@ def test_faults_that_make_up_for_one_another(tmp_path: Path) -> None:
     assert one.result.output_error > outcome.before.result.output_error
     assert not outcome.after.result.faults
     assert outcome.after.result.output_error < 1e-6
-    assert outcome.tried == 1  # both edits at once; as each mends a piece of its own, both are needed
+    assert outcome.tried == 1  # both edits at once; as each fixes a piece of its own, both are needed
 
 
 def test_operators_that_only_the_target_has_go_together(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The search over pieces that certain edits mend, without a model."""
+"""The search over pieces that certain edits fix, without a model."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def independent(needed: Mapping[str, str]) -> Look:
     return look
 
 
-def test_the_first_edit_that_mends_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_edit_that_fixes_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Workbench(independent({"s": "b"}), monkeypatch, {"change s": [["a"], ["b"], ["c"]]})
     outcome = bench.run(tmp_path)
     assert bench.tried == ["a", "b"]
@@ -92,7 +92,7 @@ def test_the_first_edit_that_mends_is_taken(tmp_path: Path, monkeypatch: pytest.
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_mends_samples_only_is_no_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fixes_samples_only_is_no_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     either = lambda edited: found([] if edited & {"a", "b"} else [piece("s")], 0.0, rows={"s": 1e-7})  # noqa: E731
     bench = Workbench(either, monkeypatch, {"change s": [["a"], ["b"]]})
     bench.wrong_elsewhere = {"a"}
@@ -191,7 +191,7 @@ def test_a_search_goes_on_where_one_was_stopped(tmp_path: Path, monkeypatch: pyt
     assert nodes_of(outcome.state) == ["c"]
 
 
-def test_outputs_are_mended_behind_small_edits_and_before_pieces_are_written_anew(
+def test_outputs_are_repaired_behind_small_edits_and_before_pieces_are_written_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look(edited: frozenset[str]) -> Found:

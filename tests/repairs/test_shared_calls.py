@@ -44,7 +44,7 @@ def subject(model: Model, folder: Path) -> Subject:
 
 @pytest.mark.parametrize("wrong", [0, 1])
 @pytest.mark.parametrize("slope", [0.3, 1.0])
-def test_the_wrong_call_alone_is_mended(wrong: int, slope: float, tmp_path: Path) -> None:
+def test_the_wrong_call_alone_is_repaired(wrong: int, slope: float, tmp_path: Path) -> None:
     """A slope of one is no activation at all: that call has to go."""
     act = layers.ReLU(name="act")
     other = layers.LeakyReLU(slope, name="other") if slope != 1 else layers.Activation("linear", name="other")

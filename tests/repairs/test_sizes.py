@@ -61,7 +61,7 @@ def test_it_gets_its_sources_sizes(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["onnx", "torch", "keras"])
-def test_a_fault_behind_them_is_mended_too(kind: str, tmp_path: Path) -> None:
+def test_a_fault_behind_them_is_repaired_too(kind: str, tmp_path: Path) -> None:
     source = exported(kind, (24, 24), tmp_path / "right")
     editor = open_editor(exported(kind, (12, 12), tmp_path / "other"))
     last = next(node for node in reversed(editor.graph.nodes) if "weight" in node.parameters)

@@ -1,4 +1,4 @@
-"""What a repair says it has found is what it has mended."""
+"""What a repair says it has found is what it has repaired."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def subject(model: Model, folder: Path) -> Subject:
 
 
 @pytest.mark.parametrize(("pooling", "exchanged"), [("MaxPool", True), ("MaxPool", False), ("AveragePool", True)])
-def test_each_fault_that_is_mended_is_counted(pooling: str, exchanged: bool, tmp_path: Path) -> None:
+def test_each_fault_that_is_repaired_is_counted(pooling: str, exchanged: bool, tmp_path: Path) -> None:
     right = network(tmp_path / "right.onnx")
     wrong = network(tmp_path / "wrong.onnx", pooling=pooling, exchanged=exchanged)
     result = repair_models(subject(right, tmp_path), subject(wrong, tmp_path), tmp_path / "out", _OPTIONS)

@@ -1,4 +1,4 @@
-"""Pads of a transposed convolution are mended in the target's own format, TFLite's too."""
+"""Pads of a transposed convolution are repaired in the target's own format, TFLite's too."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def converted(model: Any, path: Path) -> Model:
 
 
 @pytest.mark.parametrize("kernel", [3, pytest.param(4, marks=pytest.mark.slow)])
-def test_pads_are_mended_in_tflite(kernel: int, tmp_path: Path) -> None:
+def test_pads_are_repaired_in_tflite(kernel: int, tmp_path: Path) -> None:
     right = network(kernel, None)
     right.save(tmp_path / "right.keras")
     wrong = network(kernel, kernel - 2)

@@ -157,9 +157,9 @@ def test_values_beyond_one_end_get_the_same_steps_elsewhere(made: dict[str, Mode
     result = _repaired(made, model_of("tflite", tmp_path / "wrong.tflite"), tmp_path)
     words = [text for fault in result.before.faults for text in fault.evidence]
     assert any("a range that lies elsewhere, as by another zero point" in text for text in words), words
-    mended = TfliteFile(tmp_path / "out" / "repaired.tflite")
-    assert mended.scales(index) == before
-    assert abs(int(mended.tensor(index).quantization.zeroPoint[0]) - zero) <= 3, "calibrated on these samples"
+    repaired = TfliteFile(tmp_path / "out" / "repaired.tflite")
+    assert repaired.scales(index) == before
+    assert abs(int(repaired.tensor(index).quantization.zeroPoint[0]) - zero) <= 3, "calibrated on these samples"
 
 
 def test_what_no_output_shows_is_noted_and_left(

@@ -154,11 +154,11 @@ def test_a_repair_is_read_as_it_was(pair: tuple[Path, Path], tmp_path: Path) -> 
     assert found.result.model is not None
     (step,) = again.rows[-1].localized.steps
     hashes = found.result.model.sha256, step.compared.source.sha256, step.compared.target.sha256
-    mended, right, wrong = (
+    repaired, right, wrong = (
         next(node for node in again.graphs[sha256].nodes if node.layer == "conv").attributes["pads"]
         for sha256 in hashes
     )
-    assert mended == right != wrong
+    assert repaired == right != wrong
 
 
 def test_a_folder_may_be_moved(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def localization_in(folder: Path | str) -> dict[str, Any]:
 
 
 def repair_in(folder: Path | str, place: int = -1) -> dict[str, Any]:
-    """A row's repair, with its advice and whether the target is mended."""
+    """A row's repair, with its advice and whether the target is repaired."""
     row, known = document(folder)["rows"][place], read_result(folder).rows[place].repaired.result
     assert known is not None
     found: dict[str, Any] = row["repaired"]["result"]

@@ -20,7 +20,7 @@ OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=120, unseen=8)
 
 
 def repaired(source: Path, target: Path, folder: Path) -> RepairResult:
-    """Mend the target by the source, looking at four samples of twelve."""
+    """Repair the target by the source, looking at four samples of twelve."""
     models = [model_of("onnx", path) for path in (source, target)]
     inputs = framework("onnx").describe(models[0]).inputs
     data = DataReference("synthetic", OPTIONS.localization.samples + OPTIONS.unseen, samples=inputs)

@@ -1,4 +1,4 @@
-"""Pieces that certain edits mend, without a model: what searches for repairs is tried on."""
+"""Pieces that certain edits fix, without a model: what searches for repairs is tried on."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def found(
 
 
 class World:
-    """A target whose pieces are mended by the right edits, each piece by its own.
+    """A target whose pieces are repaired by the right edits, each piece by its own.
 
     Attributes:
         judged: The nodes that each candidate edited.
@@ -86,7 +86,7 @@ class World:
         broken: Collection[str] = (),
         shared: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Nothing is mended.
+        """Nothing is repaired.
 
         Args:
             folder: Receives a folder for each candidate.

@@ -9,7 +9,7 @@ from benchmarks.families.architecture import Architecture
 __all__ = ["DEVELOPMENT", "REPORTING", "architecture"]
 
 DEVELOPMENT = ("bert", "llama", "clip", "resnet", "resnet-keras", "mobilenet", "unet", "lstm")
-"""What the suite may be mended by."""
+"""What the suite may be improved by."""
 
 REPORTING = (
     *(

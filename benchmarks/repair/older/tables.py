@@ -41,9 +41,9 @@ def _faulty(rows: Sequence[OlderRow]) -> str:
         after = "; ".join(row.edits), share(row.after), ", ".join(row.left)
         lines.append(f"| {' | '.join((*before, *after))} |")
     found = [row for row in rows if row.status == "measured" and row.found]
-    mended = sum(row.after == 0 and not row.left for row in found)
+    repaired = sum(row.after == 0 and not row.left for row in found)
     count = sum(row.status == "measured" for row in rows)
-    sums = f"Of {count} targets with a fault {len(found)} are said to have one. In {mended} of them none is left"
+    sums = f"Of {count} targets with a fault {len(found)} are said to have one. In {repaired} of them none is left"
     return "\n".join([*lines, "", f"{sums}, and no photo is answered otherwise."])
 
 

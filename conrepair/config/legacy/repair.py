@@ -1,4 +1,4 @@
-"""`model_repair_config`: a pair of models whose differences are localized and mended."""
+"""`model_repair_config`: a pair of models whose differences are localized and repaired."""
 
 from __future__ import annotations
 

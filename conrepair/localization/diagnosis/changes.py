@@ -18,7 +18,7 @@ from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.wiring import layers_of
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["Change", "change_findings", "mending_change"]
+__all__ = ["Change", "change_findings", "fixing_change"]
 
 _CLOSE = 1e-4  # relative L2 to what a framework has computed in float32
 _BETTER = 0.01  # of the error is left at most
@@ -42,8 +42,8 @@ class Change:
 
 
 def change_findings(region: Region) -> Iterator[Finding]:
-    """The piece at fault, if one change mends all."""
-    change = mending_change(region)
+    """The piece at fault, if one change fixes all."""
+    change = fixing_change(region)
     if change is None:
         return
     node, other = change.node, change.other
@@ -61,7 +61,7 @@ def change_findings(region: Region) -> Iterator[Finding]:
     yield Finding(kind, words, layers_of(region.source), layers, f"at {node.layer}")
 
 
-def mending_change(region: Region) -> Change | None:
+def fixing_change(region: Region) -> Change | None:
     """Find it by trying: numbers that the source has, then nodes taken out, exchanged, replaced.
 
     Args:

@@ -14,7 +14,7 @@ from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import same_function
 from conrepair.localization.diagnosis.masks import MASKING, mask_words
-from conrepair.localization.diagnosis.mutations import Mutation, mending_mutation
+from conrepair.localization.diagnosis.mutations import Mutation, fixing_mutation
 from conrepair.localization.diagnosis.normalization import (
     explain_folding,
     lacks_normalization,
@@ -158,9 +158,9 @@ def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
     one, two = source.values, target.values
     if one is None or two is None or len(source.nodes) + len(target.nodes) < 3 or same_function(one, two):
         return None
-    found = mending_mutation(target.nodes[::-1], target.inputs[0], target.outputs[0], one)
+    found = fixing_mutation(target.nodes[::-1], target.inputs[0], target.outputs[0], one)
     if found is None:
-        lost = mending_mutation(source.nodes[::-1], source.inputs[0], source.outputs[0], two)
+        lost = fixing_mutation(source.nodes[::-1], source.inputs[0], source.outputs[0], two)
         return None if lost is None or lost.other is not None else _missing(_lost_or_added(lost), region)
     if found.other is None:
         return _extra(_lost_or_added(found), region)

@@ -15,7 +15,7 @@ from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localization.layout import Layout
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["Exchange", "exchange_findings", "is_mended", "mending_exchange"]
+__all__ = ["Exchange", "comes_out_right", "exchange_findings", "fixing_exchange"]
 
 _CLOSE = 1e-4  # relative L2 to what the source's framework has computed
 _BETTER = 0.01  # of the error is left at most
@@ -37,7 +37,7 @@ class Exchange:
     readers: tuple[Node, ...]
 
 
-def mending_exchange(region: Region) -> Exchange | None:
+def fixing_exchange(region: Region) -> Exchange | None:
     """Find the two tensors by running the piece with each in the other's place.
 
     However the piece is written, with the right exchange it gives the source's result.
@@ -49,12 +49,12 @@ def mending_exchange(region: Region) -> Exchange | None:
         return None
     error = relative_l2(region.expected, region.computed)
     for one, two in itertools.islice(_alike(region), _MOST):
-        if is_mended(region, (one, two), region.target.end, (region.layout, region.expected, error)):
+        if comes_out_right(region, (one, two), region.target.end, (region.layout, region.expected, error)):
             return Exchange(one, two, tuple(node for node in region.target.nodes if {one, two} & {*node.inputs}))
     return None
 
 
-def is_mended(
+def comes_out_right(
     region: Region,
     names: tuple[str, str],
     end: str,
@@ -85,8 +85,8 @@ def is_mended(
 
 
 def exchange_findings(region: Region) -> Iterator[Finding]:
-    """The exchange that mends a piece, in words."""
-    exchange = mending_exchange(region)
+    """The exchange that fixes a piece, in words."""
+    exchange = fixing_exchange(region)
     if exchange is None:
         return
     roles = roles_of(region.target)

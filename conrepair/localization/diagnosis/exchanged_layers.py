@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
-from conrepair.localization.diagnosis.exchanged_cuts import Exchange, is_mended
+from conrepair.localization.diagnosis.exchanged_cuts import Exchange, comes_out_right
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region
 from conrepair.metrics.running_error import relative_l2
@@ -25,7 +25,7 @@ _MOST = 6  # pairs of layers that are tried: all of four
 
 
 def exchanged_layer_findings(region: Region) -> Iterator[Finding]:
-    """The exchange that mends what reads both, in words."""
+    """The exchange that fixes what reads both, in words."""
     exchange = exchanged_layers(region)
     if exchange is None:
         return
@@ -113,4 +113,4 @@ def _comes_right(region: Region, names: tuple[str, str], end: str, uncut: set[st
     if expected is None or given is None or expected.size != given.size:
         return False
     error = relative_l2(expected, layout.to_source(given))
-    return is_mended(region, names, end, (layout, expected, error), uncut)
+    return comes_out_right(region, names, end, (layout, expected, error), uncut)

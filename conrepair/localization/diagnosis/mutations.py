@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.functions import Values, evaluate, same_function
 
-__all__ = ["Mutation", "changed_nodes", "mending_mutation"]
+__all__ = ["Mutation", "changed_nodes", "fixing_mutation"]
 
 _ORDERED = {"Sub", "Div", "Pow"}
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Min", "Max")
@@ -34,7 +34,7 @@ class Mutation:
     other: Node | None = None
 
 
-def mending_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> Mutation | None:
+def fixing_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> Mutation | None:
     """Find the change that makes a chain compute a function.
 
     Taking one node out is tried first, then exchanging its operands, then other operators, then taking out several

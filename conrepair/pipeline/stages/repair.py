@@ -1,4 +1,4 @@
-"""Mend targets, and say how to convert without their faults."""
+"""Repair targets, and say how to convert without their faults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["repair"]
 
 
 def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Mend targets with layers at fault."""
+    """Repair targets with layers at fault."""
     places = rows_to_repair(rows)
     tasks = {place: _repair_task(state, executed[place], rows[place]) for place in places}
     with state.display.stage("repair", len(tasks)) as stage:

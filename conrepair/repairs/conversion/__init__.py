@@ -1,1 +1,1 @@
-"""Mend a conversion that fails: what stops it, and what gets around that."""
+"""Repair a conversion that fails: what stops it, and what gets around that."""

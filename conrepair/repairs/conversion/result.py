@@ -68,7 +68,7 @@ class Mending:
 
     Attributes:
         stops: What stopped it; more than one where another operator stops what got past the first.
-        tried: In order; the last one mends where one does.
+        tried: In order; the last one helps where one does.
         via: The converters that do it, to be pinned in a configuration; empty where nothing helped.
         options: Theirs, by converter, as far as they aren't the defaults.
         verdict: Of the result against the source; "" where it wasn't compared.

@@ -93,7 +93,7 @@ REWRITINGS: Sequence[Proposer] = (rewritten_piece_proposals,)
 """Ways to write a piece anew."""
 
 IN_FLOAT: Sequence[Proposer] = (float_proposals,)
-"""Ways to compute what integers compute with real numbers: where nothing else mends it."""
+"""Ways to compute what integers compute with real numbers: where nothing else fixes it."""
 
 
 def proposals(
@@ -103,7 +103,7 @@ def proposals(
     proposers: Sequence[Proposer],
     named: Sequence[str] = (),
 ) -> Iterator[Proposal]:
-    """What could mend a guilty piece: what the shortest explanation asks for first, each once.
+    """What could fix a guilty piece: what the shortest explanation asks for first, each once.
 
     Args:
         region: The piece.

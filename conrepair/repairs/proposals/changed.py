@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from conrepair.graph.layer_graph import Node
-from conrepair.localization.diagnosis.changes import Change, mending_change
+from conrepair.localization.diagnosis.changes import Change, fixing_change
 from conrepair.repairs.edits import Edit, Remove, SetOperator, SetParameter, SwapInputs
 from conrepair.repairs.proposals.proposal import Proposal, Setting
 
@@ -18,7 +18,7 @@ def change_proposals(setting: Setting) -> Iterator[Proposal]:
     """What diagnosis has found by computing the pieces with one of them changed."""
     if len(setting.region.target.nodes) <= len(setting.region.source.nodes):
         return  # nothing is written in pieces
-    change = mending_change(setting.region)
+    change = fixing_change(setting.region)
     place = None if change is None else setting.places.of(change.node)
     edit = None if change is None or place is None else _edit(place, change)
     if edit is not None:

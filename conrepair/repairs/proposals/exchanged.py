@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.exchanged import crossed_products
-from conrepair.localization.diagnosis.exchanged_cuts import Exchange, mending_exchange
+from conrepair.localization.diagnosis.exchanged_cuts import Exchange, fixing_exchange
 from conrepair.localization.diagnosis.exchanged_layers import exchanged_layers
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.repairs.edits import ExchangeReads
@@ -21,9 +21,9 @@ def exchange_proposals(setting: Setting) -> Iterator[Proposal]:
     Where one of them stands in another order of axes, it's exchanged where both don't yet.
     """
     graph = setting.region.target.graph
-    mending = mending_exchange(setting.region) or exchanged_layers(setting.region)
+    fixing = fixing_exchange(setting.region) or exchanged_layers(setting.region)
     crossed = (Exchange(node.inputs[0], node.inputs[1], (node,)) for node in crossed_products(setting.region))
-    for exchange in crossed if mending is None else (mending,):
+    for exchange in crossed if fixing is None else (fixing,):
         for one, two, readers in _alike(exchange, graph):
             places = [setting.places.of(node) for node in readers]
             names = tuple(dict.fromkeys(place.name for place in places if place is not None))

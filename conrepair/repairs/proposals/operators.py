@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conrepair.localization.diagnosis.mutations import mending_mutation
+from conrepair.localization.diagnosis.mutations import fixing_mutation
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.repairs.edits import Edit, Remove, SetAttributes, SetOperator, SwapInputs
 from conrepair.repairs.proposals.proposal import Proposal, Setting
@@ -58,7 +58,7 @@ def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.values is None or theirs.values is None:
             continue
-        found = mending_mutation(theirs.nodes[::-1], theirs.inputs[0], theirs.outputs[0], ours.values)
+        found = fixing_mutation(theirs.nodes[::-1], theirs.inputs[0], theirs.outputs[0], ours.values)
         places = [] if found is None else [setting.places.of(node) for node in found.nodes]
         names = [place.name for place in places if place is not None]
         if found is None or len(names) < len(found.nodes):

@@ -49,7 +49,7 @@ def other_piece_proposals(setting: Setting) -> Iterator[Proposal]:
     """The whole piece, where it computes in another way: most of what the source computes differs, operators too.
 
     That is one edit; it would take as many changes as places differ to do the same. What differs in weights and
-    attributes alone is mended where it is. Where more places differ than the source has operators, one of these is
+    attributes alone is repaired where it is. Where more places differ than the source has operators, one of these is
     spelled out in the target: then places don't tell how much is wrong.
     """
     certain = [finding for finding in setting.reading.findings if finding.is_certain]

@@ -36,7 +36,7 @@ _RULES = {
 
 
 def sarif_text(result: AuditResult) -> str:
-    """One result for each fault of each target; what passed all the same (a repair mended it) is a note.
+    """One result for each fault of each target; what passed all the same (a repair fixed it) is a note.
 
     Args:
         result: Of any verb, or of an audit.

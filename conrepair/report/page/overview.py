@@ -44,7 +44,7 @@ class Repair:
 
     Attributes:
         words: In a line.
-        mended: Whether nothing is left.
+        repaired: Whether nothing is left.
         edits: What was changed.
         before: The target's answers before, in words.
         after: The same now.
@@ -52,7 +52,7 @@ class Repair:
     """
 
     words: str
-    mended: bool
+    repaired: bool
     edits: tuple[str, ...]
     before: str
     after: str
@@ -110,14 +110,14 @@ def overview(result: AuditResult) -> Overview:
 def _of_one(row: Row, result: AuditResult) -> Overview:
     found, done = row.localized.result, row.repaired.result
     verdict = row.verdict if found is None else found.verdict
-    mended = done is not None and done.mended
+    repaired = done is not None and done.mended
     name = name_of(row, result)
     sentence, state, word = (
         _sentence(name, row, found, verdict),
         state_of(verdict),
         "error" if verdict is None else str(verdict),
     )
-    if mended and done is not None:
+    if repaired and done is not None:
         what = f"{Path(done.model.path).name} in its place" if done.model else "it with the recipe beside this page"
         sentence = f"Don't ship {name}; ship {what}: after the repair it computes what its source does."
         state, word = "right", "repaired"
@@ -183,7 +183,7 @@ def _repairs(rows: Sequence[Row]) -> tuple[Repair, ...]:
     return tuple(
         Repair(
             words=quoted(repair_line(done)),
-            mended=done.mended,
+            repaired=done.mended,
             edits=_edits(done),
             before=agreement_words(done.unseen_before),
             after=agreement_words(done.unseen_after),
@@ -238,7 +238,7 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     """An audit: what of it may ship."""
     judged = [row for row in rows if row.verdict is not None]
     failed = [row for row in rows if row.verdict is None and row.problem is not None and not without_device(row)]
-    wrong = [row for row in judged if row.verdict is not None and not row.verdict.is_right and not _mended(row)]
+    wrong = [row for row in judged if row.verdict is not None and not row.verdict.is_right and not _repaired(row)]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
     guilty, more = guilty_of(rows, result)
     state, word, sentence = (
@@ -284,5 +284,5 @@ def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int,
     return tuple(figures[:3])
 
 
-def _mended(row: Row) -> bool:
+def _repaired(row: Row) -> bool:
     return row.repaired.result is not None and row.repaired.result.mended

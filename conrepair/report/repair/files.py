@@ -32,7 +32,7 @@ def repair_files(repaired: RepairedTarget, folder: Path, place: Path) -> Repaire
         The same with the files' places there.
     """
     result = repaired.result
-    mended = result is not None and result.mended
+    whole = result is not None and result.mended
     if result is not None and result.model is not None:
         path = Path(result.model.path)
         copy_model(path, folder / path.name)
@@ -41,7 +41,7 @@ def repair_files(repaired: RepairedTarget, folder: Path, place: Path) -> Repaire
         for file in patch_files(Path(result.patch)):
             shutil.copy2(file, folder / file.name)
         result = replace(result, patch=str(place / PATCH))
-    advice = tuple(_kept(item, folder, place, wanted=not mended) for item in repaired.advice)
+    advice = tuple(_kept(item, folder, place, wanted=not whole) for item in repaired.advice)
     return replace(repaired, result=result, advice=advice)
 
 

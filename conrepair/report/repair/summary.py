@@ -81,7 +81,7 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
     _print_faults("found", result.before, console)
     for words in result.beside[:_MOST]:
         console.print(
-            Text.assemble(("found: ", "bold"), f"one beside it, which is mended by: {quoted(words, names=names)}")
+            Text.assemble(("found: ", "bold"), f"one beside it, which is repaired by: {quoted(words, names=names)}")
         )
     for edit in result.edits[:_MOST]:
         console.print(Text(f"  {quoted(edit, names=names)}"))
@@ -141,7 +141,7 @@ def print_untouched(found: Localization, problem: Problem | None, console: Conso
 def _of_one_edit(result: RepairResult) -> str:
     """That several places had one cause, where one edit proves it; "" elsewhere.
 
-    What was found at each place is then no second thing to mend: kernels that are transposed, all behind one layer,
+    What was found at each place is then no second thing to fix: kernels that are transposed, all behind one layer,
     are right where what they read is.
     """
     if not result.mended or len(result.edits) != 1 or result.places < _SEVERAL or result.recipe is not None:
@@ -169,7 +169,7 @@ def _files(result: RepairResult, advice: Sequence[Advice]) -> str:
 
 
 def why_left(result: RepairResult) -> list[str]:
-    """What is known of why a target isn't mended, in a few lines; none where it is.
+    """What is known of why a target isn't repaired, in a few lines; none where it is.
 
     Args:
         result: Of a target.

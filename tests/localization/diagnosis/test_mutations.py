@@ -9,7 +9,7 @@ from elementwise_pieces import graph_of
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.diagnosis.functions import evaluate
-from conrepair.localization.diagnosis.mutations import Mutation, mending_mutation
+from conrepair.localization.diagnosis.mutations import Mutation, fixing_mutation
 
 GELU = [
     "[div] d = Div (x, root2)",
@@ -20,13 +20,13 @@ GELU = [
 ]
 
 
-def mended(lines: list[str], folder: Path) -> Mutation | None:
+def repaired(lines: list[str], folder: Path) -> Mutation | None:
     """What's found in a chain that should be the exact GELU."""
     right = opened(GELU, folder / "right")
     wrong = opened(lines, folder / "wrong")
     wanted = evaluate(right.nodes, "x", "y")
     assert wanted is not None
-    return mending_mutation(wrong.nodes, "x", "y", wanted)
+    return fixing_mutation(wrong.nodes, "x", "y", wanted)
 
 
 def opened(lines: list[str], folder: Path) -> LayerGraph:
@@ -51,7 +51,7 @@ def changed(old: str, new: str) -> list[str]:
     ],
 )
 def test_a_changed_node_is_named(old: str, new: str, node: str, operator: str, tmp_path: Path) -> None:
-    found = mended(changed(old, new), tmp_path)
+    found = repaired(changed(old, new), tmp_path)
     assert found is not None
     assert ([item.layer for item in found.nodes], found.other and found.other.op) == ([node], operator)
 
@@ -59,7 +59,7 @@ def test_a_changed_node_is_named(old: str, new: str, node: str, operator: str, t
 @pytest.mark.parametrize("inserted", ["Relu (d)", "Clip (d, , three)", "Mul (d, two)", "Neg (d)"])
 def test_a_node_too_many_is_named(inserted: str, tmp_path: Path) -> None:
     lines = [GELU[0], f"[more] more = {inserted}", GELU[1].replace("(d)", "(more)"), *GELU[2:]]
-    found = mended(lines, tmp_path)
+    found = repaired(lines, tmp_path)
     assert found is not None
     assert ([item.layer for item in found.nodes], found.other) == (["more"], None)
 
@@ -70,7 +70,7 @@ def test_a_node_too_many_at_an_end(place: str, tmp_path: Path) -> None:
         lines = ["[more] z = Mul (x, two)", *(line.replace("(x,", "(z,") for line in GELU)]
     else:
         lines = [*GELU[:-1], "[half] z = Mul (m, half)", "[more] y = Clip (z, , three)"]
-    found = mended(lines, tmp_path)
+    found = repaired(lines, tmp_path)
     assert found is not None
     assert ([item.layer for item in found.nodes], found.other) == (["more"], None)
 
@@ -85,11 +85,11 @@ def test_several_nodes_too_many_are_named_together(before: str, tmp_path: Path) 
         lines = [*(line.format("x") for line in extra), *(line.replace("(x,", "(w,") for line in GELU)]
     else:
         lines = [GELU[0], *(line.format("d") for line in extra), GELU[1].replace("(d)", "(w)"), *GELU[2:]]
-    found = mended(lines, tmp_path)
+    found = repaired(lines, tmp_path)
     assert found is not None
     assert [item.layer for item in found.nodes] == ["low", "high", "twice"]
     assert found.other is None
 
 
 def test_two_changes_are_not_explained_by_one(tmp_path: Path) -> None:
-    assert mended(["[a] z = Exp (x)", "[b] w = Abs (z)", "[c] y = Sqrt (w)"], tmp_path) is None
+    assert repaired(["[a] z = Exp (x)", "[b] w = Abs (z)", "[c] y = Sqrt (w)"], tmp_path) is None

@@ -128,7 +128,7 @@ def test_the_comment_has_verdict_table_faults_and_what_to_do(tmp_path: Path) -> 
     assert list(cases(junit_xml(run))) == ["source.onnx"]
 
 
-def test_what_a_repair_mended_has_passed(tmp_path: Path) -> None:
+def test_what_a_repair_fixed_has_passed(tmp_path: Path) -> None:
     localizations.wrong_pads(tmp_path)
     done = conrepair.repair(
         tmp_path / "source.onnx", tmp_path / "target.onnx", output=tmp_path / "out", in_process=True

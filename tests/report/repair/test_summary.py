@@ -114,13 +114,13 @@ def test_other_samples_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("floor", "elsewhere", "mended"),
+    ("floor", "elsewhere", "repaired"),
     [(1e-7, 9e-5, True), (1e-7, 2e-4, False), (1e-3, 9e-3, True), (1e-3, 0.02, False)],
 )
-def test_other_samples_may_show_what_rounding_explains(floor: float, elsewhere: float, mended: bool) -> None:
+def test_other_samples_may_show_what_rounding_explains(floor: float, elsewhere: float, repaired: bool) -> None:
     """By the floor that was measured, whatever the outputs that were looked at differ by."""
     after = dataclasses.replace(CLEAN, output_error=1e-3, output_floor=floor)
-    assert dataclasses.replace(REPAIRED, after=after, unseen_after=Agreement(64, elsewhere, 0)).mended is mended
+    assert dataclasses.replace(REPAIRED, after=after, unseen_after=Agreement(64, elsewhere, 0)).mended is repaired
 
 
 def test_one_edit_that_makes_several_places_right_is_said_to_be_all() -> None:
