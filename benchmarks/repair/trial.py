@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.common.changes import Changes, changes
 from benchmarks.common.in_process import ask_of
 from benchmarks.common.target import Data, finite, made_target, measured, side_of, subject, told
+from benchmarks.repair.edited_layers import edited_layers
 from benchmarks.repair.files import agreement, answers, quantized_tensors, size
-from benchmarks.repair.places import places_of
 from conrepair.data.feeds import DataReference
 from conrepair.editors.registry import open_editor
 from conrepair.evaluate.intent import Intent
@@ -124,7 +124,7 @@ def repaired(
                 written = side_of(dataclasses.replace(result.model, sha256=model_sha256(Path(result.model.path))))
                 value["delivered"] = ask_of("compare", payload["source"], written, **asked).verdict
             # In another format layers have other names: there nobody knows which are injected.
-            places = [] if result.delivery else places_of(read_patch(out / PATCH)[0], models["target"])
+            places = [] if result.delivery else edited_layers(read_patch(out / PATCH)[0], models["target"])
             value |= {
                 "places": places,
                 **_extent(_model(payload["base"]), models["target"], result.model, injected, bool(payload["route"])),

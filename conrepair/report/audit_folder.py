@@ -8,11 +8,11 @@ from pathlib import Path
 
 from conrepair.frameworks.identity import copy_model
 from conrepair.report.folder import write_folder
-from conrepair.report.places import placed
 from conrepair.report.records import write_record
 from conrepair.report.repair.files import repair_files
 from conrepair.report.result import AuditResult, Build, Row
 from conrepair.report.row_folders import RowFolders
+from conrepair.report.row_paths import placed
 from conrepair.report.verdict_table import verdicts_markdown
 from conrepair.runtime.files import put_text
 from conrepair.runtime.outputs import Output

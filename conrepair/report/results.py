@@ -21,10 +21,10 @@ from conrepair.report.folder import check_folder, write_folder
 from conrepair.report.localization.about import About, about_step
 from conrepair.report.localization.advice import seen, verdict_advice
 from conrepair.report.model_output import check_model_output, model_output
-from conrepair.report.places import placed
 from conrepair.report.repair.files import made_anew, repair_files
 from conrepair.report.repair.summary import repair_line
 from conrepair.report.result import AuditResult, Problem, RepairedTarget, Row
+from conrepair.report.row_paths import placed
 from conrepair.report.saved import result_json
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.store import RECORD

@@ -15,8 +15,8 @@ from typing import Any
 import pydantic
 
 from conrepair.report.encode import encode
-from conrepair.report.places import placed, relative_to, resolved_in
 from conrepair.report.result import AuditResult
+from conrepair.report.row_paths import placed, relative_to, resolved_in
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import checked_path

@@ -10,8 +10,8 @@ import onnx_ir
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from benchmarks.repair.edited_layers import places_of
 from benchmarks.repair.files import agreement, quantized_tensors, size
-from benchmarks.repair.places import places_of
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model
 from conrepair.repairs.edits import Graft, Remove, SetParameter

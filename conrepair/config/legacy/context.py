@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conrepair.config.legacy.account import Account
-from conrepair.config.legacy.places import Places
+from conrepair.config.legacy.paths import LegacyPaths
 
 __all__ = ["ONE_FOLDER", "UNREAD", "Context"]
 
@@ -19,10 +19,10 @@ class Context:
 
     Attributes:
         account: Collects what becomes of keys.
-        places: Finds files.
+        paths: Finds files.
         preprocessing: Whether photos are prepared (`preprocessing_enabled`).
     """
 
     account: Account
-    places: Places
+    paths: LegacyPaths
     preprocessing: bool = True

@@ -106,14 +106,14 @@ def _origin(context: Context, given: LegacyLibrary, model: LegacyModel) -> Origi
     if not text:
         raise CannotDoError("it has no `model`. Name the file or the network")
     folders = (model.paths.dll_models_out_relative, model.paths.models_out_relative)
-    return origin_of(text, context.places, folders, shape=given.input)
+    return origin_of(text, context.paths, folders, shape=given.input)
 
 
 def _with_weights(context: Context, path: str, given: LegacyLibrary, origin: Origin) -> Origin:
     """The origin with the weights of a file in place of the library's."""
     account, factory = context.account, "factory" in origin.fields
     if given.weights_file and factory:
-        file = context.places.path(given.weights_file)
+        file = context.paths.path(given.weights_file)
         account.translated(f"{path}.weights_file", f"weights: {file}")
         if given.weights_url:
             account.ignored(f"{path}.weights_url", "weights_file has them")

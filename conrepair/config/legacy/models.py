@@ -10,7 +10,7 @@ from conrepair.config.legacy.context import ONE_FOLDER, UNREAD, Context
 from conrepair.config.legacy.inputs import account_for_input, declared_input
 from conrepair.config.legacy.libraries import Wish, translate_library
 from conrepair.config.legacy.origins import CannotDoError, Origin, origin_of
-from conrepair.config.legacy.places import Names
+from conrepair.config.legacy.paths import Names
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.routes import direction
 from conrepair.config.legacy.schema import LegacyModel, LegacyPaths
@@ -106,7 +106,7 @@ def _main(context: Context, path: str, given: LegacyModel, names: Names) -> _Dra
     try:
         if not text:
             raise CannotDoError("it has no `model` and no `url`. Name the file or the network")
-        origin = origin_of(text, context.places, folders, alias=given.alias, shape=shape)
+        origin = origin_of(text, context.paths, folders, alias=given.alias, shape=shape)
         _check_library(given, origin)
     except CannotDoError as error:
         context.account.refused(f"{path}.{key}", f"{error}. The conversions of other networks remain")

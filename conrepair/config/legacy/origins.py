@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.config.legacy.places import Places
+from conrepair.config.legacy.paths import LegacyPaths
 from conrepair.frameworks.formats import BY_SUFFIX
 from conrepair.runtime.path_text import path_problem
 
@@ -50,7 +50,7 @@ class Origin:
 
 def origin_of(
     text: str,
-    places: Places,
+    paths: LegacyPaths,
     folders: Sequence[str | None] = (),
     *,
     alias: str | None = None,
@@ -60,7 +60,7 @@ def origin_of(
 
     Args:
         text: An expression, a file, an address, or a name of the zoo.
-        places: Finds files.
+        paths: Finds files.
         folders: Older paths of folders where a file may be.
         alias: The file name that a download was stored under.
         shape: Of the input.
@@ -72,13 +72,13 @@ def origin_of(
     if problem := path_problem(text):
         raise CannotDoError(problem)
     if re.match(r"[a-z]+://", text, re.IGNORECASE):
-        return _from_address(text, places, folders, alias)
+        return _from_address(text, paths, folders, alias)
     if text in _ZOO:
         framework = "tflite" if text.endswith("uint8") else "torch"
         return Origin(framework, {"zoo": text}, f"the zoo's {text}")
     suffix = posixpath.splitext(text)[1].lower()
     if suffix in BY_SUFFIX or "/" in text:
-        path = places.first(text, folders)
+        path = paths.first(text, folders)
         return Origin(BY_SUFFIX.get(suffix, "tensorflow"), {"path": path}, f"the file {path}")
     return _from_expression(text, shape)
 
@@ -109,14 +109,14 @@ def _from_expression(text: str, shape: Sequence[Any] | None) -> Origin:
     )
 
 
-def _from_address(text: str, places: Places, folders: Sequence[str | None], alias: str | None) -> Origin:
+def _from_address(text: str, paths: LegacyPaths, folders: Sequence[str | None], alias: str | None) -> Origin:
     """The file that was downloaded from an address earlier, if it's here."""
     for name in (alias, posixpath.basename(text.split("?")[0])):
         suffix = posixpath.splitext(name or "")[1].lower()
         if not name or suffix not in BY_SUFFIX:
             continue
-        path = places.first(name, folders)
-        if places.has(path):
+        path = paths.first(name, folders)
+        if paths.has(path):
             return Origin(BY_SUFFIX[suffix], {"path": path}, f"the file {path}, downloaded earlier")
     raise CannotDoError(
         f"models aren't downloaded from addresses ({text}). Download it yourself, and put it beside this file as "

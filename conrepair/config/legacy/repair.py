@@ -9,7 +9,7 @@ from typing import Any, get_args
 from conrepair.config.legacy.account import Outcome
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.origins import CannotDoError, origin_of
-from conrepair.config.legacy.places import Names
+from conrepair.config.legacy.paths import Names
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel, LegacyRepairSettings
 from conrepair.graph.kinds import EditKind
@@ -160,7 +160,7 @@ def _side(context: Context, key: str, text: str | None, data: LegacyRepairModel)
     try:
         if not text:
             raise CannotDoError("there is no file to compare. Give the path of a model")
-        origin = origin_of(text, context.places)
+        origin = origin_of(text, context.paths)
         if "path" not in origin.fields:
             raise CannotDoError(f"'{text}' is no file. Give the path of a model")
     except CannotDoError as error:
@@ -248,7 +248,7 @@ def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:
 
 def _request(context: Context, given: LegacyRepair, source: str, target: str) -> RepairRequest:
     settings = given.settings
-    output = context.places.path(given.out_rel_path) if given.out_rel_path else None
+    output = context.paths.path(given.out_rel_path) if given.out_rel_path else None
     ends = [RepairInput(data.input_name, data.input) for data in (given.source_model_data, given.target_model_data)]
     return RepairRequest(
         source=source,

@@ -60,7 +60,7 @@ def dataset_of(context: Context, given: LegacyConfig) -> dict[str, Any]:
     if not folder:
         account.refused(f"$.datasets[{selected}]", "it has no dataset_path_relative; the zoo's photos are taken")
         return {"zoo": "photos"}
-    here = context.places.path(folder)
+    here = context.paths.path(folder)
     account.translated(f"$.datasets[{selected}].dataset_path_relative", f"dataset: folder {here}, without labels")
     account.keys("$", given, {"selected_dataset": "the dataset of the run"}, Outcome.TRANSLATED)
     return {"folder": here, "labels": "none"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from conrepair.editors.editor import Editor
 from conrepair.localization.diagnosis.differences import readings_of
 from conrepair.localization.diagnosis.region import Region
+from conrepair.repairs.editor_nodes import EditorNodes
 from conrepair.repairs.patch import Patch
-from conrepair.repairs.places import Places
 from conrepair.repairs.proposals.attributes import (
     attribute_proposals,
     operator_proposals,
@@ -113,13 +113,13 @@ def proposals(
         named: Layers of the target that diagnosis names, the likeliest first.
     """
     seen = set[str]()
-    places = Places(editor.graph)
+    in_editor = EditorNodes(editor.graph)
     readings = readings_of(region)
     # However both sides are read: no operator goes, or gets another one's place, where a value of the source does.
     sorts = ((_VALUES, readings), (_OPERATORS, readings)) if proposers is CHANGES else ((proposers, readings[:1]),)
     for sort, read in sorts:
         for reading in read:
-            setting = Setting(region, reading, places, range_of, tuple(named))
+            setting = Setting(region, reading, in_editor, range_of, tuple(named))
             for propose in sort:
                 for proposal in propose(setting):
                     if (key := Patch(proposal).digest) not in seen:

@@ -25,10 +25,10 @@ def attribute_proposals(setting: Setting) -> Iterator[Proposal]:
         if ours is None or theirs is None or not is_same_operator(ours, theirs):
             continue
         wanted = {item.name: item.wanted for item in attribute_differences(ours, theirs, layouts)}
-        node = setting.places.of(theirs.nodes[0])
+        node = setting.in_editor.of(theirs.nodes[0])
         if wanted and node is not None:
             yield (SetAttributes(node.name, wanted),)
-        padding = next((setting.places.of(item) for item in theirs.nodes if item.op == "Pad"), None)
+        padding = next((setting.in_editor.of(item) for item in theirs.nodes if item.op == "Pad"), None)
         pads = wanted.get("pads")
         if padding is not None and isinstance(pads, tuple):
             yield (SetAttributes(padding.name, {"pads": _of_all_axes(pads, last=theirs.channels_last)}),)
@@ -48,7 +48,7 @@ def permutation_proposals(setting: Setting) -> Iterator[Proposal]:
     usual = [node.attributes.get("perm") for node in _permuting(setting.region.source)]
     for node in _permuting(setting.region.target):
         place, shape, given = (
-            setting.places.of(node),
+            setting.in_editor.of(node),
             graph.tensors[node.inputs[0]].shape,
             node.attributes.get("perm"),
         )
@@ -77,7 +77,7 @@ def operator_proposals(setting: Setting) -> Iterator[Proposal]:
             continue
         if len(ours.nodes) == 1 and _operands(ours.nodes[0]) != _operands(theirs.nodes[0]):
             continue
-        node = setting.places.of(theirs.nodes[0])
+        node = setting.in_editor.of(theirs.nodes[0])
         if node is not None and len(ours.nodes) == 1:
             right = ours.nodes[0]  # as it's written: steps call a ReLU a Clip
             yield (SetOperator(node.name, right.op, dict(right.attributes)),)
@@ -94,7 +94,7 @@ def order_proposals(setting: Setting) -> Iterator[Proposal]:
     """Two operands of one layer, exchanged."""
     for node in setting.region.target.nodes:
         read = [name for name in node.inputs if name]
-        place = setting.places.of(node)
+        place = setting.in_editor.of(node)
         if place is None or node.op not in _ORDERED:
             continue
         if len(dict.fromkeys(read)) > 1:

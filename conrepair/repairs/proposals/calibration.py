@@ -40,7 +40,7 @@ def calibration_proposals(setting: Setting) -> Iterator[Proposal]:
         low, high = float(ranges[:, 0].min()), float(ranges[:, 1].max())
         if tensor.stored is None or not tensor.observable or not np.isfinite((low, high)).all() or low >= high:
             continue
-        if is_small(tensor.stored, low, high, _BEYOND) and setting.places.tensor(name) is not None:
+        if is_small(tensor.stored, low, high, _BEYOND) and setting.in_editor.tensor(name) is not None:
             least = 0.0 if begins_at_zero(tensor.stored) else min(low, 0.0)
             edits.append(SetRange(name, least, max(high, 0.0)))
     if edits:

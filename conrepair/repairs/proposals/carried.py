@@ -45,7 +45,7 @@ def carried_proposals(setting: Setting) -> Iterator[Proposal]:
 
 def _given(nodes: Sequence[Node], role: str, arrangements: Sequence[Array], setting: Setting) -> Iterator[Proposal]:
     """Other numbers for all nodes that share them; none for integers whose steps are elsewhere."""
-    places = [setting.places.of(node) for node in nodes]
+    places = [setting.in_editor.of(node) for node in nodes]
     held = [place.parameters[role] for place in places if place is not None and role in place.parameters]
     if any(np.dtype(parameter.dtype).kind in "iu" and not parameter.bits for parameter in held):
         return

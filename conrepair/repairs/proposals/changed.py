@@ -19,7 +19,7 @@ def change_proposals(setting: Setting) -> Iterator[Proposal]:
     if len(setting.region.target.nodes) <= len(setting.region.source.nodes):
         return  # nothing is written in pieces
     change = fixing_change(setting.region)
-    place = None if change is None else setting.places.of(change.node)
+    place = None if change is None else setting.in_editor.of(change.node)
     edit = None if change is None or place is None else _edit(place, change)
     if edit is not None:
         yield (edit,)

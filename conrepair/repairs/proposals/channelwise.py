@@ -26,7 +26,7 @@ def channelwise_proposals(setting: Setting) -> Iterator[Proposal]:
             with np.errstate(divide="ignore", invalid="ignore"):
                 offset = offset / factor
         edits = [
-            set_to(setting.places.of(nodes[op]), "operand", values.astype(np.float32))
+            set_to(setting.in_editor.of(nodes[op]), "operand", values.astype(np.float32))
             for op, values in (("Mul", factor), ("Add", offset))
         ]
         found = tuple(edit for edit in edits if edit is not None and np.isfinite(edit.values).all())

@@ -81,7 +81,7 @@ def lost_scale_proposals(setting: Setting) -> Iterator[Proposal]:
     scales = [item for item in _without(ours, theirs) if item.name == "scale" and not item.is_operand]
     softmax = [node for node in setting.region.target.nodes if node.op == "Softmax"]
     for scale, node in zip(scales, softmax, strict=False):
-        tensor = setting.places.tensor(node.inputs[0])
+        tensor = setting.in_editor.tensor(node.inputs[0])
         if tensor is not None:
             factor = np.array(scale.value, np.float32)
             yield (Graft(tensor, (Operation("Mul", (tensor,), {}, {"operand": factor}),)),)
@@ -127,7 +127,7 @@ def _could_be(theirs: _Number, ours: _Number) -> bool:
 
 
 def _edit(number: _Number, value: float, setting: Setting) -> Edit | None:
-    place = setting.places.of(number.node)
+    place = setting.in_editor.of(number.node)
     if place is None:
         return None
     if not number.is_operand:

@@ -25,9 +25,9 @@ def exchange_proposals(setting: Setting) -> Iterator[Proposal]:
     crossed = (Exchange(node.inputs[0], node.inputs[1], (node,)) for node in crossed_products(setting.region))
     for exchange in crossed if fixing is None else (fixing,):
         for one, two, readers in _alike(exchange, graph):
-            places = [setting.places.of(node) for node in readers]
+            places = [setting.in_editor.of(node) for node in readers]
             names = tuple(dict.fromkeys(place.name for place in places if place is not None))
-            if len(names) and None not in (*places, setting.places.tensor(one), setting.places.tensor(two)):
+            if len(names) and None not in (*places, setting.in_editor.tensor(one), setting.in_editor.tensor(two)):
                 yield (ExchangeReads(one, two, names),)
 
 

@@ -74,7 +74,7 @@ def folded_parameters(setting: Setting) -> Iterator[tuple[SetParameter, Paramete
             continue
         solved = sorted(_solutions(layer), key=lambda item: np.ptp(item[0].parameters[item[1]].numpy()) > 0)
         for node, role, values in solved:
-            edit = set_to(setting.places.of(node), role, values.astype(np.float32))
+            edit = set_to(setting.in_editor.of(node), role, values.astype(np.float32))
             if edit is not None and np.isfinite(values).all():
                 yield edit, node.parameters[role]
 

@@ -36,7 +36,7 @@ def _behind(steps: Sequence[Step], known: Mapping[str, Known], setting: Setting)
     nodes = _in_order(steps, setting)
     unknown = [name for name in read if name not in known]
     end = region.target.end
-    if len(unknown) == 1 and setting.places.tensor(end) is not None:
+    if len(unknown) == 1 and setting.in_editor.tensor(end) is not None:
         # What it reads is missing too, or written in other pieces: it can only be what the piece gives so far.
         other = layout_of(unknown[0], setting, region.target.graph.tensors[end].shape)
         known = known if other is None else {**known, unknown[0]: Known(end, other)}

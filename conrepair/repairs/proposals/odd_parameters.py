@@ -18,5 +18,5 @@ def odd_parameter_proposals(setting: Setting) -> Iterator[Proposal]:
     should have isn't known where they're no more like the one's than like the other's.
     """
     for node, role, usual in odd_members(turns_of(setting.region.target.nodes)):
-        edits = (set_to(setting.places.of(node), role, item) for _, item in usual)
+        edits = (set_to(setting.in_editor.of(node), role, item) for _, item in usual)
         yield from ((edit,) for edit in edits if edit is not None)

@@ -41,7 +41,7 @@ def move_proposals(setting: Setting) -> Iterator[Proposal]:
         other = region.source.graph.producers.get(region.partners.get(begin, ""))
         if node is None or node.op != "Transpose" or (other is not None and other.op == node.op):
             continue
-        place = setting.places.of(node)
+        place = setting.in_editor.of(node)
         if place is None:
             continue
         yield (Remove(place.name),)
@@ -59,7 +59,7 @@ def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
         if ours is None or theirs is None or ours.values is None or theirs.values is None:
             continue
         found = fixing_mutation(theirs.nodes[::-1], theirs.inputs[0], theirs.outputs[0], ours.values)
-        places = [] if found is None else [setting.places.of(node) for node in found.nodes]
+        places = [] if found is None else [setting.in_editor.of(node) for node in found.nodes]
         names = [place.name for place in places if place is not None]
         if found is None or len(names) < len(found.nodes):
             continue
@@ -77,5 +77,5 @@ def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
 
 
 def _removed(step: Step, setting: Setting) -> list[Edit]:
-    places = [setting.places.of(node) for node in step.nodes]
+    places = [setting.in_editor.of(node) for node in step.nodes]
     return [Remove(name) for name in dict.fromkeys(place.name for place in places if place is not None)]

@@ -23,7 +23,7 @@ def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op != theirs.op:
             continue
-        node = setting.places.of(theirs.nodes[0])
+        node = setting.in_editor.of(theirs.nodes[0])
         if node is None or len(theirs.nodes) > 1:
             continue
         wanted = {role: wanted_parameter(ours, theirs, node, role) for role in ours.parameters}

@@ -15,16 +15,16 @@ _EIGHT_BITS = ("int8", "uint8")
 
 def known_tensors(setting: Setting) -> dict[str, Known]:
     """The target's tensors, by the source's that they stand for: the cuts, then what steps of the reading give."""
-    region, places = setting.region, setting.places
+    region, in_editor = setting.region, setting.in_editor
     found: dict[str, Known] = {}
     for target, source in region.partners.items():
-        if places.tensor(target) is not None:
+        if in_editor.tensor(target) is not None:
             found[source] = Known(target, region.layouts[target])
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or not ours.outputs or not theirs.outputs:
             continue
         tensor = theirs.outputs[0]
-        if ours.outputs[0] not in found and places.tensor(tensor) is not None:
+        if ours.outputs[0] not in found and in_editor.tensor(tensor) is not None:
             shape = region.target.graph.tensors[tensor].shape
             layout = layout_of(ours.outputs[0], setting, shape)
             if layout is not None:
@@ -80,7 +80,7 @@ def possible_readers(tensor: str, setting: Setting) -> list[tuple[str, ...]]:
     within = [node for node in reading if node.name in names]
     if len(within) == len(reading) and tensor not in graph.outputs:
         return [()] if within else []
-    places = [setting.places.of(node) for node in within]
+    places = [setting.in_editor.of(node) for node in within]
     inside = tuple(dict.fromkeys(place.name for place in places if place is not None))
     return [inside, ()] if inside else []
 

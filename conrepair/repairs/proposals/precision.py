@@ -39,7 +39,7 @@ def range_proposals(setting: Setting) -> Iterator[Proposal]:
     for sources in _activations(setting):
         for target, names in sources.items():
             stored = _stored(target, setting)
-            if stored is None or setting.places.tensor(target) is None:
+            if stored is None or setting.in_editor.tensor(target) is None:
                 continue
             # Of several that it may stand for, the largest first: it cuts nothing off.
             ranges = sorted({setting.range_of(name) for name in names}, key=np.ptp, reverse=True)
@@ -67,7 +67,7 @@ def stored_proposals(setting: Setting) -> Iterator[Proposal]:
         return
     for node in region.target.nodes:
         back = region.target.graph.consumers.get(node.outputs[0], ()) if node.op == "QuantizeLinear" else ()
-        places = [setting.places.of(item) for item in (node, *back)]
+        places = [setting.in_editor.of(item) for item in (node, *back)]
         names = [place.name for place in places if place is not None]
         if back and all(item.op == "DequantizeLinear" for item in back) and len(names) == len(places):
             yield tuple(Remove(name) for name in names)
@@ -135,7 +135,7 @@ def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) > 1:
             continue
-        node = setting.places.of(theirs.nodes[0])
+        node = setting.in_editor.of(theirs.nodes[0])
         for role, right in ours.parameters.items():
             given = theirs.parameters.get(role)
             edit = set_to(node, role, right.numpy())

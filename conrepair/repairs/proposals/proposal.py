@@ -8,8 +8,8 @@ from typing import Protocol
 
 from conrepair.localization.diagnosis.differences import Reading
 from conrepair.localization.diagnosis.region import Region
+from conrepair.repairs.editor_nodes import EditorNodes
 from conrepair.repairs.edits import Edit
-from conrepair.repairs.places import Places
 
 __all__ = ["Proposal", "Proposer", "RangeOf", "Setting"]
 
@@ -31,14 +31,14 @@ class Setting:
     Attributes:
         region: Both sides of it.
         reading: How their steps are compared.
-        places: Finds nodes in the editor's graph.
+        in_editor: Finds nodes in the editor's graph.
         range_of: Gives the smallest and the largest value of a tensor of the source, over all samples.
         named: Layers of the target that diagnosis names, the likeliest first.
     """
 
     region: Region
     reading: Reading
-    places: Places
+    in_editor: EditorNodes
     range_of: RangeOf
     named: tuple[str, ...] = ()
 

@@ -30,7 +30,7 @@ def recurrent_proposals(setting: Setting) -> Iterator[Proposal]:
     sought, right = (found[1], found[1]) if form is None else (form.wrong, form.right)
     edits: list[SetParameter | Requantize] = []
     for item in carried_gates(sought, right, setting.region.target.nodes):
-        place, values = setting.places.of(item.node), item.right.astype(np.float32)
+        place, values = setting.in_editor.of(item.node), item.right.astype(np.float32)
         held = None if place is None else place.parameters.get(item.role)
         if place is None or held is None or held.shape != values.shape:
             continue

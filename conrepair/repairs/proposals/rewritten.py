@@ -82,13 +82,13 @@ def steps_anew(
             continue
         tensor = theirs.outputs[0]
         layout = layout_of(ours.outputs[0], setting)
-        if layout is None or setting.places.tensor(tensor) is None:
+        if layout is None or setting.in_editor.tensor(tensor) is None:
             continue
         read = dict(known)
         for one, two in zip(ours.inputs, theirs.inputs, strict=False):
             shape = graph.tensors[two].shape if two in graph.tensors else None
             guessed = None if one in read or not one else layout_of(one, setting, shape)
-            if guessed is not None and setting.places.tensor(two) is not None:
+            if guessed is not None and setting.in_editor.tensor(two) is not None:
                 read[one] = Known(two, guessed)
         names = {node.name for node in ours.nodes}
         nodes = [node for node in region.source.graph.nodes if node.name in names]
@@ -110,14 +110,14 @@ def piece_anew(setting: Setting, *, of_integers: bool = False) -> Iterator[tuple
     """
     region = setting.region
     nodes = region.source.nodes
-    if not nodes or len(nodes) > _MOST or setting.places.tensor(region.target.end) is None:
+    if not nodes or len(nodes) > _MOST or setting.in_editor.tensor(region.target.end) is None:
         return
     if any(is_quantized(step_of(node), region.target.graph) for node in region.target.nodes) is not of_integers:
         return
     cuts = {
         source: Known(target, region.layouts[target])
         for target, source in region.partners.items()
-        if source in region.source.begins and setting.places.tensor(target) is not None
+        if source in region.source.begins and setting.in_editor.tensor(target) is not None
     }
     with contextlib.suppress(NotEditableError):
         yield region.target.end, transplant(nodes, region.source.graph, cuts, region.layout, region.constants)

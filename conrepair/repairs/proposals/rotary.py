@@ -27,7 +27,7 @@ def rotary_proposals(setting: Setting) -> Iterator[Proposal]:
 
 
 def _reordered(form: OtherForm, setting: Setting) -> Proposal:
-    if form.axes is None or None in (setting.places.tensor(form.begin), setting.places.tensor(form.end)):
+    if form.axes is None or None in (setting.in_editor.tensor(form.begin), setting.in_editor.tensor(form.end)):
         return ()
     back = tuple(map(int, np.argsort(form.order)))
     return tuple(

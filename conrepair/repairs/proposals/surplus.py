@@ -23,7 +23,7 @@ def surplus_proposals(setting: Setting) -> Iterator[Proposal]:
     theirs = Counter(node.op for node in region.target.nodes)
     for node in reversed(region.target.nodes):
         if theirs[node.op] > ours[node.op] and _keeps_shape(node, setting):
-            place = setting.places.of(node)
+            place = setting.in_editor.of(node)
             if place is not None:
                 yield (Remove(place.name),)
 

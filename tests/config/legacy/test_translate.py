@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from conrepair.config.legacy import schema
 from conrepair.config.legacy.account import Entry, Outcome, grouped
 from conrepair.config.legacy.detect import is_legacy
-from conrepair.config.legacy.places import Names
+from conrepair.config.legacy.paths import Names
 from conrepair.config.legacy.translate import Translation, translate
 from conrepair.config.load import parse_config
 from conrepair.pipeline.plan import check_converters

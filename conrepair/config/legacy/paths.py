@@ -10,12 +10,12 @@ from pathlib import Path
 
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["Names", "Places", "model_name"]
+__all__ = ["LegacyPaths", "Names", "model_name"]
 
 _LETTERS = 90  # of a name, with a few left for a number
 
 
-class Places:
+class LegacyPaths:
     """Finds what a configuration names; files are looked for, never opened.
 
     Args:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["Places"]
+__all__ = ["EditorNodes"]
 
 
-class Places:
+class EditorNodes:
     """Finds nodes by what the file calls them."""
 
     def __init__(self, graph: LayerGraph) -> None:

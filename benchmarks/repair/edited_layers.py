@@ -1,4 +1,4 @@
-"""Whether a patch changes only what was injected."""
+"""Which layers the edits of a patch are about."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from conrepair.repairs.edits import (
 )
 from conrepair.repairs.patch import Patch
 
-__all__ = ["places_of"]
+__all__ = ["edited_layers"]
 
 
-def places_of(patch: Patch, target: Model) -> list[list[str]]:
+def edited_layers(patch: Patch, target: Model) -> list[list[str]]:
     """For each edit, the layers that it's about, as the target's file calls them.
 
     An edit of a node, or one that takes it out, is about that node. What is put in is about the layers on both sides;
