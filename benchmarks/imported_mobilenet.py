@@ -49,7 +49,7 @@ def torch_onnx(folder: Path) -> Path:
 
 def keras_onnx(network: Any, folder: Path) -> Path:
     """A Keras network by our converter through tf2onnx."""
-    from conrepair.converters.registry import converter
+    from conrepair.converters.all_converters import converter
     from conrepair.frameworks.identity import model_sha256
 
     source = folder / "source.keras"

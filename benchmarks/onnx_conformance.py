@@ -27,7 +27,7 @@ from onnx import numpy_helper
 
 from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
 from conrepair.importer.graph import import_model
-from conrepair.importer.registry import rules
+from conrepair.importer.rules import rules
 from conrepair.importer.values import DTYPES
 from conrepair.onnx_passes.expand_operator import has_function
 from conrepair.runtime.errors import ConversionError

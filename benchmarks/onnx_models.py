@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.jobs import conversion_payload

@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from benchmarks.common.jobs import JOBS
 from benchmarks.onnx_models import Origin, made, origins
+from conrepair.converters.all_converters import converter
 from conrepair.converters.onnx_keras_onnx2keras import lambda_layers, make_network
-from conrepair.converters.registry import converter
 from conrepair.data.binding import bind_inputs
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.editors.editor import Editor
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.common import drawn_networks, networks
 from benchmarks.common.digits import read_digits
 from benchmarks.common.models import MODELS, BenchmarkModel
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
 from conrepair.data.decode import decode_picture
 from conrepair.data.named_recipes import named_recipe

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.common.lanes import run_all
 from benchmarks.common.making import FOLDED, KEPT, OWN
 from benchmarks.common.models import MODELS
-from conrepair.converters.registry import CONVERTERS, converter
+from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.runtime.workers import Job, Success, Workers
 
 __all__ = ["KERAS", "SAVEDMODEL", "TFLITE", "Conversion", "Sides", "conversions"]

@@ -20,7 +20,7 @@ from benchmarks.families.architectures import architecture
 from benchmarks.families.exporting import INT8, TOOLS, export, format_of, model_of, source_of
 from benchmarks.families.tflite_file import open_tflite, write_tflite
 from conrepair.data.feeds import DataReference
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.files import sha256_of

@@ -14,7 +14,7 @@ import onnx_ir
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.inject import ATTEMPTS, LEAST_EFFECT, inject, prepared
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind

@@ -20,7 +20,7 @@ from benchmarks.generate.reasons import crashes, reason_of
 from benchmarks.generate.settings import accepts, inside, read, stepped
 from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import Probed
 
 __all__ = ["Measured", "measured"]

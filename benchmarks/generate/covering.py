@@ -92,7 +92,7 @@ def _import(modules: tuple[str, ...]) -> None:
 
 
 def _taking(name: str) -> Callable[[Path], None]:
-    from conrepair.converters.registry import converter
+    from conrepair.converters.all_converters import converter
     from conrepair.frameworks.model import Model
     from conrepair.pipeline.narrowing_targets import Target, target
 

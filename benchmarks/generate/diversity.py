@@ -12,7 +12,7 @@ import time
 
 from conrepair.generate.blocks import block
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.forms.registry import forms
+from conrepair.generate.forms.form import forms
 from conrepair.generate.networks import Network
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed

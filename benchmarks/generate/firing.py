@@ -25,7 +25,7 @@ from benchmarks.generate.firing_relax import NOT_IMPORTED, PASSES, fired_of_fold
 from conrepair.generate.graph import Draft
 from conrepair.generate.networks import NotMadeError, made
 from conrepair.generate.onnx_form import model_of
-from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed

@@ -10,7 +10,7 @@ import argparse
 import onnx
 
 from conrepair.generate.learned.cases import case_instances
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 
 __all__ = ["MISSING", "learned_operators", "missing", "standard_operators"]
 

@@ -17,7 +17,7 @@ from conrepair.generate.ports import NotAllowedError, Operand, Support
 from conrepair.generate.reading import Reading
 from conrepair.generate.running import RefusedError, run
 from conrepair.generate.schemas import dtypes_of, schema_of
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import TensorType
 from conrepair.generate.values.drawn import drawn_values
 

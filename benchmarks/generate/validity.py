@@ -19,7 +19,7 @@ import onnx
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.forms.registry import forms
+from conrepair.generate.forms.form import forms
 from conrepair.generate.judging import difference
 from conrepair.generate.learned.cases import case_instances
 from conrepair.generate.learned.placing import Learned

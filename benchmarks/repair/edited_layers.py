@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conrepair.editors.editor import Editor
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Node
 from conrepair.repairs.edits import (

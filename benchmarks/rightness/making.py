@@ -20,7 +20,7 @@ from benchmarks.common.making import unfolded
 from benchmarks.common.plain_graph import Array
 from benchmarks.common.target import UnfitError
 from benchmarks.rightness.families import inputs_of
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.builders import build_from_factory, calibration_inputs
 from conrepair.frameworks.model import Model, to_json

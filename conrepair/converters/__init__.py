@@ -1,1 +1,1 @@
-"""Conversions between formats: one file per converter, a registry, routes through them."""
+"""Conversions between formats: one file per converter, a list of all, routes through them."""

@@ -6,8 +6,8 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import CONVERTERS
 from conrepair.runtime.files import write_text
 
 __all__ = ["listing"]

@@ -6,8 +6,8 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import CONVERTERS, converter
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
 

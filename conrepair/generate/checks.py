@@ -7,10 +7,10 @@ import importlib.util
 from collections.abc import Collection, Iterable
 
 from conrepair.generate.fitting import fits
-from conrepair.generate.forms.registry import forms
-from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.forms.form import forms
+from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import MAX_RANK
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import MissingLibraryError, UsageError

@@ -13,7 +13,7 @@ from conrepair.generate.expressions import known
 from conrepair.generate.ports import NotAllowedError, Operand, Port
 from conrepair.generate.reading import Reading
 from conrepair.generate.setting import Setting
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import TensorType
 
 __all__ = ["Bodies"]

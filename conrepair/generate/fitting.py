@@ -8,7 +8,7 @@ from random import Random
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.growing import one_output
 from conrepair.generate.ports import NotAllowedError, Support
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.wishes import Wishes
 
 __all__ = ["fits", "fitting"]

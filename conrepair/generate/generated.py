@@ -20,7 +20,7 @@ import onnx
 from conrepair import __version__
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.forms.registry import forms
+from conrepair.generate.forms.form import forms
 from conrepair.generate.functions import NONE, Functions
 from conrepair.generate.judging import optimized
 from conrepair.generate.material import NOTHING, Material

@@ -14,7 +14,7 @@ from conrepair.generate.learned.placing import Learned
 from conrepair.generate.ports import NotAllowedError, Operand, Port, Support
 from conrepair.generate.setting import Setting
 from conrepair.generate.solving import Solving
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import value_in
 
 __all__ = ["Growing", "Pool", "one_output"]

@@ -13,13 +13,13 @@ import onnx
 
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.fitting import fitting
-from conrepair.generate.forms.registry import QUOTA, forms
+from conrepair.generate.forms.form import QUOTA, forms
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.growing import Growing
 from conrepair.generate.learned.placing import ORIGIN as LEARNED
 from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.onnx_form import model_of
-from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.real.drafting import ORIGIN as REAL
 from conrepair.generate.real.growth import Real, grown_from

@@ -13,7 +13,7 @@ from conrepair.generate.graph import Draft
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.schemas import dtypes_of, schema_of
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 
 __all__ = ["Accepts", "Probed", "type_variables"]
 

@@ -8,7 +8,7 @@ from random import Random
 from conrepair.generate.graph import Draft
 from conrepair.generate.ports import NotAllowedError, Operand, Support
 from conrepair.generate.reading import Reading
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import TensorType
 
 __all__ = ["Open", "open_sizes", "retyped"]

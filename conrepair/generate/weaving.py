@@ -17,7 +17,7 @@ from conrepair.generate.ports import MAX_RANK, NotAllowedError, Operand, Port, S
 from conrepair.generate.reading import Reading
 from conrepair.generate.schemas import dtypes_of, schema_of
 from conrepair.generate.shapes import AnyShape
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import FLOATS, Range, TensorType, numpy_type
 
 __all__ = ["Body", "Weaver"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from conrepair.generate.limits import Limits
 from conrepair.generate.ports import MAX_RANK, Support
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 
 __all__ = ["Wishes"]
 

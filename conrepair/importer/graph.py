@@ -14,7 +14,7 @@ import onnx_ir
 from conrepair.importer.constants import evaluate
 from conrepair.importer.node import Node
 from conrepair.importer.prepare import prepare
-from conrepair.importer.registry import rules
+from conrepair.importer.rules import rules
 from conrepair.importer.shapes import evaluate_sizes
 from conrepair.importer.values import DTYPES, Array, Size, Tensor, Value, channels_last, inverse, is_symbolic, symbol
 from conrepair.importer.workspace import Workspace

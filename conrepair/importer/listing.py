@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx
 
-from conrepair.importer.registry import Rule, rules
+from conrepair.importer.rules import Rule, rules
 from conrepair.importer.values import DTYPES
 from conrepair.runtime.files import write_text
 

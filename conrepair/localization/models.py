@@ -10,8 +10,8 @@ from pathlib import Path
 from conrepair.data.declared_sizes import sizes_wanted
 from conrepair.data.feeds import FeedSource, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
-from conrepair.editors.registry import open_editor
 from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record

@@ -12,7 +12,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import channels_of
 from conrepair.networks.network import Network
-from conrepair.networks.registry import open_network
+from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
 
 __all__ = ["Build", "Opened", "open_model", "second_opinion"]

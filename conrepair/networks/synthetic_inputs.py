@@ -17,7 +17,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.input_ranges import input_ranges
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
-from conrepair.networks.registry import open_network
+from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError
 
 __all__ = ["Chosen", "Reader", "choose_inputs"]

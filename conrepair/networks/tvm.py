@@ -19,7 +19,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.networks.network import Kernel, Network, Segment
-from conrepair.networks.registry import open_network
+from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.json_file import read_json_text, value_of
 

@@ -19,7 +19,7 @@ from conrepair.onnx_passes.lower_opset import lower_opset
 from conrepair.onnx_passes.raise_opset import raise_opset
 from conrepair.onnx_passes.remove_identities import remove_identities
 from conrepair.onnx_passes.remove_unused import remove_unused
-from conrepair.onnx_passes.rewrites.registry import rewrites_named
+from conrepair.onnx_passes.rewrites.all_rewrites import rewrites_named
 from conrepair.onnx_passes.separate_outputs import separate_outputs
 from conrepair.onnx_passes.unroll_loops import unroll_loops
 from conrepair.onnx_passes.verify import Reference

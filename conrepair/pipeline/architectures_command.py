@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.config.load import parse_config
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.pipeline.commands import audit_and_report
 from conrepair.runtime.errors import ConfigError, ExitCode
 from conrepair.runtime.progress import say

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conrepair.backends.registry import COMPILERS, backend
+from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model, to_json
 from conrepair.pipeline.plan import Conversion

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.registry import COMPILERS
+from conrepair.backends.all_backends import COMPILERS
 from conrepair.config.load import sound_parts
 from conrepair.config.model import AuditConfig, DatasetConfig, ModelConfig
 from conrepair.converters.base import Converter

@@ -13,9 +13,9 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from conrepair.backends.registry import BACKENDS
+from conrepair.backends.all_backends import BACKENDS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import CONVERTERS
 from conrepair.pipeline.gpu_probes import GPU_PROBES
 from conrepair.pipeline.job_table import JOBS, reach_of
 from conrepair.pipeline.next_step import command, tell_next

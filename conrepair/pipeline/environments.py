@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from conrepair.converters.registry import CONVERTERS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.runtime.environments import (
     ENVIRONMENTS,
     Environment,

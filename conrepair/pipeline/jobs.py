@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.backends.registry import COMPILERS, backend
+from conrepair.backends.all_backends import COMPILERS, backend
+from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import converter
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import Batch, DataReference, batches, open_feeds
 from conrepair.data.recipe import Recipe

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conrepair.config.model import AuditConfig, ConversionConfig, InputConfig, ModelConfig, RecipeConfig
-from conrepair.converters.registry import CONVERTERS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.routes import find_route
 from conrepair.data.binding import bind_inputs
 from conrepair.data.tensor_spec import TensorSpec

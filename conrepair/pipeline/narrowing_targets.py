@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.registry import COMPILERS
+from conrepair.backends.all_backends import COMPILERS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import CONVERTERS
 from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.fingerprint import code_fingerprint, library_versions

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import converter
 from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterator, Sequence
 
-from conrepair.converters.registry import CONVERTERS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.frameworks.model import Model
 from conrepair.repairs.conversion.remedies import Remedy, Step, all_routes, detours, exports, other_options
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from conrepair.data.feeds import batches, open_feeds
 from conrepair.editors.editor import Editor
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localization.alone import errors_alone, is_unchanged, kept_pieces
 from conrepair.localization.localize import Found, localize_target

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conrepair.backends.registry import COMPILERS
+from conrepair.backends.all_backends import COMPILERS
 from conrepair.backends.tvm.build import BUILD
 from conrepair.backends.tvm.options import TvmOptions, read_options
 from conrepair.backends.tvm.runnable import TvmRunnable

@@ -16,8 +16,8 @@ from conrepair.data.array_files import read_arrays
 from conrepair.data.recipe import Recipe
 from conrepair.data.recipe_file import write_recipe
 from conrepair.editors.editor import Editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
 from conrepair.localization.result import Rule

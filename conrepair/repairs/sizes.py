@@ -13,8 +13,8 @@ from pathlib import Path
 from conrepair.data.declared_sizes import Sizes, sizes_wanted
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import Editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.registry import framework
 from conrepair.localization.input_sizes import of_other_sizes

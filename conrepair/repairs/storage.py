@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph

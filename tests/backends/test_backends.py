@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 import small_models as small
 
-from conrepair.backends.registry import BACKENDS, backend
+from conrepair.backends.all_backends import BACKENDS, backend
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import FRAMEWORKS
 from conrepair.runtime.errors import ModelLoadError

@@ -16,7 +16,7 @@ import small_models as small
 from crossed import crossed
 from onnx import helper, numpy_helper
 
-from conrepair.converters.registry import CONVERTERS, converter
+from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.data.binding import bind_inputs
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs

@@ -13,7 +13,7 @@ import pytest
 import small_models as small
 from onnx import helper
 
-from conrepair.converters.registry import CONVERTERS, converter
+from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.data.binding import bind_inputs
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.identity import model_sha256

@@ -20,7 +20,7 @@ from faulty_models import Case
 from onnx import helper
 from onnx_ir.passes import common
 
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.frameworks.model import Model
 
 NORMALIZED = Case("y = MeanVarianceNormalization(x)", {"x": faulty.normal(2, 3, 4, 4)}, opset=17)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.listing import listing
-from conrepair.converters.registry import CONVERTERS
 
 DOCS = Path(__file__).parents[2] / "docs" / "converters.md"
 

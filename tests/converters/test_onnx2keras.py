@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import small_models as small
 
+from conrepair.converters.all_converters import converter
 from conrepair.converters.onnx_keras_onnx2keras import lambda_layers, make_network
-from conrepair.converters.registry import converter
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework

@@ -10,8 +10,8 @@ import onnx
 import pytest
 import small_models as small
 
+from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import converter
 from conrepair.converters.routes import find_route, pinned_route, reachable
 from conrepair.frameworks.onnx import OnnxFramework, OnnxRunnable
 from conrepair.runtime.errors import ConfigError, ConversionError

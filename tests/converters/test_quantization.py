@@ -13,7 +13,7 @@ import pytest
 import small_models as small
 from crossed import crossed
 
-from conrepair.converters.registry import CONVERTERS, converter
+from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Description, Model, from_json
 from conrepair.frameworks.registry import framework

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import small_models as small
 
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 

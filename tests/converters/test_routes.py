@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.registry import CONVERTERS, converter
 from conrepair.converters.routes import find_route, pinned_route, reachable
 from conrepair.frameworks.formats import FormatName
 from conrepair.frameworks.model import Model

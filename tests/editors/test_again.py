@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_models import model_of
 
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Node
 from tests.support.native_models import feeds_of, keras_file, tflite_file, torch_factory_model, torch_file

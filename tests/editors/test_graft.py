@@ -14,8 +14,8 @@ from rewritten_networks import feeds_of as onnx_feeds_of
 from small_models import model_of
 
 from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation, operation_of
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array, Node

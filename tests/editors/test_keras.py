@@ -13,8 +13,8 @@ import pytest
 from keras import layers
 
 from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Node
 from conrepair.runtime.files import sha256_of

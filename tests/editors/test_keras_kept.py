@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import small_models as small
 
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 
 IDS = np.array([[5, 7, 9, 11], [13, 5, 5, 1], [11, 13, 7, 9]])
 NUMBERS = np.random.default_rng(0).normal(3, 2, size=(3, 4)).astype(np.float32)

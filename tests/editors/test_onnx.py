@@ -16,7 +16,7 @@ from small_models import model_of
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx import OnnxEditor
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.graph.layer_graph import Array, Attribute, Node

@@ -13,7 +13,7 @@ import pytest
 import small_models as small
 from onnx import TensorProto, helper, numpy_helper
 
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 
 
 def said(message: Any, key: str) -> None:

@@ -11,7 +11,7 @@ from onnx_networks import written
 from small_models import model_of
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array

@@ -12,8 +12,8 @@ import tensorflow as tf
 from small_models import CHANNELS, FEATURES, HEIGHT, WIDTH, freeze, model_of, save_tensorflow, tensorflow_pair
 
 from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array, Node

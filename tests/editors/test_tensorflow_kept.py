@@ -10,7 +10,7 @@ import pytest
 import small_models as small
 import tensorflow as tf
 
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 
 ROWS = np.random.default_rng(1).normal(size=(3, 4)).astype(np.float32)
 KNOWN = ("weight", "bias", "unread", "step", "vocabulary")

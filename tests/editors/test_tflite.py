@@ -11,7 +11,7 @@ from ai_edge_litert import schema_py_generated as schema
 from tflite_files import Writer
 
 from conrepair.editors.editor import Editor, NotEditableError
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 

@@ -13,7 +13,7 @@ from small_models import export_pt2
 from torch import nn
 
 from conrepair.editors.editor import Editor, NotEditableError
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array

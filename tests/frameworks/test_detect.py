@@ -120,7 +120,7 @@ def test_nothing_heavy_is_imported() -> None:
     """The main process plans conversions; only workers import frameworks."""
     script = (
         "import sys, conrepair.frameworks.detect, conrepair.frameworks.registry, conrepair.frameworks.runnable, "
-        "conrepair.converters.registry, conrepair.backends.registry; "
+        "conrepair.converters.all_converters, conrepair.backends.all_backends; "
         "print(sorted({'torch', 'tensorflow', 'keras', 'onnx', 'onnxruntime'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ from random import Random
 import onnx
 import pytest
 
-from conrepair.generate.forms.registry import forms
+from conrepair.generate.forms.form import forms
 from conrepair.generate.graph import Draft
 from conrepair.generate.growing import Growing
 from conrepair.generate.networks import made

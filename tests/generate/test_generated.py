@@ -12,7 +12,7 @@ import pytest
 
 from conrepair.generate.blocks import block
 from conrepair.generate.checks import check_wishes
-from conrepair.generate.forms.registry import forms
+from conrepair.generate.forms.form import forms
 from conrepair.generate.generated import Generated, generated, versions
 from conrepair.generate.judging import Difference, difference, optimized
 from conrepair.generate.networks import Network

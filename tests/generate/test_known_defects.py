@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.forms.registry import forms
+from conrepair.generate.forms.form import forms
 from conrepair.generate.generated import each_generated
 from conrepair.generate.graph import Draft
 from conrepair.generate.judging import difference
@@ -18,7 +18,7 @@ from conrepair.generate.networks import made
 from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.running import accepted
 from conrepair.generate.solving import Solving
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import Probed
 from conrepair.generate.tensors import TensorType
 from conrepair.generate.values.search import Settling, flaw_of

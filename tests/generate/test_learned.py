@@ -26,7 +26,7 @@ from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted, run
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import Probed
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.wishes import Wishes

@@ -8,7 +8,7 @@ import pytest
 
 from conrepair.generate.limits import Limits
 from conrepair.generate.networks import Network, NotMadeError, made
-from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed

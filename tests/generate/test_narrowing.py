@@ -86,7 +86,7 @@ def test_facts_of_a_setting_name_what_is_there_and_what_is_left_out() -> None:
     data = Operand(TensorType("float32", (1, 2, 5, 5)))
     weight = Operand(TensorType("float32", (3, 2, 1, 1)))
     setting = Reading("Conv", 20, Random(0), given=[data, weight], said={"pads": (0, 1, 0, 1)}, results=[True])
-    from conrepair.generate.specifications.registry import specifications
+    from conrepair.generate.specifications.specification import specifications
 
     specifications()["Conv"].body(setting)
     found = facts_of(setting, weights=True)

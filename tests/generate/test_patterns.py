@@ -12,7 +12,7 @@ from benchmarks.generate.firing_onnxruntime import OPTIMIZATIONS, Optimizer, fir
 from benchmarks.generate.firing_relax import PASSES
 from conrepair.generate.graph import Draft
 from conrepair.generate.onnx_form import model_of
-from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.values.search import Settling, flaw_of
 from conrepair.generate.weaving import Weaver

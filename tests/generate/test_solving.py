@@ -13,7 +13,7 @@ from benchmarks.generate.settings import Case, accepts, inside
 from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.running import accepted
 from conrepair.generate.solving import Solving
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import Probed
 
 OPSET = 20

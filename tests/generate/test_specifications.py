@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.generate.constraints import measured
 from conrepair.generate.running import accepted
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import Probed
 
 OPSET = 20

@@ -8,7 +8,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx_cases import check, imported, node_model, random, run_keras, text_model
 
 from conrepair.importer.prepare import prepare
-from conrepair.importer.registry import rules
+from conrepair.importer.rules import rules
 from conrepair.runtime.errors import ConversionError
 
 SCORES = random(3, 5, 2, 4)

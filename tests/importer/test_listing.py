@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from conrepair.importer.listing import listing
-from conrepair.importer.registry import rules
+from conrepair.importer.rules import rules
 
 DOCS = Path(__file__).parents[2] / "docs" / "onnx-operators.md"
 

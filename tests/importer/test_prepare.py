@@ -6,7 +6,7 @@ from large_model import write_large_model
 from onnx_cases import check_model, check_text, layers_of, random, text_model
 
 from conrepair.importer.prepare import prepare
-from conrepair.importer.registry import rules
+from conrepair.importer.rules import rules
 from conrepair.runtime.errors import ConversionError
 
 

@@ -23,7 +23,7 @@ from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.networks.network import Network
-from conrepair.networks.registry import open_network
+from conrepair.networks.open_network import open_network
 
 Array = np.ndarray
 

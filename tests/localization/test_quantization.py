@@ -12,10 +12,10 @@ from onnx_networks import drawn, written
 from saturating import exact_products
 from small_models import model_of
 
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import Quantization
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor

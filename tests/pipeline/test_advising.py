@@ -14,7 +14,7 @@ from documents import localized_in, repair_in, rows_in
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
 from conrepair.cli import main
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.frameworks.registry import framework
 from conrepair.repairs.advice import suggestions, suggestions_for_files
 from conrepair.repairs.conversion.remedies import Step

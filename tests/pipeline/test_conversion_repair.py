@@ -16,7 +16,7 @@ import small_models as small
 from documents import rows_in
 
 from conrepair.cli import main
-from conrepair.converters.registry import CONVERTERS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework

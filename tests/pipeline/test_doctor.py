@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conrepair.converters.registry import CONVERTERS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.pipeline import doctor as doctors
 from conrepair.pipeline import gpu_probes
 from conrepair.pipeline.doctor import Finding, doctor

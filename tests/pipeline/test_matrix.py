@@ -12,7 +12,7 @@ import small_models as small
 from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig, ConversionConfig, ModelConfig
-from conrepair.converters.registry import CONVERTERS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.verdict import Verdict

@@ -10,7 +10,7 @@ from localized import Variant
 
 from conrepair.data.recipe import Recipe, apply_numeric
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array

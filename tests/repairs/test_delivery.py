@@ -11,7 +11,7 @@ import torch
 
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
-from conrepair.converters.registry import CONVERTERS
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.operation import NotEditableError

@@ -13,8 +13,8 @@ from ai_edge_litert import schema_py_generated as schema
 from localized import CLASSES, Variant
 
 from conrepair.data.feeds import DataReference
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation
-from conrepair.editors.registry import open_editor
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework

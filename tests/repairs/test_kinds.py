@@ -12,8 +12,8 @@ from localized import WEIGHTS, Variant
 
 from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation
-from conrepair.editors.registry import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import EditKind

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from quantized_networks import converted, source, subject
 from small_models import model_of
 
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.frameworks.model import Model
 from conrepair.localization.models import localize_models

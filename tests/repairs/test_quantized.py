@@ -9,9 +9,9 @@ import onnx
 from onnx_networks import drawn, written
 from small_models import model_of
 
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.data.feeds import DataReference
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.models import Subject

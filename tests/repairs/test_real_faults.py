@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import small_models as small
 
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework

@@ -15,7 +15,7 @@ from small_models import model_of
 from tflite_files import fused_lstm
 
 from conrepair.data.feeds import DataReference
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.editors.tflite_file import TfliteFile
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model

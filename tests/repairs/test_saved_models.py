@@ -14,7 +14,7 @@ from small_models import model_of
 
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conrepair.data.feeds import DataReference
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework

@@ -13,8 +13,8 @@ from typing import Any
 
 import onnx
 
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import CONVERTERS
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.jobs import attempt, build, convert, describe, execute, outline
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.onnx_file import sizes_of
-from conrepair.editors.registry import open_editor
+from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks.registry import open_network
+from conrepair.networks.open_network import open_network
 
 __all__ = ["differences", "known_gaps"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from onnx_networks import drawn, written
 from small_models import model_of
 
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import DataReference, open_feeds
 from conrepair.frameworks.model import Model

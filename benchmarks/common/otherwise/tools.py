@@ -11,7 +11,7 @@ import onnx.version_converter
 import onnx_ir
 
 from benchmarks.common.rewriting import REWRITINGS
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.frameworks.model import Model
 from conrepair.runtime.files import sha256_of
 

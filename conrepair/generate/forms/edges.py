@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conrepair.generate.forms.registry import form
+from conrepair.generate.forms.form import form
 from conrepair.generate.tensors import BOOL, FLOATS, INTEGERS, NUMERIC, element_type
 from conrepair.generate.weaving import Weaver
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conrepair.generate.forms.registry import form
+from conrepair.generate.forms.form import form
 from conrepair.generate.tensors import element_type
 from conrepair.generate.weaving import Weaver
 

@@ -11,7 +11,7 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.graph import Draft
 from conrepair.generate.learned.instances import Instance
 from conrepair.generate.ports import NotAllowedError, Support
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import FLOATS, TensorType, element_type
 from conrepair.generate.weaving import Weaver
 

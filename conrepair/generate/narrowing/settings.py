@@ -9,7 +9,7 @@ from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.schemas import dtypes_of
 from conrepair.generate.setting import Setting
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import type_variables
 
 __all__ = ["FEWEST", "settings_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi, sqrt
 
 from conrepair.generate.patterns.parts import FLOAT, image, made, read, scalar, tokens, width
-from conrepair.generate.patterns.registry import pattern
+from conrepair.generate.patterns.pattern import pattern
 from conrepair.generate.weaving import Weaver
 
 

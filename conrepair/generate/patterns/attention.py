@@ -7,7 +7,7 @@ from math import sqrt
 from conrepair.generate.patterns.activations import gelu
 from conrepair.generate.patterns.norms import layer_norm, rms_norm
 from conrepair.generate.patterns.parts import cast, linear, read, scalar, tokens, width
-from conrepair.generate.patterns.registry import pattern
+from conrepair.generate.patterns.pattern import pattern
 from conrepair.generate.tensors import Range
 from conrepair.generate.weaving import Weaver
 

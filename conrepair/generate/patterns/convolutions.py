@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conrepair.generate.patterns.parts import conv, image, scalar
-from conrepair.generate.patterns.registry import pattern
+from conrepair.generate.patterns.pattern import pattern
 from conrepair.generate.weaving import Weaver
 
 _ACTIVATIONS: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.generate.patterns.parts import FLOAT, linear, scalar, tokens, width
-from conrepair.generate.patterns.registry import pattern
+from conrepair.generate.patterns.pattern import pattern
 from conrepair.generate.tensors import Range
 from conrepair.generate.weaving import Weaver
 

@@ -14,7 +14,7 @@ from conrepair.generate.patterns.parts import (
     scalar,
     width,
 )
-from conrepair.generate.patterns.registry import pattern
+from conrepair.generate.patterns.pattern import pattern
 from conrepair.generate.tensors import Range
 from conrepair.generate.weaving import Weaver
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conrepair.generate.patterns.convolutions import batch_norm
 from conrepair.generate.patterns.parts import FLOAT, conv, image, linear, scalar, tokens, width
-from conrepair.generate.patterns.registry import pattern
+from conrepair.generate.patterns.pattern import pattern
 from conrepair.generate.weaving import Weaver
 
 

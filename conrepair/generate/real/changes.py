@@ -8,13 +8,13 @@ from random import Random
 
 from conrepair.generate.domains import Domain
 from conrepair.generate.drawing import Drawing, Fresh, Source
-from conrepair.generate.forms.registry import forms
+from conrepair.generate.forms.form import forms
 from conrepair.generate.graph import Draft, Node, Tensor
 from conrepair.generate.growing import Growing
-from conrepair.generate.patterns.registry import patterns
+from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import NotAllowedError, Operand, Port, Support
 from conrepair.generate.setting import Setting
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.symbolic import retyped
 from conrepair.generate.tensors import value_in
 from conrepair.generate.weaving import Weaver

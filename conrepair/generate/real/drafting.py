@@ -17,7 +17,7 @@ from conrepair.generate.ports import NotAllowedError, Operand, Support
 from conrepair.generate.reading import Reading
 from conrepair.generate.real.opened import Opened
 from conrepair.generate.real.units import Unit, read_by
-from conrepair.generate.specifications.registry import specifications
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType, element_type
 
 __all__ = ["ORIGIN", "Base", "drafted"]

@@ -9,7 +9,7 @@ from conrepair.generate.literals import literal
 from conrepair.generate.ports import MAX_RANK
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 
 
 @operator("Constant")

@@ -6,7 +6,7 @@ from conrepair.generate.enclosed import Bodies
 from conrepair.generate.ports import MAX_RANK
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Dims, Either
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import TensorType
 
 _RANKS = range(MAX_RANK + 1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from conrepair.generate.expressions import Number, product
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Size
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.windows import image, sliding
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conrepair.generate.expressions import Number
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import FLOATS, Range
 
 _INFINITE = float("inf")

@@ -8,7 +8,7 @@ from conrepair.generate.expressions import Number, product
 from conrepair.generate.ports import MAX_RANK
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Lettered, Size
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import BOOL, NUMERIC, Range
 
 

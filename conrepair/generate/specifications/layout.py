@@ -7,7 +7,7 @@ from conrepair.generate.layouts import NewShape, Places
 from conrepair.generate.ports import MAX_RANK
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast, Size
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 
 
 @operator("Reshape")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 
 
 @operator("And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or", "Xor")

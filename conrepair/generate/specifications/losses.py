@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.generate.setting import Setting
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import Range
 
 

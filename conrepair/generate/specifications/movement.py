@@ -6,7 +6,7 @@ from conrepair.generate.expressions import product
 from conrepair.generate.layouts import Parts
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Size
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import Range
 
 

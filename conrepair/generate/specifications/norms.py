@@ -5,7 +5,7 @@ from __future__ import annotations
 from conrepair.generate.expressions import product
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 
 _POSITIVE = (1e-2, float("inf"))
 

@@ -8,7 +8,7 @@ from conrepair.generate.equations import Equation, terms_of
 from conrepair.generate.expressions import Number, known, product
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import AnyShape, Broadcast, Dims, Either, Lettered, Size
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import TensorType
 
 _MOST_TOGETHER = 2**16

@@ -8,7 +8,7 @@ from conrepair.generate.expressions import Number, ceil_div, product
 from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.convolution import convolved
 from conrepair.generate.specifications.products import multiplied
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import Range, TensorType
 from conrepair.generate.windows import image
 

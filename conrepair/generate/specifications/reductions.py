@@ -5,7 +5,7 @@ from __future__ import annotations
 from conrepair.generate.domains import Axes
 from conrepair.generate.expressions import product
 from conrepair.generate.setting import Setting
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 
 
 @operator("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin")

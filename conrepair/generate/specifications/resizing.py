@@ -11,7 +11,7 @@ from conrepair.generate.expressions import Number, known
 from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Dims, Either, Size
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import FLOATS, Range
 
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conrepair.generate.ports import MAX_RANK
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Dims, Either, Size
-from conrepair.generate.specifications.registry import operator
+from conrepair.generate.specifications.specification import operator
 
 
 @operator("DFT")

@@ -11,7 +11,7 @@ from keras import ops
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.operators.reduction import one_zero
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.values import Tensor
 
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875

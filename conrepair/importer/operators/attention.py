@@ -13,7 +13,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 
 _INFINITY = float("inf")
 

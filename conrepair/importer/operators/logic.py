@@ -10,7 +10,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.unsigned import of_bits, of_order
 from conrepair.importer.values import DTYPES, Tensor, is_symbolic
 

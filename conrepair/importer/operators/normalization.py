@@ -12,7 +12,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 
 
 @operator("BatchNormalization", ignores=("consumed_inputs", "is_test", "momentum"), refuses="training mode")

@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.node import Node
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.values import Array
 
 

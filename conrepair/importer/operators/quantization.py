@@ -13,7 +13,7 @@ from keras import ops
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.operators.convolution import convolved, convolved_with_tensor, layer_of
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.values import Size, Tensor, Value, known
 
 _INTEGERS = {"int8", "uint8", "int16", "uint16"}

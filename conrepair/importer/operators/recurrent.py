@@ -13,7 +13,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.values import Array, Size
 
 _REFUSES = "peepholes, clip, input_forget, weights that aren't constant, activations that Keras's layer can't express"

@@ -10,7 +10,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.operators.arithmetic import truncated_quotient
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.values import Tensor, inverse
 
 

@@ -13,7 +13,7 @@ from keras import ops
 
 from conrepair.importer.interpolation import Axis, coordinates, cubic, linear, nearest, weights
 from conrepair.importer.node import Node
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.values import Array, Size, channels_last, known
 
 _PROBES = (2, 3, 4, 5, 7, 8, 16, 31, 64)

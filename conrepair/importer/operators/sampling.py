@@ -13,7 +13,7 @@ from conrepair.importer.addition import add
 from conrepair.importer.indexing import positions
 from conrepair.importer.node import Node
 from conrepair.importer.operators.shape import reshaped_array
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.sampling import Taps, cubic_taps, linear_taps, read, reflected
 from conrepair.importer.values import Array
 from conrepair.importer.window import window_of

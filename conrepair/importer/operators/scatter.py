@@ -15,7 +15,7 @@ from keras import ops
 from conrepair.importer.indexing import computed, flat_positions, from_front, positions
 from conrepair.importer.node import Node
 from conrepair.importer.operators.shape import reshaped_array
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.values import known
 
 _OPEN = "unknown sizes of axes that are indexed, the first apart"

@@ -13,7 +13,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node, broadcast_shape
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.shapes import settled
 from conrepair.importer.values import Size, Tensor, Value, inverse, known
 

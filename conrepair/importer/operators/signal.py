@@ -12,7 +12,7 @@ from keras import ops
 
 from conrepair.importer.node import Node
 from conrepair.importer.operators.shape import reshaped_array
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.values import Array
 
 _LONGEST = 4096

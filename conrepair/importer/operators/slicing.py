@@ -11,7 +11,7 @@ from keras import ops
 from conrepair.importer.addition import add
 from conrepair.importer.node import Node
 from conrepair.importer.operators.shape import stretched
-from conrepair.importer.registry import operator
+from conrepair.importer.rules import operator
 from conrepair.importer.shapes import slice_of, split_lengths
 from conrepair.importer.values import Tensor, inverse, known
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conrepair.backends.registry import COMPILERS, backend
+from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.pipeline.subject import Source, Subject
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.backends.registry import COMPILERS
+from conrepair.backends.all_backends import COMPILERS
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.compiling import backend_options, device_of
 from conrepair.pipeline.evaluation import Executed

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
-from conrepair.converters.registry import CONVERTERS
 from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model
-from conrepair.onnx_passes.rewrites.registry import REWRITES
+from conrepair.onnx_passes.rewrites.all_rewrites import REWRITES
 from conrepair.runtime.errors import ConfigError
 
 __all__ = ["Remedy", "Step", "all_rewritings", "all_routes", "detours", "exports", "other_options", "rewritings"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conrepair.backends.registry import COMPILERS
+from conrepair.backends.all_backends import COMPILERS
 from conrepair.backends.tvm import reaching
 from conrepair.pipeline import job_table
 from conrepair.pipeline.compiling import device_of

@@ -12,7 +12,7 @@ import pytest
 import small_models as small
 from onnx import numpy_helper, parser
 
-from conrepair.converters.registry import converter
+from conrepair.converters.all_converters import converter
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.frameworks.torch import TorchRunnable

@@ -390,7 +390,7 @@ def test_tensorflow_gets_a_graph_its_numbers_and_vocabularies(tmp_path: Path) ->
 
 
 def test_a_converter_gets_what_was_looked_through(tmp_path: Path) -> None:
-    from conrepair.converters.registry import converter
+    from conrepair.converters.all_converters import converter
 
     suspect = tf1(tmp_path / "net", tmp_path / "mark", by_restoring)
     step = converter("savedmodel-tflite")

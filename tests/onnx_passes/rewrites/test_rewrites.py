@@ -9,7 +9,7 @@ import pytest
 from onnx import parser
 
 from conrepair.onnx_passes.infer_shapes import infer_shapes
-from conrepair.onnx_passes.rewrites.registry import REWRITES, rewrites_named
+from conrepair.onnx_passes.rewrites.all_rewrites import REWRITES, rewrites_named
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.onnx_session import open_session
 

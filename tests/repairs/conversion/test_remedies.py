@@ -6,7 +6,7 @@ from pathlib import Path
 
 import small_models as small
 
-from conrepair.converters.registry import CONVERTERS, converter
+from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.repairs.conversion.remedies import Step, all_rewritings, detours, exports, rewritings
 
 
