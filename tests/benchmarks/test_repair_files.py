@@ -10,7 +10,7 @@ import onnx_ir
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from benchmarks.repair.edited_layers import places_of
+from benchmarks.repair.edited_layers import edited_layers
 from benchmarks.repair.files import agreement, quantized_tensors, size
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model
@@ -73,13 +73,13 @@ def model(tmp_path: Path) -> Model:
 
 def test_an_edit_is_about_its_node(model: Model) -> None:
     patch = Patch((SetParameter("last", "weight", 2 * np.eye(3, dtype=np.float32)), Remove("relu")))
-    assert places_of(patch, model) == [["last"], ["relu"]]
+    assert edited_layers(patch, model) == [["last"], ["relu"]]
 
 
 def test_an_inserted_operator_is_about_both_sides(model: Model) -> None:
     put_in = Graft("b", (Operation("Sigmoid", ("b",)),))
     patch = Patch((put_in, SetParameter("last", "weight", np.ones((3, 3), np.float32))))
-    assert places_of(patch, model) == [["last", "relu"], ["last"]]
+    assert edited_layers(patch, model) == [["last", "relu"], ["last"]]
 
 
 def test_tensors_in_eight_bits_are_counted(model: Model) -> None:
