@@ -147,12 +147,13 @@ def measure_memory(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _localize(
     payload: Mapping[str, Any], folder: Path, batch: int, advance: Callable[[str], None] = lambda _: None
 ) -> dict[str, float]:
-    from conrepair.localization.models import Subject, localize_models
+    from conrepair.localization.fed_model import FedModel
+    from conrepair.localization.models import localize_models
     from conrepair.localization.options import Options
 
     data = _reference(payload["data"])
     source, target = (
-        Subject(from_json(Model, side["model"]), tuple(_inputs(side)), data, None)
+        FedModel(from_json(Model, side["model"]), tuple(_inputs(side)), data, None)
         for side in (payload["source"], payload["target"])
     )
     options = Options(samples=data.count, batch_size=batch)

@@ -24,7 +24,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.result import LocatedFault
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.onnx_passes.files import load, save
@@ -128,9 +128,9 @@ def side_of(model: Model) -> dict[str, Any]:
     return {"model": to_json(model), "inputs": [to_json(spec) for spec in inputs]}
 
 
-def subject(side: Mapping[str, Any], reference: DataReference) -> Subject:
+def subject(side: Mapping[str, Any], reference: DataReference) -> FedModel:
     """A side as a localization takes it."""
-    return Subject(from_json(Model, side["model"]), _inputs(side), reference, None)
+    return FedModel(from_json(Model, side["model"]), _inputs(side), reference, None)
 
 
 def told(fault: LocatedFault) -> dict[str, Any]:

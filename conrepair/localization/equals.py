@@ -14,7 +14,7 @@ from conrepair.localization.samples import Matrix, Places
 from conrepair.localization.similarity import Similarity
 from conrepair.localization.structure import AROUND, OWN, ROUNDS, Structure
 
-__all__ = ["EQUAL", "EXACT", "Compared", "Likeness", "Same", "equal_pairs"]
+__all__ = ["EQUAL", "EXACT", "ComparedNetworks", "Likeness", "Same", "equal_pairs"]
 
 EQUAL = 1e-3
 """Relative L2 below which two tensors are the same one, computed by two libraries: rounding is far below it, and two
@@ -43,7 +43,7 @@ EXACT = Likeness()
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedNetworks:
     """What two networks are compared by.
 
     Attributes:
@@ -78,7 +78,7 @@ class Same:
     conclusive: bool
 
 
-def equal_pairs(sides: Compared) -> Same:
+def equal_pairs(sides: ComparedNetworks) -> Same:
     """Pair what has the same values; of several that have, those that are the same in their networks, too."""
     source, target, similarity, likeness = sides.source, sides.target, sides.similarity, sides.likeness
     known = similarity.known()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from conrepair.localization.equals import Compared, Same, equal_pairs
+from conrepair.localization.equals import ComparedNetworks, Same, equal_pairs
 from conrepair.localization.guessing import Wanted
 from conrepair.localization.matching import Pair, match, shown_pairs
 from conrepair.localization.samples import Fetch
@@ -16,7 +16,7 @@ __all__ = ["Evidence"]
 
 
 @dataclass(frozen=True)
-class Evidence(Compared):
+class Evidence(ComparedNetworks):
     """The same, with what's known at each time.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy
 
 from conrepair.localization.crossing import contradictions, in_order
-from conrepair.localization.equals import Compared, Same
+from conrepair.localization.equals import ComparedNetworks, Same
 from conrepair.localization.layout import Layout
 from conrepair.localization.neighbourhood import Neighbourhood, neighbours_of
 from conrepair.localization.samples import Matrix, Places
@@ -63,7 +63,7 @@ class Guess:
     correlation: float
 
 
-def guessed_pairs(sides: Compared, same: Same, wanted: Wanted) -> list[Guess]:
+def guessed_pairs(sides: ComparedNetworks, same: Same, wanted: Wanted) -> list[Guess]:
     """Guess, where values don't tell, by operators, weights (read only then), neighbours and places.
 
     Each assignment is of a few hundred tensors of both sides between the same known ones.
@@ -93,7 +93,7 @@ def guessed_pairs(sides: Compared, same: Same, wanted: Wanted) -> list[Guess]:
     return [once[place - count] for place in kept]
 
 
-def _that_fit(rows: Places, columns: Places, sides: Compared) -> tuple[Places, Places]:
+def _that_fit(rows: Places, columns: Places, sides: ComparedNetworks) -> tuple[Places, Places]:
     """Those of some tensors that can have a partner among the others."""
     codes, table = sides.similarity.shapes
     ours = 2 * codes[0][rows] + sides.source.results[rows]
@@ -109,7 +109,7 @@ def _that_fit(rows: Places, columns: Places, sides: Compared) -> tuple[Places, P
 class _Block:
     """Some tensors of both networks, of which nothing is known, and what's known around them."""
 
-    def __init__(self, sides: Compared, same: Same, rows: Places, columns: Places) -> None:
+    def __init__(self, sides: ComparedNetworks, same: Same, rows: Places, columns: Places) -> None:
         source, target, similarity, structure = sides.source, sides.target, sides.similarity, sides.structure
         self._rows, self._columns = rows, columns
         self._similarity = similarity

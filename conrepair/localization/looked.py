@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.localize import Found
-from conrepair.localization.opening import Opened
+from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options
 from conrepair.localization.reference import Reference
-from conrepair.localization.subject import Subject
 
 __all__ = ["Looked"]
 
@@ -25,13 +25,13 @@ class Looked:
         found: Of the target.
     """
 
-    subjects: tuple[Subject, Subject]
+    subjects: tuple[FedModel, FedModel]
     options: Options
-    opened: tuple[Opened, Opened]
+    opened: tuple[OpenedNetwork, OpenedNetwork]
     reference: Reference
     found: Found
 
-    def is_of(self, source: Subject, target: Subject, options: Options) -> bool:
+    def is_of(self, source: FedModel, target: FedModel, options: Options) -> bool:
         """Whether it's of these; photos are looked at only where recipes are searched.
 
         Args:

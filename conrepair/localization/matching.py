@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from conrepair.localization.equals import EQUAL, EXACT, Compared, Likeness, Same, equal_pairs
+from conrepair.localization.equals import EQUAL, EXACT, ComparedNetworks, Likeness, Same, equal_pairs
 from conrepair.localization.guessing import Guess, Wanted, guessed_pairs
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.neighbourhood import Neighbourhood
@@ -40,7 +40,7 @@ class Pair:
     evidence: str
 
 
-def match(sides: Compared, wanted: Wanted | None = None, same: Same | None = None) -> list[Pair]:
+def match(sides: ComparedNetworks, wanted: Wanted | None = None, same: Same | None = None) -> list[Pair]:
     """Pair the tensors of two networks.
 
     Values decide where they are equal. What has no partner then is guessed, in an order that both graphs allow.
@@ -61,7 +61,7 @@ def match(sides: Compared, wanted: Wanted | None = None, same: Same | None = Non
     return _with_usual_layouts([pair for pair, _ in found], [told for _, told in found])
 
 
-def shown_pairs(sides: Compared, same: Same) -> list[Pair]:
+def shown_pairs(sides: ComparedNetworks, same: Same) -> list[Pair]:
     """The pairs that values, or what's computed from them, show.
 
     Args:

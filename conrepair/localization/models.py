@@ -16,23 +16,22 @@ from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record
 from conrepair.localization.activations import Activations
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.input_sizes import of_other_sizes
 from conrepair.localization.localize import localize_target
 from conrepair.localization.looked import Looked
 from conrepair.localization.measurement import Feeds
-from conrepair.localization.opening import Opened, open_model, second_opinion
+from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.reference import Reference
 from conrepair.localization.result import Localization
-from conrepair.localization.subject import Subject
 from conrepair.localization.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = [
     "Rounded",
-    "Subject",
     "as_fed",
     "batch_size",
     "concrete",
@@ -44,8 +43,8 @@ __all__ = [
 
 
 def localize_models(
-    source: Subject,
-    target: Subject,
+    source: FedModel,
+    target: FedModel,
     folder: Path,
     options: Options,
     *,
@@ -71,8 +70,8 @@ def localize_models(
 
 
 def _localize(
-    source: Subject,
-    target: Subject,
+    source: FedModel,
+    target: FedModel,
     folder: Path,
     options: Options,
     advance: Callable[[str], None],
@@ -130,7 +129,7 @@ class Rounded:
     size: int
 
 
-def rounded_outputs(source: Subject, folder: Path, options: Options) -> Rounded | None:
+def rounded_outputs(source: FedModel, folder: Path, options: Options) -> Rounded | None:
     """Measure what rounding on the way does to a model's outputs.
 
     Args:
@@ -179,7 +178,7 @@ def _batched(inputs: Sequence[TensorSpec]) -> bool:
     return len({spec.shape[0] if spec.shape else None for spec in inputs}) == 1
 
 
-def of_one_batch(source: Subject, target: Subject, folder: Path) -> Subject:
+def of_one_batch(source: FedModel, target: FedModel, folder: Path) -> FedModel:
     """The source as it is, or a copy of it that takes as many samples at a time as the target always does.
 
     Args:
@@ -208,12 +207,12 @@ def of_one_batch(source: Subject, target: Subject, folder: Path) -> Subject:
     return dataclasses.replace(source, model=model, inputs=inputs)
 
 
-def as_fed(source: Subject) -> tuple[TensorSpec, ...]:
+def as_fed(source: FedModel) -> tuple[TensorSpec, ...]:
     """A source's inputs with the sizes that its data has; those that it leaves open for photos are any."""
     return source.inputs if source.data.kind == "photos" else concrete(source, 1)
 
 
-def concrete(subject: Subject, size: int) -> tuple[TensorSpec, ...]:
+def concrete(subject: FedModel, size: int) -> tuple[TensorSpec, ...]:
     """A model's inputs with a batch, and open sizes as the data has them."""
     reader = open_feeds(subject.data, subject.inputs, subject.recipe)
     rows = reader.read(0, 1)
@@ -225,7 +224,7 @@ def concrete(subject: Subject, size: int) -> tuple[TensorSpec, ...]:
 
 
 def feeds_of(
-    source: tuple[Subject, Opened], target: tuple[Subject, Opened], size: int, samples: int
+    source: tuple[FedModel, OpenedNetwork], target: tuple[FedModel, OpenedNetwork], size: int, samples: int
 ) -> Iterator[Feeds]:
     """Batches of both models' inputs, by their graphs' tensors.
 
@@ -239,14 +238,14 @@ def feeds_of(
     yield from zip(*sides, strict=False)
 
 
-def _batches(subject: Subject, opened: Opened, size: int, samples: int) -> Iterator[Mapping[str, Array]]:
+def _batches(subject: FedModel, opened: OpenedNetwork, size: int, samples: int) -> Iterator[Mapping[str, Array]]:
     """Feeds by the graph's tensors, the last batch filled up."""
     reader = _reader(subject, opened, samples)
     for batch in batches(reader, opened.inputs, size):
         yield {opened.input_tensors[name]: array for name, array in batch.feeds.items()}
 
 
-def _reader(subject: Subject, opened: Opened, samples: int | None = None) -> FeedSource:
+def _reader(subject: FedModel, opened: OpenedNetwork, samples: int | None = None) -> FeedSource:
     reader = open_feeds(subject.data, opened.inputs, subject.recipe)
     reader.count = reader.count if samples is None else min(reader.count, samples)
     return reader
@@ -254,7 +253,7 @@ def _reader(subject: Subject, opened: Opened, samples: int | None = None) -> Fee
 
 def _with_recipe(
     result: Localization,
-    sides: tuple[tuple[Subject, Opened], tuple[Subject, Opened]],
+    sides: tuple[tuple[FedModel, OpenedNetwork], tuple[FedModel, OpenedNetwork]],
     size: int,
     samples: int,
     options: Options,

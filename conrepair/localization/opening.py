@@ -15,11 +15,11 @@ from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
 
-__all__ = ["Build", "Opened", "open_model", "second_opinion"]
+__all__ = ["BuildFolder", "OpenedNetwork", "open_model", "second_opinion"]
 
 
 @dataclass(frozen=True)
-class Build:
+class BuildFolder:
     """What a compiler made of a model.
 
     Attributes:
@@ -32,7 +32,7 @@ class Build:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedNetwork:
     """A network that can be cut.
 
     Attributes:
@@ -48,7 +48,9 @@ class Opened:
     note: str = ""
 
 
-def open_model(model: Model, inputs: Sequence[TensorSpec], folder: Path, build: Build | None = None) -> Opened:
+def open_model(
+    model: Model, inputs: Sequence[TensorSpec], folder: Path, build: BuildFolder | None = None
+) -> OpenedNetwork:
     """Open a model, or what was compiled of it.
 
     Args:
@@ -64,17 +66,17 @@ def open_model(model: Model, inputs: Sequence[TensorSpec], folder: Path, build: 
         from conrepair.networks.tvm import open_build
 
         compiled = open_build(Path(build.path), model)
-        return Opened(compiled, compiled.runnable.inputs, dict(compiled.input_names))
+        return OpenedNetwork(compiled, compiled.runnable.inputs, dict(compiled.input_names))
     try:
         network = open_network(model, inputs)
     except ModelLoadError as reason:
         if model.framework == "onnx":
             raise
         return _through_onnx(model, inputs, folder, reason)
-    return Opened(network, tuple(inputs), dict(network.input_names))
+    return OpenedNetwork(network, tuple(inputs), dict(network.input_names))
 
 
-def second_opinion(opened: Opened) -> Network | None:
+def second_opinion(opened: OpenedNetwork) -> Network | None:
     """The same network in another arithmetic; None where there's none, and for a conversion."""
     if opened.note:
         return None
@@ -84,7 +86,7 @@ def second_opinion(opened: Opened) -> Network | None:
         return None
 
 
-def _through_onnx(model: Model, inputs: Sequence[TensorSpec], folder: Path, reason: ModelLoadError) -> Opened:
+def _through_onnx(model: Model, inputs: Sequence[TensorSpec], folder: Path, reason: ModelLoadError) -> OpenedNetwork:
     folder.mkdir(parents=True, exist_ok=True)
     converted = replace(model, inputs=tuple(inputs))
     try:
@@ -100,7 +102,7 @@ def _through_onnx(model: Model, inputs: Sequence[TensorSpec], folder: Path, reas
         raise ModelLoadError(f"{model.path} can't be looked into: {reason} Through ONNX: {error}") from error
     tensors = {spec.name: tensor for spec, tensor in zip(inputs, network.input_names.values(), strict=True)}
     note = f"{Path(model.path).name} is analysed through ONNX ({route.name}): {reason}"
-    return Opened(network, tuple(inputs), tensors, note)
+    return OpenedNetwork(network, tuple(inputs), tensors, note)
 
 
 def _renamed(model: Model, inputs: Sequence[TensorSpec]) -> list[TensorSpec]:

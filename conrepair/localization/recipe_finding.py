@@ -11,7 +11,7 @@ import numpy as np
 from conrepair.data.feeds import Batch
 from conrepair.data.recipe import Recipe
 from conrepair.graph.layer_graph import Array
-from conrepair.localization.opening import Opened
+from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_candidate import Budget
 from conrepair.localization.recipe_feeds import PhotoFeeds
@@ -29,8 +29,8 @@ _LEAST = 1e-6  # relative error that rounding may always make
 
 
 def find_recipe(
-    source: Opened,
-    target: Opened,
+    source: OpenedNetwork,
+    target: OpenedNetwork,
     batches: Iterable[Batch],
     photos: Sequence[PhotoFile],
     recipes: tuple[Recipe, Recipe],

@@ -13,7 +13,7 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.disagreement import disagreements
 from conrepair.localization.matching import Pair
-from conrepair.localization.opening import Opened
+from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.outputs import partners
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.suspicion_draws import SuspicionSettings, draw_inputs
@@ -37,7 +37,7 @@ class Observed:
         size: Of its batches.
     """
 
-    opened: Opened
+    opened: OpenedNetwork
     reader: FeedSource
     size: int
 
@@ -151,7 +151,7 @@ def _groups(pairs: Iterable[Pair], samples: int, *, whole: bool) -> Iterator[lis
         yield group
 
 
-def _described(source: Opened, target: Opened, pair: Pair, differences: Array) -> LayerDifferences:
+def _described(source: OpenedNetwork, target: OpenedNetwork, pair: Pair, differences: Array) -> LayerDifferences:
     ours, theirs = (
         opened.network.graph.producers.get(name) for opened, name in ((source, pair.source), (target, pair.target))
     )

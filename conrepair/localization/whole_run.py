@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conrepair.graph.layer_graph import Array
-from conrepair.localization.opening import Opened
+from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.pieces import Pieces
 
 __all__ = ["WholeRun"]
@@ -14,7 +14,7 @@ __all__ = ["WholeRun"]
 class WholeRun:
     """A network with its inputs and outputs by the names that the model has for them."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenedNetwork) -> None:
         """Prepare the run.
 
         Args:

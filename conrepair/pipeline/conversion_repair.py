@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.pipeline.attempts import Attempts
-from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.settings import Settings
 from conrepair.repairs.conversion.likeness import same_failure
 from conrepair.repairs.conversion.remedies import Remedy, Step, all_rewritings, detours, exports, rewritings
@@ -48,7 +48,7 @@ class Trial:
         ran: Whether the result was made.
     """
 
-    executed: tuple[Executed, ...] = ()
+    executed: tuple[Execution, ...] = ()
     rows: tuple[Row, ...] = ()
     models: tuple[Model, ...] = ()
     failure: Failure | None = None

@@ -28,11 +28,11 @@ from conrepair.runtime.errors import ExitCode, known_code
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE, Failure
 
-__all__ = ["Executed", "answers_again", "evaluate", "problem_of_failure"]
+__all__ = ["Execution", "answers_again", "evaluate", "problem_of_failure"]
 
 
 @dataclass
-class Executed:
+class Execution:
     """One model on one backend, after execution.
 
     Attributes:
@@ -122,7 +122,7 @@ def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
 
 
 def evaluate(
-    settings: Settings, executed: Sequence[Executed], datasets: Mapping[str, Dataset | None]
+    settings: Settings, executed: Sequence[Execution], datasets: Mapping[str, Dataset | None]
 ) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:
     """Judge every run against its reference.
 
@@ -168,7 +168,7 @@ def evaluate(
 
 
 def answers_again(
-    settings: Settings, reference: Executed, item: Executed, row: Row, dataset: Dataset | None
+    settings: Settings, reference: Execution, item: Execution, row: Row, dataset: Dataset | None
 ) -> tuple[ComparedInput, ...]:
     """How a repaired target answers the inputs that its row has.
 
@@ -206,11 +206,11 @@ def _corrected(rows: Sequence[Row], pairs: Sequence[Comparison]) -> tuple[tuple[
 
 def _row(
     settings: Settings,
-    item: Executed,
+    item: Execution,
     runs: Mapping[int, Run | None],
-    reference: Executed | None,
+    reference: Execution | None,
     dataset: Dataset | None,
-    wanted: Executed | None,
+    wanted: Execution | None,
 ) -> Row:
     """The row of a run.
 
@@ -283,7 +283,7 @@ def _row(
     )
 
 
-def _other_sizes(item: Executed, reference: Executed, problem: Problem | None, dataset: Dataset | None) -> str:
+def _other_sizes(item: Execution, reference: Execution, problem: Problem | None, dataset: Dataset | None) -> str:
     """In words, that a target can't be fed what its reference is, for the sizes that it declares; "" where it can.
 
     Photos are prepared in each model's own size: where these fail, it's for something else.
@@ -297,7 +297,7 @@ def _other_sizes(item: Executed, reference: Executed, problem: Problem | None, d
     return "" if wanted is None else sizes_in_words(fed, inputs, wanted)
 
 
-def _compare(settings: Settings, item: Executed, runs: Mapping[int, Run | None], reference: Executed) -> Comparison:
+def _compare(settings: Settings, item: Execution, runs: Mapping[int, Run | None], reference: Execution) -> Comparison:
     one, two = runs[id(reference)], runs[id(item)]
     if one is None or two is None:
         raise ValueError("both must have run")
@@ -311,7 +311,7 @@ def _compare(settings: Settings, item: Executed, runs: Mapping[int, Run | None],
     )
 
 
-def _second_opinion(reference: Executed | None) -> Run | None:
+def _second_opinion(reference: Execution | None) -> Run | None:
     """The reference's model in another arithmetic, if it was run."""
     if reference is None or reference.second is None or reference.source is None:
         return None
@@ -321,20 +321,20 @@ def _second_opinion(reference: Executed | None) -> Run | None:
     )
 
 
-def _rounded(reference: Executed | None) -> Run | None:
+def _rounded(reference: Execution | None) -> Run | None:
     """The reference's model with its tensors rounded a little more, if that was measured."""
     if reference is None or reference.rounding is None:
         return None
     return _run_of(reference, reference.rounding, f"{reference.row_name}, rounded")
 
 
-def _build(item: Executed) -> Build | None:
+def _build(item: Execution) -> Build | None:
     if item.build is None:
         return None
     return Build(Path(item.build.folder), item.via, item.build.result["build"])
 
 
-def _not_judged(name: str, wanted: Executed | None) -> Problem:
+def _not_judged(name: str, wanted: Execution | None) -> Problem:
     """Why a run can't be judged: what kept its reference from running, and what that would make a command return."""
     why = None if wanted is None else wanted.problem or _execution_problem(wanted)
     message = f"not judged: its reference {name} did not run"
@@ -343,19 +343,19 @@ def _not_judged(name: str, wanted: Executed | None) -> Problem:
     return dataclasses.replace(why, message=f"{message}: {why.message}")
 
 
-def _execution_problem(item: Executed) -> Problem | None:
+def _execution_problem(item: Execution) -> Problem | None:
     if item.result is None or item.result.failure is None:
         return None
     return problem_of_failure(item.result.failure)
 
 
-def _run(item: Executed) -> Run | None:
+def _run(item: Execution) -> Run | None:
     if item.result is None or item.result.entry is None:
         return None
     return _run_of(item, item.result.entry, f"{item.row_name}@{item.backend}")
 
 
-def _run_of(item: Executed, entry: Entry, name: str) -> Run:
+def _run_of(item: Execution, entry: Entry, name: str) -> Run:
     if item.source is None:
         raise ValueError("no run without a model")
     description = item.source.description

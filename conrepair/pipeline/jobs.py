@@ -278,10 +278,11 @@ def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Returns:
         "localization".
     """
-    from conrepair.localization.models import Subject, localize_models
+    from conrepair.localization.fed_model import FedModel
+    from conrepair.localization.models import localize_models
     from conrepair.localization.options import Options
 
-    source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
+    source, target = (from_json(FedModel, payload[side]) for side in ("source", "target"))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         options, keep = from_json(Options, payload["options"]), partial(leave, "repair")
         result = localize_models(source, target, Path(scratch), options, leave=keep)
@@ -301,10 +302,11 @@ def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "outputs" (specs, in order; none where the model can only be looked into through a conversion), and "count",
         "starts" and "repeats" as of an execution.
     """
-    from conrepair.localization.models import Subject, rounded_outputs
+    from conrepair.localization.fed_model import FedModel
+    from conrepair.localization.models import rounded_outputs
     from conrepair.localization.options import Options
 
-    source = from_json(Subject, payload["source"])
+    source = from_json(FedModel, payload["source"])
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         rounded = rounded_outputs(source, Path(scratch), from_json(Options, payload["options"]))
     _check_unchanged(source.model.path, source.model.sha256)
@@ -328,13 +330,13 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     Returns:
         "repair", whose model and patch have paths relative to `folder`; "unfinished", whether it was interrupted.
     """
-    from conrepair.localization.models import Subject
+    from conrepair.localization.fed_model import FedModel
     from conrepair.localization.options import Options
     from conrepair.repairs.build import repair_build
     from conrepair.repairs.options import RepairOptions
     from conrepair.repairs.repair import repair_models
 
-    source, target = (from_json(Subject, payload[side]) for side in ("source", "target"))
+    source, target = (from_json(FedModel, payload[side]) for side in ("source", "target"))
     edits = None if payload["edits"] is None else frozenset(payload["edits"])
     options = RepairOptions(
         from_json(Options, payload["options"]),

@@ -18,7 +18,7 @@ from conrepair.frameworks.model import from_json, to_json
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from conrepair.localization.steps import attribute_steps
-from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Source
@@ -27,7 +27,7 @@ from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import sha256_of
 
 __all__ = [
-    "Localized",
+    "LocalizationOutcome",
     "localization_side",
     "options_of",
     "rows_to_localize",
@@ -40,7 +40,7 @@ _NOT_PROVEN = {Verdict.NOISE, Verdict.QUANTIZED, Verdict.UNDECIDED}  # something
 
 
 @dataclass(frozen=True)
-class Localized:
+class LocalizationOutcome:
     """What became of a localization: one of both.
 
     Attributes:
@@ -54,7 +54,7 @@ class Localized:
     compared: Compared
 
     @classmethod
-    def of(cls, result: Result, problem_of: Callable[[Result], Problem], compared: Compared) -> Localized:
+    def of(cls, result: Result, problem_of: Callable[[Result], Problem], compared: Compared) -> LocalizationOutcome:
         """Read the result of a task."""
         if result.entry is None:
             return cls(None, problem_of(result), compared)
@@ -62,7 +62,7 @@ class Localized:
 
 
 def rows_to_localize(
-    executed: Sequence[Executed],
+    executed: Sequence[Execution],
     rows: Sequence[Row],
     *,
     when: str = "different",
@@ -97,7 +97,7 @@ def rows_to_localize(
     return list(found.values())
 
 
-def unlocalized(executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
+def unlocalized(executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows, with the reason in those of targets that aren't looked into as their reference is random."""
     random = _random_references(rows)
     told = {model: _of_random(model, difference) for model, difference in random.items()}
@@ -197,7 +197,7 @@ def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange
     )
 
 
-def steps_before(executed: Sequence[Executed], item: Executed) -> list[Executed]:
+def steps_before(executed: Sequence[Execution], item: Execution) -> list[Execution]:
     """The models on the way to a target, in order."""
     steps = item.conversion.split("+")
     names = {"+".join(steps[:count]) for count in range(1, len(steps))}
@@ -209,7 +209,9 @@ def steps_before(executed: Sequence[Executed], item: Executed) -> list[Executed]
     return sorted(on_the_way.values(), key=lambda other: other.conversion.count("+"))
 
 
-def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], before: Sequence[Executed]) -> Row:
+def with_localization(
+    row: Row, item: Execution, found: Mapping[str, LocalizationOutcome], before: Sequence[Execution]
+) -> Row:
     """A row with what was found, and the steps that faults came in at.
 
     A build of a conversion is two steps away from the row's source. The one that has faults explains the row, the
@@ -245,7 +247,7 @@ def with_localization(row: Row, item: Executed, found: Mapping[str, Localized], 
 
 
 def _conversion_step(
-    item: Executed, found: Mapping[str, Localized], before: Sequence[Executed]
+    item: Execution, found: Mapping[str, LocalizationOutcome], before: Sequence[Execution]
 ) -> Iterator[LocalizedStep]:
     """From the source to the model that a converter made, or that was given."""
     own = found[item.row_name]

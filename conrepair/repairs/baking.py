@@ -12,8 +12,8 @@ from conrepair.data.recipe import Recipe
 from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.localize import Found
-from conrepair.localization.models import Subject
 from conrepair.localization.recipe_words import changes_in_words
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import FileEdit, Graft
@@ -43,7 +43,7 @@ class Baked:
 
 
 def bake(
-    bench: Bench, fed: Subject, wanted: Recipe, edits: tuple[FileEdit, ...], found: Found, folder: Path, stem: str
+    bench: Bench, fed: FedModel, wanted: Recipe, edits: tuple[FileEdit, ...], found: Found, folder: Path, stem: str
 ) -> Baked:
     """Put what a recipe does otherwise into a model's file; the bench feeds it as it came from then on.
 

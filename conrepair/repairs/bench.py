@@ -14,13 +14,14 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localization.alone import errors_alone, is_unchanged, kept_pieces
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.localize import Found, localize_target
 from conrepair.localization.located import Guilty
 from conrepair.localization.looked import Looked
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
-from conrepair.localization.models import Subject, batch_size, concrete, feeds_of
-from conrepair.localization.opening import Opened, open_model, second_opinion
+from conrepair.localization.models import batch_size, concrete, feeds_of
+from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.recipe_found import RecipeFinding
@@ -51,7 +52,7 @@ class Bench:
     """Judges targets by localization, on a few samples."""
 
     def __init__(
-        self, source: Subject, target: Subject, folder: Path, options: Options, looked: Looked | None = None
+        self, source: FedModel, target: FedModel, folder: Path, options: Options, looked: Looked | None = None
     ) -> None:
         """Open the source.
 
@@ -68,7 +69,7 @@ class Bench:
         """
         self._source, self._target, self._folder, self._options = source, target, folder, options
         self._known: Found | None = None
-        self._last: tuple[Model, Opened] | None = None
+        self._last: tuple[Model, OpenedNetwork] | None = None
         self._samples = min(source.data.count, target.data.count, options.samples)
         self._size = batch_size(source.inputs, target.inputs, options.batch_size, self._samples)
         if looked is not None and looked.is_of(source, target, options):
@@ -80,7 +81,7 @@ class Bench:
         )
 
     @property
-    def target(self) -> Subject:
+    def target(self) -> FedModel:
         """The target as it came, with what it's fed now."""
         return self._target
 
@@ -104,7 +105,7 @@ class Bench:
         """
         return open_editor(self._target.model)
 
-    def feed(self, target: Subject) -> None:
+    def feed(self, target: FedModel) -> None:
         """Feed targets otherwise from now on.
 
         Args:
@@ -233,7 +234,7 @@ class Bench:
             return find_recipe(self._ours, theirs, rows, photos, recipes, options, output_error=output_error)
 
     def _failing(
-        self, theirs: Opened, feeds: Iterable[Feeds], pairs: Sequence[Pair], ends: Sequence[Pair]
+        self, theirs: OpenedNetwork, feeds: Iterable[Feeds], pairs: Sequence[Pair], ends: Sequence[Pair]
     ) -> Mapping[str, str]:
         """Pieces that aren't right for other values than the samples', by the source's tensors."""
         if not ends:
@@ -271,7 +272,7 @@ class Bench:
             feeds = feeds_of(*sides, self._size, self._samples)
             return localize_target(self._reference, theirs.network, feeds, folder, options)
 
-    def _opened(self, model: Model) -> Opened:
+    def _opened(self, model: Model) -> OpenedNetwork:
         """A target, opened; the last one is held."""
         if self._last is None or self._last[0] != model:
             self._last = None  # so that no two are held at a time

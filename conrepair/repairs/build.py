@@ -19,8 +19,9 @@ from conrepair.backends.tvm.options import TvmOptions, read_options
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
-from conrepair.localization.models import Subject, localize_models
-from conrepair.localization.opening import Build
+from conrepair.localization.fed_model import FedModel
+from conrepair.localization.models import localize_models
+from conrepair.localization.opening import BuildFolder
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.networks.tvm import imported_model
 from conrepair.repairs.build_change import (
@@ -87,8 +88,8 @@ class _Search:
         effects: What each did, in words.
     """
 
-    source: Subject
-    target: Subject
+    source: FedModel
+    target: FedModel
     options: RepairOptions
     folder: Path
     build: Path
@@ -172,7 +173,7 @@ class _Search:
 
     def _localized(self, build: Path) -> Localization:
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
-            target = dataclasses.replace(self.target, build=Build(str(build), sha256_of(build)), photos=())
+            target = dataclasses.replace(self.target, build=BuildFolder(str(build), sha256_of(build)), photos=())
             return localize_models(self.source, target, Path(scratch), self.options.localization)
 
     def _left(self, state: _State) -> Left:
@@ -195,7 +196,7 @@ class _Search:
 
 
 def repair_build(
-    source: Subject, target: Subject, folder: Path, options: RepairOptions, journal: Journal | None = None
+    source: FedModel, target: FedModel, folder: Path, options: RepairOptions, journal: Journal | None = None
 ) -> RepairResult:
     """Compile a model otherwise, so that no kernel is at fault, or fewer are.
 
@@ -250,7 +251,7 @@ def repair_build(
 
 
 def _agreements(
-    source: Subject, target: Subject, builds: tuple[Path, Path], options: RepairOptions
+    source: FedModel, target: FedModel, builds: tuple[Path, Path], options: RepairOptions
 ) -> tuple[Agreement, Agreement]:
     """How far the answers of two builds are the source's, on samples that took no part."""
     unseen = unseen_samples(source, target, options)

@@ -10,7 +10,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.repairs.outcomes import Delivery
 from conrepair.repairs.verify import agreement, answers
 from conrepair.runtime.errors import ConversionError
@@ -21,7 +21,7 @@ _SAME = 1e-4  # relative L2 that a conversion of single precision stays below
 _SAMPLES = 8
 
 
-def as_onnx(target: Subject, folder: Path, reason: str) -> tuple[Subject, Delivery]:
+def as_onnx(target: FedModel, folder: Path, reason: str) -> tuple[FedModel, Delivery]:
     """Convert a target, with its faults, and make sure that nothing else changes.
 
     Args:

@@ -13,8 +13,8 @@ from conrepair.data.prepare import PhotoPreparation
 from conrepair.data.recipe import Recipe
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import OF_INPUTS
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.localize import Found
-from conrepair.localization.models import Subject
 from conrepair.localization.recipe_words import changes_in_words
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import SetRecipe
@@ -45,7 +45,7 @@ def prepared_wrongly(found: Found) -> bool:
     return any(fault.kind in OF_INPUTS for fault in found.result.faults)
 
 
-def fed_otherwise(source: Subject, target: Subject) -> bool:
+def fed_otherwise(source: FedModel, target: FedModel) -> bool:
     """Whether photos are prepared for a target by other numbers, or otherwise cut, than for its source."""
     if source.recipe is None or target.recipe is None:
         return False
@@ -54,7 +54,7 @@ def fed_otherwise(source: Subject, target: Subject) -> bool:
 
 
 def repair_preparation(
-    bench: Bench, source: Subject, model: Model, before: Found, folder: Path, *, end: float
+    bench: Bench, source: FedModel, model: Model, before: Found, folder: Path, *, end: float
 ) -> Preparation | None:
     """Find the recipe by which a target's inputs are right; it's fed by that from then on.
 
@@ -118,7 +118,7 @@ def _candidates(
         yield dataclasses.replace(Recipe(**best.recipe), layout=theirs.layout)
 
 
-def fed_by(recipe: Recipe, source: Subject, target: Subject, folder: Path) -> Subject | None:
+def fed_by(recipe: Recipe, source: FedModel, target: FedModel, folder: Path) -> FedModel | None:
     """The target with other photos; None where those can't be had.
 
     Args:

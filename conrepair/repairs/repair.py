@@ -13,8 +13,9 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.graph.record import graph_record
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.looked import Looked
-from conrepair.localization.models import Subject, of_one_batch
+from conrepair.localization.models import of_one_batch
 from conrepair.repairs.baking import bake
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.delivery import as_onnx
@@ -43,8 +44,8 @@ _MORE = 4  # times the samples, where what was found on them doesn't hold on oth
 
 
 def repair_models(
-    source: Subject,
-    target: Subject,
+    source: FedModel,
+    target: FedModel,
     folder: Path,
     options: RepairOptions,
     journal: Journal | None = None,
@@ -80,8 +81,8 @@ def repair_models(
 
 
 def _searched_twice(
-    source: Subject,
-    target: Subject,
+    source: FedModel,
+    target: FedModel,
     folder: Path,
     options: RepairOptions,
     journal: Journal | None,
@@ -107,8 +108,8 @@ def _searched_twice(
 
 
 def _repaired(
-    source: Subject,
-    target: Subject,
+    source: FedModel,
+    target: FedModel,
     folder: Path,
     options: RepairOptions,
     journal: Journal | None,
@@ -230,7 +231,7 @@ class _Searched:
 
 
 def _searched(
-    bench: Bench, source: Subject, scratch: Path, options: RepairOptions, journal: Journal | None, end: float
+    bench: Bench, source: FedModel, scratch: Path, options: RepairOptions, journal: Journal | None, end: float
 ) -> _Searched:
     """Search in the target's own format; where that can't express what is needed, in ONNX."""
     target = bench.target

@@ -17,8 +17,9 @@ from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.registry import framework
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.input_sizes import of_other_sizes
-from conrepair.localization.models import Subject, as_fed
+from conrepair.localization.models import as_fed
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from conrepair.repairs.edits import SetInputShapes, in_words
@@ -49,7 +50,7 @@ class OtherSizes:
     found: Localization
 
 
-def other_sizes(source: Subject, target: Subject, options: Options) -> OtherSizes | None:
+def other_sizes(source: FedModel, target: FedModel, options: Options) -> OtherSizes | None:
     """Whether a target's inputs are of other sizes than its source's; None where they aren't.
 
     Args:
@@ -67,12 +68,12 @@ def other_sizes(source: Subject, target: Subject, options: Options) -> OtherSize
 
 
 def repair_resized(
-    source: Subject,
-    target: Subject,
+    source: FedModel,
+    target: FedModel,
     sizes: OtherSizes,
     folder: Path,
     options: RepairOptions,
-    fix: Callable[[Subject, Path, RepairOptions], RepairResult],
+    fix: Callable[[FedModel, Path, RepairOptions], RepairResult],
 ) -> RepairResult:
     """Repair the sizes of a target's inputs, then what is at fault behind them.
 
@@ -147,7 +148,7 @@ def repair_resized(
     )
 
 
-def _agreement_of_other_sizes(source: Subject, target: Subject, options: RepairOptions) -> Agreement:
+def _agreement_of_other_sizes(source: FedModel, target: FedModel, options: RepairOptions) -> Agreement:
     """How far a target agrees that's fed photos in its own size; what else it's fed, it can't take."""
     if target.recipe is None:
         return NO_AGREEMENT
@@ -158,7 +159,7 @@ def _agreement_of_other_sizes(source: Subject, target: Subject, options: RepairO
         return NO_AGREEMENT
 
 
-def _resized(source: Subject, target: Subject, sizes: OtherSizes, folder: Path) -> tuple[SetInputShapes, Subject]:
+def _resized(source: FedModel, target: FedModel, sizes: OtherSizes, folder: Path) -> tuple[SetInputShapes, FedModel]:
     """A copy of a target with its source's sizes in a folder, and what it's fed then."""
     editor = open_editor(target.model)
     edit = SetInputShapes(_in_order(editor, target.inputs, sizes.wanted))

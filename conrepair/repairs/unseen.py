@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.verify import Answers, agreement, answers, shared_batch
@@ -31,7 +31,7 @@ class Unseen:
     batch_size: int
     labels: tuple[int | None, ...]
 
-    def answers(self, subject: Subject, model: Model, runnable: Runnable | None = None) -> Iterator[Answers]:
+    def answers(self, subject: FedModel, model: Model, runnable: Runnable | None = None) -> Iterator[Answers]:
         """As `verify.answers`, to these samples."""
         return answers(
             subject, model, begin=self.begin, count=self.count, batch_size=self.batch_size, runnable=runnable
@@ -42,7 +42,7 @@ class Unseen:
         return agreement(right, given, labels=self.labels)
 
 
-def unseen_samples(source: Subject, target: Subject, options: RepairOptions) -> Unseen:
+def unseen_samples(source: FedModel, target: FedModel, options: RepairOptions) -> Unseen:
     """Those behind the samples that layers are looked at with; these again where the dataset has no more.
 
     Args:

@@ -14,7 +14,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
 from conrepair.graph.layer_graph import Array
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
 from conrepair.repairs.outcomes import Agreement
@@ -153,7 +153,7 @@ def shared_batch(*sides: Sequence[TensorSpec]) -> int:
 
 
 def answers(
-    subject: Subject,
+    subject: FedModel,
     model: Model,
     *,
     begin: int,

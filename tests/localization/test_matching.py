@@ -12,7 +12,7 @@ from random_graphs import Computed, all_values, disguised, drawn_feeds, graph_of
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localization import matching
-from conrepair.localization.equals import Compared, Same
+from conrepair.localization.equals import ComparedNetworks, Same
 from conrepair.localization.guessing import Guess
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import EQUAL, Pair, _guessed, _with_usual_layouts, match
@@ -37,7 +37,7 @@ def matched(ours: LayerGraph, mine: dict[str, Array], theirs: LayerGraph, full: 
     )
     samples = Samples(names[0], mine.__getitem__), Samples(names[1], full.__getitem__)
     similarity = Similarity(*samples, EQUAL)
-    return match(Compared(*nodes, similarity, Structure(*nodes)))
+    return match(ComparedNetworks(*nodes, similarity, Structure(*nodes)))
 
 
 def paired(source: Computed, target: Computed, names: dict[str, str]) -> list[Pair]:
@@ -210,5 +210,7 @@ def test_a_guess_tells_its_layout_where_values_are_nearly_the_same(
     guess = Guess(1, 1, 0.6, 0.6, odd, correlation)
     monkeypatch.setattr(matching, "guessed_pairs", lambda *_: [guess])
     same = Same([], [], (np.full(2, -1), np.full(2, -1)), conclusive=False)
-    (pair,) = match(Compared(side, side, Similarity(samples, samples, EQUAL), Structure(side, side)), same=same)
+    (pair,) = match(
+        ComparedNetworks(side, side, Similarity(samples, samples, EQUAL), Structure(side, side)), same=same
+    )
     assert (pair.layout == odd) is told

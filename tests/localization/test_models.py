@@ -15,17 +15,18 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
-from conrepair.localization.models import Subject, localize_models, rounded_outputs
+from conrepair.localization.fed_model import FedModel
+from conrepair.localization.models import localize_models, rounded_outputs
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from tests.support.native_models import keras_file, tensorflow_file, tflite_file, torch_file
 
 
-def subject(model: Model, count: int = 4, names: Subject | None = None) -> Subject:
+def subject(model: Model, count: int = 4, names: FedModel | None = None) -> FedModel:
     inputs = framework(model.framework).describe(model).inputs
     samples = inputs if names is None else names.inputs
     data = DataReference("synthetic", count, samples=samples, limits=SyntheticRange(0, -1.0, 1.0, None))
-    return Subject(model, inputs, data, None)
+    return FedModel(model, inputs, data, None)
 
 
 def compared(source: Model, target: Model, folder: Path, **options: float) -> Localization:

@@ -19,10 +19,11 @@ from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut, CutOff
-from conrepair.localization.models import Subject, localize_models
+from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import (
     QuantizationErrors,
@@ -66,7 +67,7 @@ def located(right: Model, target: Model, folder: Path) -> Localization:
     path = folder / "data.npz"
     np.savez(path, x=np.random.default_rng(0).integers(0, _WORDS, (_COUNT, 5)))
     data = DataReference("tensors", _COUNT, str(path), sha256_of(path))
-    sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
+    sides = (FedModel(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
     return localize_models(*sides, folder / "work", Options(samples=_COUNT, batch_size=4, quantized=True))
 
 
@@ -133,7 +134,7 @@ def test_values_beyond_what_calibration_has_seen(
     rows = np.random.default_rng(3).normal(size=(networks.COUNT, 3, 12, 12)).astype(np.float32)
     np.savez(path, x=rows * np.float32(factor))
     data = DataReference("tensors", networks.COUNT, str(path), sha256_of(path))
-    sides = (Subject(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
+    sides = (FedModel(item, framework("onnx").describe(item).inputs, data, None) for item in (right, target))
     options = Options(samples=_COUNT, batch_size=8, quantized=True, drawn=inputs_drawn)
     assert bool(localize_models(*sides, tmp_path / "work", options).faults) == is_guilty
 

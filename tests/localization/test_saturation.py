@@ -18,7 +18,8 @@ from conrepair.data.feeds import DataReference
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
-from conrepair.localization.models import Subject, localize_models
+from conrepair.localization.fed_model import FedModel
+from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.localization.quantized_rules import SATURATES, SHIFTED
 from conrepair.localization.saturation import is_small
@@ -34,7 +35,7 @@ def rows(count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(count, 3, 12, 12)).astype(np.float32)
 
 
-def quantized(folder: Path, form: str, factor: float) -> tuple[Subject, Subject]:
+def quantized(folder: Path, form: str, factor: float) -> tuple[FedModel, FedModel]:
     """The network, and what it is in eight bits when it was calibrated on inputs so many times as large."""
     made = source(folder)
     path = in_eight_bits(Path(made.path), folder / "int8.onnx", rows(40, 2) * np.float32(factor), form)
@@ -86,7 +87,7 @@ def test_a_keras_network_of_bytes_that_was_calibrated_on_portions_of_one(tmp_pat
         data = tmp_path / f"{name}.npz"
         samples = sides[0].inputs if sides else inputs
         sides.append(
-            Subject(model, inputs, DataReference("tensors", 32, str(data), sha256_of(data), samples=samples), None)
+            FedModel(model, inputs, DataReference("tensors", 32, str(data), sha256_of(data), samples=samples), None)
         )
     found = localize_models(*sides, tmp_path / "at", _OPTIONS)
     assert SATURATES in found.reason

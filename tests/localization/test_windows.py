@@ -17,7 +17,7 @@ from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization import windows as windows_module
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import align, comparable
-from conrepair.localization.equals import Compared
+from conrepair.localization.equals import ComparedNetworks
 from conrepair.localization.matching import EQUAL, EXACT, LEAST, match
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.samples import Matrix, Samples, compare
@@ -98,7 +98,7 @@ def test_the_same_pairs_as_by_one_assignment(name: str, weights: list[str], tmp_
         side.compute(names)
         nodes.append(Neighbourhood(side.network.graph, names, side.shapes()))
         samples.append(Samples(names, side.__getitem__))
-    found = match(Compared(*nodes, Similarity(*samples, EQUAL), Structure(*nodes)))
+    found = match(ComparedNetworks(*nodes, Similarity(*samples, EQUAL), Structure(*nodes)))
     expected = all_at_once((nodes[0], nodes[1]), (samples[0], samples[1]))
     assert {pair.source: pair.target for pair in found} == expected
 

@@ -22,7 +22,7 @@ from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
 from conrepair.cli import main
 from conrepair.frameworks.model import Model
-from conrepair.localization.opening import Opened, open_model
+from conrepair.localization.opening import OpenedNetwork, open_model
 from conrepair.networks.onnx import OnnxNetwork, open_network
 from conrepair.repairs.outcomes import Advice
 from conrepair.report.result import Problem, RepairedTarget
@@ -55,7 +55,7 @@ def test_a_repair_goes_on_from_the_localization(broken: Broken, monkeypatch: pyt
     right, wrong = map(str, broken("weights-scaled"))
     opened = []
 
-    def noted(model: Model, *others: Any) -> Opened:
+    def noted(model: Model, *others: Any) -> OpenedNetwork:
         opened.append(model.path)
         return open_model(model, *others)
 

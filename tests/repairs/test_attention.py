@@ -19,7 +19,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -32,12 +32,12 @@ FORMS = ("halves", "neighbours")  # of rotary positions
 Original = Callable[..., Path]
 
 
-def subject(path: Path, data: DataReference) -> Subject:
+def subject(path: Path, data: DataReference) -> FedModel:
     format_ = {".pt2": "torch", ".onnx": "onnx", ".keras": "keras", ".tflite": "tflite", "": "tensorflow"}[
         path.suffix
     ]
     model = Model(format_, str(path), sha256_of(path))
-    return Subject(model, framework(format_).describe(model).inputs, data, None)
+    return FedModel(model, framework(format_).describe(model).inputs, data, None)
 
 
 def repaired(source: Path, target: Path, folder: Path) -> RepairResult:

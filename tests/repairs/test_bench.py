@@ -14,7 +14,8 @@ from small_models import model_of
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject, localize_models
+from conrepair.localization.fed_model import FedModel
+from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.repairs.bench import Alone, Bench
 
@@ -39,7 +40,7 @@ def looked(before: float, after: float, folder: Path, options: Options, *, first
     changed = scaled(folder / "u.onnx", after, first)
     inputs = framework("onnx").describe(right).inputs
     (folder / "work").mkdir()
-    source = Subject(right, inputs, DataReference("synthetic", 4, samples=inputs), None)
+    source = FedModel(right, inputs, DataReference("synthetic", 4, samples=inputs), None)
     bench = Bench(source, dataclasses.replace(source, model=wrong), folder / "work", options)
     found = bench.localize(wrong)
     assert len(found.guilty) == 1
@@ -49,7 +50,7 @@ def looked(before: float, after: float, folder: Path, options: Options, *, first
 def test_what_was_looked_into_is_not_looked_into_again(tmp_path: Path) -> None:
     right, wrong = scaled(tmp_path / "s.onnx", 1), scaled(tmp_path / "t.onnx", 2.0)
     inputs = framework("onnx").describe(right).inputs
-    source = Subject(right, inputs, DataReference("synthetic", 10, samples=inputs), None)
+    source = FedModel(right, inputs, DataReference("synthetic", 10, samples=inputs), None)
     target, options, left = dataclasses.replace(source, model=wrong), Options(samples=10), []
     with tempfile.TemporaryDirectory(dir=tmp_path) as room:
         localize_models(source, target, Path(room), options, leave=left.append)

@@ -12,7 +12,7 @@ from small_models import model_of
 
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -59,7 +59,7 @@ def test_only_the_tensor_with_the_wrong_number_is_the_sources(tmp_path: Path) ->
     written(wrong, _TEXT.format(entry=f"a = {_CONV}"), came)
     models = [model_of("onnx", path) for path in (right, wrong)]
     inputs = framework("onnx").describe(models[0]).inputs
-    sides = [Subject(model, inputs, DataReference("synthetic", 24, samples=inputs), None) for model in models]
+    sides = [FedModel(model, inputs, DataReference("synthetic", 24, samples=inputs), None) for model in models]
     options = RepairOptions(Options(samples=8, batch_size=4), seconds=60, unseen=16)
     result = repair_models(*sides, tmp_path / "out", options)
     assert result.mended, result.after.faults

@@ -16,8 +16,8 @@ from conrepair.cli import main
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
-from conrepair.localization.opening import Build
+from conrepair.localization.fed_model import FedModel
+from conrepair.localization.opening import BuildFolder
 from conrepair.localization.options import Options
 from conrepair.repairs.build import repair_build
 from conrepair.repairs.build_change import BuildChange, changed_options, changes_for
@@ -91,8 +91,8 @@ IDLE = (
 def repaired(model: Model, build: Path, folder: Path, journal: Journal | None = None, **options: Any) -> RepairResult:
     specs = TvmRunnable(build).inputs
     data = DataReference("synthetic", 6, samples=specs)
-    source = Subject(model, framework("onnx").load(model).inputs, data, None)
-    target = Subject(model, specs, data, None, (), Build(str(build), sha256_of(build)))
+    source = FedModel(model, framework("onnx").load(model).inputs, data, None)
+    target = FedModel(model, specs, data, None, (), BuildFolder(str(build), sha256_of(build)))
     return repair_build(source, target, folder, RepairOptions(Options(samples=2), unseen=4, **options), journal)
 
 

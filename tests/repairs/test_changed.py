@@ -15,7 +15,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import SetParameter
 from conrepair.repairs.options import RepairOptions
@@ -40,11 +40,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, Model]:
     return right, model_of("tflite", folder / "made" / step.convert(right, folder / "made", step.complete({})))
 
 
-def subject(model: Model, folder: Path) -> Subject:
+def subject(model: Model, folder: Path) -> FedModel:
     path = folder / "data.npz"
     np.savez(path, rows=np.random.default_rng(5).normal(size=(_COUNT, 12)).astype(np.float32))
     inputs = framework(model.framework).describe(model).inputs
-    return Subject(model, inputs, DataReference("tensors", _COUNT, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", _COUNT, str(path), sha256_of(path)), None)
 
 
 def test_a_wrong_epsilon_is_the_sources_again(models: tuple[Model, Model], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import Graft
 from conrepair.repairs.extremes import EXTREMES
@@ -298,12 +298,12 @@ _CASES: dict[str, tuple[Case, tuple[int, ...]]] = {
 _QUICK = {"layer-norm-in-pieces-of-fused", "rms-norm", "attention-scale", "clip"}
 
 
-def _subject(model: Model, shape: tuple[int, ...], folder: Path) -> Subject:
+def _subject(model: Model, shape: tuple[int, ...], folder: Path) -> FedModel:
     inputs = framework(model.framework).describe(model).inputs
     path = folder / f"{Path(model.path).stem}.npz"
     drawn = np.random.default_rng(3).normal(0, 0.1, (_SAMPLES, *shape))
     np.savez(path, **{inputs[0].name: drawn.astype(np.float32)})
-    return Subject(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
 
 
 def _given(model: Model, array: Array) -> Array:

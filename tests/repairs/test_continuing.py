@@ -19,8 +19,8 @@ from conrepair.editors.editor import Editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.localize import Found
-from conrepair.localization.models import Subject
 from conrepair.localization.options import Options
 from conrepair.repairs import search
 from conrepair.repairs.bench import Bench
@@ -131,7 +131,7 @@ def test_asked_to_end_after_an_edit_it_gives_that_one_verified(
     models = Variant().write(tmp_path / "right.onnx"), Variant(weights=faulty).write(tmp_path / "wrong.onnx")
     inputs = framework("onnx").describe(models[0]).inputs
     data = DataReference("synthetic", 12, samples=inputs)
-    right, wrong = (Subject(model, inputs, data, None) for model in models)
+    right, wrong = (FedModel(model, inputs, data, None) for model in models)
     journal = tmp_path / "journal"
     halfway: list[str] = []
     usual = Bench._localized

@@ -18,7 +18,7 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.editors.tflite import TfliteEditor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.delivery import as_onnx
 from conrepair.repairs.options import RepairOptions
@@ -33,14 +33,14 @@ _SAMPLES = 12
 _OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=8)
 
 
-def subject(model: Model, folder: Path, *, channels_last: bool) -> Subject:
+def subject(model: Model, folder: Path, *, channels_last: bool) -> FedModel:
     path = folder / "data.npz"
     if not path.exists():
         picture = feeds_of("image", channels_last=channels_last)["image"]
         drawn = np.random.default_rng(3).normal(size=(_SAMPLES, *picture.shape[1:]))
         np.savez(path, image=drawn.astype(np.float32))
     inputs = model.inputs or framework(model.framework).describe(model).inputs
-    return Subject(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
 
 
 def traced(folder: Path, factor: float) -> Model:

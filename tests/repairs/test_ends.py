@@ -18,7 +18,7 @@ from conrepair.editors.operation import Operation
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import ExchangeOutputs, MoveOutputs
 from conrepair.repairs.options import RepairOptions
@@ -33,7 +33,7 @@ from tests.support.small_models import model_of
 def repaired(source: Model, target: Model, folder: Path) -> RepairResult:
     described = [framework(model.framework).describe(model).inputs for model in (source, target)]
     data = DataReference("synthetic", 12, samples=described[0])
-    sides = [Subject(model, inputs, data, None) for model, inputs in zip((source, target), described, strict=True)]
+    sides = [FedModel(model, inputs, data, None) for model, inputs in zip((source, target), described, strict=True)]
     return repair_models(*sides, folder / "out", RepairOptions(Options(samples=4, batch_size=4), 60, unseen=8))
 
 

@@ -12,7 +12,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -50,7 +50,7 @@ def repaired(folder: Path, *, exchanged: bool) -> RepairResult:
     for name, wrong in (("source", False), ("target", exchanged)):
         path = network(folder / f"{name}.onnx", exchanged=wrong)
         model = Model("onnx", str(path), sha256_of(path))
-        subjects.append(Subject(model, framework("onnx").describe(model).inputs, data, None))
+        subjects.append(FedModel(model, framework("onnx").describe(model).inputs, data, None))
     return repair_models(subjects[0], subjects[1], folder / "out", OPTIONS)
 
 

@@ -17,7 +17,7 @@ from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import EditKind
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import (
     AddOutput,
@@ -82,9 +82,9 @@ def test_every_sort_is_known(tmp_path: Path) -> None:
     ("kinds", "repaired"), [({"parameters"}, True), ({"recipe", "attributes", "outputs"}, False)]
 )
 def test_other_edits_are_not_made(kinds: set[EditKind], repaired: bool, tmp_path: Path) -> None:
-    def subject(model: Model) -> Subject:
+    def subject(model: Model) -> FedModel:
         inputs = framework("onnx").describe(model).inputs
-        return Subject(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
+        return FedModel(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
 
     right = Variant().write(tmp_path / "right.onnx")
     wrong = Variant(weights={"inner": 2 * WEIGHTS["inner"]}).write(tmp_path / "wrong.onnx")

@@ -15,7 +15,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import SetParameter
 from conrepair.repairs.options import RepairOptions
@@ -61,11 +61,11 @@ def unrolled(path: Path) -> Model:
     return model_of("onnx", written(path, text, weights))
 
 
-def subject(model: Model, folder: Path) -> Subject:
+def subject(model: Model, folder: Path) -> FedModel:
     path = folder / "data.npz"
     np.savez(path, x=np.random.default_rng(5).normal(size=(_TURNS, 4, 4)).astype(np.float32))
     data = DataReference("tensors", _TURNS, str(path), sha256_of(path))
-    return Subject(model, framework("onnx").describe(model).inputs, data, None)
+    return FedModel(model, framework("onnx").describe(model).inputs, data, None)
 
 
 @pytest.mark.parametrize(("tensor", "role", "factor"), [("p2", "weight", 1.5), ("i2", "operand", 0.0)])

@@ -14,7 +14,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -23,14 +23,14 @@ from conrepair.runtime.files import sha256_of
 _SAMPLES = 12
 
 
-def subject(model: Model, folder: Path) -> Subject:
+def subject(model: Model, folder: Path) -> FedModel:
     path = folder / "data.npz"
     if not path.exists():
         generator = np.random.default_rng(3)
         names = [spec.name for spec in framework(model.framework).describe(model).inputs]
         np.savez(path, **{name: generator.normal(size=(_SAMPLES, 16)).astype(np.float32) for name in names})
     inputs = framework(model.framework).describe(model).inputs
-    return Subject(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
 
 
 def integers(path: Path) -> dict[str, int]:

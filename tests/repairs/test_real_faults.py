@@ -11,7 +11,7 @@ from conrepair.converters.all_converters import converter
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -29,9 +29,9 @@ def test_a_divisor_that_an_exporter_drops_is_put_in(exporter: str, tmp_path: Pat
     (tmp_path / "made").mkdir()
     target = small.model_of("onnx", tmp_path / "made" / step.convert(source, tmp_path / "made", step.complete({})))
 
-    def subject(model: Model) -> Subject:
+    def subject(model: Model) -> FedModel:
         inputs = framework(model.framework).describe(model).inputs
-        return Subject(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
+        return FedModel(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
 
     options = RepairOptions(Options(samples=4, batch_size=2), 60, 4)
     result = repair_models(subject(source), subject(target), tmp_path / "out", options)

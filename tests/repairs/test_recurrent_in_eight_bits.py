@@ -20,7 +20,8 @@ from conrepair.editors.tflite_file import TfliteFile
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject, localize_models
+from conrepair.localization.fed_model import FedModel
+from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import Requantize
 from conrepair.repairs.options import RepairOptions
@@ -32,11 +33,11 @@ _OPTIONS = Options(samples=4, batch_size=2, quantized=True)
 _GATE = "hidden_to_f"
 
 
-def _subject(model: Model, rows: np.ndarray, folder: Path) -> Subject:
+def _subject(model: Model, rows: np.ndarray, folder: Path) -> FedModel:
     inputs = framework(model.framework).describe(model).inputs
     path = folder / "rows.npz"
     np.savez(path, **{inputs[0].name: rows})
-    return Subject(model, inputs, DataReference("tensors", len(rows), str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", len(rows), str(path), sha256_of(path)), None)
 
 
 def _put_back(source: Model, wrong: Model, rows: np.ndarray, folder: Path, words: str) -> Path:

@@ -14,7 +14,7 @@ from benchmarks.faults.inject_file import inject_file
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.patch import PATCH, read_patch
@@ -33,7 +33,7 @@ _QUICK = {
 }
 
 
-def subject(model: Model, folder: Path, name: str = "image", *, channels_last: bool = True) -> Subject:
+def subject(model: Model, folder: Path, name: str = "image", *, channels_last: bool = True) -> FedModel:
     """A model with twelve samples of its inputs."""
     path = folder / "data.npz"
     if not path.exists():
@@ -44,7 +44,7 @@ def subject(model: Model, folder: Path, name: str = "image", *, channels_last: b
         }
         np.savez(path, **drawn)
     inputs = framework(model.framework).describe(model).inputs
-    return Subject(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
 
 
 def repaired(right: Model, wrong: Model, folder: Path, name: str = "image") -> RepairResult:

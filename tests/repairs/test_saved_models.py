@@ -18,7 +18,7 @@ from conrepair.converters.all_converters import converter
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -40,13 +40,13 @@ def converted(model: Model, names: tuple[str, ...], folder: Path) -> Model:
     return model
 
 
-def subject(model: Model, folder: Path) -> Subject:
+def subject(model: Model, folder: Path) -> FedModel:
     path = folder / "data.npz"
     inputs = framework(model.framework).describe(model).inputs
     if not path.exists():
         drawn = np.random.default_rng(3).normal(size=(_SAMPLES, *inputs[0].shape[1:]))
         np.savez(path, image=drawn.astype(np.float32))
-    return Subject(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", _SAMPLES, str(path), sha256_of(path)), None)
 
 
 @pytest.mark.parametrize(

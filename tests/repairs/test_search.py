@@ -17,7 +17,7 @@ from small_models import model_of
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import Graft, Remove, SetParameter
@@ -104,7 +104,7 @@ def searched(right: Model, faulty: Model, folder: Path) -> Outcome:
     data = folder / "data.npz"
     np.savez(data, x=np.random.default_rng(6).normal(size=(_SAMPLES, _WIDTH)).astype(np.float32))
     inputs = framework("onnx").describe(right).inputs
-    source = Subject(right, inputs, DataReference("tensors", _SAMPLES, str(data), sha256_of(data)), None)
+    source = FedModel(right, inputs, DataReference("tensors", _SAMPLES, str(data), sha256_of(data)), None)
     bench = Bench(source, dataclasses.replace(source, model=faulty), folder, Options(samples=_SAMPLES, batch_size=4))
     return search(bench, faulty, folder, seconds=60)
 

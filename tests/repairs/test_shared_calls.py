@@ -14,7 +14,7 @@ from small_models import model_of
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -35,11 +35,11 @@ def saved(made: keras.Model, path: Path) -> Model:
     return model_of("keras", path)
 
 
-def subject(model: Model, folder: Path) -> Subject:
+def subject(model: Model, folder: Path) -> FedModel:
     inputs = framework(model.framework).describe(model).inputs
     path = folder / "samples.npz"
     np.savez(path, **{inputs[0].name: np.random.default_rng(6).normal(size=(COUNT, 6)).astype(np.float32)})
-    return Subject(model, inputs, DataReference("tensors", COUNT, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", COUNT, str(path), sha256_of(path)), None)
 
 
 @pytest.mark.parametrize("wrong", [0, 1])

@@ -13,7 +13,8 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
-from conrepair.localization.models import Subject, localize_models
+from conrepair.localization.fed_model import FedModel
+from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.patch import read_patch
@@ -26,10 +27,10 @@ pytestmark = pytest.mark.timeout(240)
 _OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=90, unseen=8)
 
 
-def sides(source: Model, target: Model) -> tuple[Subject, Subject]:
+def sides(source: Model, target: Model) -> tuple[FedModel, FedModel]:
     inputs = [framework(model.framework).describe(model).inputs for model in (source, target)]
     data = DataReference("synthetic", 12, samples=inputs[0])
-    return Subject(source, inputs[0], data, None), Subject(target, inputs[1], data, None)
+    return FedModel(source, inputs[0], data, None), FedModel(target, inputs[1], data, None)
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -12,7 +12,7 @@ import pytest
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -47,12 +47,12 @@ def network(path: Path, *, pooling: str = "AveragePool", exchanged: bool = False
     return model_of("onnx", path)
 
 
-def subject(model: Model, folder: Path) -> Subject:
+def subject(model: Model, folder: Path) -> FedModel:
     path = folder / "data.npz"
     if not path.exists():
         np.savez(path, x=np.random.default_rng(3).normal(size=(8, 3, 12, 12)).astype(np.float32))
     inputs = framework(model.framework).describe(model).inputs
-    return Subject(model, inputs, DataReference("tensors", 8, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", 8, str(path), sha256_of(path)), None)
 
 
 @pytest.mark.parametrize(("pooling", "exchanged"), [("MaxPool", True), ("MaxPool", False), ("AveragePool", True)])

@@ -11,7 +11,7 @@ import pytest
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -56,7 +56,7 @@ def test_pads_are_repaired_in_tflite(kernel: int, tmp_path: Path) -> None:
         drawn = np.random.default_rng(3).normal(size=(8, 6, 6, 3)).astype(np.float32)
         path = tmp_path / f"{model.framework}.npz"
         np.savez(path, **{inputs[0].name: drawn})
-        sides.append(Subject(model, inputs, DataReference("tensors", 8, str(path), sha256_of(path)), None))
+        sides.append(FedModel(model, inputs, DataReference("tensors", 8, str(path), sha256_of(path)), None))
     result = repair_models(sides[0], sides[1], tmp_path / "out", _OPTIONS)
     assert result.before.faults
     assert result.mended, (result.edits, result.refused, result.failed)

@@ -7,7 +7,7 @@ import pytest
 from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.unseen import unseen_samples
@@ -19,7 +19,7 @@ from conrepair.repairs.unseen import unseen_samples
 )
 def test_they_lie_behind_those_that_are_looked_at_or_are_all(counts: tuple[int, int], begin: int) -> None:
     sides = [
-        Subject(Model("onnx", "model.onnx", ""), (spec,), DataReference("synthetic", count, samples=(spec,)), None)
+        FedModel(Model("onnx", "model.onnx", ""), (spec,), DataReference("synthetic", count, samples=(spec,)), None)
         for count, spec in zip(
             counts, (TensorSpec("x", (2, 5), "float32"), TensorSpec("x", ("n", 5), "float32")), strict=True
         )

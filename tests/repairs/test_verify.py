@@ -19,7 +19,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs import unseen
 from conrepair.repairs.options import RepairOptions
@@ -88,7 +88,7 @@ def test_a_fixed_batch_is_compared_with_an_open_one(tmp_path: Path) -> None:
         onnx.save(proto, model.path)
     described = [framework("onnx").describe(model).inputs for model in sides]
     drawn = DataReference("synthetic", 7, samples=described[1])
-    subjects = [Subject(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
+    subjects = [FedModel(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
     size = shared_batch(*described)
     assert size == 2
     found = agreement(*(answers(side, side.model, begin=1, count=6, batch_size=size) for side in subjects))
@@ -107,7 +107,7 @@ def test_a_repair_is_verified_whatever_the_batches(tmp_path: Path) -> None:
     onnx.save(proto, right)
     described = [framework("onnx").describe(model).inputs for model in sides]
     drawn = DataReference("synthetic", 24, samples=described[1])
-    subjects = [Subject(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
+    subjects = [FedModel(model, inputs, drawn, None) for model, inputs in zip(sides, described, strict=True)]
     result = repair_models(*subjects, tmp_path / "out", RepairOptions(Options(samples=4), seconds=60, unseen=16))
     assert result.mended
     assert result.unseen_after.samples == 16
@@ -120,9 +120,9 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.M
     right, wrong = (tmp_path / name for name in ("right.onnx", "wrong.onnx"))
     sides = Variant(size=(12, 12)).write(right), Variant(size=(12, 12), weights={"inner": inner}).write(wrong)
 
-    def subject(model: Model) -> Subject:
+    def subject(model: Model) -> FedModel:
         inputs = framework("onnx").describe(model).inputs
-        return Subject(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
+        return FedModel(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
 
     told = iter([Agreement(4, 0.1, 1), Agreement(4, 0.2, 3)])
     monkeypatch.setattr(unseen, "agreement", lambda *_, **__: next(told))
@@ -152,7 +152,7 @@ def test_what_does_not_run_on_others_is_undone(
     models = [Variant().write(tmp_path / "right.onnx"), Variant(weights={"inner": inner}).write(tmp_path / "w.onnx")]
     inputs = framework("onnx").describe(models[0]).inputs
     data = DataReference("synthetic", 12, samples=inputs)
-    sides = [Subject(model, inputs, data, None) for model in models]
+    sides = [FedModel(model, inputs, data, None) for model in models]
     result = repair_models(*sides, tmp_path / "out", RepairOptions(Options(samples=4, batch_size=4), 60, unseen=8))
     assert result.effects[-1].startswith("undone: outputs differ by inf")
     assert (result.edits, result.model, result.patch) == ((), None, None)
@@ -170,7 +170,7 @@ def test_right_answers_are_counted_where_labels_are_known() -> None:
     assert agreement(right, given).right is None
 
 
-def cut_off_otherwise(count: int, folder: Path) -> list[Subject]:
+def cut_off_otherwise(count: int, folder: Path) -> list[FedModel]:
     """Without its Tanh the target is right where nothing is cut off, as of the first sample."""
     text = """net (float[n, 16] x) => (float[n, 16] y) {{
         a = MatMul (x, first)
@@ -187,7 +187,7 @@ def cut_off_otherwise(count: int, folder: Path) -> list[Subject]:
     np.savez(data, x=rows)
     models = [model_of("onnx", path) for path in (right, wrong)]
     reference = DataReference("tensors", len(rows), str(data), sha256_of(data))
-    return [Subject(model, framework("onnx").describe(model).inputs, reference, None) for model in models]
+    return [FedModel(model, framework("onnx").describe(model).inputs, reference, None) for model in models]
 
 
 _ONE_SAMPLE = RepairOptions(Options(samples=1, batch_size=1), seconds=60, unseen=16)

@@ -8,7 +8,7 @@ from small_models import model_of
 
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
@@ -24,5 +24,5 @@ def repaired(source: Path, target: Path, folder: Path) -> RepairResult:
     models = [model_of("onnx", path) for path in (source, target)]
     inputs = framework("onnx").describe(models[0]).inputs
     data = DataReference("synthetic", OPTIONS.localization.samples + OPTIONS.unseen, samples=inputs)
-    right, wrong = (Subject(model, inputs, data, None) for model in models)
+    right, wrong = (FedModel(model, inputs, data, None) for model in models)
     return repair_models(right, wrong, folder, OPTIONS)

@@ -14,7 +14,7 @@ from conrepair.data.calibration import CalibrationFeeds
 from conrepair.data.feeds import DataReference, open_feeds
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.runtime.files import sha256_of
 
 COUNT = 32
@@ -44,13 +44,13 @@ def source(folder: Path) -> Model:
     return model_of("onnx", written(folder / "right.onnx", _TEXT, weights))
 
 
-def subject(model: Model, folder: Path) -> Subject:
+def subject(model: Model, folder: Path) -> FedModel:
     """A model with its samples, in its own order of axes."""
     inputs = framework(model.framework).describe(model).inputs
     rows = np.random.default_rng(3).normal(size=(COUNT, 3, 12, 12)).astype(np.float32)
     path = folder / f"samples-{model.framework}.npz"
     np.savez(path, **{inputs[0].name: rows.transpose(0, 2, 3, 1) if inputs[0].shape[-1] == 3 else rows})
-    return Subject(model, inputs, DataReference("tensors", COUNT, str(path), sha256_of(path)), None)
+    return FedModel(model, inputs, DataReference("tensors", COUNT, str(path), sha256_of(path)), None)
 
 
 def converted(model: Model, name: str, folder: Path, **options: Any) -> Model:

@@ -11,7 +11,7 @@ import numpy as np
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
-from conrepair.localization.models import Subject
+from conrepair.localization.fed_model import FedModel
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["Weights", "by_gate", "keras_network", "scaled", "subjects", "tflite_file"]
@@ -86,12 +86,12 @@ def scaled(place: int, factor: float) -> Callable[[Weights], Weights]:
     return lambda held: [np.float32(factor) * array if at == place else array for at, array in enumerate(held)]
 
 
-def subjects(source: Path, target: Path, folder: Path, count: int = 8) -> tuple[Subject, Subject]:
+def subjects(source: Path, target: Path, folder: Path, count: int = 8) -> tuple[FedModel, FedModel]:
     """Two files of the network, with the same inputs."""
     sides = [Model(path.suffix[1:], str(path), sha256_of(path)) for path in (source, target)]
     described = [framework(model.framework).describe(model).inputs for model in sides]
     shape = tuple(size or 1 for size in described[0][0].shape[1:])
     np.savez(folder / "data.npz", x=np.random.default_rng(0).normal(size=(count, *shape)).astype(np.float32))
     data = DataReference("tensors", count, str(folder / "data.npz"), sha256_of(folder / "data.npz"))
-    one, two = (Subject(model, inputs, data, None) for model, inputs in zip(sides, described, strict=True))
+    one, two = (FedModel(model, inputs, data, None) for model, inputs in zip(sides, described, strict=True))
     return one, two

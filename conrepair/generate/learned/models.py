@@ -8,7 +8,7 @@ from pathlib import Path
 from conrepair.generate.learned.closing import Closing
 from conrepair.generate.learned.instances import MOST, Instance, spread
 from conrepair.generate.learned.trying import tried
-from conrepair.generate.real.opened import Opened, opened
+from conrepair.generate.real.opened import OpenedFile, opened
 from conrepair.generate.real.units import read_by, units_of
 from conrepair.generate.tensors import BOOL, NUMERIC
 
@@ -30,7 +30,7 @@ def harvest(paths: Iterable[Path]) -> tuple[Instance, ...]:
     return spread(item for path in paths for item in _instances(opened(path)))
 
 
-def _instances(model: Opened) -> Iterator[Instance]:
+def _instances(model: OpenedFile) -> Iterator[Instance]:
     seen = set()
     for op, case in _cases(model):
         key = (op, tuple((array.dtype.name, array.shape) for array in case.feeds.values()), *map(str, case.nodes))
@@ -41,7 +41,7 @@ def _instances(model: Opened) -> Iterator[Instance]:
                 yield item
 
 
-def _cases(model: Opened) -> Iterator[tuple[str, Closing]]:
+def _cases(model: OpenedFile) -> Iterator[tuple[str, Closing]]:
     for unit in units_of(model):
         feeds = {name: model.values[name] for name in unit.reads}
         held = []

@@ -15,7 +15,7 @@ from conrepair.generate.graph import Draft
 from conrepair.generate.pieces import Piece, inside, operator_of
 from conrepair.generate.ports import NotAllowedError, Operand, Support
 from conrepair.generate.reading import Reading
-from conrepair.generate.real.opened import Opened
+from conrepair.generate.real.opened import OpenedFile
 from conrepair.generate.real.units import Unit, read_by
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType, element_type
@@ -49,7 +49,7 @@ class Base:
     weights: set[str] = field(default_factory=set)
 
 
-def drafted(model: Opened, units: Sequence[Unit], random: Random, support: Support) -> Base:
+def drafted(model: OpenedFile, units: Sequence[Unit], random: Random, support: Support) -> Base:
     """Make a draft of some units of a model.
 
     Args:
@@ -66,7 +66,7 @@ def drafted(model: Opened, units: Sequence[Unit], random: Random, support: Suppo
 
 @dataclass
 class _Drafting:
-    model: Opened
+    model: OpenedFile
     base: Base
     random: Random
     support: Support

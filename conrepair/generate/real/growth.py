@@ -16,7 +16,7 @@ from conrepair.generate.onnx_form import model_of
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.real.changes import CHANGES, Changing
 from conrepair.generate.real.drafting import Base, drafted
-from conrepair.generate.real.opened import Opened
+from conrepair.generate.real.opened import OpenedFile
 from conrepair.generate.real.units import Unit, cut, units_of
 from conrepair.generate.values.search import Settled, Settling
 
@@ -39,7 +39,7 @@ class Real:
         model: As it was opened.
     """
 
-    model: Opened
+    model: OpenedFile
 
     @cached_property
     def units(self) -> list[Unit]:

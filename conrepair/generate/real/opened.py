@@ -24,7 +24,7 @@ from conrepair.generate.tensors import BOOL, NUMERIC, Range
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["Opened", "opened"]
+__all__ = ["OpenedFile", "opened"]
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +41,7 @@ _SIZES = (8, 32, 64, 224, 1, 16)
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedFile:
     """A model.
 
     Attributes:
@@ -71,7 +71,7 @@ class Opened:
         return frozenset(map(operator_of, self.nodes))
 
 
-def opened(path: Path, opset: int | None = None, batch: int = 1) -> Opened:
+def opened(path: Path, opset: int | None = None, batch: int = 1) -> OpenedFile:
     """Open a model.
 
     Args:
@@ -122,7 +122,7 @@ def _open_axes(graph: onnx.GraphProto) -> bool:
     return any(not size.HasField("dim_value") for size in sizes)
 
 
-def _computed(name: str, model: onnx.ModelProto, opset: int, batch: int, size: int) -> Opened:
+def _computed(name: str, model: onnx.ModelProto, opset: int, batch: int, size: int) -> OpenedFile:
     """Compute all of a model.
 
     Raises:
@@ -146,7 +146,7 @@ def _computed(name: str, model: onnx.ModelProto, opset: int, batch: int, size: i
     generator = np.random.default_rng(0)
     feeds = {item.name: _drawn(item, generator) for item in inputs}
     values = {**feeds, **Session(plain, names).run(feeds)}
-    return Opened(
+    return OpenedFile(
         name,
         opset,
         tuple(nodes),

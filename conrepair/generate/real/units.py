@@ -9,7 +9,7 @@ from random import Random
 import onnx
 
 from conrepair.generate.pieces import inside, operator_of
-from conrepair.generate.real.opened import Opened
+from conrepair.generate.real.opened import OpenedFile
 
 __all__ = ["Unit", "cut", "units_of"]
 
@@ -34,7 +34,7 @@ class Unit:
         return operator_of(self.nodes[-1])
 
 
-def units_of(model: Opened) -> list[Unit]:
+def units_of(model: OpenedFile) -> list[Unit]:
     """All units, in an order in which they can be computed."""
     made_by = {name: place for place, node in enumerate(model.nodes) for name in node.output if name}
     group = list(range(len(model.nodes)))
@@ -96,7 +96,7 @@ def _read(node: onnx.NodeProto) -> Iterator[str]:
         yield from (item.name for item in graph.output if item.name not in own)
 
 
-def _unit(model: Opened, places: Sequence[int]) -> Unit:
+def _unit(model: OpenedFile, places: Sequence[int]) -> Unit:
     nodes = tuple(model.nodes[place] for place in places)
     made = dict.fromkeys(name for node in nodes for name in node.output if name)
     read = dict.fromkeys(name for node in nodes for name in read_by(node))
@@ -107,7 +107,7 @@ def _unit(model: Opened, places: Sequence[int]) -> Unit:
     )
 
 
-def _comes_last(model: Opened, unit: Unit, places: Sequence[int]) -> bool:
+def _comes_last(model: OpenedFile, unit: Unit, places: Sequence[int]) -> bool:
     """Whether a unit reads tensors of numbers alone, and whatever reads of it comes behind all of it."""
     made, inner = set(unit.makes), set(places)
     between = (node for place, node in enumerate(model.nodes[: places[-1]]) if place not in inner)

@@ -10,7 +10,7 @@ from typing import Any
 from conrepair.backends.all_backends import COMPILERS
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.compiling import backend_options, device_of
-from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.settings import BackendChoice
@@ -41,9 +41,9 @@ class Runs:
     tasks: list[Task] = field(default_factory=list)
 
 
-def execute(state: State) -> list[Executed]:
+def execute(state: State) -> list[Execution]:
     """Compile, and run every model on every backend, one at a time so that times mean something."""
-    executed: list[Executed] = []
+    executed: list[Execution] = []
     runs = Runs()
     for subject in state.subjects:
         executed += _plan_executions(state, subject, runs)
@@ -51,7 +51,7 @@ def execute(state: State) -> list[Executed]:
     return executed
 
 
-def run_executions(state: State, executed: Sequence[Executed], runs: Runs) -> None:
+def run_executions(state: State, executed: Sequence[Execution], runs: Runs) -> None:
     """Run tasks, and hand their results to the executions that they belong to."""
     compile_builds(state, runs.builds)
     if state.settings.stages.execute:
@@ -78,7 +78,7 @@ def run_executions(state: State, executed: Sequence[Executed], runs: Runs) -> No
                 item.problem = problem_of(state.scheduler.results[item.build_task])
 
 
-def _tell_matching(state: State, item: Executed) -> None:
+def _tell_matching(state: State, item: Execution) -> None:
     """Note how data were fitted that somebody made for a specification; of a target, where it's a guess.
 
     A target's inputs may have other names and another layout than its source's: that's what conversions do.
@@ -92,18 +92,18 @@ def _tell_matching(state: State, item: Executed) -> None:
             state.notes.append(note)
 
 
-def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Executed]:
+def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Execution]:
     reference = subject.reference
     kind = "target" if subject.compare_with else "reference"
     result = []
     for config in backends_of(subject, subject.source):
-        item = Executed(subject.name, reference, "", config, kind, subject.source, subject.problem)
+        item = Execution(subject.name, reference, "", config, kind, subject.source, subject.problem)
         item.converted = subject.converted
         plan_execution(state, subject, subject.name, item, config, runs)
         result.append(item)
     for wanted, error in subject.impossible.items():
         first = subject.backends[0]
-        result.append(Executed(subject.name, reference, wanted, first, "target", None, Problem.of(error)))
+        result.append(Execution(subject.name, reference, wanted, first, "target", None, Problem.of(error)))
     for conversion in subject.conversions:
         result += plan_conversion(state, subject, reference, conversion, runs)
     return result
@@ -111,13 +111,13 @@ def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Execute
 
 def plan_conversion(
     state: State, subject: Subject, reference: str, conversion: Conversion, runs: Runs
-) -> list[Executed]:
+) -> list[Execution]:
     """The executions of what a conversion made, on every backend."""
     made, problem = state.outcome(conversion.name)
     kind = "target" if conversion.final else "intermediate"
     result = []
     for config in backends_of(subject, made):
-        item = Executed(subject.name, reference, conversion.route, config, kind, made, problem)
+        item = Execution(subject.name, reference, conversion.route, config, kind, made, problem)
         item.asked = conversion.asked
         item.origin = subject.source.description.precision if subject.source is not None else None
         plan_execution(state, subject, conversion.name, item, config, runs)
@@ -126,7 +126,7 @@ def plan_conversion(
 
 
 def plan_execution(
-    state: State, subject: Subject, name: str, executed: Executed, config: BackendChoice, runs: Runs
+    state: State, subject: Subject, name: str, executed: Execution, config: BackendChoice, runs: Runs
 ) -> None:
     """Add the tasks that run a model on a backend; what speaks against it is the item's problem.
 

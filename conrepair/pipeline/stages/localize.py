@@ -11,9 +11,9 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.compiling import Preparation, device_of
-from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.localization import (
-    Localized,
+    LocalizationOutcome,
     localization_side,
     options_of,
     rows_to_localize,
@@ -31,7 +31,7 @@ __all__ = ["localization_task", "localize", "localized"]
 _WORST = 5  # samples
 
 
-def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
+def localize(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Name the layers at fault of targets, and the steps of their conversions."""
     drawn = {subject.name for subject in state.subjects if subject.drawn}
     wanted = rows_to_localize(executed, rows, when=state.settings.layers.when, drawn=drawn)
@@ -57,7 +57,7 @@ def localize(state: State, executed: Sequence[Executed], rows: Sequence[Row]) ->
 
 
 def _with_other_samples(
-    state: State, executed: Sequence[Executed], rows: Sequence[Row], places: Sequence[int]
+    state: State, executed: Sequence[Execution], rows: Sequence[Row], places: Sequence[int]
 ) -> tuple[Row, ...]:
     """Look at the samples that differ most, where all samples say more than those that were looked at."""
     result = list(rows)
@@ -67,7 +67,7 @@ def _with_other_samples(
         state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
     for place, task in tasks.items():
         item = executed[place]
-        found = Localized.of(state.scheduler.results[task.name], problem_of, _compared(state, item))
+        found = LocalizationOutcome.of(state.scheduler.results[task.name], problem_of, _compared(state, item))
         if found.localization is not None and found.localization.faults:
             known = dataclasses.replace(found.localization, first=others[place])
             again = dataclasses.replace(found, localization=known)
@@ -75,7 +75,7 @@ def _with_other_samples(
     return tuple(result)
 
 
-def _worst_samples(state: State, row: Row, item: Executed) -> tuple[int, ...]:
+def _worst_samples(state: State, row: Row, item: Execution) -> tuple[int, ...]:
     """The samples that differ most, where nothing was found on others and they weren't among these."""
     found = row.localized.result
     if found is None or found.verdict is not Verdict.UNDECIDED or item.build is not None:
@@ -85,17 +85,19 @@ def _worst_samples(state: State, row: Row, item: Executed) -> tuple[int, ...]:
     return samples if any(place >= state.settings.layers.samples for place in samples) else ()
 
 
-def localized(state: State, items: Sequence[Executed]) -> dict[str, Localized]:
+def localized(state: State, items: Sequence[Execution]) -> dict[str, LocalizationOutcome]:
     """What became of looking into each model, or build, by its name."""
     tasks = {item.looked_at: localization_task(state, item) for item in items}
     compared = {item.looked_at: _compared(state, item) for item in items}
     with state.display.stage("localize", len(tasks)) as stage:
         state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
     results = state.scheduler.results
-    return {name: Localized.of(results[task.name], problem_of, compared[name]) for name, task in tasks.items()}
+    return {
+        name: LocalizationOutcome.of(results[task.name], problem_of, compared[name]) for name, task in tasks.items()
+    }
 
 
-def _differs_before_it_was_built(executed: Sequence[Executed], rows: Sequence[Row], place: int) -> bool:
+def _differs_before_it_was_built(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> bool:
     """Whether a build isn't right, and its model may not be either: a source is, and what ran as its source did."""
     item = executed[place]
     if item.build is None or item.kind == "reference" or rows[place].verdict in {None, Verdict.EQUIVALENT}:
@@ -104,16 +106,16 @@ def _differs_before_it_was_built(executed: Sequence[Executed], rows: Sequence[Ro
     return Verdict.EQUIVALENT not in plain
 
 
-def _model_of(item: Executed) -> Executed:
+def _model_of(item: Execution) -> Execution:
     """What a build was compiled of, to be looked into itself."""
     return dataclasses.replace(item, build=None, build_task=None)
 
 
-def _is_model_of(other: Executed, item: Executed) -> bool:
+def _is_model_of(other: Execution, item: Execution) -> bool:
     return other.row_name == item.row_name and other.build is None and other.build_task is None
 
 
-def _compared(state: State, item: Executed) -> Compared:
+def _compared(state: State, item: Execution) -> Compared:
     """The files that a task compares."""
     reference = state.subject(item.reference)
     if item.source is None or reference.source is None:
@@ -125,7 +127,7 @@ def _compared(state: State, item: Executed) -> Compared:
     )
 
 
-def _compiled(state: State, item: Executed) -> Source:
+def _compiled(state: State, item: Execution) -> Source:
     """What was compiled: the model, or what had to be made of it first."""
     prepared = state.subject(item.model).prepared.get((item.made, item.backend))
     compiled = state.outcome(prepared.result)[0] if isinstance(prepared, Preparation) else item.source
@@ -135,7 +137,7 @@ def _compiled(state: State, item: Executed) -> Source:
 
 
 def localization_task(
-    state: State, item: Executed, *, photos: int | None = None, first: tuple[int, ...] = ()
+    state: State, item: Execution, *, photos: int | None = None, first: tuple[int, ...] = ()
 ) -> Task:
     """Look into a target, beside its reference; a task for the scheduler.
 
@@ -169,7 +171,7 @@ def localization_task(
     )
 
 
-def _into_build(state: State, item: Executed, count: int) -> Task:
+def _into_build(state: State, item: Execution, count: int) -> Task:
     """Look into what was compiled of a model, beside that model."""
     subject = state.subject(item.model)
     if item.source is None or item.build is None:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.sources import framework_needs
@@ -17,7 +17,7 @@ from conrepair.report.result import Row
 __all__ = ["name_optimizers"]
 
 
-def name_optimizers(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
+def name_optimizers(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Say of models that are wrong as they're deployed, and only then, which optimization makes them so.
 
     Args:
@@ -50,7 +50,7 @@ def name_optimizers(state: State, executed: Sequence[Executed], rows: Sequence[R
     return tuple(found)
 
 
-def _task(state: State, item: Executed) -> Task:
+def _task(state: State, item: Execution) -> Task:
     subject, source = state.subject(item.model), item.source
     if source is None:
         raise ValueError("what didn't run can't be wrong")

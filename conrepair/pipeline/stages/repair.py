@@ -12,7 +12,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization
 from conrepair.pipeline.advising import advise
 from conrepair.pipeline.conversion_repair import Trial
-from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.stages.localize import localization_task, localized
@@ -27,7 +27,7 @@ from conrepair.report.result import Row
 __all__ = ["repair"]
 
 
-def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> tuple[Row, ...]:
+def repair(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Repair targets with layers at fault."""
     places = rows_to_repair(rows)
     tasks = {place: _repair_task(state, executed[place], rows[place]) for place in places}
@@ -47,7 +47,7 @@ def repair(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> t
     return tuple(result)
 
 
-def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]) -> tuple[Advice, ...]:
+def _advice(state: State, item: Execution, row: Row, executed: Sequence[Execution]) -> tuple[Advice, ...]:
     """Other ways to make a target with layers at fault."""
     subject, reference = state.subject(item.model), state.subject(item.reference)
     if item.source is None or reference.source is None or row.localized.result is None or item.build is not None:
@@ -73,7 +73,7 @@ def _advice(state: State, item: Executed, row: Row, executed: Sequence[Executed]
     return advise(ways, row.localized.result, attempt, localize, state.settings.repair.advice_seconds, refusal)
 
 
-def _repair_task(state: State, item: Executed, row: Row) -> Task:
+def _repair_task(state: State, item: Execution, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
     wanted = state.settings.repair
     own: dict[str, Any] = {

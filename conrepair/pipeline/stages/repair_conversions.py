@@ -9,7 +9,7 @@ from functools import partial
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.conversion_repair import ConversionRepairer, Failed, attempt_seconds
-from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.stages.route import trial_of, try_route
 from conrepair.pipeline.stages.state import State
 from conrepair.pipeline.subject import Subject
@@ -21,8 +21,8 @@ __all__ = ["repair_conversions"]
 
 
 def repair_conversions(
-    state: State, executed: Sequence[Executed], rows: Sequence[Row]
-) -> tuple[list[Executed], tuple[Row, ...]]:
+    state: State, executed: Sequence[Execution], rows: Sequence[Row]
+) -> tuple[list[Execution], tuple[Row, ...]]:
     """Find other ways for conversions that gave nothing; what they make is judged like all else."""
     items, result = list(executed), list(rows)
     wanted = [(row, failed) for subject in state.subjects for row, failed in _failed(state, subject, executed, rows)]
@@ -49,7 +49,7 @@ def repair_conversions(
 
 
 def _failed(
-    state: State, subject: Subject, executed: Sequence[Executed], rows: Sequence[Row]
+    state: State, subject: Subject, executed: Sequence[Execution], rows: Sequence[Row]
 ) -> Iterator[tuple[Row, Failed]]:
     """The routes of a model that end without one, each with its first row."""
     for chain in subject.chains():

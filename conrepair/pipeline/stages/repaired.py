@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from conrepair.data.recipe import Recipe
 from conrepair.frameworks.model import from_json
-from conrepair.pipeline.evaluation import Executed, answers_again
+from conrepair.pipeline.evaluation import Execution, answers_again
 from conrepair.pipeline.stages.execution import Runs, plan_execution, run_executions
 from conrepair.pipeline.stages.state import State
 from conrepair.repairs.result import RepairResult
@@ -16,7 +16,7 @@ from conrepair.report.result import Row
 __all__ = ["with_answers"]
 
 
-def with_answers(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> list[Row]:
+def with_answers(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
     """Rows with the answers of what was made of their targets, to the inputs that they have.
 
     A repair is verified on samples that took no part in it, and so never runs on most of these.
@@ -46,7 +46,7 @@ def with_answers(state: State, executed: Sequence[Executed], rows: Sequence[Row]
     return result
 
 
-def _planned(state: State, item: Executed, done: RepairResult, runs: Runs) -> Executed:
+def _planned(state: State, item: Execution, done: RepairResult, runs: Runs) -> Execution:
     """The execution of a repaired target, which is fed by the repair's recipe where there's one."""
     if item.source is None:
         raise ValueError("what wasn't there wasn't repaired")
@@ -59,7 +59,7 @@ def _planned(state: State, item: Executed, done: RepairResult, runs: Runs) -> Ex
     elif done.model is not None:
         source = dataclasses.replace(source, model=done.model)
     name = "+".join(filter(None, (item.conversion, "repaired")))
-    repaired = Executed(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
+    repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
     repaired.converted = item.converted
     plan_execution(state, subject, item.made, repaired, on, runs)
     return repaired

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from conrepair.pipeline.evaluation import Executed
+from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.localization import localization_side, options_of
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import framework_needs
@@ -15,7 +15,7 @@ from conrepair.report.result import Row
 __all__ = ["measure_rounding"]
 
 
-def measure_rounding(state: State, executed: Sequence[Executed], rows: Sequence[Row]) -> bool:
+def measure_rounding(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> bool:
     """Round each tensor of a source a little more, and keep what that does to its outputs.
 
     A source differs from itself in another arithmetic by what's rounding, or by a fault of that arithmetic: only a
@@ -43,7 +43,7 @@ def measure_rounding(state: State, executed: Sequence[Executed], rows: Sequence[
     return any(item.rounding is not None for item in items)
 
 
-def _task(state: State, item: Executed) -> Task:
+def _task(state: State, item: Execution) -> Task:
     subject = state.subject(item.model)
     if item.source is None:
         raise ValueError("what didn't run has no rounding")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.conversion_repair import Trial
-from conrepair.pipeline.evaluation import Executed, evaluate
+from conrepair.pipeline.evaluation import Execution, evaluate
 from conrepair.pipeline.plan import Conversion, Goal, plan_conversions
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.compilation import prepare
@@ -21,7 +21,7 @@ from conrepair.runtime.workers import Failure
 __all__ = ["trial_of", "try_route"]
 
 
-def try_route(state: State, subject: Subject, executed: Sequence[Executed], steps: Sequence[Step]) -> Trial:
+def try_route(state: State, subject: Subject, executed: Sequence[Execution], steps: Sequence[Step]) -> Trial:
     """Take a model along a route, and judge what comes out, as for a configured conversion."""
     if subject.source is None:
         raise ValueError(f"{subject.name} was not made")

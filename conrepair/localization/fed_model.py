@@ -8,14 +8,14 @@ from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.localization.opening import Build
+from conrepair.localization.opening import BuildFolder
 from conrepair.localization.recipe_found import PhotoFile
 
-__all__ = ["Subject"]
+__all__ = ["FedModel"]
 
 
 @dataclass(frozen=True)
-class Subject:
+class FedModel:
     """A model and what it's fed.
 
     Attributes:
@@ -32,7 +32,7 @@ class Subject:
     data: DataReference
     recipe: Recipe | None
     photos: tuple[PhotoFile, ...] = ()
-    build: Build | None = None
+    build: BuildFolder | None = None
 
     @property
     def looked_into(self) -> str:
