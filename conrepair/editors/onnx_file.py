@@ -91,7 +91,7 @@ class OnnxFile:
     @contextlib.contextmanager
     def changing(self, node: onnx_ir.Node | None = None) -> Iterator[None]:
         """Change a node as a whole or not at all; in the end, what nothing reads any more is taken out."""
-        before = None if node is None else _State.of(node)
+        before = None if node is None else _NodeBefore.of(node)
         try:
             yield
         except BaseException:
@@ -167,7 +167,7 @@ class OnnxFile:
 
 
 @dataclass(frozen=True)
-class _State:
+class _NodeBefore:
     """What a node was before a change."""
 
     operator: tuple[str, str, str]
@@ -175,7 +175,7 @@ class _State:
     inputs: tuple[onnx_ir.Value | None, ...]
 
     @classmethod
-    def of(cls, node: onnx_ir.Node) -> _State:
+    def of(cls, node: onnx_ir.Node) -> _NodeBefore:
         return cls((node.domain, node.op_type, node.overload), dict(node.attributes), tuple(node.inputs))
 
     def put_back(self, node: onnx_ir.Node) -> None:

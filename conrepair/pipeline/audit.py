@@ -16,7 +16,7 @@ from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import check_converters
 from conrepair.pipeline.run import Part, result_of, run_stages
 from conrepair.pipeline.scheduler import Scheduler
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.report.folder import check_folder
 from conrepair.report.result import AuditResult
 from conrepair.runtime.confinement import CONFINED, within_reach
@@ -110,11 +110,11 @@ def _run_parts(
         try:
             if config.models:
                 subjects, notes = subjects_of(config, config.models, base, display)
-                parts.append(run_stages(State(settings, subjects, display, scheduler, photos, notes=notes)))
+                parts.append(run_stages(RunState(settings, subjects, display, scheduler, photos, notes=notes)))
 
             def one(model: ModelConfig, scheduler: Scheduler) -> Part:
                 subjects, notes = subjects_of(config, (model,), base, display)
-                state = State(settings, subjects, display, scheduler, photos, notes=notes, keep_failures=True)
+                state = RunState(settings, subjects, display, scheduler, photos, notes=notes, keep_failures=True)
                 return run_stages(state)
 
             if architectures:

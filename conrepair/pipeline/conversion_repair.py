@@ -70,7 +70,7 @@ class Failed:
 
 
 @dataclass
-class _Search:
+class _RouteSearch:
     end: float
     stops: list[Stop] = field(default_factory=list)
     tried: list[TriedRemedy] = field(default_factory=list)
@@ -103,7 +103,7 @@ class ConversionRepairer:
             What was tried, and what came of the way that helped.
         """
         started = time.monotonic()
-        search = _Search(started + _REWRITING * self._seconds, routes={_route(failed.steps)})
+        search = _RouteSearch(started + _REWRITING * self._seconds, routes={_route(failed.steps)})
         found = self._rewritten(failed, search)
         in_time, search.end = search.in_time, started + self._seconds
         found = found or self._around(failed, search)
@@ -126,7 +126,7 @@ class ConversionRepairer:
         )
         return done, trial
 
-    def _rewritten(self, failed: Failed, search: _Search) -> tuple[Remedy, Trial] | None:
+    def _rewritten(self, failed: Failed, search: _RouteSearch) -> tuple[Remedy, Trial] | None:
         """Other options, other operators; what another operator then stops is looked into again."""
         state: Failed | None = failed
         for _ in range(_ROUNDS):
@@ -159,7 +159,7 @@ class ConversionRepairer:
                     state = state or Failed(remedy.steps, found)
         return None
 
-    def _around(self, failed: Failed, search: _Search) -> tuple[Remedy, Trial] | None:
+    def _around(self, failed: Failed, search: _RouteSearch) -> tuple[Remedy, Trial] | None:
         """All rewrites at once, other options before the step that fails, other converters, other routes.
 
         Those that fail are repaired in turn, when none of them gives anything.
@@ -176,7 +176,7 @@ class ConversionRepairer:
                 failing.append(Failed(remedy.steps, trial))
         return next(filter(None, (self._rewritten(other, search) for other in failing)), None)
 
-    def _tried(self, remedy: Remedy, search: _Search) -> Trial:
+    def _tried(self, remedy: Remedy, search: _RouteSearch) -> Trial:
         trial = self._try_route(remedy.steps)
         row = trial.rows[-1] if trial.rows else None
         if trial.failure is not None and trial.failure.kind == STORAGE:
@@ -194,7 +194,7 @@ class ConversionRepairer:
         return trial
 
 
-def _new(remedies: Iterable[Remedy], failed: Failed, search: _Search) -> Iterable[Remedy]:
+def _new(remedies: Iterable[Remedy], failed: Failed, search: _RouteSearch) -> Iterable[Remedy]:
     """Those that weren't tried yet and keep the precision that was asked for, while there's time."""
     for remedy in remedies:
         if not search.more():

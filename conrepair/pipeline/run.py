@@ -21,7 +21,7 @@ from conrepair.pipeline.stages.execution import execute
 from conrepair.pipeline.stages.optimizers import name_optimizers
 from conrepair.pipeline.stages.preparation import build
 from conrepair.pipeline.stages.rounding import measure_rounding
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.report.result import AuditResult, Row, RunKind
 from conrepair.runtime.invocation import invoked
@@ -39,7 +39,7 @@ class Part:
     notes: list[str]
 
 
-def run_stages(state: State) -> Part:
+def run_stages(state: RunState) -> Part:
     """Run the stages that the settings switch on.
 
     Args:

@@ -200,7 +200,7 @@ class Session:
         from conrepair.pipeline.photos import PhotoRoom
         from conrepair.pipeline.run import result_of, run_stages
         from conrepair.pipeline.scheduler import Scheduler
-        from conrepair.pipeline.stages.state import State
+        from conrepair.pipeline.stages.state import RunState
 
         def work() -> Part:
             photos = PhotoRoom(self.store, reuse=True)
@@ -208,7 +208,7 @@ class Session:
                 with ProgressDisplay(quiet=self._quiet) as display:
                     scheduler = Scheduler(self.store, self._executor)
                     own = copy.deepcopy(list(subjects))  # stages fill in what they find
-                    return run_stages(State(settings, own, display, scheduler, photos, notes=notes))
+                    return run_stages(RunState(settings, own, display, scheduler, photos, notes=notes))
             finally:
                 photos.close()
 

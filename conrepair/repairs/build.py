@@ -47,7 +47,7 @@ __all__ = ["repair_build"]
 
 
 @dataclass(frozen=True)
-class _State:
+class _JudgedBuild:
     """A build.
 
     Attributes:
@@ -71,7 +71,7 @@ Left = frozenset[str]
 
 
 @dataclass
-class _Search:
+class _BuildSearch:
     """Compiles and judges changes.
 
     Attributes:
@@ -101,18 +101,18 @@ class _Search:
     effects: list[str] = field(default_factory=list)
 
     @functools.cached_property
-    def first(self) -> _State:
+    def first(self) -> _JudgedBuild:
         """The build as it came."""
-        return _State(BuildChange(), self.build, self._localized(self.build))
+        return _JudgedBuild(BuildChange(), self.build, self._localized(self.build))
 
-    def run(self) -> _State:
+    def run(self) -> _JudgedBuild:
         """Repair one fault after the other, each with what is needed and no more, as long as that goes."""
         state = self.first
         while state.faults and (better := self._better(state)) is not None:
             state = self._smaller(better)
         return state
 
-    def _better(self, state: _State) -> _State | None:
+    def _better(self, state: _JudgedBuild) -> _JudgedBuild | None:
         """The first change, on top of those that were made, that fixes a fault."""
         operators = dict.fromkeys(name for fault in state.faults for name in fault.target_layers)
         for change in changes_for(state.change.applied(_options(self.build)), tuple(operators)):
@@ -121,13 +121,15 @@ class _Search:
                 return found
         return None
 
-    def _smaller(self, state: _State) -> _State:
+    def _smaller(self, state: _JudgedBuild) -> _JudgedBuild:
         """Without each part that nothing needs."""
         for part in state.change.parts:
             state = self._tried(state.change.without(part), state, operator.le) or state
         return state
 
-    def _tried(self, change: BuildChange, state: _State, as_wanted: Callable[[Left, Left], bool]) -> _State | None:
+    def _tried(
+        self, change: BuildChange, state: _JudgedBuild, as_wanted: Callable[[Left, Left], bool]
+    ) -> _JudgedBuild | None:
         """Make a changed build, and look into it.
 
         Args:
@@ -156,13 +158,13 @@ class _Search:
         self.journal.add(line)
         return None
 
-    def _made(self, change: BuildChange) -> _State | None:
+    def _made(self, change: BuildChange) -> _JudgedBuild | None:
         folder = self.folder / f"candidate-{len(self.seen)}"
         folder.mkdir()
         try:
             values, batch = changed_options(self.build, change)
             COMPILERS["tvm"].compile(imported_model(self.build, self.target.model), values, batch, folder)
-            made = _State(change, folder, self._localized(folder))
+            made = _JudgedBuild(change, folder, self._localized(folder))
         except (ConversionError, ModelLoadError, InferenceError) as error:
             self.effects.append(f"{change.in_words()}: doesn't compile or run: {error}")
             return None
@@ -176,7 +178,7 @@ class _Search:
             target = dataclasses.replace(self.target, build=BuildFolder(str(build), sha256_of(build)), photos=())
             return localize_models(self.source, target, Path(scratch), self.options.localization)
 
-    def _left(self, state: _State) -> Left:
+    def _left(self, state: _JudgedBuild) -> Left:
         """What a change has left, or brought in.
 
         It may draw the borders of kernels elsewhere, so a fault is the same as one of the build as it came where both
@@ -222,7 +224,7 @@ def repair_build(
     folder.mkdir(parents=True, exist_ok=True)
     journal = Journal() if journal is None else journal
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        search = _Search(source, target, options, Path(scratch), build, journal, started + options.seconds)
+        search = _BuildSearch(source, target, options, Path(scratch), build, journal, started + options.seconds)
         state = search.run()
         interrupted = journal.asked_to_end
         before, after = _agreements(source, target, (build, state.folder), options)
@@ -267,7 +269,7 @@ def _agreements(
     return found[0], found[-1]
 
 
-def _written(state: _State, build: Path, folder: Path) -> Model:
+def _written(state: _JudgedBuild, build: Path, folder: Path) -> Model:
     """The repaired build, and beside it what was changed."""
     repaired = folder / STEM
     write_changed(build, state.change, state.folder, repaired)

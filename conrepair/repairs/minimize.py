@@ -9,18 +9,18 @@ from dataclasses import replace
 from conrepair.localization.localize import Found
 from conrepair.repairs.criteria import computed, is_as_good
 from conrepair.repairs.edits import Edit, Graft
-from conrepair.repairs.state import State, Taken
+from conrepair.repairs.state import RepairState, Taken
 
 __all__ = ["minimized"]
 
 _FEW = 6  # edits, up to which those of two places are dropped together, too
 
-Judge = Callable[[tuple[Taken, ...]], State | None]
+Judge = Callable[[tuple[Taken, ...]], RepairState | None]
 
 
 def minimized(
-    state: State, judge: Judge, over: Callable[[], bool], needed: Callable[[tuple[Taken, ...]], None]
-) -> State:
+    state: RepairState, judge: Judge, over: Callable[[], bool], needed: Callable[[tuple[Taken, ...]], None]
+) -> RepairState:
     """The state with no edit that isn't needed.
 
     An edit that alone fixes a piece is needed: without it the piece was guilty, and no other edit reaches it. Of the
@@ -37,7 +37,9 @@ def minimized(
     return _two_by_two(_one_by_one(fewer, judge, over, needed, settled), judge, over, needed)
 
 
-def _side_by_side(state: State, judge: Judge, over: Callable[[], bool]) -> tuple[State, frozenset[frozenset[str]]]:
+def _side_by_side(
+    state: RepairState, judge: Judge, over: Callable[[], bool]
+) -> tuple[RepairState, frozenset[frozenset[str]]]:
     """Without the edits that pieces of their own don't need; and what proposals reach that need no other look."""
     taken = list(state.taken)
     places = {index: 0 for index, item in enumerate(taken) if len(item.edits) > 1 and _stands_alone(taken, index)}
@@ -75,12 +77,12 @@ def _side_by_side(state: State, judge: Judge, over: Callable[[], bool]) -> tuple
 
 
 def _one_by_one(
-    state: State,
+    state: RepairState,
     judge: Judge,
     over: Callable[[], bool],
     needed: Callable[[tuple[Taken, ...]], None],
     settled: Set[frozenset[str]],
-) -> State:
+) -> RepairState:
     """Without each edit that the result is as good without."""
     place = 0
     while not over():
@@ -104,8 +106,8 @@ def _one_by_one(
 
 
 def _two_by_two(
-    state: State, judge: Judge, over: Callable[[], bool], needed: Callable[[tuple[Taken, ...]], None]
-) -> State:
+    state: RepairState, judge: Judge, over: Callable[[], bool], needed: Callable[[tuple[Taken, ...]], None]
+) -> RepairState:
     """Without two edits that only together make no difference, as an order that both operands of a product have."""
     edits = [edit for item in state.taken for edit in item.edits]
     if not 2 < len(edits) <= _FEW:

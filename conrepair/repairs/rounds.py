@@ -12,7 +12,7 @@ from conrepair.repairs.bench import Alone
 from conrepair.repairs.criteria import fixes, guiltiest, introduced, reach, source_of, unplaced
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
-from conrepair.repairs.state import Candidate, State, Taken
+from conrepair.repairs.state import Candidate, RepairState, Taken
 
 __all__ = ["Judging", "Rounds"]
 
@@ -37,8 +37,8 @@ class Judging:
 
     make: Callable[[tuple[Taken, ...]], Candidate | None]
     alone: Callable[[Candidate, Sequence[Guilty]], Mapping[str, Alone]]
-    localize: Callable[[Candidate], State | None]
-    fails: Callable[[State, Sequence[Guilty]], Collection[str]] = lambda *_: ()
+    localize: Callable[[Candidate], RepairState | None]
+    fails: Callable[[RepairState, Sequence[Guilty]], Collection[str]] = lambda *_: ()
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Rounds:
         self._passed_over: set[str] = set()  # proposals of those sorts, as digests
         self._operators: Mapping[str, str] = {}  # by node, of the target that's changed
 
-    def run(self, state: State) -> State:
+    def run(self, state: RepairState) -> RepairState:
         """Repair what can be fixed of a state's pieces.
 
         Args:
@@ -117,7 +117,7 @@ class Rounds:
             return best
         return self._whole(best, state, taken)
 
-    def _whole(self, best: State, state: State, taken: Sequence[Taken]) -> State:
+    def _whole(self, best: RepairState, state: RepairState, taken: Sequence[Taken]) -> RepairState:
         """All that helped, in one candidate; the best that is known where they don't get on with one another."""
         whole = self._judge(self._judging.make((*state.taken, *taken)))
         if whole is None:
@@ -166,7 +166,7 @@ class Rounds:
                 self._spend(piece, proposal)
         if len(fixed) == len(added):
             kept = tuple(item for item in helped if item.edits)
-            return _Tried(kept, tuple(fixed), State((*taken, *kept), changed.found, changed.model))
+            return _Tried(kept, tuple(fixed), RepairState((*taken, *kept), changed.found, changed.model))
         changed.remove()
         return _Tried(tuple(item for item in helped if item.edits), tuple(fixed))
 
@@ -214,7 +214,7 @@ class Rounds:
                 self._spend(piece, proposal)
         return _Tried(tuple(item for item in helped if item.edits), tuple(fixed), alone=True)
 
-    def _judge(self, candidate: Candidate | None) -> State | None:
+    def _judge(self, candidate: Candidate | None) -> RepairState | None:
         return None if candidate is None else self._judging.localize(candidate)
 
     def _refuse(self, piece: Guilty, proposal: Proposal) -> None:
@@ -248,7 +248,7 @@ class _Tried:
 
     taken: tuple[Taken, ...] = ()
     fixed: tuple[Guilty, ...] = ()
-    state: State | None = None
+    state: RepairState | None = None
     alone: bool = False
 
 
@@ -272,7 +272,7 @@ def _with_gain(item: Taken, now: float | None, piece: Guilty) -> Taken:
     return Taken(item.edits, gain, item.left, item.reach)
 
 
-def _instead(best: State, other: State, first: State) -> State:
+def _instead(best: RepairState, other: RepairState, first: RepairState) -> RepairState:
     """The other one; the file of the best so far isn't needed any more."""
     if best is not first:
         best.remove()

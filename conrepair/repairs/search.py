@@ -27,7 +27,7 @@ from conrepair.repairs.proposals.all import CHANGES, IN_FLOAT, REWRITINGS, propo
 from conrepair.repairs.proposals.ends import end_proposals
 from conrepair.repairs.proposals.proposal import Proposal, Proposer
 from conrepair.repairs.rounds import Judging, Rounds
-from conrepair.repairs.state import VALUES, Candidate, State, Taken, patch_of
+from conrepair.repairs.state import VALUES, Candidate, RepairState, Taken, patch_of
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
 
@@ -55,7 +55,7 @@ class Outcome:
     """
 
     before: Found
-    state: State
+    state: RepairState
     tried: int = 0
     in_time: bool = True
     interrupted: bool = False
@@ -108,14 +108,14 @@ def search(
         OSError: if there's no room for candidates.
     """
     end = time.monotonic() + seconds
-    return _Search(bench, model, folder, end, Journal() if journal is None else journal, kinds).run()
+    return _EditSearch(bench, model, folder, end, Journal() if journal is None else journal, kinds).run()
 
 
 Candidates = Iterator[tuple[Guilty | None, Proposal]]
 """Proposals, each with the piece that it's for."""
 
 
-class _Search:
+class _EditSearch:
     def __init__(
         self,
         bench: Bench,
@@ -134,7 +134,7 @@ class _Search:
 
     def run(self) -> Outcome:
         before = self._bench.localize(self._model)
-        outcome = Outcome(before, State((), before, self._model))
+        outcome = Outcome(before, RepairState((), before, self._model))
         hopeless = self._fix_together(outcome, CHANGES)
         # Where as many pieces as one rule makes guilty are left, what none of them was repaired by fixes no other.
         if not outcome.taken and len(before.guilty) >= _RULE:
@@ -142,7 +142,7 @@ class _Search:
         if len(hopeless) > 1 and not self._over(outcome) and not self._fix_ends(outcome):
             self._fix_together(outcome, REWRITINGS, hopeless)
         states = [outcome.state]
-        retreats = list[tuple[State, frozenset[str]]]()
+        retreats = list[tuple[RepairState, frozenset[str]]]()
         while outcome.after.result.faults and self._fix_one(outcome, retreats):
             states.append(outcome.state)
             # What one piece needed, others need, too.
@@ -190,7 +190,7 @@ class _Search:
             self._spent.setdefault(source, set()).update(spent)
         return rounds.hopeless
 
-    def _fix_one(self, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
+    def _fix_one(self, outcome: Outcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
         """Take the first edit that fixes a piece, else the one that leaves least of one; whether there was any.
 
         A piece with several faults can become smaller while they still hide one another, so that the outputs are
@@ -241,7 +241,7 @@ class _Search:
             if self._kinds is None or {kind_of(edit, graph) for edit in proposal} <= self._kinds:
                 yield piece, proposal
 
-    def _best(self, candidates: Candidates, outcome: Outcome) -> State:
+    def _best(self, candidates: Candidates, outcome: Outcome) -> RepairState:
         """The first that fixes a piece; else that with the smallest one left; else the state as it is.
 
         Pieces are looked at alone first. Where none comes out right, those that came nearer are looked at as a
@@ -255,9 +255,9 @@ class _Search:
         self,
         candidates: Candidates,
         outcome: Outcome,
-        least: State,
+        least: RepairState,
         nearer: list[tuple[Guilty | None, Proposal]] | None,
-    ) -> tuple[State, bool]:
+    ) -> tuple[RepairState, bool]:
         """The first that fixes a piece, or that with the smallest one left; and whether it fixes it.
 
         Args:
@@ -306,7 +306,7 @@ class _Search:
             self._journal.add(self._line(taken))
         return least, False
 
-    def _fails(self, changed: State, before: State, pieces: Sequence[Guilty]) -> Mapping[str, str]:
+    def _fails(self, changed: RepairState, before: RepairState, pieces: Sequence[Guilty]) -> Mapping[str, str]:
         """Pieces that are right on samples, and not on zeros, large or small values: nothing that's called a repair.
 
         Where only values of what's there were changed, what goes wrong just as it did before is no fault of the edit.
@@ -352,7 +352,7 @@ class _Search:
         proposed = proposals(region, self._bench.editor, self._bench.range_of, proposers, named)
         return ((piece, proposal) for proposal in proposed)
 
-    def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> State | None:
+    def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> RepairState | None:
         """The model with proposals, judged; None when it can't be written, loaded, or run."""
         candidate = self._made(taken, outcome)
         return None if candidate is None else self._localized(candidate)
@@ -377,12 +377,12 @@ class _Search:
         seen = self._tried(candidate.taken, lambda: self._bench.look_alone(candidate.model, found, pieces))
         return {} if seen is None else seen
 
-    def _localized(self, candidate: Candidate) -> State | None:
+    def _localized(self, candidate: Candidate) -> RepairState | None:
         """A candidate, judged; None when it can't be loaded, or run: it's removed then."""
         found = self._tried(candidate.taken, lambda: self._bench.localize(candidate.model))
         if found is None:
             candidate.remove()
-        return None if found is None else State(candidate.taken, found, candidate.model)
+        return None if found is None else RepairState(candidate.taken, found, candidate.model)
 
     def _tried(self, taken: Sequence[Taken], act: Callable[[], _T]) -> _T | None:
         """What an act with a candidate gives; None where it goes wrong, which is noted: then it's no repair."""
@@ -399,7 +399,7 @@ class _Search:
         return None
 
 
-def _with_gain(state: State, before: Found) -> State:
+def _with_gain(state: RepairState, before: Found) -> RepairState:
     """With words for what the last proposal bought."""
     gain = f"outputs differ by {state.found.result.output_error:.1e}, {before.result.output_error:.1e} before"
     *known, last = state.taken

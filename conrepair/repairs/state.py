@@ -22,7 +22,7 @@ from conrepair.repairs.edits import (
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
 
-__all__ = ["PARAMETER", "VALUES", "Candidate", "State", "Taken", "patch_of"]
+__all__ = ["PARAMETER", "VALUES", "Candidate", "RepairState", "Taken", "patch_of"]
 
 PARAMETER = "parameter "
 """In front of a parameter's name, among what a proposal reaches."""
@@ -83,7 +83,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class State:
+class RepairState:
     """A target with some proposals.
 
     Attributes:

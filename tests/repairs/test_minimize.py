@@ -13,10 +13,10 @@ from repair_world import found as pieces
 from conrepair.editors.operation import Operation
 from conrepair.repairs.edits import Graft
 from conrepair.repairs.minimize import minimized
-from conrepair.repairs.state import State, Taken, patch_of
+from conrepair.repairs.state import RepairState, Taken, patch_of
 
 
-def small(world: World, taken: list[Taken], *, tries: int = 100) -> tuple[State, list[int]]:
+def small(world: World, taken: list[Taken], *, tries: int = 100) -> tuple[RepairState, list[int]]:
     """What is left, and how many edits those candidates had that were no good."""
     no_good: list[int] = []
     result = minimized(
@@ -102,7 +102,7 @@ def test_edits_that_are_needed_together_stay(tmp_path: Path) -> None:
     world = World(tmp_path, {"s": ["a"], "t": ["c"]})
     state = world.state([world.taken("s", "a", "b"), world.taken("t", "c", "d")])
 
-    def judge(taken: tuple[Taken, ...]) -> State | None:
+    def judge(taken: tuple[Taken, ...]) -> RepairState | None:
         found = world.judge(taken)
         if found is not None and len(world.judged) > 2:
             return dataclasses.replace(found, found=pieces([piece("u")]))
@@ -122,7 +122,7 @@ def test_reordered_operands_lose_the_orders_that_cancel(tmp_path: Path) -> None:
         for tensor in ("q", "q_back", "k", "k_back")
     )
 
-    def judge(taken: tuple[Taken, ...]) -> State:
+    def judge(taken: tuple[Taken, ...]) -> RepairState:
         put_in = {edit.tensor for item in taken for edit in item.edits if isinstance(edit, Graft)}
         right = {"q", "k"} <= put_in and ("q_back" in put_in) == ("k_back" in put_in)
         state = world.state(list(taken))

@@ -14,7 +14,7 @@ from conrepair.repairs.criteria import source_of
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
 from conrepair.repairs.rounds import Judging, Rounds
-from conrepair.repairs.state import Candidate, State, Taken
+from conrepair.repairs.state import Candidate, RepairState, Taken
 
 Proposed = Mapping[str, Sequence[Sequence[str]]]
 
@@ -29,7 +29,7 @@ def rounds(world: World, proposed: Proposed, *, tries: int = 100) -> Rounds:
     return Rounds(judging, propose, lambda: len(world.judged) >= tries)
 
 
-def ran(world: World, proposed: Proposed, *, tries: int = 100, first: tuple[Taken, ...] = ()) -> State:
+def ran(world: World, proposed: Proposed, *, tries: int = 100, first: tuple[Taken, ...] = ()) -> RepairState:
     return rounds(world, proposed, tries=tries).run(world.state(first))
 
 
@@ -90,7 +90,7 @@ def test_what_can_be_written_is_judged_once(tmp_path: Path) -> None:
     judged: list[list[str]] = []
     search = rounds(world, {name: [[f"a{name}"]] for name in names})
 
-    def localize(candidate: Candidate) -> State:
+    def localize(candidate: Candidate) -> RepairState:
         state = world.localize(candidate)
         judged.append(sorted(nodes_of(state)))
         return state
@@ -145,7 +145,7 @@ def test_pieces_that_tell_alone_need_no_look_at_the_whole(tmp_path: Path, monkey
     whole: list[list[str]] = []
     localize = world.localize
 
-    def counted(candidate: Candidate) -> State:
+    def counted(candidate: Candidate) -> RepairState:
         whole.append(nodes_of(candidate))
         return localize(candidate)
 

@@ -23,8 +23,8 @@ from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import Graft, Remove, SetParameter
 from conrepair.repairs.proposals.all import CHANGES
 from conrepair.repairs.proposals.proposal import Proposer
-from conrepair.repairs.search import Outcome, _Search, search
-from conrepair.repairs.state import State, Taken
+from conrepair.repairs.search import Outcome, _EditSearch, search
+from conrepair.repairs.state import RepairState, Taken
 from conrepair.runtime.files import sha256_of
 
 _WIDTH, _SAMPLES, _LAYERS = 16, 8, 4
@@ -125,20 +125,20 @@ def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps: list[tuple[Taken, ...]] = []
-    usual = _Search._fix_one
+    usual = _EditSearch._fix_one
 
-    def fix_one(one: _Search, outcome: Outcome, retreats: list[tuple[State, frozenset[str]]]) -> bool:
+    def fix_one(one: _EditSearch, outcome: Outcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
         repaired = usual(one, outcome, retreats)
         steps.append(outcome.taken)
         return repaired
 
-    advance = _Search._advance
+    advance = _EditSearch._advance
 
-    def advance_once(one: _Search, outcome: Outcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
+    def advance_once(one: _EditSearch, outcome: Outcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
         return not (steps and CHANGES in sorts) and advance(one, outcome, sorts)  # nothing fixes what was left
 
-    monkeypatch.setattr(_Search, "_fix_one", fix_one)
-    monkeypatch.setattr(_Search, "_advance", advance_once)
+    monkeypatch.setattr(_EditSearch, "_fix_one", fix_one)
+    monkeypatch.setattr(_EditSearch, "_advance", advance_once)
     right = normalized(tmp_path / "right.onnx", spelled_out=False)
     wrong = normalized(tmp_path / "wrong.onnx", spelled_out=True)
     outcome = searched(right, wrong, tmp_path)

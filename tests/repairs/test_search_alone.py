@@ -135,14 +135,14 @@ def test_what_only_became_smaller_is_kept_for_the_moment(tmp_path: Path, monkeyp
     proposed = {"change t": [["t0"]], "change s": [["x"], ["p"]]}
     bench = Workbench(smaller, monkeypatch, proposed)
     steps: list[tuple[list[str], list[frozenset[str]]]] = []
-    one = searching._Search._advance
+    one = searching._EditSearch._advance
 
     def advance(self: Any, outcome: Outcome, sorts: Any) -> bool:
         changed = one(self, outcome, sorts)
         steps.append((nodes_of(outcome.state), [item.left for item in outcome.taken]))
         return changed
 
-    monkeypatch.setattr(searching._Search, "_advance", advance)
+    monkeypatch.setattr(searching._EditSearch, "_advance", advance)
     outcome = bench.run(tmp_path)
     assert steps[0] == (["t0", "p"], [frozenset(), frozenset({"s", "l", "m"})])
     assert nodes_of(outcome.state) == ["t0"], "the outputs are nearer without it"

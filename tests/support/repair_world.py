@@ -23,7 +23,7 @@ from conrepair.localization.measurement import Cut
 from conrepair.repairs.bench import Alone
 from conrepair.repairs.criteria import reach
 from conrepair.repairs.edits import SetParameter
-from conrepair.repairs.state import Candidate, State, Taken
+from conrepair.repairs.state import Candidate, RepairState, Taken
 
 LAYOUT = layouts((2, 3), (2, 3))[0]
 
@@ -97,7 +97,7 @@ class World:
         self._folder, self._needed, self._broken, self._shared = folder, needed, set(broken), shared or {}
         self.judged: list[list[str]] = []
 
-    def state(self, taken: Sequence[Taken]) -> State:
+    def state(self, taken: Sequence[Taken]) -> RepairState:
         """With some proposals."""
         edited = [item.node for one in taken for item in one.edits if isinstance(item, SetParameter)]
         pieces = [
@@ -109,9 +109,9 @@ class World:
         folder = self._folder / f"{len(list(self._folder.iterdir()))}-{len(self.judged)}"
         folder.mkdir()
         model = Model("onnx", str(folder / "repaired.onnx"), "")
-        return State(tuple(taken), found(pieces, 0.1 * len(pieces), rows=rows), model)
+        return RepairState(tuple(taken), found(pieces, 0.1 * len(pieces), rows=rows), model)
 
-    def judge(self, taken: tuple[Taken, ...]) -> State | None:
+    def judge(self, taken: tuple[Taken, ...]) -> RepairState | None:
         """The target with proposals; None where it can't be written."""
         candidate = self.make(taken)
         return None if candidate is None else self.localize(candidate)
@@ -122,7 +122,7 @@ class World:
         self.judged.append(edited)
         return None if self._broken.intersection(edited) else Candidate(taken, self.state(taken).model)
 
-    def localize(self, candidate: Candidate) -> State:
+    def localize(self, candidate: Candidate) -> RepairState:
         """What's made of it."""
         candidate.remove()
         return self.state(candidate.taken)
@@ -144,6 +144,6 @@ class World:
         return len(list(self._folder.iterdir()))
 
 
-def nodes_of(state: State | Candidate) -> list[str]:
+def nodes_of(state: RepairState | Candidate) -> list[str]:
     """Which are edited."""
     return [item.node for one in state.taken for item in one.edits if isinstance(item, SetParameter)]

@@ -11,7 +11,7 @@ from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.gates import PARTS, WAYS, carried_gates, gate_differences
 from conrepair.localization.diagnosis.recurrence import recurrent_layer, wrong_forms
-from conrepair.localization.diagnosis.recurrent_run import Layers, Run
+from conrepair.localization.diagnosis.recurrent_run import Layers, RecurrentRun
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.wiring import layers_of
@@ -42,7 +42,7 @@ def recurrent_findings(region: Region) -> Iterator[Finding]:
     Args:
         region: Guilty, with one recurrent layer in the source.
     """
-    run = Run.of(region)
+    run = RecurrentRun.of(region)
     form = None if run is None else _form(run)
     if form is not None:
         yield _finding(region, form)
@@ -67,15 +67,15 @@ def form_of(region: Region) -> Form | None:
     Returns:
         None where no form does.
     """
-    run = Run.of(region)
+    run = RecurrentRun.of(region)
     return None if run is None else _form(run)
 
 
-def _form(run: Run) -> Form | None:
+def _form(run: RecurrentRun) -> Form | None:
     return next(_exchanged(run), None) or next(_changed(run), None)
 
 
-def _changed(run: Run) -> Iterator[Form]:
+def _changed(run: RecurrentRun) -> Iterator[Form]:
     """Forms of both directions, and of one of them."""
     for forms in zip(*map(wrong_forms, run.layers), strict=True):
         wrong = [layer for _, layer in forms]
@@ -96,7 +96,7 @@ def _where(changed: range, layers: Layers) -> str:
     return "" if len(changed) == len(layers) else f", in the {WAYS[changed[0]]} direction"
 
 
-def _exchanged(run: Run) -> Iterator[Form]:
+def _exchanged(run: RecurrentRun) -> Iterator[Form]:
     """The two directions, or one sort of their numbers, in each other's place."""
     if len(run.layers) != len(WAYS):
         return
@@ -114,7 +114,7 @@ def _exchanged(run: Run) -> Iterator[Form]:
             yield Form(words, run.node, run.layers, other)
 
 
-def _scaled(run: Run) -> Form | None:
+def _scaled(run: RecurrentRun) -> Form | None:
     """The form where one of its parameters is times a number, which is looked for."""
     from scipy.optimize import minimize_scalar  # takes half a second to import
 

@@ -16,7 +16,7 @@ from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["Layers", "Run"]
+__all__ = ["Layers", "RecurrentRun"]
 
 _CLOSE = 1e-4  # relative L2 to what a framework has computed in float32
 _BETTER = 0.01  # of the error is left at most
@@ -31,7 +31,7 @@ States = Sequence[Values]
 
 
 @dataclass(frozen=True)
-class Run:
+class RecurrentRun:
     """A layer that can be computed.
 
     Attributes:
@@ -51,7 +51,7 @@ class Run:
     close: float
 
     @classmethod
-    def of(cls, region: Region) -> Run | None:
+    def of(cls, region: Region) -> RecurrentRun | None:
         """None where there's no such layer in the source, or the source's result can't be computed."""
         found = recurrent_layer(region.source.nodes)
         x = None if found is None else _read(region, found[0])

@@ -11,7 +11,7 @@ from conrepair.pipeline.settings import BackendChoice
 from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.conversion import conversion_task
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Source, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
@@ -22,7 +22,7 @@ Made = tuple[Subject, str, Source]
 """A model, the task that made it or what was converted from it, and that."""
 
 
-def models_of(state: State) -> Iterator[Made]:
+def models_of(state: RunState) -> Iterator[Made]:
     """All models that there are after conversion."""
     for subject in state.subjects:
         if subject.source is None:
@@ -34,7 +34,7 @@ def models_of(state: State) -> Iterator[Made]:
                 yield subject, item.name, made
 
 
-def prepare(state: State, models: Iterable[Made]) -> None:
+def prepare(state: RunState, models: Iterable[Made]) -> None:
     """Convert models for backends that read other formats; what came of it is in `Subject.prepared`."""
     tasks: dict[str, Task] = {}
     for subject, name, source in models:
@@ -48,7 +48,7 @@ def prepare(state: State, models: Iterable[Made]) -> None:
             state.scheduler.run(unmade, side_by_side=state.settings.workers, advance=stage.advance)
 
 
-def _plan(state: State, subject: Subject, name: str, source: Source, config: BackendChoice) -> dict[str, Task]:
+def _plan(state: RunState, subject: Subject, name: str, source: Source, config: BackendChoice) -> dict[str, Task]:
     if subject.source is None:
         return {}
     try:
@@ -63,7 +63,7 @@ def _plan(state: State, subject: Subject, name: str, source: Source, config: Bac
 
 
 def compile_task(
-    state: State, subject: Subject, name: str, source: Source, config: BackendChoice, options: Mapping[str, Any]
+    state: RunState, subject: Subject, name: str, source: Source, config: BackendChoice, options: Mapping[str, Any]
 ) -> Task:
     """The compilation of a model, or of a conversion of it, for a backend."""
     batch_size = subject.batch_size
@@ -81,7 +81,7 @@ def compile_task(
     return state.kept(task)
 
 
-def compile_builds(state: State, builds: Sequence[Task]) -> None:
+def compile_builds(state: RunState, builds: Sequence[Task]) -> None:
     """Compile side by side; what measures on the way (tuning) alone."""
     if not builds:
         return

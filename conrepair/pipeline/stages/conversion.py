@@ -10,14 +10,14 @@ from conrepair.pipeline.jobs import conversion_payload
 from conrepair.pipeline.plan import Conversion, plan_conversions
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import model_of
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.runtime.store import Entry
 
 __all__ = ["conversion_task", "convert", "plan"]
 
 
-def plan(state: State) -> None:
+def plan(state: RunState) -> None:
     """Find the routes of every source."""
     for subject in state.subjects:
         if subject.source is not None:
@@ -26,7 +26,7 @@ def plan(state: State) -> None:
             )
 
 
-def convert(state: State) -> None:
+def convert(state: RunState) -> None:
     """Run all conversions, side by side."""
     tasks = [
         conversion_task(state, subject, conversion, subject.inputs(subject.source))
@@ -45,7 +45,9 @@ def convert(state: State) -> None:
         state.scheduler.run(tasks, side_by_side=state.settings.workers, advance=stage.advance)
 
 
-def conversion_task(state: State, subject: Subject, conversion: Conversion, inputs: tuple[TensorSpec, ...]) -> Task:
+def conversion_task(
+    state: RunState, subject: Subject, conversion: Conversion, inputs: tuple[TensorSpec, ...]
+) -> Task:
     """One step of a route, as a task behind the one that makes its source."""
     step = conversion.step
     calibrates = step.calibrates(conversion.options) > 0

@@ -12,13 +12,13 @@ from conrepair.networks.synthetic_inputs import Chosen
 from conrepair.pipeline.datasets import with_ranges
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import framework_needs
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Source, Subject
 
 __all__ = ["draw"]
 
 
-def draw(state: State) -> None:
+def draw(state: RunState) -> None:
     """Choose ranges for every model that runs on synthetic inputs, with what's compared with it.
 
     Args:
@@ -48,12 +48,12 @@ def _draws(subject: Subject) -> bool:
     return subject.drawn and subject.source is not None and subject.compare_with is None
 
 
-def _group(state: State, subject: Subject) -> list[Subject]:
+def _group(state: RunState, subject: Subject) -> list[Subject]:
     name = subject.name
     return [subject, *(other for other in state.subjects if other.compare_with == name)]
 
 
-def _task(state: State, name: str, group: list[Subject]) -> Task:
+def _task(state: RunState, name: str, group: list[Subject]) -> Task:
     made = [(subject, subject.source) for subject in group if subject.source is not None]
     dataset, first = group[0].dataset, group[0].source
     if dataset is None or first is None:

@@ -17,7 +17,7 @@ from conrepair.pipeline.settings import BackendChoice
 from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.compilation import compile_builds, compile_task
-from conrepair.pipeline.stages.state import State, problem_of
+from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import Source, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
@@ -41,7 +41,7 @@ class Runs:
     tasks: list[Task] = field(default_factory=list)
 
 
-def execute(state: State) -> list[Execution]:
+def execute(state: RunState) -> list[Execution]:
     """Compile, and run every model on every backend, one at a time so that times mean something."""
     executed: list[Execution] = []
     runs = Runs()
@@ -51,7 +51,7 @@ def execute(state: State) -> list[Execution]:
     return executed
 
 
-def run_executions(state: State, executed: Sequence[Execution], runs: Runs) -> None:
+def run_executions(state: RunState, executed: Sequence[Execution], runs: Runs) -> None:
     """Run tasks, and hand their results to the executions that they belong to."""
     compile_builds(state, runs.builds)
     if state.settings.stages.execute:
@@ -78,7 +78,7 @@ def run_executions(state: State, executed: Sequence[Execution], runs: Runs) -> N
                 item.problem = problem_of(state.scheduler.results[item.build_task])
 
 
-def _tell_matching(state: State, item: Execution) -> None:
+def _tell_matching(state: RunState, item: Execution) -> None:
     """Note how data were fitted that somebody made for a specification; of a target, where it's a guess.
 
     A target's inputs may have other names and another layout than its source's: that's what conversions do.
@@ -92,7 +92,7 @@ def _tell_matching(state: State, item: Execution) -> None:
             state.notes.append(note)
 
 
-def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Execution]:
+def _plan_executions(state: RunState, subject: Subject, runs: Runs) -> list[Execution]:
     reference = subject.reference
     kind = "target" if subject.compare_with else "reference"
     result = []
@@ -110,7 +110,7 @@ def _plan_executions(state: State, subject: Subject, runs: Runs) -> list[Executi
 
 
 def plan_conversion(
-    state: State, subject: Subject, reference: str, conversion: Conversion, runs: Runs
+    state: RunState, subject: Subject, reference: str, conversion: Conversion, runs: Runs
 ) -> list[Execution]:
     """The executions of what a conversion made, on every backend."""
     made, problem = state.outcome(conversion.name)
@@ -126,7 +126,7 @@ def plan_conversion(
 
 
 def plan_execution(
-    state: State, subject: Subject, name: str, executed: Execution, config: BackendChoice, runs: Runs
+    state: RunState, subject: Subject, name: str, executed: Execution, config: BackendChoice, runs: Runs
 ) -> None:
     """Add the tasks that run a model on a backend; what speaks against it is the item's problem.
 
@@ -175,7 +175,7 @@ def plan_execution(
 
 
 def _execution_task(
-    state: State, name: str, source: Source, payload: dict[str, Any], build_task: str | None = None
+    state: RunState, name: str, source: Source, payload: dict[str, Any], build_task: str | None = None
 ) -> Task:
     def complete(entries: Mapping[str, Entry]) -> dict[str, Any]:
         if build_task is None:
@@ -197,7 +197,7 @@ def _execution_task(
 
 
 def execution_of(
-    state: State, subject: Subject, source: Source, config: BackendChoice, options: Mapping[str, Any] | None = None
+    state: RunState, subject: Subject, source: Source, config: BackendChoice, options: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """What the job is told that runs a model on a backend.
 

@@ -22,7 +22,7 @@ from conrepair.pipeline.localization import (
 )
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import framework_needs
-from conrepair.pipeline.stages.state import State, problem_of
+from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import Source, Subject
 from conrepair.report.result import Compared, Row
 
@@ -31,7 +31,7 @@ __all__ = ["localization_task", "localize", "localized"]
 _WORST = 5  # samples
 
 
-def localize(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
+def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Name the layers at fault of targets, and the steps of their conversions."""
     drawn = {subject.name for subject in state.subjects if subject.drawn}
     wanted = rows_to_localize(executed, rows, when=state.settings.layers.when, drawn=drawn)
@@ -57,7 +57,7 @@ def localize(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -
 
 
 def _with_other_samples(
-    state: State, executed: Sequence[Execution], rows: Sequence[Row], places: Sequence[int]
+    state: RunState, executed: Sequence[Execution], rows: Sequence[Row], places: Sequence[int]
 ) -> tuple[Row, ...]:
     """Look at the samples that differ most, where all samples say more than those that were looked at."""
     result = list(rows)
@@ -75,7 +75,7 @@ def _with_other_samples(
     return tuple(result)
 
 
-def _worst_samples(state: State, row: Row, item: Execution) -> tuple[int, ...]:
+def _worst_samples(state: RunState, row: Row, item: Execution) -> tuple[int, ...]:
     """The samples that differ most, where nothing was found on others and they weren't among these."""
     found = row.localized.result
     if found is None or found.verdict is not Verdict.UNDECIDED or item.build is not None:
@@ -85,7 +85,7 @@ def _worst_samples(state: State, row: Row, item: Execution) -> tuple[int, ...]:
     return samples if any(place >= state.settings.layers.samples for place in samples) else ()
 
 
-def localized(state: State, items: Sequence[Execution]) -> dict[str, LocalizationOutcome]:
+def localized(state: RunState, items: Sequence[Execution]) -> dict[str, LocalizationOutcome]:
     """What became of looking into each model, or build, by its name."""
     tasks = {item.looked_at: localization_task(state, item) for item in items}
     compared = {item.looked_at: _compared(state, item) for item in items}
@@ -115,7 +115,7 @@ def _is_model_of(other: Execution, item: Execution) -> bool:
     return other.row_name == item.row_name and other.build is None and other.build_task is None
 
 
-def _compared(state: State, item: Execution) -> Compared:
+def _compared(state: RunState, item: Execution) -> Compared:
     """The files that a task compares."""
     reference = state.subject(item.reference)
     if item.source is None or reference.source is None:
@@ -127,7 +127,7 @@ def _compared(state: State, item: Execution) -> Compared:
     )
 
 
-def _compiled(state: State, item: Execution) -> Source:
+def _compiled(state: RunState, item: Execution) -> Source:
     """What was compiled: the model, or what had to be made of it first."""
     prepared = state.subject(item.model).prepared.get((item.made, item.backend))
     compiled = state.outcome(prepared.result)[0] if isinstance(prepared, Preparation) else item.source
@@ -137,7 +137,7 @@ def _compiled(state: State, item: Execution) -> Source:
 
 
 def localization_task(
-    state: State, item: Execution, *, photos: int | None = None, first: tuple[int, ...] = ()
+    state: RunState, item: Execution, *, photos: int | None = None, first: tuple[int, ...] = ()
 ) -> Task:
     """Look into a target, beside its reference; a task for the scheduler.
 
@@ -171,7 +171,7 @@ def localization_task(
     )
 
 
-def _into_build(state: State, item: Execution, count: int) -> Task:
+def _into_build(state: RunState, item: Execution, count: int) -> Task:
     """Look into what was compiled of a model, beside that model."""
     subject = state.subject(item.model)
     if item.source is None or item.build is None:

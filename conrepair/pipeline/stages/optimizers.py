@@ -11,13 +11,13 @@ from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.execution import execution_of
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.report.result import Row
 
 __all__ = ["name_optimizers"]
 
 
-def name_optimizers(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
+def name_optimizers(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Say of models that are wrong as they're deployed, and only then, which optimization makes them so.
 
     Args:
@@ -50,7 +50,7 @@ def name_optimizers(state: State, executed: Sequence[Execution], rows: Sequence[
     return tuple(found)
 
 
-def _task(state: State, item: Execution) -> Task:
+def _task(state: RunState, item: Execution) -> Task:
     subject, source = state.subject(item.model), item.source
     if source is None:
         raise ValueError("what didn't run can't be wrong")

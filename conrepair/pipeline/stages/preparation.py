@@ -9,7 +9,7 @@ from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.recipes import sized_recipe
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import source_task
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
@@ -17,7 +17,7 @@ from conrepair.runtime.errors import ConrepairError
 __all__ = ["build"]
 
 
-def _inputs_from(state: State, subject: Subject) -> str | None:
+def _inputs_from(state: RunState, subject: Subject) -> str | None:
     """The model whose inputs one has whose file doesn't say them: what it's compared with, or is compared with it."""
     if not _is_silent(subject):
         return None
@@ -30,7 +30,7 @@ def _is_silent(subject: Subject) -> bool:
     return isinstance(subject.origin, OnDisk) and not subject.declared and hides_inputs(subject.origin.path)
 
 
-def _start_decoding(state: State) -> None:
+def _start_decoding(state: RunState) -> None:
     wanted: dict[str, tuple[Dataset, set[Any]]] = {}
     for subject in state.subjects:
         if subject.source is None or subject.recipe is None or subject.dataset is None:
@@ -47,7 +47,7 @@ def _start_decoding(state: State) -> None:
             state.photos.prepare(dataset, geometries)
 
 
-def build(state: State) -> None:
+def build(state: RunState) -> None:
     """Make or describe every source; start decoding photos for them."""
     tasks: dict[str, Task] = {}
     with state.display.stage("build", len(state.subjects)) as stage:

@@ -18,7 +18,7 @@ from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.stages.localize import localization_task, localized
 from conrepair.pipeline.stages.repaired import with_answers
 from conrepair.pipeline.stages.route import try_route
-from conrepair.pipeline.stages.state import State, problem_of
+from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
 from conrepair.repairs.conversion.remedies import Step
 from conrepair.repairs.outcomes import Advice
@@ -27,7 +27,7 @@ from conrepair.report.result import Row
 __all__ = ["repair"]
 
 
-def repair(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
+def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Repair targets with layers at fault."""
     places = rows_to_repair(rows)
     tasks = {place: _repair_task(state, executed[place], rows[place]) for place in places}
@@ -47,7 +47,7 @@ def repair(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> 
     return tuple(result)
 
 
-def _advice(state: State, item: Execution, row: Row, executed: Sequence[Execution]) -> tuple[Advice, ...]:
+def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execution]) -> tuple[Advice, ...]:
     """Other ways to make a target with layers at fault."""
     subject, reference = state.subject(item.model), state.subject(item.reference)
     if item.source is None or reference.source is None or row.localized.result is None or item.build is not None:
@@ -73,7 +73,7 @@ def _advice(state: State, item: Execution, row: Row, executed: Sequence[Executio
     return advise(ways, row.localized.result, attempt, localize, state.settings.repair.advice_seconds, refusal)
 
 
-def _repair_task(state: State, item: Execution, row: Row) -> Task:
+def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
     """As for a localization, with what a repair needs besides."""
     wanted = state.settings.repair
     own: dict[str, Any] = {

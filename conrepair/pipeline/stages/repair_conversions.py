@@ -11,7 +11,7 @@ from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.conversion_repair import ConversionRepairer, Failed, attempt_seconds
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.stages.route import trial_of, try_route
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.repairs.conversion.remedies import Step
 from conrepair.report.result import Row
@@ -21,7 +21,7 @@ __all__ = ["repair_conversions"]
 
 
 def repair_conversions(
-    state: State, executed: Sequence[Execution], rows: Sequence[Row]
+    state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
 ) -> tuple[list[Execution], tuple[Row, ...]]:
     """Find other ways for conversions that gave nothing; what they make is judged like all else."""
     items, result = list(executed), list(rows)
@@ -49,7 +49,7 @@ def repair_conversions(
 
 
 def _failed(
-    state: State, subject: Subject, executed: Sequence[Execution], rows: Sequence[Row]
+    state: RunState, subject: Subject, executed: Sequence[Execution], rows: Sequence[Row]
 ) -> Iterator[tuple[Row, Failed]]:
     """The routes of a model that end without one, each with its first row."""
     for chain in subject.chains():

@@ -9,14 +9,14 @@ from conrepair.data.recipe import Recipe
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.evaluation import Execution, answers_again
 from conrepair.pipeline.stages.execution import Runs, plan_execution, run_executions
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.repairs.result import RepairResult
 from conrepair.report.result import Row
 
 __all__ = ["with_answers"]
 
 
-def with_answers(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
+def with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
     """Rows with the answers of what was made of their targets, to the inputs that they have.
 
     A repair is verified on samples that took no part in it, and so never runs on most of these.
@@ -46,7 +46,7 @@ def with_answers(state: State, executed: Sequence[Execution], rows: Sequence[Row
     return result
 
 
-def _planned(state: State, item: Execution, done: RepairResult, runs: Runs) -> Execution:
+def _planned(state: RunState, item: Execution, done: RepairResult, runs: Runs) -> Execution:
     """The execution of a repaired target, which is fed by the repair's recipe where there's one."""
     if item.source is None:
         raise ValueError("what wasn't there wasn't repaired")

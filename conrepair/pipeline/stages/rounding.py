@@ -9,13 +9,13 @@ from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.localization import localization_side, options_of
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import framework_needs
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.report.result import Row
 
 __all__ = ["measure_rounding"]
 
 
-def measure_rounding(state: State, executed: Sequence[Execution], rows: Sequence[Row]) -> bool:
+def measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> bool:
     """Round each tensor of a source a little more, and keep what that does to its outputs.
 
     A source differs from itself in another arithmetic by what's rounding, or by a fault of that arithmetic: only a
@@ -43,7 +43,7 @@ def measure_rounding(state: State, executed: Sequence[Execution], rows: Sequence
     return any(item.rounding is not None for item in items)
 
 
-def _task(state: State, item: Execution) -> Task:
+def _task(state: RunState, item: Execution) -> Task:
     subject = state.subject(item.model)
     if item.source is None:
         raise ValueError("what didn't run has no rounding")

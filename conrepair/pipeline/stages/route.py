@@ -13,7 +13,7 @@ from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.compilation import prepare
 from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.execution import Runs, plan_conversion, run_executions
-from conrepair.pipeline.stages.state import State
+from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.repairs.conversion.remedies import Step
 from conrepair.runtime.workers import Failure
@@ -21,7 +21,7 @@ from conrepair.runtime.workers import Failure
 __all__ = ["trial_of", "try_route"]
 
 
-def try_route(state: State, subject: Subject, executed: Sequence[Execution], steps: Sequence[Step]) -> Trial:
+def try_route(state: RunState, subject: Subject, executed: Sequence[Execution], steps: Sequence[Step]) -> Trial:
     """Take a model along a route, and judge what comes out, as for a configured conversion."""
     if subject.source is None:
         raise ValueError(f"{subject.name} was not made")
@@ -63,7 +63,7 @@ def try_route(state: State, subject: Subject, executed: Sequence[Execution], ste
     )
 
 
-def trial_of(state: State, subject: Subject, chain: Sequence[Conversion]) -> Trial:
+def trial_of(state: RunState, subject: Subject, chain: Sequence[Conversion]) -> Trial:
     """How far a chain of conversions came."""
     models = [] if subject.source is None else [subject.source.model]
     for place, conversion in enumerate(chain):

@@ -21,10 +21,10 @@ from conrepair.report.result import Problem
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import ProgressDisplay
 
-__all__ = ["State", "problem_of"]
+__all__ = ["RunState", "problem_of"]
 
 
-class State:
+class RunState:
     """The run: what holds for all, what it works with, and what the stages found.
 
     Attributes:

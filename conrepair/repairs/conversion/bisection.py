@@ -43,7 +43,7 @@ def smallest_failing(
         tries: How often that may be asked.
         more: Whether it may be asked once more.
     """
-    search = _Search(count, fails, tries, more)
+    search = _Bisection(count, fails, tries, more)
     try:
         search.shorten()
         search.thin_out()
@@ -52,7 +52,7 @@ def smallest_failing(
     return Reduced(tuple(search.left), search.tries, exact=True)
 
 
-class _Search:
+class _Bisection:
     """Keeps the shortest list that is known to fail."""
 
     def __init__(
