@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from conrepair.editors.torch_operators import OPERATORS, AtenOperator, arguments_of
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
-from conrepair.networks.torch_call import Call, Part
+from conrepair.networks.torch_call import Part, TorchCall
 from conrepair.networks.torch_constants import Constants
 from conrepair.networks.torch_graph import meaning_of, with_defaults
 from conrepair.networks.torch_program import Program
@@ -120,7 +120,7 @@ def _node(
 
 def _meaning(node: torch.fx.Node, op: str, constants: Constants, values: Mapping[torch.fx.Node, Any]) -> Part:
     """What localization takes an operator for; where those are several, the one that's called so."""
-    call = Call(node, values, constants)
+    call = TorchCall(node, values, constants)
     call.name = name_of_operator(node)
     parts = meaning_of(call)
     return next((part for part in parts if part.op == op), parts[-1])

@@ -15,7 +15,7 @@ from conrepair.metrics.ranks import top_k
 from conrepair.metrics.tensors import row_chunks
 
 __all__ = [
-    "Answers",
+    "BestClasses",
     "as_scores",
     "holds_probabilities",
     "is_scores",
@@ -35,7 +35,7 @@ _HALF_STEPS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 
 @dataclass(frozen=True)
-class Answers:
+class BestClasses:
     """The best classes of every sample.
 
     Attributes:
@@ -133,7 +133,7 @@ def probabilities(scores: Array, *, normalized: bool) -> npt.NDArray[np.float64]
     return np.asarray(scores, dtype=np.float64) if normalized else softmax(scores)
 
 
-def read_answers(scores: Array, k: int, spec: TensorSpec, *, quantized: bool) -> Answers:
+def read_answers(scores: Array, k: int, spec: TensorSpec, *, quantized: bool) -> BestClasses:
     """Rank the classes of every sample.
 
     Args:
@@ -143,4 +143,4 @@ def read_answers(scores: Array, k: int, spec: TensorSpec, *, quantized: bool) ->
         quantized: Whether the model is.
     """
     labels, values = top_k(scores, min(k, scores.shape[1]))
-    return Answers(labels, values, holds_probabilities(scores, spec, quantized=quantized))
+    return BestClasses(labels, values, holds_probabilities(scores, spec, quantized=quantized))

@@ -20,12 +20,12 @@ from conrepair.localization.quantization import MOST_BITS
 from conrepair.localization.reference import Reference
 from conrepair.networks.network import Network
 
-__all__ = ["Answers"]
+__all__ = ["AnswerPairs"]
 
 _STORING = {"QuantizeLinear", "DequantizeLinear"}
 
 
-class Answers:
+class AnswerPairs:
     """What both networks answer, batch by batch."""
 
     def __init__(self, reference: Reference, target: Network, options: Options) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
-from conrepair.localization.agreement import Answers
+from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
@@ -49,7 +49,7 @@ def explain_outputs(
     first: tuple[Activations, Activations],
     alignment: Alignment,
     judged: Sequence[Judged],
-    answers: Answers,
+    answers: AnswerPairs,
     margin: float,
 ) -> Explained:
     """Look for the pieces that make the outputs wrong and seem right where they end.
@@ -110,7 +110,7 @@ class _Runs:
         self,
         first: tuple[Activations, Activations],
         alignment: Alignment,
-        answers: Answers,
+        answers: AnswerPairs,
         judged: Mapping[str, Judged],
     ) -> None:
         self._right, self._given = first

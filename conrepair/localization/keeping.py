@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from conrepair.graph.channels import channel_axis
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.localization.agreement import Answers
+from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.kept import Element, Histogram, KeptLayer, KeptParameter, Picture
 from conrepair.localization.located import Guilty
@@ -38,7 +38,7 @@ Values = npt.NDArray[np.floating]
 
 
 def kept_layers(
-    source: LayerGraph, guilty: Sequence[Guilty], pairs: Sequence[Pair], answers: Answers
+    source: LayerGraph, guilty: Sequence[Guilty], pairs: Sequence[Pair], answers: AnswerPairs
 ) -> tuple[KeptLayer, ...]:
     """Keep the guiltiest layers, and outputs that are none of them.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localization.activations import Activations
-from conrepair.localization.agreement import Answers
+from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import with_changed_face
 from conrepair.localization.compilation import align_compiled, with_compilation
@@ -127,7 +127,7 @@ def localize_target(
             yield batch
 
     ranges = ranges_of(target.graph) if options.quantized else {}
-    answers = Answers(reference, target, options)
+    answers = AnswerPairs(reference, target, options)
     cuts = measure(
         reference, alignment.pairs, first, rest(), outputs=alignment.outputs, observe=answers.add, ranges=ranges
     )

@@ -8,7 +8,7 @@ from keras import activations, layers
 
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks.keras_parts import Call, Rule, weight
+from conrepair.networks.keras_parts import KerasCall, Rule, weight
 from conrepair.networks.parts import Part
 
 __all__ = ["FUNCTIONS", "RULES", "activation_parts", "recurrent_name"]
@@ -53,7 +53,7 @@ def activation_parts(function: Any, rank: int | None, *, channels_last: bool = F
     if isinstance(function, layers.Layer) and type(function) in RULES:
         return [
             Part(part.op, part.attributes, part.parameters, channels_last, native)
-            for part in RULES[type(function)](Call(function, ((0,) * (rank or 1),), ()))
+            for part in RULES[type(function)](KerasCall(function, ((0,) * (rank or 1),), ()))
         ]
     op, attributes = FUNCTIONS.get(function, (native, {}))
     return [Part(op, attributes, channels_last=channels_last, native=native)]
@@ -68,11 +68,11 @@ def recurrent_name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _activation(call: Call) -> list[Part]:
+def _activation(call: KerasCall) -> list[Part]:
     return activation_parts(call.operation.activation, call.rank) or [Part("Identity")]
 
 
-def _relu(call: Call) -> list[Part]:
+def _relu(call: KerasCall) -> list[Part]:
     layer = call.operation
     highest, slope, threshold = layer.max_value, float(layer.negative_slope), float(layer.threshold)
     if not slope and not threshold:
@@ -86,7 +86,7 @@ def _relu(call: Call) -> list[Part]:
     return [Part("ReLU", {"max_value": highest, "negative_slope": slope, "threshold": threshold})]
 
 
-def _softmax(call: Call) -> list[Part]:
+def _softmax(call: KerasCall) -> list[Part]:
     axis = call.operation.axis
     axes = [axis] if isinstance(axis, int) else list(axis)
     if len(axes) > 1 or call.masked:

@@ -11,7 +11,7 @@ from keras import layers
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.keras_activations import activation_parts
-from conrepair.networks.keras_parts import Call, Rule, channels_last, weight
+from conrepair.networks.keras_parts import KerasCall, Rule, channels_last, weight
 from conrepair.networks.parts import Part, out_in_kernel, same_pads
 
 __all__ = ["RULES"]
@@ -22,7 +22,7 @@ def _spatial(shape: tuple[int, ...] | None, *, last: bool) -> tuple[int, ...] | 
 
 
 def _window(
-    call: Call, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], padding: str
+    call: KerasCall, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], padding: str
 ) -> dict[str, Attribute]:
     """The attributes of everything that slides over its input."""
     pads: tuple[int, ...] | None = (0,) * (2 * len(kernel))
@@ -52,7 +52,7 @@ def _with_bias(parameters: dict[str, Parameter], layer: Any) -> dict[str, Parame
     return {**parameters, "bias": weight(layer.bias)} if layer.bias is not None else parameters
 
 
-def _with_activation(call: Call, part: Part) -> list[Part]:
+def _with_activation(call: KerasCall, part: Part) -> list[Part]:
     shape = call.outputs[0]
     rank = len(shape) if shape else None
     last = part.channels_last
@@ -68,7 +68,7 @@ def _plain_only(layer: Any) -> None:
         raise ValueError("quantized by Keras")
 
 
-def _convolution(call: Call) -> list[Part]:
+def _convolution(call: KerasCall) -> list[Part]:
     layer = call.operation
     _plain_only(layer)
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
@@ -78,7 +78,7 @@ def _convolution(call: Call) -> list[Part]:
     )
 
 
-def _depthwise(call: Call) -> list[Part]:
+def _depthwise(call: KerasCall) -> list[Part]:
     layer = call.operation
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
     parameters = _with_bias({"weight": weight(layer.kernel, _depthwise_kernel)}, layer)
@@ -86,7 +86,7 @@ def _depthwise(call: Call) -> list[Part]:
     return _with_activation(call, Part("Conv", {**window, "group": group}, parameters, channels_last(layer)))
 
 
-def _separable(call: Call) -> list[Part]:
+def _separable(call: KerasCall) -> list[Part]:
     layer = call.operation
     last, shape = channels_last(layer), call.outputs[0]
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
@@ -112,7 +112,7 @@ def _separable(call: Call) -> list[Part]:
     ]
 
 
-def _transposed(call: Call) -> list[Part]:
+def _transposed(call: KerasCall) -> list[Part]:
     """TensorFlow's is the gradient of the convolution that makes the input's sizes from the output's."""
     layer = call.operation
     last = channels_last(layer)
@@ -144,7 +144,7 @@ def _transposed(call: Call) -> list[Part]:
     )
 
 
-def _pooling(call: Call) -> list[Part]:
+def _pooling(call: KerasCall) -> list[Part]:
     layer = call.operation  # or a function, whose sizes may be one number for all axes
     axes = call.rank - 2
     kernel = _of_each_axis(layer.pool_size, axes)
@@ -160,7 +160,7 @@ def _of_each_axis(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
     return (int(value),) * axes if isinstance(value, int) else tuple(map(int, value))
 
 
-def _global_pooling(call: Call) -> list[Part]:
+def _global_pooling(call: KerasCall) -> list[Part]:
     layer = call.operation
     if call.masked:
         raise ValueError("takes a mask")
@@ -170,7 +170,7 @@ def _global_pooling(call: Call) -> list[Part]:
     return [Part(op, {"axes": axes, "keepdims": bool(layer.keepdims)}, channels_last=last)]
 
 
-def _dense(call: Call) -> list[Part]:
+def _dense(call: KerasCall) -> list[Part]:
     layer = call.operation
     _plain_only(layer)
     return _with_activation(call, _fully_connected(layer))
@@ -181,7 +181,7 @@ def _fully_connected(layer: Any) -> Part:
     return Part("MatMul", {"transpose_a": False, "transpose_b": False}, parameters, True)
 
 
-def _einsum_dense(call: Call) -> list[Part]:
+def _einsum_dense(call: KerasCall) -> list[Part]:
     layer = call.operation
     _plain_only(layer)
     operands, _, result = layer.equation.replace(" ", "").partition("->")

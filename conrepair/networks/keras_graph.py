@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.keras_layers import parts_of
-from conrepair.networks.keras_parts import Call
+from conrepair.networks.keras_parts import KerasCall
 from conrepair.networks.keras_steps import Step, Steps
 from conrepair.networks.parts import nodes_of
 
@@ -72,7 +72,7 @@ def _nodes(
 ) -> Sequence[Node]:
     """The operators of a call, and the tensors between them."""
     read, recorded = masks.read[step.name], step.call.arguments
-    call = Call(
+    call = KerasCall(
         step.operation,
         tuple(tensors[name].shape for name in step.inputs),
         tuple(tensors[name].shape for name in step.outputs),

@@ -13,7 +13,7 @@ from conrepair.networks import (
     keras_recurrent,
     keras_shape,
 )
-from conrepair.networks.keras_parts import Call, Rule, native_part
+from conrepair.networks.keras_parts import KerasCall, Rule, native_part
 from conrepair.networks.parts import Part
 
 __all__ = ["parts_of"]
@@ -33,7 +33,7 @@ _RULES: dict[type, Rule] = {
 _MASKED = {"LSTM", "GRU", "RNN", "Attention"}  # that have a tensor for what's masked
 
 
-def parts_of(call: Call) -> list[Part]:
+def parts_of(call: KerasCall) -> list[Part]:
     """Take a call apart.
 
     Returns:

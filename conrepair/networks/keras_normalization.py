@@ -9,7 +9,7 @@ import numpy as np
 from keras import config, layers, ops
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.keras_parts import Call, Rule, constant, weight
+from conrepair.networks.keras_parts import KerasCall, Rule, constant, weight
 from conrepair.networks.parts import Part
 
 __all__ = ["RULES"]
@@ -26,7 +26,7 @@ def _affine(layer: Any) -> dict[str, Any]:
     }
 
 
-def _batch_normalization(call: Call) -> list[Part]:
+def _batch_normalization(call: KerasCall) -> list[Part]:
     layer = call.operation
     axis = call.axis(layer.axis)
     if axis not in (1, call.rank - 1):
@@ -36,7 +36,7 @@ def _batch_normalization(call: Call) -> list[Part]:
     return [Part("BatchNormalization", attributes, _parameters(roles), axis == call.rank - 1)]
 
 
-def _layer_normalization(call: Call) -> list[Part]:
+def _layer_normalization(call: KerasCall) -> list[Part]:
     layer = call.operation
     if getattr(layer, "rms_scaling", False):
         raise ValueError("scaled by the variance alone, which is no root mean square")
@@ -44,13 +44,13 @@ def _layer_normalization(call: Call) -> list[Part]:
     return [Part("LayerNormalization", attributes, _parameters(_affine(layer)), True)]
 
 
-def _rms_normalization(call: Call) -> list[Part]:
+def _rms_normalization(call: KerasCall) -> list[Part]:
     layer = call.operation
     attributes: dict[str, Attribute] = {"epsilon": float(layer.epsilon), "axes": call.axes(layer.axis)}
     return [Part("RMSNormalization", attributes, _parameters({"scale": layer.scale}), True)]
 
 
-def _group_normalization(call: Call) -> list[Part]:
+def _group_normalization(call: KerasCall) -> list[Part]:
     layer = call.operation
     axis = call.axis(layer.axis)
     if axis not in (1, call.rank - 1):
@@ -59,7 +59,7 @@ def _group_normalization(call: Call) -> list[Part]:
     return [Part("GroupNormalization", attributes, _parameters(_affine(layer)), axis == call.rank - 1)]
 
 
-def _rescaling(call: Call) -> list[Part]:
+def _rescaling(call: KerasCall) -> list[Part]:
     """Twice elementwise: factors, then offsets."""
     layer = call.operation
     scale, offset = np.asarray(layer.scale, np.float32), np.asarray(layer.offset, np.float32)
@@ -73,7 +73,7 @@ def _rescaling(call: Call) -> list[Part]:
     )
 
 
-def _normalization(call: Call) -> list[Part]:
+def _normalization(call: KerasCall) -> list[Part]:
     """Twice elementwise: the mean, then the deviation."""
     layer = call.operation
     if layer.invert:
@@ -86,11 +86,11 @@ def _normalization(call: Call) -> list[Part]:
     ]
 
 
-def _unit_normalization(call: Call) -> list[Part]:
+def _unit_normalization(call: KerasCall) -> list[Part]:
     return [Part("LpNormalization", {"p": 2, "axes": call.axes(call.operation.axis), "epsilon": 1e-12})]
 
 
-def _identity(call: Call) -> list[Part]:
+def _identity(call: KerasCall) -> list[Part]:
     del call
     return [Part("Identity")]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks.keras_parts import Call, Rule, constant
+from conrepair.networks.keras_parts import KerasCall, Rule, constant
 from conrepair.networks.parts import Part, slice_parts
 
 __all__ = ["RULES"]
@@ -58,7 +58,7 @@ def _is_tensor(argument: Any) -> bool:
 
 
 def _binary(op: str) -> Rule:
-    def rule(call: Call) -> list[Part]:
+    def rule(call: KerasCall) -> list[Part]:
         left, right = call.argument(0, "x1"), call.argument(1, "x2")
         if _is_tensor(left) and _is_tensor(right):
             return [Part(op, {"constant_first": False}, reads=(call.position(left), call.position(right)))]
@@ -74,7 +74,7 @@ def _unary(op: str) -> Rule:
 
 
 def _reduction(op: str) -> Rule:
-    def rule(call: Call) -> list[Part]:
+    def rule(call: KerasCall) -> list[Part]:
         operation = call.operation
         if getattr(operation, "initial", None) is not None or getattr(operation, "dtype", None) is not None:
             raise ValueError("with an initial value or another type")
@@ -83,7 +83,7 @@ def _reduction(op: str) -> Rule:
     return rule
 
 
-def _matmul(call: Call) -> list[Part]:
+def _matmul(call: KerasCall) -> list[Part]:
     left, right = call.argument(0, "x1"), call.argument(1, "x2")
     attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": False}
     if _is_tensor(left) and _is_tensor(right):
@@ -94,7 +94,7 @@ def _matmul(call: Call) -> list[Part]:
 
 
 def _arg(op: str) -> Rule:
-    def rule(call: Call) -> list[Part]:
+    def rule(call: KerasCall) -> list[Part]:
         if call.operation.axis is None:
             raise ValueError("over all axes")
         axis = call.axis(call.operation.axis)
@@ -107,31 +107,31 @@ def _along(op: str) -> Rule:
     return lambda call: [Part(op, {"axis": call.axis(call.operation.axis)})]
 
 
-def _reshape(call: Call) -> list[Part]:
+def _reshape(call: KerasCall) -> list[Part]:
     return [Part("Reshape", {"shape": call.outputs[0]})]
 
 
-def _transpose(call: Call) -> list[Part]:
+def _transpose(call: KerasCall) -> list[Part]:
     axes = call.operation.axes
     perm = tuple(reversed(range(call.rank))) if axes is None else tuple(call.axis(axis) for axis in axes)
     return [Part("Transpose", {"perm": perm})]
 
 
-def _swap(call: Call) -> list[Part]:
+def _swap(call: KerasCall) -> list[Part]:
     perm = list(range(call.rank))
     one, two = call.axis(call.operation.axis1), call.axis(call.operation.axis2)
     perm[one], perm[two] = two, one
     return [Part("Transpose", {"perm": tuple(perm)})]
 
 
-def _stack(call: Call) -> list[Part]:
+def _stack(call: KerasCall) -> list[Part]:
     shape = call.outputs[0]
     if shape is None:
         raise ValueError("unknown rank")
     return [Part("Stack", {"axis": int(call.operation.axis) % len(shape)})]
 
 
-def _split(call: Call) -> list[Part]:
+def _split(call: KerasCall) -> list[Part]:
     axis = call.axis(call.operation.axis)
     shapes = [shape for shape in call.outputs if shape is not None]
     if len(shapes) < len(call.outputs):
@@ -139,15 +139,15 @@ def _split(call: Call) -> list[Part]:
     return [Part("Split", {"axis": axis, "sizes": tuple(shape[axis] for shape in shapes)})]
 
 
-def _cast(call: Call) -> list[Part]:
+def _cast(call: KerasCall) -> list[Part]:
     return [Part("Cast", {"to": str(keras.backend.standardize_dtype(call.operation.dtype))})]
 
 
-def _clip(call: Call) -> list[Part]:
+def _clip(call: KerasCall) -> list[Part]:
     return [Part("Clip", {"min": float(call.operation.x_min), "max": float(call.operation.x_max)})]
 
 
-def _pad(call: Call) -> list[Part]:
+def _pad(call: KerasCall) -> list[Part]:
     pairs = np.broadcast_to(np.asarray(call.operation.pad_width), (call.rank, 2))
     value = call.argument(1, "constant_values")
     attributes: dict[str, Attribute] = {
@@ -158,16 +158,16 @@ def _pad(call: Call) -> list[Part]:
     return [Part("Pad", attributes)]
 
 
-def _expand(call: Call) -> list[Part]:
+def _expand(call: KerasCall) -> list[Part]:
     return [Part("Expand", {"shape": call.outputs[0]})]
 
 
-def _tile(call: Call) -> list[Part]:
+def _tile(call: KerasCall) -> list[Part]:
     repeats = np.atleast_1d(call.operation.repeats)
     return [Part("Tile", {"repeats": (1,) * (call.rank - len(repeats)) + tuple(map(int, repeats))})]
 
 
-def _where(call: Call) -> list[Part]:
+def _where(call: KerasCall) -> list[Part]:
     roles = {role: call.argument(index, name) for index, (role, name) in enumerate(_CHOICES)}
     constants: dict[str, Parameter] = {
         role: constant(value) for role, value in roles.items() if not _is_tensor(value)
@@ -178,7 +178,7 @@ def _where(call: Call) -> list[Part]:
 _CHOICES = (("condition", "condition"), ("x", "x1"), ("y", "x2"))
 
 
-def _take(call: Call) -> list[Part]:
+def _take(call: KerasCall) -> list[Part]:
     table, indices = call.argument(0, "x"), call.argument(1, "indices")
     axis = call.operation.axis
     if axis is None:
@@ -190,7 +190,7 @@ def _take(call: Call) -> list[Part]:
     return [Part("Gather", {"axis": int(axis) % len(numbers.shape)}, {"table": numbers})]
 
 
-def _get_item(call: Call) -> list[Part]:
+def _get_item(call: KerasCall) -> list[Part]:
     key = call.argument(1, "key")
     keys = key if isinstance(key, (tuple, list)) else [key]  # a file has a list
     return slice_parts(call.shapes[0], call.outputs[0], keys)

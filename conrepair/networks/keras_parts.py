@@ -13,7 +13,7 @@ from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.parts import Part, Shape, plain
 
 __all__ = [
-    "Call",
+    "KerasCall",
     "Rule",
     "channels_last",
     "constant",
@@ -23,7 +23,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Call:
+class KerasCall:
     """One call of a layer or function.
 
     Attributes:
@@ -80,7 +80,7 @@ class Call:
         return tuple(sorted(map(self.axis, given)))
 
 
-Rule = Callable[[Call], list[Part]]
+Rule = Callable[[KerasCall], list[Part]]
 
 
 def weight(variable: Any, arrange: Callable[[Array], Array] | None = None) -> Parameter:
@@ -118,7 +118,7 @@ def channels_last(layer: Any) -> bool:
 _NO_FUNCTION = {"name", "trainable", "dtype"}
 
 
-def native_part(call: Call, op: str) -> Part:
+def native_part(call: KerasCall, op: str) -> Part:
     """A layer or function that the vocabulary has no word for, with its settings and weights."""
     operation = call.operation
     try:

@@ -11,7 +11,7 @@ from keras import layers
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.keras_activations import recurrent_name
-from conrepair.networks.keras_parts import Call, Rule, weight
+from conrepair.networks.keras_parts import KerasCall, Rule, weight
 from conrepair.networks.parts import Part
 
 __all__ = ["RULES"]
@@ -70,7 +70,7 @@ def _recurrent_part(cells: Sequence[Any], op: str, direction: str, *, sequences:
     return Part(op, attributes, parameters)
 
 
-def _recurrent(call: Call) -> list[Part]:
+def _recurrent(call: KerasCall) -> list[Part]:
     layer = call.operation
     if layer.stateful or (layer.go_backwards and layer.return_sequences):
         raise ValueError("keeps its state, or gives its sequence from the last step to the first")
@@ -79,7 +79,7 @@ def _recurrent(call: Call) -> list[Part]:
     return [_recurrent_part([layer.cell], op, direction, sequences=bool(layer.return_sequences))]
 
 
-def _bidirectional(call: Call) -> list[Part]:
+def _bidirectional(call: KerasCall) -> list[Part]:
     layer = call.operation
     pair = (layer.forward_layer, layer.backward_layer)
     op = _OPERATORS.get(type(pair[0]))
@@ -91,7 +91,7 @@ def _bidirectional(call: Call) -> list[Part]:
     ]
 
 
-def _embedding(call: Call) -> list[Part]:
+def _embedding(call: KerasCall) -> list[Part]:
     layer = call.operation
     if getattr(layer, "quantization_mode", None):
         raise ValueError("quantized by Keras")
@@ -108,7 +108,7 @@ def _heads_out(kernel: Array) -> Array:
     return kernel.reshape(-1, kernel.shape[-1])
 
 
-def _multi_head(call: Call) -> list[Part]:
+def _multi_head(call: KerasCall) -> list[Part]:
     """The operator's tensors are query, key, value, and then the mask if there is one."""
     layer = call.operation
     usual = not layer.get_config().get("use_gate") and layer._sliding_window is None and len(call.outputs) == 1

@@ -6,27 +6,27 @@ import numpy as np
 from keras import layers
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.keras_parts import Call, Rule, channels_last
+from conrepair.networks.keras_parts import KerasCall, Rule, channels_last
 from conrepair.networks.parts import PREVIOUS, Part
 
 __all__ = ["RULES", "elementwise_parts"]
 
 
-def _reshape(call: Call) -> list[Part]:
+def _reshape(call: KerasCall) -> list[Part]:
     return [Part("Reshape", {"shape": call.outputs[0]})]
 
 
-def _flatten(call: Call) -> list[Part]:
+def _flatten(call: KerasCall) -> list[Part]:
     if not channels_last(call.operation) and call.rank > 2:
         raise ValueError("moves the channels before it flattens")
     return _reshape(call)
 
 
-def _permute(call: Call) -> list[Part]:
+def _permute(call: KerasCall) -> list[Part]:
     return [Part("Transpose", {"perm": (0, *map(int, call.operation.dims))})]
 
 
-def _spatial_axes(call: Call) -> tuple[int, ...]:
+def _spatial_axes(call: KerasCall) -> tuple[int, ...]:
     first = 1 if channels_last(call.operation) else 2
     return tuple(range(first, first + call.rank - 2))
 
@@ -37,7 +37,7 @@ def _pairs(value: object) -> tuple[tuple[int, int], ...]:
     return tuple((int(begin), int(end)) for begin, end in numbers)
 
 
-def _padding(call: Call) -> list[Part]:
+def _padding(call: KerasCall) -> list[Part]:
     begins, ends = [0] * call.rank, [0] * call.rank
     for axis, (begin, end) in zip(_spatial_axes(call), _pairs(call.operation.padding), strict=True):
         begins[axis], ends[axis] = begin, end
@@ -45,7 +45,7 @@ def _padding(call: Call) -> list[Part]:
     return [Part("Pad", attributes, channels_last=channels_last(call.operation))]
 
 
-def _cropping(call: Call) -> list[Part]:
+def _cropping(call: KerasCall) -> list[Part]:
     axes, pairs, shape = _spatial_axes(call), _pairs(call.operation.cropping), call.shapes[0]
     if shape is None:
         raise ValueError("unknown sizes")
@@ -61,7 +61,7 @@ def _cropping(call: Call) -> list[Part]:
 _INTERPOLATIONS = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
 
 
-def _up_sampling(call: Call) -> list[Part]:
+def _up_sampling(call: KerasCall) -> list[Part]:
     layer = call.operation
     mode = _INTERPOLATIONS.get(getattr(layer, "interpolation", "nearest"))
     if mode is None:
@@ -79,11 +79,11 @@ def _up_sampling(call: Call) -> list[Part]:
     return [Part("Resize", attributes, channels_last=channels_last(layer))]
 
 
-def _concatenate(call: Call) -> list[Part]:
+def _concatenate(call: KerasCall) -> list[Part]:
     return [Part("Concat", {"axis": call.axis(call.operation.axis)})]
 
 
-def elementwise_parts(call: Call, op: str) -> list[Part]:
+def elementwise_parts(call: KerasCall, op: str) -> list[Part]:
     """A sum (product, ...) of any number of tensors as one operator after the other.
 
     Raises:
@@ -113,7 +113,7 @@ _MERGING = {
 }
 
 
-def _merge(call: Call) -> list[Part]:
+def _merge(call: KerasCall) -> list[Part]:
     return elementwise_parts(call, _MERGING[type(call.operation)])
 
 

@@ -11,7 +11,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.network import Network
-from conrepair.networks.onnx_call import Call, Origin
+from conrepair.networks.onnx_call import OnnxCall, Origin
 from conrepair.networks.onnx_constants import Constants
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_inner import inner_parameters
@@ -131,7 +131,7 @@ def _values(source: Source) -> Iterator[onnx_ir.Value]:
     yield from (value for value in source.graph.outputs if value not in source.variable)
 
 
-def _calls(source: Source, constants: Constants) -> Iterator[Call]:
+def _calls(source: Source, constants: Constants) -> Iterator[OnnxCall]:
     """The nodes that depend on inputs, their padding in numbers; each with a name of its own."""
     described = source.model.clone()
     explicit_pads(described)
@@ -145,7 +145,7 @@ def _calls(source: Source, constants: Constants) -> Iterator[Call]:
         name = next(name for name in _candidates(given, first) if name not in taken)
         taken.add(name)
         opset = source.model.opset_imports.get(node.domain, 1)
-        yield Call(node, name, layer or node.name or name, opset, constants, dict(explicit.attributes))
+        yield OnnxCall(node, name, layer or node.name or name, opset, constants, dict(explicit.attributes))
 
 
 def _candidates(name: str | None, first: str) -> Iterator[str]:

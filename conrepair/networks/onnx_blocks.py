@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array, Parameter
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["PACKED_PRODUCT", "RULES", "packed", "unpacked"]
 
@@ -39,7 +39,7 @@ def packed(integers: Array, bits: int) -> npt.NDArray[np.uint8]:
     return np.asarray(np.bitwise_or.reduce(parts, axis=-1), np.uint8)
 
 
-def _zero_points(call: Call, index: int, bits: int, shape: tuple[int, ...], usual: int) -> Array:
+def _zero_points(call: OnnxCall, index: int, bits: int, shape: tuple[int, ...], usual: int) -> Array:
     """Zero points of blocks, which are packed like the numbers, or of the scales' type.
 
     Args:
@@ -57,7 +57,7 @@ def _zero_points(call: Call, index: int, bits: int, shape: tuple[int, ...], usua
     return given.reshape(shape).astype(np.float64)
 
 
-def _product(call: Call) -> None:
+def _product(call: OnnxCall) -> None:
     """A, the packed integers of B [N, blocks, bytes], their scales and zero points, a bias."""
     bits, size = int(call.attribute("bits", 4)), int(call.attribute("block_size"))
     rows, columns = int(call.attribute("K")), int(call.attribute("N"))
@@ -80,7 +80,7 @@ def _product(call: Call) -> None:
     call.emit("MatMul", (call.input(0),), parameters={"weight": weight, **bias})
 
 
-def _gather(call: Call) -> None:
+def _gather(call: OnnxCall) -> None:
     """A table in integers, indices, scales, zero points."""
     axis, along = int(call.attribute("gather_axis", 0)), int(call.attribute("quantize_axis", 1))
     size, kind = int(call.attribute("block_size", 128)), call.dtype(0)
@@ -106,14 +106,14 @@ def _gather(call: Call) -> None:
     call.emit("Gather", call.varying((1,)), {"axis": axis % len(shape)}, parameters)
 
 
-def _numbers(call: Call, index: int) -> Array:
+def _numbers(call: OnnxCall, index: int) -> Array:
     found = call.numbers(index)
     if found is None:
         raise ValueError(f"input {index} of {call.name} isn't constant")
     return found
 
 
-RULES: Mapping[str, Callable[[Call], None]] = {
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     PACKED_PRODUCT: _product,
     "com.microsoft.GatherBlockQuantized": _gather,
 }

@@ -20,7 +20,7 @@ from conrepair.networks.onnx_schema import formal_name, names_of_attributes, usu
 from conrepair.networks.onnx_source import read_from_outside
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 
-__all__ = ["Call", "Origin"]
+__all__ = ["OnnxCall", "Origin"]
 
 _COUNTED = {"axis", "axes"}
 _GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
@@ -43,7 +43,7 @@ class Origin:
     whole: bool
 
 
-class Call:
+class OnnxCall:
     """One node; its rule adds what it is in the vocabulary.
 
     Attributes:

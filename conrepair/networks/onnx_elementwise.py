@@ -10,7 +10,7 @@ import onnx_ir
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
 
@@ -19,7 +19,7 @@ _EXTREMES = {"Max": np.maximum, "Min": np.minimum}
 _LIMIT = float(np.finfo(np.float32).max)  # what older opsets write where there is no limit
 
 
-def _plain(call: Call) -> None:
+def _plain(call: OnnxCall) -> None:
     """An operator that has the same attributes in the vocabulary."""
     names = OPERATORS[call.operator].attributes
     given = call.plain_attributes()
@@ -27,7 +27,7 @@ def _plain(call: Call) -> None:
     call.emit(call.operator, call.varying(), attributes)
 
 
-def _binary(call: Call) -> None:
+def _binary(call: OnnxCall) -> None:
     if call.opset < _NUMPY_BROADCASTING or (call.operator == "Mod" and call.attribute("fmod", 0)):
         call.emit_native()
         return
@@ -37,7 +37,7 @@ def _binary(call: Call) -> None:
     call.emit(call.operator, call.varying(), attributes, parameters)
 
 
-def _extreme(call: Call) -> None:
+def _extreme(call: OnnxCall) -> None:
     """Min and Max of any number of operands; several constants are one."""
     constants = [index for index in range(call.count) if call.is_constant(index)]
     if call.count == 1:
@@ -56,7 +56,7 @@ def _extreme(call: Call) -> None:
         call.emit(call.operator, call.varying(), parameters={"operand": combined})
 
 
-def _sum(call: Call) -> None:
+def _sum(call: OnnxCall) -> None:
     if call.count == 1:
         call.emit("Identity", call.varying())
     elif call.count == 2 and call.operator == "Sum":
@@ -65,7 +65,7 @@ def _sum(call: Call) -> None:
         call.emit_native()
 
 
-def _clip(call: Call) -> None:
+def _clip(call: OnnxCall) -> None:
     limits: dict[str, Attribute] = {}
     for index, name in ((1, "min"), (2, "max")):
         given = call.attribute(name) if not call.given(index) else call.numbers(index)
@@ -74,19 +74,19 @@ def _clip(call: Call) -> None:
     call.emit("Clip", [call.input(index) for index in range(3)], limits)
 
 
-def _prelu(call: Call) -> None:
+def _prelu(call: OnnxCall) -> None:
     call.emit("PRelu", call.varying(), parameters=call.parameters({1: "slope"}))
 
 
-def _where(call: Call) -> None:
+def _where(call: OnnxCall) -> None:
     call.emit("Where", call.varying(), parameters=call.parameters({0: "condition", 1: "x", 2: "y"}))
 
 
-def _identity(call: Call) -> None:
+def _identity(call: OnnxCall) -> None:
     call.emit("Identity", [call.input(0)], outputs=call.outputs[:1])
 
 
-def _dropout(call: Call) -> None:
+def _dropout(call: OnnxCall) -> None:
     training = call.numbers(2)
     if call.varies(2) or (training is not None and training.any()) or call.is_read(1):
         call.emit_native()
@@ -94,7 +94,7 @@ def _dropout(call: Call) -> None:
         _identity(call)
 
 
-def _cast(call: Call) -> None:
+def _cast(call: OnnxCall) -> None:
     same = call.dtype(0) is not None and call.dtype(0) == _target(call)
     if same:
         call.emit("Identity", [call.input(0)])
@@ -102,11 +102,11 @@ def _cast(call: Call) -> None:
         call.emit("Cast", call.varying(), {"to": call.output_dtype()})
 
 
-def _target(call: Call) -> onnx_ir.DataType | None:
+def _target(call: OnnxCall) -> onnx_ir.DataType | None:
     return call.dtype(1) if call.operator == "CastLike" else onnx_ir.DataType(int(call.attribute("to")))
 
 
-def _quick_gelu(call: Call) -> None:
+def _quick_gelu(call: OnnxCall) -> None:
     call.emit("Swish", call.varying(), {"alpha": float(call.attribute("alpha", 1.702))})
 
 
@@ -120,7 +120,7 @@ _BINARY = (
     *("Sub", "Xor"),
 )
 
-RULES: Mapping[str, Callable[[Call], None]] = {
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     **dict.fromkeys(_PLAIN, _plain),
     **dict.fromkeys(_BINARY, _binary),
     "Cast": _cast,

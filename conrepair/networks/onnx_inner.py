@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import onnx_ir
 
 from conrepair.graph.layer_graph import Parameter
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.onnx_constants import Constants
 from conrepair.networks.onnx_operators import describe
 from conrepair.networks.onnx_source import graphs_of
@@ -38,7 +38,9 @@ def _parameters(
 
 
 def _own(node: onnx_ir.Node, constants: Constants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
-    call = Call(node, str(node.name), str(node.name), opsets.get(node.domain, 1), constants, dict(node.attributes))
+    call = OnnxCall(
+        node, str(node.name), str(node.name), opsets.get(node.domain, 1), constants, dict(node.attributes)
+    )
     if node.op_type == "DequantizeLinear" and call.is_constant(0):
         real = call.dequantized(0, (1,), 2, axis=int(call.attribute("axis", 1)))
         return {} if real is None else {"x": real}

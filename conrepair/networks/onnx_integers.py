@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conrepair.graph.layer_graph import Parameter
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.onnx_windows import kernel_of, window_of
 
 __all__ = ["RULES"]
@@ -13,7 +13,7 @@ __all__ = ["RULES"]
 _MATRIX = 2
 
 
-def _convolution(call: Call) -> None:
+def _convolution(call: OnnxCall) -> None:
     """x, its scale and zero point, w, its, those of the result, bias."""
     weight = call.dequantized(3, (4,), 5, axis=0)
     bias = call.dequantized(8, (1, 4)) if call.given(8) else None
@@ -25,7 +25,7 @@ def _convolution(call: Call) -> None:
     call.emit("Conv", (call.input(0),), attributes, parameters)
 
 
-def _matmul(call: Call) -> None:
+def _matmul(call: OnnxCall) -> None:
     """a, its scale and zero point, b, its, those of the result."""
     parameters: dict[str, Parameter] = {}
     for index, role, axis in ((0, "left", -2), (3, "weight", -1)):
@@ -38,7 +38,7 @@ def _matmul(call: Call) -> None:
     call.emit("MatMul", call.varying((0, 3)), parameters=parameters)
 
 
-def _gemm(call: Call) -> None:
+def _gemm(call: OnnxCall) -> None:
     """As a product, with a bias in steps of both scales' product."""
     turned = bool(call.attribute("transB", 0))
     plain = not call.attribute("transA", 0) and float(call.attribute("alpha", 1.0)) == 1.0
@@ -51,7 +51,7 @@ def _gemm(call: Call) -> None:
     call.emit("MatMul", (call.input(0),), parameters=parameters, written={"transB": turned})
 
 
-def _dynamic_matmul(call: Call) -> None:
+def _dynamic_matmul(call: OnnxCall) -> None:
     """a, b, their zero points; the result is in steps of both scales' product."""
     weight = call.dynamic_weight(-1)
     if weight is None:
@@ -60,7 +60,7 @@ def _dynamic_matmul(call: Call) -> None:
     call.emit("MatMul", (call.input(0),), parameters={"weight": weight})
 
 
-def _dynamic_convolution(call: Call) -> None:
+def _dynamic_convolution(call: OnnxCall) -> None:
     """x, w, their zero points; the result is in steps of both scales' product."""
     weight = call.dynamic_weight(0)
     if weight is None:
@@ -70,7 +70,7 @@ def _dynamic_convolution(call: Call) -> None:
     call.emit("Conv", (call.input(0),), attributes, {"weight": weight})
 
 
-def _binary(call: Call) -> None:
+def _binary(call: OnnxCall) -> None:
     """a, its scale and zero point, b, its, those of the result."""
     constant = next((index for index in (0, 3) if call.is_constant(index)), None)
     operand = None if constant is None else call.dequantized(constant, (constant + 1,), constant + 2)
@@ -81,14 +81,14 @@ def _binary(call: Call) -> None:
     call.emit(call.operator.removeprefix("QLinear"), call.varying((0, 3)), parameters=parameters)
 
 
-def _global_average(call: Call) -> None:
+def _global_average(call: OnnxCall) -> None:
     rank = call.rank(0)
     last = bool(call.attribute("channels_last", 0))
     axes = None if rank is None else tuple(range(1, rank - 1) if last else range(2, rank))
     call.emit("ReduceMean", (call.input(0),), {"axes": axes, "keepdims": True})
 
 
-def _concatenation(call: Call) -> None:
+def _concatenation(call: OnnxCall) -> None:
     """The result's scale and zero point, then each operand with its own."""
     places = range(2, call.count, 3)
     if any(call.is_constant(index) for index in places):
@@ -97,7 +97,7 @@ def _concatenation(call: Call) -> None:
     call.emit("Concat", [call.input(index) for index in places], {"axis": call.axis(int(call.attribute("axis")), 2)})
 
 
-RULES: Mapping[str, Callable[[Call], None]] = {
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     "ConvInteger": _dynamic_convolution,
     "MatMulInteger": _dynamic_matmul,
     "QLinearConv": _convolution,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
 
@@ -16,7 +16,7 @@ _PER_CHANNEL = 21  # opset in which GroupNormalization's scale got an entry for 
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
 
 
-def _batch(call: Call) -> None:
+def _batch(call: OnnxCall) -> None:
     roles = {1: "scale", 2: "bias", 3: "mean", 4: "variance"}
     attributes: dict[str, Attribute] = {
         "epsilon": float(call.attribute("epsilon", 1e-5)),
@@ -25,7 +25,7 @@ def _batch(call: Call) -> None:
     call.emit("BatchNormalization", call.varying(), attributes, call.parameters(roles))
 
 
-def _layer(call: Call) -> None:
+def _layer(call: OnnxCall) -> None:
     rms = call.operator != "LayerNormalization"
     rank, axis = call.rank(0), call.axis(int(call.attribute("axis", -1)))
     attributes: dict[str, Attribute] = {
@@ -36,7 +36,7 @@ def _layer(call: Call) -> None:
     call.emit(operator, call.varying(), attributes, call.parameters({1: "scale"} if rms else {1: "scale", 2: "bias"}))
 
 
-def _group(call: Call) -> None:
+def _group(call: OnnxCall) -> None:
     groups = int(call.attribute("num_groups"))
     parameters = call.parameters({1: "scale", 2: "bias"})
     sizes = call.sizes(0)
@@ -50,28 +50,28 @@ def _group(call: Call) -> None:
     call.emit("GroupNormalization", call.varying(), attributes, parameters)
 
 
-def _repeated(call: Call, index: int, times: int) -> Parameter:
+def _repeated(call: OnnxCall, index: int, times: int) -> Parameter:
     """An entry for each channel from one for each group."""
     length = math.prod(call.shape(index) or ())
     return call.parameter(index, lambda array: np.repeat(array, times), (length * times,))
 
 
-def _instance(call: Call) -> None:
+def _instance(call: OnnxCall) -> None:
     attributes: dict[str, Attribute] = {"epsilon": float(call.attribute("epsilon", 1e-5))}
     call.emit("InstanceNormalization", call.varying(), attributes, call.parameters({1: "scale", 2: "bias"}))
 
 
-def _lrn(call: Call) -> None:
+def _lrn(call: OnnxCall) -> None:
     names = ("alpha", "beta", "bias", "size")
     call.emit("LRN", call.varying(), {name: call.attribute(name) for name in names})
 
 
-def _lp(call: Call) -> None:
+def _lp(call: OnnxCall) -> None:
     axis = call.axis(int(call.attribute("axis", -1)))
     call.emit("LpNormalization", call.varying(), {"p": int(call.attribute("p", 2)), "axes": (axis,)})
 
 
-def _reduction(call: Call) -> None:
+def _reduction(call: OnnxCall) -> None:
     given = call.numbers(1)
     axes = tuple(call.attribute("axes") or ()) if given is None else tuple(given.tolist())
     attributes: dict[str, Attribute] = {"keepdims": bool(call.attribute("keepdims", 1))}
@@ -86,13 +86,13 @@ def _reduction(call: Call) -> None:
         call.emit(call.operator, call.varying(), {**attributes, "axes": chosen})
 
 
-def _without_axes(call: Call) -> None:
+def _without_axes(call: OnnxCall) -> None:
     """A reduction along no axis: what's done to each element is done all the same."""
     single = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceSumSquare": "Square", "ReduceLogSum": "Log"}
     call.emit(single.get(call.operator, "Identity"), call.varying((0,)))
 
 
-def _softmax(call: Call) -> None:
+def _softmax(call: OnnxCall) -> None:
     old = call.opset < _OWN_AXIS
     axis = call.axis(int(call.attribute("axis", 1 if old else -1)))
     sizes = call.sizes(0)
@@ -107,7 +107,7 @@ def _softmax(call: Call) -> None:
     call.emit("Reshape", [result], {"shape": shape})
 
 
-def _extreme_index(call: Call) -> None:
+def _extreme_index(call: OnnxCall) -> None:
     if call.attribute("select_last_index", 0):
         call.emit_native()
         return
@@ -118,7 +118,7 @@ def _extreme_index(call: Call) -> None:
     call.emit(call.operator, call.varying(), attributes)
 
 
-def _cumulative(call: Call) -> None:
+def _cumulative(call: OnnxCall) -> None:
     axis = call.numbers(1)
     attributes: dict[str, Attribute] = {
         "axis": None if axis is None else call.axis(int(axis.reshape(-1)[0])),
@@ -130,7 +130,7 @@ def _cumulative(call: Call) -> None:
 
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 
-RULES: Mapping[str, Callable[[Call], None]] = {
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     **{f"Reduce{name}": _reduction for name in _REDUCTIONS},
     "ArgMax": _extreme_index,
     "ArgMin": _extreme_index,

@@ -15,11 +15,11 @@ from conrepair.networks import (
     onnx_shapes,
     onnx_windows,
 )
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["describe"]
 
-_RULES: Mapping[str, Callable[[Call], None]] = {
+_RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     **onnx_blocks.RULES,
     **onnx_elementwise.RULES,
     **onnx_integers.RULES,
@@ -40,7 +40,7 @@ _EITHER = {
 }
 
 
-def describe(call: Call) -> None:
+def describe(call: OnnxCall) -> None:
     """Let a node's rule add what it is in the vocabulary; without one it stays what it is."""
     rule = _RULES.get(call.native)
     if rule is None or (call.operator not in _EITHER and call.is_constant(0)):

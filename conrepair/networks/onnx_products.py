@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
 
 
-def _matmul(call: Call) -> None:
+def _matmul(call: OnnxCall) -> None:
     call.emit("MatMul", call.varying(), parameters=call.parameters({0: "left", 1: "weight"}))
 
 
-def _gemm(call: Call) -> None:
+def _gemm(call: OnnxCall) -> None:
     """Write alpha A B + beta C: a MatMul with a bias where B and C are constant, else a node for each step."""
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
     flipped = {"transpose_a": bool(call.attribute("transA", 0)), "transpose_b": bool(call.attribute("transB", 0))}
@@ -44,7 +44,7 @@ def _gemm(call: Call) -> None:
         _add(call, result, beta)
 
 
-def _add(call: Call, product: str, beta: float) -> None:
+def _add(call: OnnxCall, product: str, beta: float) -> None:
     if call.is_constant(2):
         operand = call.parameter(2, lambda array: _times(array, beta))
         call.emit("Add", [product], parameters={"operand": operand})
@@ -57,7 +57,7 @@ def _add(call: Call, product: str, beta: float) -> None:
     call.emit("Add", [product, addend])
 
 
-def _matrix(call: Call, index: int, flip: bool, factor: float) -> Parameter:
+def _matrix(call: OnnxCall, index: int, flip: bool, factor: float) -> Parameter:
     shape = call.shape(index) or ()
     return call.parameter(
         index,
@@ -66,7 +66,7 @@ def _matrix(call: Call, index: int, flip: bool, factor: float) -> Parameter:
     )
 
 
-def _bias(call: Call, beta: float) -> Parameter | None:
+def _bias(call: OnnxCall, beta: float) -> Parameter | None:
     """C as a bias; None if it isn't the same for all rows."""
     shape, result = call.shape(2), call.output_shape()
     if not call.is_constant(2) or shape is None or result is None or any(size != 1 for size in shape[:-1]):
@@ -78,22 +78,22 @@ def _times(array: Array, factor: float) -> Array:
     return array if factor == 1.0 else (array * factor).astype(array.dtype)
 
 
-def _scalar(call: Call, number: float) -> Parameter:
+def _scalar(call: OnnxCall, number: float) -> Parameter:
     dtype = call.output_dtype()
     return Parameter("", (), dtype, lambda: np.array(number, dtype))
 
 
-def _einsum(call: Call) -> None:
+def _einsum(call: OnnxCall) -> None:
     names = [call.input(index) for index in range(call.count)]
     constants = [index for index in range(call.count) if call.is_constant(index)]
     call.emit("Einsum", names, {"equation": call.attribute("equation")}, pieces(call, constants))
 
 
-def pieces(call: Call, constants: list[int]) -> dict[str, Parameter]:
+def pieces(call: OnnxCall, constants: list[int]) -> dict[str, Parameter]:
     """Constant inputs of an operator that has a list of them: `operand`, `operand_1`, ..."""
     return {
         f"operand_{number}" if number else "operand": call.parameter(index) for number, index in enumerate(constants)
     }
 
 
-RULES: Mapping[str, Callable[[Call], None]] = {"Einsum": _einsum, "Gemm": _gemm, "MatMul": _matmul}
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {"Einsum": _einsum, "Gemm": _gemm, "MatMul": _matmul}

@@ -9,7 +9,7 @@ import onnx_ir
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.onnx_constants import Constants
 from conrepair.networks.onnx_source import Source
 
@@ -47,7 +47,7 @@ OPERANDS: Mapping[str, Mapping[int, Places]] = {
 """Where they have those of the integers that they read, by the place of these."""
 
 
-def _linear(call: Call) -> None:
+def _linear(call: OnnxCall) -> None:
     if call.attribute("block_size", 0):
         call.emit_native()
         return
@@ -123,7 +123,7 @@ def _is_stored(value: onnx_ir.Value) -> bool:
     return value.dtype is not None and value.dtype.name in _STORED
 
 
-RULES: Mapping[str, Callable[[Call], None]] = {
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     "DequantizeLinear": _linear,
     "QuantizeLinear": _linear,
     "com.microsoft.DequantizeLinear": _linear,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
 
@@ -19,7 +19,7 @@ _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN"
 _OTHER = ("activation_alpha", "activation_beta", "clip", "input_forget")  # which the vocabulary doesn't have
 
 
-def _recurrent(call: Call) -> None:
+def _recurrent(call: OnnxCall) -> None:
     operator = "LSTM" if call.operator == _INTEGERS else call.operator
     lengths = call.numbers(_LENGTHS)
     whole = lengths is None or _covers_all(call, lengths)
@@ -55,21 +55,21 @@ def _recurrent(call: Call) -> None:
     call.emit(operator, [*names, *behind], attributes, parameters, outputs)
 
 
-def _covers_all(call: Call, lengths: Array) -> bool:
+def _covers_all(call: OnnxCall, lengths: Array) -> bool:
     """Whether lengths given as a constant are those of the whole input."""
     sizes = call.sizes(0)
     steps = None if sizes is None else sizes[1 if call.attribute("layout", 0) else 0]
     return steps is not None and bool((lengths == steps).all())
 
 
-def _hidden_size(call: Call) -> int | None:
+def _hidden_size(call: OnnxCall) -> int | None:
     if call.has_attribute("hidden_size"):
         return int(call.attribute("hidden_size"))
     shape = call.shape(2)
     return None if shape is None else shape[-2 if call.operator == _INTEGERS else -1]
 
 
-def _activations(call: Call, usual: tuple[str, ...]) -> tuple[str, ...] | None:
+def _activations(call: OnnxCall, usual: tuple[str, ...]) -> tuple[str, ...] | None:
     """None for the usual ones."""
     given = call.attribute("activations")
     if not given:
@@ -78,7 +78,7 @@ def _activations(call: Call, usual: tuple[str, ...]) -> tuple[str, ...] | None:
     return None if tuple(given) == usual * times else tuple(map(str, given))
 
 
-def _state(call: Call, index: int, batch_first: bool) -> Parameter:
+def _state(call: OnnxCall, index: int, batch_first: bool) -> Parameter:
     """An initial state as [directions, batch, hidden]."""
     shape = call.shape(index) or ()
     if not batch_first:
@@ -86,7 +86,7 @@ def _state(call: Call, index: int, batch_first: bool) -> Parameter:
     return call.parameter(index, lambda array: array.swapaxes(0, 1), (shape[1], shape[0], *shape[2:]))
 
 
-RULES: Mapping[str, Callable[[Call], None]] = {
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     "GRU": _recurrent,
     "LSTM": _recurrent,
     "RNN": _recurrent,

@@ -7,27 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.onnx_products import pieces
 
 __all__ = ["RULES"]
 
 
-def _reshape(call: Call) -> None:
+def _reshape(call: OnnxCall) -> None:
     call.emit("Reshape", call.varying(), {"shape": call.output_shape()})
 
 
-def _expand(call: Call) -> None:
+def _expand(call: OnnxCall) -> None:
     call.emit("Expand", call.varying(), {"shape": call.output_shape()}, call.parameters({0: "operand"}))
 
 
-def _transpose(call: Call) -> None:
+def _transpose(call: OnnxCall) -> None:
     rank = call.rank(0)
     reverse = None if rank is None else tuple(reversed(range(rank)))
     call.emit("Transpose", call.varying(), {"perm": call.attribute("perm", reverse)})
 
 
-def _concat(call: Call) -> None:
+def _concat(call: OnnxCall) -> None:
     names = [call.input(index) for index in range(call.count)]
     constants = [index for index in range(call.count) if call.is_constant(index)]
     first = next(index for index in range(call.count) if call.rank(index) is not None or index == call.count - 1)
@@ -36,7 +36,7 @@ def _concat(call: Call) -> None:
     call.emit("Concat", names, {"axis": axis}, pieces(call, constants))
 
 
-def _split(call: Call) -> None:
+def _split(call: OnnxCall) -> None:
     axis = call.axis(int(call.attribute("axis", 0)))
     given = call.numbers(1) if call.given(1) else call.attribute("split")
     sizes = None if given is None else tuple(int(size) for size in given)
@@ -47,7 +47,7 @@ def _split(call: Call) -> None:
     call.emit("Split", call.varying(), {"axis": axis, "sizes": sizes})
 
 
-def _slice(call: Call) -> None:
+def _slice(call: OnnxCall) -> None:
     if call.has_attribute("starts"):
         columns = [call.attribute(name) for name in ("starts", "ends", "axes")] + [None]
     else:
@@ -80,7 +80,7 @@ def _range(start: int, end: int, step: int, size: int | None) -> tuple[int, int]
     return first, last if last >= 0 else -size - 1
 
 
-def _tile(call: Call) -> None:
+def _tile(call: OnnxCall) -> None:
     if call.opset < 6:  # it had the axis as an input
         call.emit_native()
         return
@@ -88,7 +88,7 @@ def _tile(call: Call) -> None:
     call.emit("Tile", call.varying(), {"repeats": None if repeats is None else tuple(map(int, repeats))})
 
 
-def _pad(call: Call) -> None:
+def _pad(call: OnnxCall) -> None:
     pads = call.numbers(1) if call.given(1) else call.attribute("pads", call.attribute("paddings"))
     axes, rank = call.numbers(3), call.rank(0)
     if call.given(3) and axes is None:
@@ -114,19 +114,19 @@ def _all_axes(pads: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
     return result
 
 
-def _gather(call: Call) -> None:
+def _gather(call: OnnxCall) -> None:
     axis = call.axis(int(call.attribute("axis", 0)))
     call.emit("Gather", call.varying(), {"axis": axis}, call.parameters({0: "table", 1: "indices"}))
 
 
-def _shape(call: Call) -> None:
+def _shape(call: OnnxCall) -> None:
     if call.has_attribute("end") or call.attribute("start", 0):
         call.emit_native()
     else:
         call.emit("Shape", call.varying())
 
 
-def _depth_to_space(call: Call) -> None:
+def _depth_to_space(call: OnnxCall) -> None:
     attributes: dict[str, Attribute] = {"blocksize": call.attribute("blocksize")}
     if call.operator == "DepthToSpace":
         attributes["mode"] = call.attribute("mode", "DCR")
@@ -140,7 +140,7 @@ _INEXPRESSIBLE = {  # attributes of Resize, with the values that the vocabulary'
 }
 
 
-def _resize(call: Call) -> None:
+def _resize(call: OnnxCall) -> None:
     mode, transformation = _text(call, "mode", "nearest"), _text(call, "coordinate_transformation_mode", "")
     other = any(call.attribute(name, usual) != usual for name, usual in _INEXPRESSIBLE.items())
     if other or transformation == "tf_crop_and_resize":
@@ -157,7 +157,7 @@ def _resize(call: Call) -> None:
     call.emit("Resize", call.varying(), attributes)
 
 
-def _scales(call: Call, place: int) -> tuple[float, ...] | None:
+def _scales(call: OnnxCall, place: int) -> tuple[float, ...] | None:
     """A factor for each axis: as given, or from the sizes."""
     given = call.numbers(place) if call.given(place) else np.array(call.attribute("scales", ()))
     before, after, rank = call.shape(0), call.output_shape(), call.rank(0)
@@ -174,11 +174,11 @@ def _scales(call: Call, place: int) -> tuple[float, ...] | None:
     return tuple(new / old for new, old in zip(after, before, strict=True))
 
 
-def _text(call: Call, name: str, usual: str) -> str:
+def _text(call: OnnxCall, name: str, usual: str) -> str:
     return str(call.attribute(name, usual))
 
 
-RULES: Mapping[str, Callable[[Call], None]] = {
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     "Concat": _concat,
     "DepthToSpace": _depth_to_space,
     "Expand": _expand,

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.onnx_call import Call
+from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES", "kernel_of", "window_of"]
 
 
-def _convolution(call: Call) -> None:
+def _convolution(call: OnnxCall) -> None:
     kernel = kernel_of(call)
     window = window_of(call, kernel)
     if call.operator == "ConvTranspose":
@@ -26,7 +26,7 @@ def _convolution(call: Call) -> None:
     )
 
 
-def _pool(call: Call) -> None:
+def _pool(call: OnnxCall) -> None:
     if call.attribute("storage_order", 0) and call.is_read(1):
         call.emit_native()
         return
@@ -37,14 +37,14 @@ def _pool(call: Call) -> None:
     call.emit(call.operator, call.varying(), window)
 
 
-def _global_pool(call: Call) -> None:
+def _global_pool(call: OnnxCall) -> None:
     rank = call.rank(0)
     axes = None if rank is None else tuple(range(2, rank))
     operator = "ReduceMean" if call.operator == "GlobalAveragePool" else "ReduceMax"
     call.emit(operator, call.varying(), {"axes": axes, "keepdims": True})
 
 
-def kernel_of(call: Call, weight: int = 1) -> tuple[int, ...] | None:
+def kernel_of(call: OnnxCall, weight: int = 1) -> tuple[int, ...] | None:
     """The spatial sizes of a convolution's kernel, if they're known; `weight` is its place among the inputs."""
     if call.has_attribute("kernel_shape"):
         return tuple(call.attribute("kernel_shape"))
@@ -52,7 +52,7 @@ def kernel_of(call: Call, weight: int = 1) -> tuple[int, ...] | None:
     return None if shape is None else shape[2:]
 
 
-def window_of(call: Call, kernel: Sequence[int] | None) -> dict[str, Attribute]:
+def window_of(call: OnnxCall, kernel: Sequence[int] | None) -> dict[str, Attribute]:
     """The attributes of a sliding window; each has an entry for every spatial axis."""
     rank = len(kernel) if kernel is not None else (call.rank(0) or 2) - 2
     mode = str(call.attribute("auto_pad", "NOTSET"))
@@ -81,7 +81,7 @@ def _pad_transposed(window: dict[str, Any]) -> None:
         window["auto_pad"] = "NOTSET"
 
 
-RULES: Mapping[str, Callable[[Call], None]] = {
+RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     "AveragePool": _pool,
     "Conv": _convolution,
     "ConvTranspose": _convolution,

@@ -9,7 +9,7 @@ import numpy as np
 from torch.fx import Node
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.torch_call import Call, Part, Rule, axis, sizes
+from conrepair.networks.torch_call import Part, Rule, TorchCall, axis, sizes
 
 __all__ = ["RULES"]
 
@@ -23,32 +23,32 @@ _RESIZE_MODES = {"nearest": "nearest", "_nearest": "nearest", "bilinear": "linea
                  "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
 
 
-def _operand(call: Call) -> Any:
+def _operand(call: TorchCall) -> Any:
     return call["self"] if call["input"] is None else call["input"]
 
 
-def _identity(call: Call) -> Part:
+def _identity(call: TorchCall) -> Part:
     return Part("Identity", {}, [_operand(call)])
 
 
-def _dropout(call: Call) -> Part | None:
+def _dropout(call: TorchCall) -> Part | None:
     return None if call["train"] and call["p"] else _identity(call)
 
 
-def _reshape(call: Call) -> Part:
+def _reshape(call: TorchCall) -> Part:
     return Part("Reshape", {"shape": call.shape()}, [_operand(call)])
 
 
-def _expand(call: Call) -> Part:
+def _expand(call: TorchCall) -> Part:
     return Part("Expand", {"shape": call.shape()}, [call["self"]])
 
 
-def _permute(call: Call) -> Part:
+def _permute(call: TorchCall) -> Part:
     rank = call.rank(call["self"])
     return Part("Transpose", {"perm": tuple(axis(place, rank) for place in call["dims"])}, [call["self"]])
 
 
-def _transpose(call: Call) -> Part:
+def _transpose(call: TorchCall) -> Part:
     names = ("dim0", "dim1") if call.name == "transpose" else ("axis0", "axis1")
     order = list(range(call.rank(call["self"])))
     one, other = (axis(call[name], len(order)) for name in names)
@@ -56,14 +56,14 @@ def _transpose(call: Call) -> Part:
     return Part("Transpose", {"perm": tuple(order)}, [call["self"]])
 
 
-def _reversed_axes(call: Call) -> Part:
+def _reversed_axes(call: TorchCall) -> Part:
     rank = call.rank(call["self"])
     kept = rank - 2 if call.name == "mT" else 0
     perm = (*range(kept), *reversed(range(kept, rank)))
     return Part("Transpose", {"perm": perm}, [call["self"]])
 
 
-def _pieces(call: Call) -> tuple[list[Node | None], dict[str, Parameter]]:
+def _pieces(call: TorchCall) -> tuple[list[Node | None], dict[str, Parameter]]:
     """Tensors, with None where constants stand; these are `operand`, `operand_1`, ..."""
     constants = [piece for piece in call["tensors"] if not call.depends(piece)]
     inputs = [piece if call.depends(piece) else None for piece in call["tensors"]]
@@ -71,25 +71,25 @@ def _pieces(call: Call) -> tuple[list[Node | None], dict[str, Parameter]]:
     return inputs, {role: call.parameter(piece) for role, piece in zip(roles, constants, strict=False)}
 
 
-def _concatenate(call: Call) -> Part:
+def _concatenate(call: TorchCall) -> Part:
     inputs, parameters = _pieces(call)
     return Part("Concat", {"axis": axis(call["dim"], call.rank())}, inputs, parameters)
 
 
-def _stack(call: Call) -> Part | None:
+def _stack(call: TorchCall) -> Part | None:
     if not all(map(call.depends, call["tensors"])):
         return None
     return Part("Stack", {"axis": axis(call["dim"], call.rank())}, call["tensors"])
 
 
-def _split(call: Call) -> Part | None:
+def _split(call: TorchCall) -> Part | None:
     given = call["self"]
     place = axis(call["dim"], call.rank(given))
     pieces = [piece.shape[place] for piece in call.value()]
     return Part("Split", {"axis": place, "sizes": sizes(pieces)}, [given], outputs=range(len(pieces)))
 
 
-def _slice(call: Call) -> Part | None:
+def _slice(call: TorchCall) -> Part | None:
     given = call["self"]
     place = axis(call["dim"], call.rank(given))
     size = call.value(given).shape[place]
@@ -107,7 +107,7 @@ def _slice(call: Call) -> Part | None:
     return Part("Slice", {"starts": (start,), "ends": (end,), "axes": (place,), "steps": (step,)}, [given])
 
 
-def _select(call: Call) -> Part | None:
+def _select(call: TorchCall) -> Part | None:
     """One place of an axis, which is left out: what Gather does with one index."""
     given, index = call["self"], call["index"]
     if not isinstance(index, int):
@@ -119,14 +119,14 @@ def _select(call: Call) -> Part | None:
     return Part("Gather", {"axis": place}, [given], {"indices": indices})
 
 
-def _index_select(call: Call) -> Part:
+def _index_select(call: TorchCall) -> Part:
     roles = {"table": call["self"], "indices": call["index"]}
     inputs = [value for value in roles.values() if call.depends(value)]
     parameters = {role: call.parameter(value) for role, value in roles.items() if not call.depends(value)}
     return Part("Gather", {"axis": axis(call["dim"], call.rank(call["self"]))}, inputs, parameters)
 
 
-def _repeat(call: Call) -> Part | None:
+def _repeat(call: TorchCall) -> Part | None:
     repeats, rank = call["dims"] if call["repeats"] is None else call["repeats"], call.rank(call["self"])
     known = sizes(repeats)
     if known is None or len(known) > rank:
@@ -134,7 +134,7 @@ def _repeat(call: Call) -> Part | None:
     return Part("Tile", {"repeats": (1,) * (rank - len(known)) + known}, [call["self"]])
 
 
-def _pad(call: Call) -> Part | None:
+def _pad(call: TorchCall) -> Part | None:
     default = "reflect" if "reflection" in call.name else "replicate" if "replication" in call.name else "constant"
     mode = _PAD_MODES[call["mode"] or default]
     amounts = sizes(call["pad"] if call["pad"] is not None else call["padding"])
@@ -148,7 +148,7 @@ def _pad(call: Call) -> Part | None:
     return Part("Pad", {"pads": (*begins, *ends), "mode": mode, "value": value}, [call["self"]])
 
 
-def _resize(call: Call) -> Part | None:
+def _resize(call: TorchCall) -> Part | None:
     given = _operand(call)
     before, after = call.shape(given), call.shape()
     if before is None or after is None:
@@ -171,11 +171,11 @@ def _resize(call: Call) -> Part | None:
     return Part("Resize", attributes, [given])
 
 
-def _depth_to_space(call: Call) -> Part:
+def _depth_to_space(call: TorchCall) -> Part:
     return Part("DepthToSpace", {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}, [call["self"]])
 
 
-def _einsum(call: Call) -> Part:
+def _einsum(call: TorchCall) -> Part:
     inputs, parameters = _pieces(call)
     return Part("Einsum", {"equation": str(call["equation"])}, inputs, parameters)
 

@@ -15,7 +15,7 @@ from conrepair.frameworks.torch import array_from_tensor, dtype_name
 from conrepair.graph.layer_graph import Array, Attribute, Parameter, Tensor
 from conrepair.networks.torch_constants import Constants
 
-__all__ = ["Call", "Part", "Rule", "axis", "pair", "sizes"]
+__all__ = ["Part", "Rule", "TorchCall", "axis", "pair", "sizes"]
 
 Transform: TypeAlias = Callable[..., torch.Tensor]
 
@@ -46,7 +46,7 @@ class Part:
     native: str = ""
 
 
-class Call:
+class TorchCall:
     """A call of an operator, for rules to look at.
 
     Attributes:
@@ -124,7 +124,7 @@ class Call:
         return Parameter("", (), name, lambda: np.array(number, numpy_dtype(name)))
 
 
-Rule: TypeAlias = Callable[[Call], Part | Sequence[Part] | None]
+Rule: TypeAlias = Callable[[TorchCall], Part | Sequence[Part] | None]
 """Gives None for a use of the operator that the vocabulary has no word for."""
 
 

@@ -10,7 +10,7 @@ import torch
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import COMMUTATIVE
-from conrepair.networks.torch_call import Call, Part, Rule
+from conrepair.networks.torch_call import Part, Rule, TorchCall
 
 __all__ = ["RULES", "binary"]
 
@@ -32,26 +32,26 @@ _BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "__a
 
 
 def _unary(op: str, **settings: Attribute) -> Rule:
-    def rule(call: Call) -> Part:
+    def rule(call: TorchCall) -> Part:
         return Part(op, settings, [_operand(call)])
 
     return rule
 
 
-def _operand(call: Call) -> Any:
+def _operand(call: TorchCall) -> Any:
     return call["self"] if call["input"] is None else call["input"]
 
 
 def _with(op: str, **names: tuple[str, Callable[[Any], Attribute]]) -> Rule:
     """A unary operator whose attributes are arguments, each with its type."""
 
-    def rule(call: Call) -> Part:
+    def rule(call: TorchCall) -> Part:
         return Part(op, {name: kind(call[source]) for name, (source, kind) in names.items()}, [_operand(call)])
 
     return rule
 
 
-def _elu(call: Call) -> Part | None:
+def _elu(call: TorchCall) -> Part | None:
     alpha, scale, input_scale = float(call["alpha"]), float(call["scale"]), call["input_scale"]
     if input_scale != 1:
         return None
@@ -60,15 +60,15 @@ def _elu(call: Call) -> Part | None:
     return Part("Selu", {"alpha": alpha, "gamma": scale}, [call["self"]])
 
 
-def _softplus(call: Call) -> Part | None:
+def _softplus(call: TorchCall) -> Part | None:
     return Part("Softplus", {}, [call["self"]]) if call["beta"] == 1 and call["threshold"] >= 20 else None
 
 
-def _round(call: Call) -> Part | None:
+def _round(call: TorchCall) -> Part | None:
     return None if call["decimals"] else Part("Round", {}, [call["self"]])
 
 
-def _threshold(call: Call) -> Part | None:
+def _threshold(call: TorchCall) -> Part | None:
     if call["value"] != 0:
         return None
     threshold = float(call["threshold"])
@@ -79,7 +79,7 @@ def _threshold(call: Call) -> Part | None:
     )
 
 
-def _prelu(call: Call) -> Part | None:
+def _prelu(call: TorchCall) -> Part | None:
     if call.depends(call["weight"]):
         return None
     tail = (1,) * max(call.rank(call["self"]) - 2, 0)
@@ -87,7 +87,7 @@ def _prelu(call: Call) -> Part | None:
     return Part("PRelu", {}, [call["self"]], {"slope": slope})
 
 
-def _clip(call: Call) -> Part | None:
+def _clip(call: TorchCall) -> Part | None:
     names = ("min_val", "max_val") if "hardtanh" in call.name else ("min", "max")
     low, high = (call[name] for name in names)
     if not all(limit is None or isinstance(limit, int | float) for limit in (low, high)):
@@ -96,10 +96,10 @@ def _clip(call: Call) -> Part | None:
     return Part("Clip", dict(zip(("min", "max"), limits, strict=True)), [call["self"]])
 
 
-def binary(op: str) -> Callable[[Call], Part | None]:
+def binary(op: str) -> Callable[[TorchCall], Part | None]:
     """An operator of two tensors, one of which may be constant; the second may have a factor `alpha`."""
 
-    def rule(call: Call) -> Part | None:
+    def rule(call: TorchCall) -> Part | None:
         alpha = 1 if call["alpha"] is None else call["alpha"]
         first, second = call["self"], call["other"]
         if call.depends(first) and call.depends(second):
@@ -112,12 +112,12 @@ def binary(op: str) -> Callable[[Call], Part | None]:
     return rule
 
 
-def _with_constant_first(call: Call, op: str, constant: Any, tensor: Any) -> Part:
+def _with_constant_first(call: TorchCall, op: str, constant: Any, tensor: Any) -> Part:
     attributes = {} if op in COMMUTATIVE else {"constant_first": True}
     return Part(op, attributes, [tensor], {"operand": call.operand(constant, like=tensor)})
 
 
-def _reversed_difference(call: Call) -> Part | None:
+def _reversed_difference(call: TorchCall) -> Part | None:
     if call["alpha"] != 1:
         return None
     first, second = call["self"], call["other"]
@@ -128,7 +128,7 @@ def _reversed_difference(call: Call) -> Part | None:
     return Part("Sub", {}, [second], {"operand": call.operand(first, like=second)})
 
 
-def _quotient(call: Call) -> Part | None:
+def _quotient(call: TorchCall) -> Part | None:
     if call["rounding_mode"] is not None or not call.value().dtype.is_floating_point:
         return None
     # What divides whole numbers gives real ones in PyTorch only.
@@ -139,13 +139,13 @@ def _quotient(call: Call) -> Part | None:
 
 
 def _bitwise(op: str) -> Rule:
-    def rule(call: Call) -> Part | None:
+    def rule(call: TorchCall) -> Part | None:
         return binary(op)(call) if call.value().dtype is torch.bool else None
 
     return rule
 
 
-def _power(call: Call) -> Part | None:
+def _power(call: TorchCall) -> Part | None:
     base, exponent = call["self"], call["exponent"]
     if call.depends(base) and call.depends(exponent):
         return Part("Pow", {}, [base, exponent])
@@ -154,24 +154,24 @@ def _power(call: Call) -> Part | None:
     return _with_constant_first(call, "Pow", base, exponent)
 
 
-def _cast(call: Call) -> Part:
+def _cast(call: TorchCall) -> Part:
     given = call["self"]
     before, after = call.value(given).dtype, call.value().dtype
     return Part("Identity", {}, [given]) if before == after else Part("Cast", {"to": dtype_name(after)}, [given])
 
 
-def _where(call: Call) -> Part | None:
+def _where(call: TorchCall) -> Part | None:
     roles = {"condition": call["condition"], "x": call["self"], "y": call["other"]}
     if roles["x"] is None or roles["y"] is None:
         return None
     return _choice(call, roles)
 
 
-def _masked(call: Call) -> Part | None:
+def _masked(call: TorchCall) -> Part | None:
     return _choice(call, {"condition": call["mask"], "x": call["value"], "y": call["self"]})
 
 
-def _choice(call: Call, roles: Mapping[str, Any]) -> Part:
+def _choice(call: TorchCall, roles: Mapping[str, Any]) -> Part:
     inputs = [value for value in roles.values() if call.depends(value)]
     parameters = {
         role: call.operand(value, like=call.node) for role, value in roles.items() if not call.depends(value)

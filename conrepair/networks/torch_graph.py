@@ -16,7 +16,7 @@ from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Tensor
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks import torch_arrangement, torch_elementwise, torch_layers, torch_recurrent, torch_reductions
-from conrepair.networks.torch_call import Call, Part, Rule, sizes
+from conrepair.networks.torch_call import Part, Rule, TorchCall, sizes
 from conrepair.networks.torch_constants import Constants
 from conrepair.networks.torch_program import Program, is_tuple_item
 
@@ -71,7 +71,7 @@ def named_graph(program: Program, constants: Constants, inputs: Sequence[str]) -
     return NamedGraph(graph, origins)
 
 
-def meaning_of(call: Call, results: int = 1) -> Sequence[Part]:
+def meaning_of(call: TorchCall, results: int = 1) -> Sequence[Part]:
     """What an operator is in the vocabulary; one part of its own name where that has no word for such a use.
 
     Args:
@@ -94,7 +94,7 @@ def with_defaults(part: Part) -> dict[str, Attribute]:
     return {**defaults, **part.attributes}
 
 
-def _native(call: Call, results: int) -> Part:
+def _native(call: TorchCall, results: int) -> Part:
     attributes: dict[str, Attribute] = {}
     parameters = {}
     for name, value in call.arguments.items():
@@ -108,7 +108,7 @@ def _native(call: Call, results: int) -> Part:
     return Part(_native_name(call), attributes, _dependent(call), parameters, tuple(range(results)))
 
 
-def _dependent(call: Call) -> list[fx.Node]:
+def _dependent(call: TorchCall) -> list[fx.Node]:
     return [given for given in call.node.all_input_nodes if call.depends(given)]
 
 
@@ -143,7 +143,7 @@ class _Builder:
         if is_tuple_item(node) and node.args[0] in self._results:
             return
         self._add_results(node)
-        call = Call(node, self._program.values, self._constants)
+        call = TorchCall(node, self._program.values, self._constants)
         for part in meaning_of(call, len(self._results[node])):
             self._add_part(call, part)
 
@@ -152,12 +152,12 @@ class _Builder:
         if node in self.names:
             return
         self._add_tensor(node, node.name)
-        value = Call(node, self._program.values, self._constants).parameter(node)
+        value = TorchCall(node, self._program.values, self._constants).parameter(node)
         self.nodes.append(
             Node(node.name, node.name, "Constant", str(node.target), (), (node.name,), {}, {"value": value})
         )
 
-    def _add_part(self, call: Call, part: Part) -> None:
+    def _add_part(self, call: TorchCall, part: Part) -> None:
         node = call.node
         for tensor in part.inner:
             self.tensors[tensor.name] = tensor
@@ -249,7 +249,7 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _native_name(call: Call) -> str:
+def _native_name(call: TorchCall) -> str:
     target = call.node.target
     return str(target) if isinstance(target, torch._ops.OpOverload) else call.name
 

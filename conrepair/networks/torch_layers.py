@@ -11,12 +11,12 @@ from torch.fx import Node
 
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, Parameter, Tensor
-from conrepair.networks.torch_call import Call, Part, Rule, axis, pair, sizes
+from conrepair.networks.torch_call import Part, Rule, TorchCall, axis, pair, sizes
 
 __all__ = ["RULES"]
 
 
-def _split(call: Call, roles: Mapping[str, Any]) -> tuple[list[Node | str | None], dict[str, Parameter]]:
+def _split(call: TorchCall, roles: Mapping[str, Any]) -> tuple[list[Node | str | None], dict[str, Parameter]]:
     """Weights that are computed from the inputs become inputs, others parameters."""
     inputs: list[Node | str | None] = []
     parameters = {}
@@ -28,7 +28,7 @@ def _split(call: Call, roles: Mapping[str, Any]) -> tuple[list[Node | str | None
     return inputs, parameters
 
 
-def _convolution(call: Call) -> Part | None:
+def _convolution(call: TorchCall) -> Part | None:
     weight = call["weight"]
     spatial = call.rank(weight) - 2
     if call.rank(call["input"]) != spatial + 2 or not call.depends(call["input"]):
@@ -58,7 +58,7 @@ def _pads(padding: Any, size: Sequence[int], dilations: Sequence[int]) -> tuple[
     return pair(padding, len(size)) * 2
 
 
-def _linear(call: Call) -> Part | None:
+def _linear(call: TorchCall) -> Part | None:
     weight, bias = call["weight"], call["bias"]
     if not call.depends(call["input"]) or call.rank(weight) != 2 or call.depends(bias):
         return None
@@ -68,7 +68,7 @@ def _linear(call: Call) -> Part | None:
     return Part("MatMul", {}, [call["input"]], {"weight": call.parameter(weight, transform=torch.t), **parameters})
 
 
-def _matmul(call: Call) -> Part | None:
+def _matmul(call: TorchCall) -> Part | None:
     first, second = call["self"], call["other"] if call["mat2"] is None else call["mat2"]
     if not call.depends(first):
         return Part("MatMul", {}, [second], {"left": call.parameter(first)})
@@ -77,7 +77,7 @@ def _matmul(call: Call) -> Part | None:
     return Part("MatMul", {}, [first], {"weight": call.parameter(second)})
 
 
-def _addmm(call: Call) -> Part | None:
+def _addmm(call: TorchCall) -> Part | None:
     """A bias that is the same for all rows, plus a product."""
     if call["beta"] != 1 or call["alpha"] != 1 or call.depends(call["self"]) or call.rank(call["self"]) != 1:
         return None
@@ -87,7 +87,7 @@ def _addmm(call: Call) -> Part | None:
     return Part("MatMul", {}, [call["mat1"], *inputs], {**parameters, "bias": call.parameter(call["self"])})
 
 
-def _batch_norm(call: Call) -> Part | None:
+def _batch_norm(call: TorchCall) -> Part | None:
     roles = {
         "scale": call["weight"],
         "bias": call["bias"],
@@ -99,37 +99,39 @@ def _batch_norm(call: Call) -> Part | None:
     )
 
 
-def _instance_norm(call: Call) -> Part | None:
+def _instance_norm(call: TorchCall) -> Part | None:
     if call["use_input_stats"]:
         roles = {"scale": call["weight"], "bias": call["bias"]}
         return _normalized(call, "InstanceNormalization", roles, {"epsilon": call["eps"]})
     return _batch_norm(call)
 
 
-def _group_norm(call: Call) -> Part | None:
+def _group_norm(call: TorchCall) -> Part | None:
     groups = call["num_groups"] if call["num_groups"] is not None else call["group"]
     roles = {"scale": call["weight"], "bias": call["bias"]}
     return _normalized(call, "GroupNormalization", roles, {"epsilon": call["eps"], "groups": int(groups)})
 
 
-def _layer_norm(call: Call) -> Part | None:
+def _layer_norm(call: TorchCall) -> Part | None:
     roles = {"scale": call["weight"], "bias": call["bias"]}
     return _normalized(call, "LayerNormalization", roles, {"epsilon": call["eps"], "axes": _normalized_axes(call)})
 
 
-def _rms_norm(call: Call) -> Part | None:
+def _rms_norm(call: TorchCall) -> Part | None:
     epsilon = call["eps"] if call["eps"] is not None else torch.finfo(call.value(call["input"]).dtype).eps
     return _normalized(
         call, "RMSNormalization", {"scale": call["weight"]}, {"epsilon": epsilon, "axes": _normalized_axes(call)}
     )
 
 
-def _normalized_axes(call: Call) -> tuple[int, ...]:
+def _normalized_axes(call: TorchCall) -> tuple[int, ...]:
     rank = call.rank(call["input"])
     return tuple(range(rank - len(call["normalized_shape"]), rank))
 
 
-def _normalized(call: Call, op: str, roles: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Part | None:
+def _normalized(
+    call: TorchCall, op: str, roles: Mapping[str, Any], attributes: Mapping[str, Attribute]
+) -> Part | None:
     inputs, parameters = _split(call, roles)
     several = isinstance(call.value(), tuple | list)
     if inputs or not call.depends(call["input"]) or (several and any(map(call.is_read, (1, 2)))):
@@ -137,13 +139,13 @@ def _normalized(call: Call, op: str, roles: Mapping[str, Any], attributes: Mappi
     return Part(op, attributes, [call["input"]], parameters)
 
 
-def _embedding(call: Call) -> Part | None:
+def _embedding(call: TorchCall) -> Part | None:
     if not call.is_constant(call["weight"]):
         return None
     return Part("Gather", {"axis": 0}, [call["indices"]], {"table": call.parameter(call["weight"])})
 
 
-def _pool(call: Call) -> Part | Sequence[Part] | None:
+def _pool(call: TorchCall) -> Part | Sequence[Part] | None:
     given = call["self"] if call["input"] is None else call["input"]
     spatial = int(call.name.split("pool")[1][0])
     if call.rank(given) != spatial + 2 or (isinstance(call.value(), tuple) and call.is_read(1)):
@@ -171,7 +173,7 @@ def _pool(call: Call) -> Part | Sequence[Part] | None:
     ]
 
 
-def _adaptive_pool(call: Call) -> Part | None:
+def _adaptive_pool(call: TorchCall) -> Part | None:
     """Windows of one size, where the output's sizes divide the input's."""
     maximum = "max" in call.name
     if maximum and call.is_read(1):
@@ -189,7 +191,7 @@ def _adaptive_pool(call: Call) -> Part | None:
     return Part("MaxPool" if maximum else "AveragePool", attributes, [call["self"]])
 
 
-def _attention(call: Call) -> Part | None:
+def _attention(call: TorchCall) -> Part | None:
     """Only what stands between the projections, which are operators of their own."""
     scale = call["scale"] if call["scale"] is not None else call.value(call["query"]).shape[-1] ** -0.5
     if call["dropout_p"]:
@@ -200,7 +202,7 @@ def _attention(call: Call) -> Part | None:
     return Part("ScaledDotProductAttention", attributes, inputs, parameters)
 
 
-def _softmax(call: Call) -> Part | None:
+def _softmax(call: TorchCall) -> Part | None:
     if call["dtype"] is not None and call["dtype"] != call.value(call["self"]).dtype:
         return None
     place = axis(call["dim"], call.rank(call["self"]))

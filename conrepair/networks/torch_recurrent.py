@@ -10,7 +10,7 @@ from torch.fx import Node
 
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, Parameter, Tensor
-from conrepair.networks.torch_call import Call, Part, Rule, sizes
+from conrepair.networks.torch_call import Part, Rule, TorchCall, sizes
 
 __all__ = ["RULES"]
 
@@ -20,7 +20,7 @@ _OPERATORS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"
 _STATES = ("initial_h", "initial_c")
 
 
-def _recurrent(call: Call) -> Sequence[Part] | None:
+def _recurrent(call: TorchCall) -> Sequence[Part] | None:
     """Results are laid out as PyTorch's: both directions side by side in the last axis."""
     weights, layers = call["params"], call["num_layers"]
     states = call["hx"] if isinstance(call["hx"], list | tuple) else [call["hx"]]
@@ -42,7 +42,7 @@ def _recurrent(call: Call) -> Sequence[Part] | None:
     return [*parts, *(_joined_state(call, layers, index) for index in range(len(states)) if several)]
 
 
-def _layer(call: Call, given: Node | str, weights: Sequence[Node], states: Sequence[Any], layer: int) -> Part:
+def _layer(call: TorchCall, given: Node | str, weights: Sequence[Node], states: Sequence[Any], layer: int) -> Part:
     op, layers = _OPERATORS[call.name], call["num_layers"]
     directions = 2 if call["bidirectional"] else 1
     several, last = layers > 1, layer == layers - 1
@@ -74,7 +74,7 @@ def _layer(call: Call, given: Node | str, weights: Sequence[Node], states: Seque
     return Part(op, attributes, inputs, parameters, outputs, inner, f"/{layer}" if several else "")
 
 
-def _weights(call: Call, op: str, weights: Sequence[Node]) -> dict[str, Parameter]:
+def _weights(call: TorchCall, op: str, weights: Sequence[Node]) -> dict[str, Parameter]:
     directions = 2 if call["bidirectional"] else 1
     each = len(weights) // directions
     roles = {"W": weights[0::each], "R": weights[1::each]}
@@ -100,20 +100,20 @@ def _rows(start: int, count: int) -> Any:
     return lambda tensor: tensor[start : start + count]
 
 
-def _joined_state(call: Call, layers: int, index: int) -> Part:
+def _joined_state(call: TorchCall, layers: int, index: int) -> Part:
     names = [_state_name(call, layer, index) for layer in range(layers)]
     return Part("Concat", {"axis": 0}, names, outputs=(index + 1,), suffix=f"/{_STATES[index][-1]}")
 
 
-def _sequence_name(call: Call, layer: int) -> str:
+def _sequence_name(call: TorchCall, layer: int) -> str:
     return f"{call.node.name}/{layer}"
 
 
-def _state_name(call: Call, layer: int, index: int) -> str:
+def _state_name(call: TorchCall, layer: int, index: int) -> str:
     return f"{call.node.name}/{layer}/{_STATES[index][-1]}"
 
 
-def _inner(call: Call, name: str, position: int, first: tuple[int, ...]) -> Tensor:
+def _inner(call: TorchCall, name: str, position: int, first: tuple[int, ...]) -> Tensor:
     value = call.value()[position]
     shape = sizes(value.shape)
     if shape is not None and first:

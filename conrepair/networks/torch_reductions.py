@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
-from conrepair.networks.torch_call import Call, Part, Rule, axis
+from conrepair.networks.torch_call import Part, Rule, TorchCall, axis
 from conrepair.networks.torch_elementwise import binary
 
 __all__ = ["RULES"]
@@ -21,7 +21,7 @@ _REDUCTIONS = {
 
 
 def _reduction(op: str) -> Rule:
-    def rule(call: Call) -> Part | None:
+    def rule(call: TorchCall) -> Part | None:
         given = call["self"]
         if call["dtype"] is not None and call["dtype"] != call.value(given).dtype:
             return None
@@ -30,7 +30,7 @@ def _reduction(op: str) -> Rule:
     return rule
 
 
-def _axes(call: Call) -> tuple[int, ...]:
+def _axes(call: TorchCall) -> tuple[int, ...]:
     rank, wanted = call.rank(call["self"]), call["dim"]
     if wanted is None or wanted == []:
         return tuple(range(rank))
@@ -38,7 +38,7 @@ def _axes(call: Call) -> tuple[int, ...]:
     return tuple(sorted(axis(place, rank) for place in places))
 
 
-def _norm(call: Call) -> Part | None:
+def _norm(call: TorchCall) -> Part | None:
     order = call["ord"] if call["p"] is None else call["p"]
     same = call["dtype"] is None or call["dtype"] == call.value(call["self"]).dtype
     if not same or isinstance(order, torch.fx.Node) or (order is not None and float(order) != 2):
@@ -49,7 +49,7 @@ def _norm(call: Call) -> Part | None:
 def _extremum(op: str) -> Rule:
     """The largest values along an axis, or of two tensors; with their positions it's another operator."""
 
-    def rule(call: Call) -> Part | None:
+    def rule(call: TorchCall) -> Part | None:
         if call["other"] is not None:
             return binary(op)(call)
         if isinstance(call.value(), tuple | list) and call.is_read(1):
@@ -60,7 +60,7 @@ def _extremum(op: str) -> Rule:
 
 
 def _position(op: str) -> Rule:
-    def rule(call: Call) -> Part | None:
+    def rule(call: TorchCall) -> Part | None:
         if call["dim"] is None:
             return None
         place = axis(call["dim"], call.rank(call["self"]))
@@ -69,7 +69,7 @@ def _position(op: str) -> Rule:
     return rule
 
 
-def _cumulative_sum(call: Call) -> Part | None:
+def _cumulative_sum(call: TorchCall) -> Part | None:
     return Part("CumSum", {"axis": axis(call["dim"], call.rank(call["self"]))}, [call["self"]])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from conrepair.backends.tvm.build import BUILD
-from conrepair.backends.tvm.calls import Call, Calls
+from conrepair.backends.tvm.calls import Calls, KernelCall
 from conrepair.backends.tvm.capture import load_calls
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.backends.tvm.stepping import Stepping
@@ -187,7 +187,7 @@ class TvmSegment(Segment):
         given = {self._values[name]: self._stored(name, feeds[name]) for name in self.needs}
         results: dict[str, Array] = {}
 
-        def note(call: Call, arrays: Sequence[Array]) -> None:
+        def note(call: KernelCall, arrays: Sequence[Array]) -> None:
             results.update(zip(call.writes, arrays, strict=True))
 
         self._stepping.run(given, {self._values[name] for name in self.wanted}, note)

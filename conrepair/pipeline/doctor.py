@@ -58,7 +58,7 @@ _COLOURS = {_TRIED: "green", _THERE: "default", _FAILS: "bold red"}  # the other
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorLine:
     """One line of the report.
 
     Attributes:
@@ -118,7 +118,7 @@ def doctor(*, as_json: bool, quiet: bool) -> int:
     return int(ExitCode.EQUIVALENT if works else ExitCode.DIFFERENT)
 
 
-def _next(findings: Sequence[Finding]) -> str:
+def _next(findings: Sequence[DoctorLine]) -> str:
     """What to do about what's broken, else about what's missing, as one command."""
     if broken := [finding for finding in findings if not finding.works and not finding.missing]:
         return f"{broken[0].what} fails: {broken[0].remedy}"
@@ -127,35 +127,35 @@ def _next(findings: Sequence[Finding]) -> str:
     return f"all that was tried works; {command('--help')} says what can be done with it"
 
 
-def _findings(*, quiet: bool) -> Iterator[Finding]:
-    yield Finding("python", _TRIED, sys.version.split()[0])
+def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
+    yield DoctorLine("python", _TRIED, sys.version.split()[0])
     hold = within_reach(CONFINED)
-    yield Finding("confinement", _TRIED if hold.full else _MISSING, f"workers are {hold}", _NO_CONFINEMENT)
+    yield DoctorLine("confinement", _TRIED if hold.full else _MISSING, f"workers are {hold}", _NO_CONFINEMENT)
     absent = {package: extra for extra in EXTRAS for package in extra.missing}
     for extra in EXTRAS:
         lacks = ", ".join(extra.missing)
         what = f"extra {extra.name}"
         purpose = extra.purpose + (f": no {lacks}" if lacks else "")
-        yield Finding(what, _MISSING if lacks else _THERE, purpose, extra.command)
+        yield DoctorLine(what, _MISSING if lacks else _THERE, purpose, extra.command)
     there = [name for name, package in _PROBES.items() if package not in absent]
     probes, gpus = _probe_all(there, quiet=quiet)
     yield from probes.values()
     devices = gpu_devices()
-    yield Finding("gpu devices", _THERE if devices else _MISSING, ", ".join(devices) or _NO_GPU)
+    yield DoctorLine("gpu devices", _THERE if devices else _MISSING, ", ".join(devices) or _NO_GPU)
     yield from gpus
     for converter in CONVERTERS.values():
         yield _about_converter(converter, probes)
     for name in BACKENDS:
         lacking = absent.get(_PROBES.get(name, name))
         if lacking is not None:
-            yield Finding(f"backend {name}", _MISSING, f"extra {lacking.name}", lacking.command)
+            yield DoctorLine(f"backend {name}", _MISSING, f"extra {lacking.name}", lacking.command)
         else:
             state = probes[name].state if name in probes else _THERE
-            yield Finding(f"backend {name}", state, "on the processor", _reinstall(_PROBES.get(name, name)))
+            yield DoctorLine(f"backend {name}", state, "on the processor", _reinstall(_PROBES.get(name, name)))
     free = shutil.disk_usage(Path.cwd()).free / 2**30
     space = _TRIED if free > _LOW_SPACE_GIB else _FAILS
-    yield Finding("disk", space, f"{free:.1f} GiB free here", "audits keep every intermediate model: free some")
-    yield Finding("zoo cache", _THERE, str(cache_folder()))
+    yield DoctorLine("disk", space, f"{free:.1f} GiB free here", "audits keep every intermediate model: free some")
+    yield DoctorLine("zoo cache", _THERE, str(cache_folder()))
     for wanted in ENVIRONMENTS.values():
         yield _about_environment(wanted)
 
@@ -164,7 +164,7 @@ def _reinstall(*packages: str) -> str:
     return f"run `make setup` in a checkout, or: pip install --force-reinstall {' '.join(packages)}"
 
 
-def _about_converter(converter: Converter, probes: Mapping[str, Finding]) -> Finding:
+def _about_converter(converter: Converter, probes: Mapping[str, DoctorLine]) -> DoctorLine:
     """Whether its tools are there; those of extras and environments that aren't installed are missing."""
     versions = converter.versions()
     lacks = [name for name, version in versions.items() if version == "missing"]
@@ -182,29 +182,31 @@ def _about_converter(converter: Converter, probes: Mapping[str, Finding]) -> Fin
     else:
         state, remedy = _THERE, ""
     tools = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return Finding(f"converter {converter.name}", state, f"{converter.source} to {converter.target}: {tools}", remedy)
+    return DoctorLine(
+        f"converter {converter.name}", state, f"{converter.source} to {converter.target}: {tools}", remedy
+    )
 
 
-def _about_environment(wanted: Environment) -> Finding:
+def _about_environment(wanted: Environment) -> DoctorLine:
     what = f"environment {wanted.name}"
     made = find_environment(wanted)
     if made is not None:
-        return Finding(what, _THERE, f"{wanted.purpose}: {made.gigabytes:.1f} GB")
+        return DoctorLine(what, _THERE, f"{wanted.purpose}: {made.gigabytes:.1f} GB")
     if sys.version_info[:2] == PINNED_PYTHON:
         remedy = f"it's made when it's needed, or by `conrepair environments make {wanted.name}`"
-        return Finding(what, _NOT_MADE, wanted.purpose, remedy)
+        return DoctorLine(what, _NOT_MADE, wanted.purpose, remedy)
     needed, here = (".".join(map(str, version)) for version in (PINNED_PYTHON, sys.version_info[:2]))
     remedy = f"its versions are pinned for Python {needed}, and this is {here}: run conrepair with {needed}"
-    return Finding(what, _CANNOT_BE, wanted.purpose, remedy)
+    return DoctorLine(what, _CANNOT_BE, wanted.purpose, remedy)
 
 
-def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, Finding], list[Finding]]:
+def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, DoctorLine], list[DoctorLine]]:
     """Import each library in a worker process, so that one that crashes is only a line; then ask it for GPUs.
 
     Returns:
         Findings by library, and those of GPUs, which are asked for in a worker as they're used in.
     """
-    findings: dict[str, Finding] = {}
+    findings: dict[str, DoctorLine] = {}
     gpus = []
     with (
         scratch_folder(Path(tempfile.gettempdir()), SCRATCH) as scratch,
@@ -218,9 +220,9 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, Finding]
             job = Job("probe", {"name": name}, folder, timeout=_TIMEOUT)
             outcome = workers.call(job)
             if isinstance(outcome, Failure):
-                findings[name] = Finding(name, _FAILS, str(outcome), _reinstall(_PROBES[name]))
+                findings[name] = DoctorLine(name, _FAILS, str(outcome), _reinstall(_PROBES[name]))
             else:
-                findings[name] = Finding(name, _TRIED, str(outcome.value["detail"]))
+                findings[name] = DoctorLine(name, _TRIED, str(outcome.value["detail"]))
             stage.advance(name)
         for name in GPU_PROBES:
             if name not in _PROBES or (name in findings and findings[name].works):
@@ -231,10 +233,10 @@ def _probe_all(names: Sequence[str], *, quiet: bool) -> tuple[dict[str, Finding]
     return findings, gpus
 
 
-def _about_gpu(name: str, workers: Workers, folder: Path) -> Finding:
+def _about_gpu(name: str, workers: Workers, folder: Path) -> DoctorLine:
     job = Job("probe_gpu", {"name": name}, folder, timeout=_TIMEOUT, reach=reach_of("probe_gpu", device=GPU))
     outcome = workers.call(job)
     if isinstance(outcome, Failure):
-        return Finding(f"gpu {name}", _FAILS, str(outcome), _GPU_FAILS)
+        return DoctorLine(f"gpu {name}", _FAILS, str(outcome), _GPU_FAILS)
     state, detail = str(outcome.value["state"]), str(outcome.value["detail"])
-    return Finding(f"gpu {name}", state, detail, _GPU_FAILS if state == _FAILS else "")
+    return DoctorLine(f"gpu {name}", state, detail, _GPU_FAILS if state == _FAILS else "")

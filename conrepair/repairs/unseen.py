@@ -10,7 +10,7 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.localization.fed_model import FedModel
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
-from conrepair.repairs.verify import Answers, agreement, answers, shared_batch
+from conrepair.repairs.verify import SampledAnswers, agreement, answers, shared_batch
 
 __all__ = ["Unseen", "unseen_samples"]
 
@@ -31,13 +31,13 @@ class Unseen:
     batch_size: int
     labels: tuple[int | None, ...]
 
-    def answers(self, subject: FedModel, model: Model, runnable: Runnable | None = None) -> Iterator[Answers]:
+    def answers(self, subject: FedModel, model: Model, runnable: Runnable | None = None) -> Iterator[SampledAnswers]:
         """As `verify.answers`, to these samples."""
         return answers(
             subject, model, begin=self.begin, count=self.count, batch_size=self.batch_size, runnable=runnable
         )
 
-    def agreement(self, right: Iterable[Answers], given: Iterable[Answers]) -> Agreement:
+    def agreement(self, right: Iterable[SampledAnswers], given: Iterable[SampledAnswers]) -> Agreement:
         """As `verify.agreement`, with these samples' labels."""
         return agreement(right, given, labels=self.labels)
 

@@ -21,7 +21,7 @@ from conrepair.repairs.outcomes import Agreement
 
 __all__ = [
     "NO_AGREEMENT",
-    "Answers",
+    "SampledAnswers",
     "agreement",
     "answers",
     "is_better",
@@ -38,7 +38,7 @@ _NEARER = 0.8  # times an error: less than that is no gain on other samples
 
 
 @dataclass(frozen=True)
-class Answers:
+class SampledAnswers:
     """A model's answers to samples that follow one another.
 
     Attributes:
@@ -49,7 +49,7 @@ class Answers:
     samples: int
     outputs: Mapping[str, Array]
 
-    def rows(self, begin: int, end: int) -> Answers:
+    def rows(self, begin: int, end: int) -> SampledAnswers:
         """The answers to some of the samples."""
 
         def cut(array: Array) -> Array:
@@ -58,14 +58,16 @@ class Answers:
             each = len(array) // self.samples
             return array[begin * each : end * each]
 
-        return Answers(end - begin, {name: cut(array) for name, array in self.outputs.items()})
+        return SampledAnswers(end - begin, {name: cut(array) for name, array in self.outputs.items()})
 
 
 NO_AGREEMENT = Agreement(0, math.inf, None)
 """Of a model that can't be run."""
 
 
-def agreement(right: Iterable[Answers], given: Iterable[Answers], labels: Sequence[int | None] = ()) -> Agreement:
+def agreement(
+    right: Iterable[SampledAnswers], given: Iterable[SampledAnswers], labels: Sequence[int | None] = ()
+) -> Agreement:
     """Compare answers to the same samples.
 
     Args:
@@ -160,7 +162,7 @@ def answers(
     count: int,
     batch_size: int = _BATCH,
     runnable: Runnable | None = None,
-) -> Iterator[Answers]:
+) -> Iterator[SampledAnswers]:
     """Outputs of a model, batch by batch, without the rows that only fill a batch up.
 
     Args:
@@ -187,4 +189,4 @@ def answers(
         if skipped >= batch.valid:
             continue
         feeds = {inputs[name]: array for name, array in batch.feeds.items()}
-        yield Answers(batch.size, runnable.run(feeds)).rows(skipped, batch.valid)
+        yield SampledAnswers(batch.size, runnable.run(feeds)).rows(skipped, batch.valid)

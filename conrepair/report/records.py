@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from conrepair.evaluate.answers import Answers, as_scores, read_answers
+from conrepair.evaluate.answers import BestClasses, as_scores, read_answers
 from conrepair.evaluate.run import Run
 from conrepair.report.csv_text import csv_text
 from conrepair.runtime.file_names import Names
@@ -39,7 +39,7 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
     put_text(folder / "answers.csv", csv_text(["index", "input", "seconds", *columns], rows))
 
 
-def _answers(run: Run, top_k: int) -> Answers | None:
+def _answers(run: Run, top_k: int) -> BestClasses | None:
     """The ranking of the first output, when it's class scores."""
     if not run.outputs:
         return None
@@ -48,7 +48,7 @@ def _answers(run: Run, top_k: int) -> Answers | None:
     return None if scores is None else read_answers(scores, top_k, spec, quantized=run.quantized)
 
 
-def _best(answers: Answers | None, index: int) -> list[tuple[int, float]]:
+def _best(answers: BestClasses | None, index: int) -> list[tuple[int, float]]:
     if answers is None:
         return []
     labels, scores = answers.labels[index], answers.scores[index]

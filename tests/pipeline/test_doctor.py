@@ -12,7 +12,7 @@ import pytest
 from conrepair.converters.all_converters import CONVERTERS
 from conrepair.pipeline import doctor as doctors
 from conrepair.pipeline import gpu_probes
-from conrepair.pipeline.doctor import Finding, doctor
+from conrepair.pipeline.doctor import DoctorLine, doctor
 from conrepair.pipeline.gpu_probes import GPU_PROBES, probe_gpu
 from conrepair.runtime.confinement import GPU
 from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, Made
@@ -84,7 +84,7 @@ def test_converters_are_as_their_environments(
     [("works", "green"), ("installed", "default"), ("not made", "yellow"), ("fails", "bold red")],
 )
 def test_the_colour_is_that_of_the_state(state: str, colour: str) -> None:
-    assert Finding("x", state, "").mark == f"[{colour}]{state}[/]"
+    assert DoctorLine("x", state, "").mark == f"[{colour}]{state}[/]"
 
 
 def test_gpus_are_asked_for_where_they_are_used(workers: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,16 @@ from conrepair.repairs import unseen
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.repair import repair_models
-from conrepair.repairs.verify import Answers, agreement, answers, is_better, is_of_use, is_worse, shared_batch, undone
+from conrepair.repairs.verify import (
+    SampledAnswers,
+    agreement,
+    answers,
+    is_better,
+    is_of_use,
+    is_worse,
+    shared_batch,
+    undone,
+)
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 
@@ -65,7 +74,7 @@ def test_better_is_more_than_chance(error: float, answers: int | None, better: b
 @given(st.integers(1, 3), st.integers(1, 6), st.integers(0, 6), st.integers(0, 6))
 def test_rows_of_some_samples(each: int, samples: int, one: int, two: int) -> None:
     begin, end = sorted((min(one, samples), min(two, samples)))
-    whole = Answers(
+    whole = SampledAnswers(
         samples, {"rows": np.arange(each * samples), "of all": np.arange(samples * 2 + 1), "one": np.ones(())}
     )
     hypothesis.assume(samples > 1)
@@ -162,8 +171,8 @@ def test_what_does_not_run_on_others_is_undone(
 def test_right_answers_are_counted_where_labels_are_known() -> None:
     scores = np.eye(3, dtype=np.float32)
     wrong = np.roll(scores, 1, axis=1)
-    right = [Answers(3, {"y": scores}), Answers(3, {"y": scores})]
-    given = [Answers(3, {"y": scores}), Answers(3, {"y": wrong})]
+    right = [SampledAnswers(3, {"y": scores}), SampledAnswers(3, {"y": scores})]
+    given = [SampledAnswers(3, {"y": scores}), SampledAnswers(3, {"y": wrong})]
     found = agreement(right, given, [0, None, 2, 0, 1, None])
     assert (found.top1_differing, found.labelled, found.right) == (3, 4, 2)
     assert agreement(right, given, [None] * 6).right is None
@@ -230,10 +239,10 @@ def same_scores(rows: int) -> np.ndarray:
 
 
 def test_models_agree_by_their_worst_output_over_all_batches() -> None:
-    ours = [Answers(4, {"y": same_scores(4), "z": np.ones((4, 2, 3), np.float32)})] * 2
+    ours = [SampledAnswers(4, {"y": same_scores(4), "z": np.ones((4, 2, 3), np.float32)})] * 2
     theirs = [
-        Answers(4, {"y": same_scores(4), "z": np.full((4, 2, 3), 1.5, np.float32)}),
-        Answers(4, {"y": same_scores(4) * 2, "z": np.ones((4, 2, 3), np.float32)}),
+        SampledAnswers(4, {"y": same_scores(4), "z": np.full((4, 2, 3), 1.5, np.float32)}),
+        SampledAnswers(4, {"y": same_scores(4) * 2, "z": np.ones((4, 2, 3), np.float32)}),
     ]
     found = agreement(ours, theirs)
     assert (found.samples, found.top1_differing, found.labelled, found.right) == (8, 0, 0, None)
@@ -245,8 +254,8 @@ def test_models_agree_by_their_worst_output_over_all_batches() -> None:
 
 @pytest.mark.parametrize("missing", ["ours", "theirs"])
 def test_an_output_without_a_partner_is_no_agreement(missing: str) -> None:
-    both = Answers(4, {"y": same_scores(4), "z": np.ones((4, 7), np.float32)})
-    one = Answers(4, {"y": same_scores(4)})
+    both = SampledAnswers(4, {"y": same_scores(4), "z": np.ones((4, 7), np.float32)})
+    one = SampledAnswers(4, {"y": same_scores(4)})
     sides = (one, both) if missing == "ours" else (both, one)
     assert agreement([one, sides[0]], [one, sides[1]]).error == np.inf
     assert agreement([sides[0], one], [sides[1], one]).error == np.inf
@@ -262,7 +271,7 @@ def test_an_output_without_a_partner_is_no_agreement(missing: str) -> None:
     ],
 )
 def test_answers_differ_where_outputs_are_scores(array: np.ndarray, differing: int | None) -> None:
-    found = agreement([Answers(4, {"y": array})], [Answers(4, {"y": np.roll(array, 1, axis=1)})])
+    found = agreement([SampledAnswers(4, {"y": array})], [SampledAnswers(4, {"y": np.roll(array, 1, axis=1)})])
     assert found.top1_differing == differing
 
 

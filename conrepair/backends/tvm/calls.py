@@ -8,7 +8,7 @@ from typing import Any
 
 from conrepair.backends.tvm.naming import MAIN, bindings_of, identity
 
-__all__ = ["CALLS", "Call", "Calls", "Operator", "calls_of"]
+__all__ = ["CALLS", "Calls", "KernelCall", "Operator", "calls_of"]
 
 CALLS = "calls.json"
 
@@ -31,7 +31,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelCall:
     """A call of a kernel.
 
     Attributes:
@@ -64,7 +64,7 @@ class Calls:
     """
 
     inputs: tuple[str, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[KernelCall, ...]
     tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shapes: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     operators: Mapping[str, str] = field(default_factory=dict)
@@ -96,7 +96,7 @@ def calls_of(
     known = {tensor: value for value, tensors in reading.tensors.items() for tensor in tensors}
     members = _members(reading.calls, known, operators, inputs)
     calls = tuple(
-        Call(call.function, call.reads, call.writes, call.view, *found)
+        KernelCall(call.function, call.reads, call.writes, call.view, *found)
         for call, found in zip(reading.calls, members, strict=True)
     )
     mentioned = {name for call in calls for name in call.members}
@@ -123,7 +123,7 @@ class _Reading:
         self._names = names
         self._values: dict[int, Value] = {}
         self.inputs: list[str] = []
-        self.calls: list[Call] = []
+        self.calls: list[KernelCall] = []
         self.tensors: dict[str, tuple[str, ...]] = {}
         self.shapes: dict[str, tuple[tuple[int, ...], str]] = {}
 
@@ -182,7 +182,7 @@ class _Reading:
         writes = tuple(f"{len(self.calls)}.{place}" for place in range(1 if fields is None else len(fields)))
         for name, kind in zip(writes, [made] if fields is None else fields, strict=True):
             self.shapes[name] = tuple(int(size) for size in kind.shape.values), str(kind.dtype)
-        self.calls.append(Call(function, reads, writes, view))
+        self.calls.append(KernelCall(function, reads, writes, view))
         return writes[0] if fields is None else writes
 
 
@@ -190,7 +190,7 @@ Members = tuple[tuple[str, ...], bool]
 
 
 def _members(
-    calls: Sequence[Call], known: Mapping[str, str], operators: Sequence[Operator], inputs: Sequence[str]
+    calls: Sequence[KernelCall], known: Mapping[str, str], operators: Sequence[Operator], inputs: Sequence[str]
 ) -> list[Members]:
     """The operators between what a kernel reads and what it writes.
 

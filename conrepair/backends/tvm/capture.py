@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.backends.tvm.calls import CALLS, Call, Calls
+from conrepair.backends.tvm.calls import CALLS, Calls, KernelCall
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.backends.tvm.stepping import Stepping
 from conrepair.frameworks.model import from_json
@@ -70,7 +70,7 @@ def capture(runnable: TvmRunnable, batches: Iterable[Mapping[str, Array]], count
     return len(calls.calls)
 
 
-def _write(folder: Path, place: int, count: int, call: Call, arrays: Sequence[Array]) -> None:
+def _write(folder: Path, place: int, count: int, call: KernelCall, arrays: Sequence[Array]) -> None:
     """Put a batch into the files of a call, which needn't fit into memory."""
     for value, array in zip(call.writes, arrays, strict=True):
         path = folder / _file(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.backends.tvm.calls import Call, Calls
+from conrepair.backends.tvm.calls import Calls, KernelCall
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.frameworks.runnable import Array
@@ -15,7 +15,7 @@ from conrepair.runtime.errors import InferenceError
 
 __all__ = ["Stepping", "Visit"]
 
-Visit = Callable[[Call, Sequence[Array]], None]
+Visit = Callable[[KernelCall, Sequence[Array]], None]
 """Gets each call that ran, and copies of what it wrote."""
 
 _RUN, _SKIP = 0, 1  # of TVM's VMInstrumentReturnKind
@@ -105,7 +105,7 @@ class _Run:
 
     def __init__(
         self,
-        calls: Sequence[Call],
+        calls: Sequence[KernelCall],
         needed: frozenset[str],
         given: dict[str, Array],
         viewed: Mapping[str, str | None],

@@ -15,7 +15,7 @@ from conrepair.runtime.archive import ArchiveError
 from conrepair.runtime.confinement import held
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["HOW_TO_TRUST", "Finding", "admitted", "how_to_trust"]
+__all__ = ["HOW_TO_TRUST", "UnusualContent", "admitted", "how_to_trust"]
 
 
 def how_to_trust(key: str, python: str = "") -> str:
@@ -38,7 +38,7 @@ _SCREENED = {"torch", "keras", "tensorflow"}  # formats that can hold code
 
 
 @dataclass(frozen=True)
-class Finding:
+class UnusualContent:
     """Something that no ordinary file of its format has.
 
     Attributes:
@@ -75,7 +75,7 @@ def admitted(model: Model) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="conrepair-") as folder:
         place = Path(folder) / f"model{Path(model.path).suffix}"  # libraries go by suffixes, and mind some names
         try:
-            found: list[Finding] = list(screen.seal(model, place))
+            found: list[UnusualContent] = list(screen.seal(model, place))
         except (ArchiveError, OSError) as error:
             raise ModelLoadError(
                 f"{model.path} isn't loaded, as it can't be looked through: {error}. It may be damaged, cut off, or "
@@ -88,7 +88,7 @@ def admitted(model: Model) -> Iterator[Path]:
             raise ModelLoadError(str(error).replace(str(place), model.path)) from error
 
 
-def _judge(model: Model, found: list[Finding]) -> None:
+def _judge(model: Model, found: list[UnusualContent]) -> None:
     if code := [item.what for item in found if not item.confinable]:
         raise ModelLoadError(
             f"{model.path} isn't loaded: it holds code where its format has none: {_some(code)}. {HOW_TO_TRUST}."

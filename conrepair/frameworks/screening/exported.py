@@ -12,7 +12,7 @@ import re
 from collections.abc import Generator, Iterator
 from typing import Any
 
-from conrepair.frameworks.screening.admission import Finding, shown
+from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.frameworks.screening.expressions import is_guard, is_size
 from conrepair.frameworks.screening.torch_operators import reach_of
 from conrepair.runtime.archive import Archive, ArchiveError, check_unpacked, parsed_json
@@ -46,7 +46,7 @@ _CALLING = {"_operator.attrgetter", "_operator.itemgetter", "_operator.methodcal
 _DEFAULTS = {"list", "dict", "tuple", "set", "int", "float", "str", "bool"}
 
 
-def findings_of_program(archive: Archive, root: str) -> Generator[Finding, None, list[str]]:
+def findings_of_program(archive: Archive, root: str) -> Generator[UnusualContent, None, list[str]]:
     """What no archive of `torch.export.save` has.
 
     Args:
@@ -63,10 +63,10 @@ def findings_of_program(archive: Archive, root: str) -> Generator[Finding, None,
     for name in archive.sizes.keys() - kept:
         if name.removeprefix(root).lower().startswith(_OWN):
             what = "compiled programs" if _COMPILED in name.lower() else "something that programs have no place for"
-            yield Finding(f"{what} ({shown(name)})")
+            yield UnusualContent(f"{what} ({shown(name)})")
     for name in kept:
         if re.search(r"data/constants/.*custom_obj", name):
-            yield Finding(f"objects of classes ({shown(name)})", confinable=True)
+            yield UnusualContent(f"objects of classes ({shown(name)})", confinable=True)
         if name.endswith(".json"):
             content = parsed_json(archive.read_text(name), f"{name} in it")
             yield from _of_value(content, "", _FREE)
@@ -100,11 +100,11 @@ def _check_pickled(archive: Archive, name: str) -> None:
         Archive(io.BytesIO(content))
 
 
-def _of_value(value: Any, key: str, free: set[str]) -> Iterator[Finding]:
+def _of_value(value: Any, key: str, free: set[str]) -> Iterator[UnusualContent]:
     if isinstance(value, dict):
         for name, inner in value.items():
             if _NO_TEXT.search(name):
-                yield Finding(f"the name {shown(name)!r}")
+                yield UnusualContent(f"the name {shown(name)!r}")
             yield from _of_value(inner, name, free | _WRITTEN if name == "nodes" else free)
     elif isinstance(value, list):
         for inner in value:
@@ -113,28 +113,28 @@ def _of_value(value: Any, key: str, free: set[str]) -> Iterator[Finding]:
         yield from _of_text(value, key)
 
 
-def _of_text(text: str, key: str) -> Iterator[Finding]:
+def _of_text(text: str, key: str) -> Iterator[UnusualContent]:
     if key == "expr_str":
         if not is_size(text):
-            yield Finding(f"{shown(text)!r} as a size")
+            yield UnusualContent(f"{shown(text)!r} as a size")
     elif key == "guards_code":
         if not is_guard(text):
-            yield Finding(f"{shown(text)!r} as a condition on its inputs")
+            yield UnusualContent(f"{shown(text)!r} as a condition on its inputs")
     elif key in _SPECS:
         yield from _of_spec(text)
     elif key in _NAMES:
         if text and not text.isidentifier():
-            yield Finding(f"the name {shown(text)!r}")
+            yield UnusualContent(f"the name {shown(text)!r}")
     elif key == "target":
         if text and (not _OPERATOR.fullmatch(text) or text in _CALLING):
-            yield Finding(f"{shown(text)!r} as an operator")
+            yield UnusualContent(f"{shown(text)!r} as an operator")
         elif reach := reach_of(text):
-            yield Finding(f"the operator {text}, which {reach}", confinable=True)
+            yield UnusualContent(f"the operator {text}, which {reach}", confinable=True)
     elif _NO_TEXT.search(text):
-        yield Finding(f"the text {shown(text)!r}")
+        yield UnusualContent(f"the text {shown(text)!r}")
 
 
-def _of_spec(text: str) -> Iterator[Finding]:
+def _of_spec(text: str) -> Iterator[UnusualContent]:
     """How inputs or outputs are nested; classes of others are imported by what it says."""
     if not text:
         return
@@ -149,12 +149,14 @@ def _of_spec(text: str) -> Iterator[Finding]:
             if isinstance(told, dict) and "default_factory_module" in told:
                 factory = told["default_factory_module"], told.get("default_factory_name")
                 if factory[0] != "builtins" or factory[1] not in _DEFAULTS:
-                    yield Finding(f"the function {shown('.'.join(map(str, factory)))} among its inputs or outputs")
+                    yield UnusualContent(
+                        f"the function {shown('.'.join(map(str, factory)))} among its inputs or outputs"
+                    )
             for name in [str(kind), *_texts(told)]:
                 if _NO_TEXT.search(name) or name == "__enum__":  # classes of enumerations are imported by name
-                    yield Finding(f"the name {shown(name)!r}")
+                    yield UnusualContent(f"the name {shown(name)!r}")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        yield Finding(f"{shown(text)!r} as the form of its inputs")
+        yield UnusualContent(f"{shown(text)!r} as the form of its inputs")
 
 
 def _texts(value: Any) -> Iterator[str]:

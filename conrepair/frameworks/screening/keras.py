@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.screening.admission import Finding, shown
+from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.frameworks.screening.hdf5 import check_hdf5, is_hdf5
 from conrepair.runtime.archive import Archive, ArchiveError, is_archive, opened_archive, parsed_json
 
@@ -29,7 +29,7 @@ _MODELS = {"Functional", "Model", "Sequential"}
 _OWN = {"DTypePolicy", "KerasTensor", "Variable"}
 
 
-def seal(model: Model, place: Path) -> Iterator[Finding]:
+def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
     """See `conrepair.frameworks.screening.admission.admitted`. Lambda layers are refused by Keras itself."""
     path = Path(model.path)
     if path.suffix == ".keras":
@@ -66,7 +66,7 @@ def _check_weights(archive: Archive, name: str) -> None:
             raise ArchiveError(f"{name} in it is damaged: {error}") from error
 
 
-def _of_config(config: Any) -> Iterator[Finding]:
+def _of_config(config: Any) -> Iterator[UnusualContent]:
     pending = [config]
     while pending:
         value = pending.pop()
@@ -77,12 +77,12 @@ def _of_config(config: Any) -> Iterator[Finding]:
             pending += value
 
 
-def _of_object(name: Any, module: Any, config: Any) -> Iterator[Finding]:
+def _of_object(name: Any, module: Any, config: Any) -> Iterator[UnusualContent]:
     if not isinstance(name, str):
         return
     last = name.rpartition(">")[2]
     if last in _HOLDING:
-        yield Finding(f"a layer {last}, which holds a function", confinable=True)
+        yield UnusualContent(f"a layer {last}, which holds a function", confinable=True)
     if not isinstance(module, str) or not module:
         return
     package, _, rest = module.partition(".")
@@ -90,4 +90,4 @@ def _of_object(name: Any, module: Any, config: Any) -> Iterator[Finding]:
     if package in {"keras", "keras_hub", "keras_cv", "keras_nlp"}:
         part = rest.partition(".")[0]
         if part not in _COMPUTING and what not in (_MODELS if part else _MODELS | _OWN):
-            yield Finding(f"{shown(f'{module}.{what}')} among its layers", confinable=True)
+            yield UnusualContent(f"{shown(f'{module}.{what}')} among its layers", confinable=True)

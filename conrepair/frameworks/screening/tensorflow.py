@@ -19,7 +19,7 @@ from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 from tensorflow.python.framework import op_def_registry
 
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.screening.admission import Finding, shown
+from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.frameworks.screening.tensorflow_calls import Calls
 from conrepair.runtime.archive import ArchiveError
 
@@ -49,7 +49,7 @@ _REACHES = re.compile(
 )  # though TensorFlow doesn't register them as having a state
 
 
-def seal(model: Model, place: Path) -> Iterator[Finding]:
+def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
     """See `conrepair.frameworks.screening.admission.admitted`."""
     path = Path(model.path)
     try:
@@ -85,10 +85,10 @@ def _link(path: Path, place: Path) -> None:
                     shutil.copyfile(old, new / file)
 
 
-def _of_nodes(nodes: Iterable[Any]) -> Iterator[Finding]:
+def _of_nodes(nodes: Iterable[Any]) -> Iterator[UnusualContent]:
     for node in nodes:
         if _reaches(node):
-            yield Finding(f"the operator {shown(node.op)}, which reaches beyond the model", confinable=True)
+            yield UnusualContent(f"the operator {shown(node.op)}, which reaches beyond the model", confinable=True)
 
 
 def _reaches(node: Any) -> bool:
@@ -126,7 +126,7 @@ def _collected(collections: Any) -> Iterator[str]:
             yield variable.snapshot_name
 
 
-def _of_assets(content: Any) -> Iterator[Finding]:
+def _of_assets(content: Any) -> Iterator[UnusualContent]:
     """Files that a graph is given the paths of."""
     assets = list(content.asset_file_def)
     for value in content.collection_def[_ASSETS].any_list.value if _ASSETS in content.collection_def else ():
@@ -136,4 +136,4 @@ def _of_assets(content: Any) -> Iterator[Finding]:
     for asset in assets:
         name = Path(asset.filename)
         if name.is_absolute() or ".." in name.parts:
-            yield Finding(f"the file {shown(name)}, which lies outside", confinable=True)
+            yield UnusualContent(f"the file {shown(name)}, which lies outside", confinable=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.screening.admission import Finding, shown
+from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.frameworks.screening.exported import findings_of_program
 from conrepair.frameworks.screening.torch_operators import CALLED_BY_NAME, OF_NETWORK
 from conrepair.runtime.archive import Archive, is_archive, opened_archive
@@ -22,7 +22,7 @@ _CLASSES = re.compile(r"\btorch\s*\.\s*classes\s*\.\s*(?!quantized\b|xnnpack\b|m
 _PYTHON = re.compile(r"(?:^|[=(,\[]\s*)\^(\w+)\s*\(", re.MULTILINE)
 
 
-def seal(model: Model, place: Path) -> Iterator[Finding]:
+def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
     """See `conrepair.frameworks.screening.admission.admitted`.
 
     What isn't an archive is a pickle: PyTorch reads it by its own restricted reader, and there's no copy of it.
@@ -48,16 +48,16 @@ def _root(archive: Archive) -> str:
     return f"{roots.pop()}/"
 
 
-def _of_script(archive: Archive, names: list[str]) -> Iterator[Finding]:
+def _of_script(archive: Archive, names: list[str]) -> Iterator[UnusualContent]:
     for name in names:
         if not name.endswith(".py"):
             continue
         text = archive.read_text(name)
         for found in CALLED_BY_NAME.finditer(text):
-            yield Finding(f"the operator {found[0]}, which opens files", confinable=True)
+            yield UnusualContent(f"the operator {found[0]}, which opens files", confinable=True)
         for found in OF_NETWORK.finditer(text):
-            yield Finding(f"operators of {found[1]}, which use the network", confinable=True)
+            yield UnusualContent(f"operators of {found[1]}, which use the network", confinable=True)
         for found in _CLASSES.finditer(text):
-            yield Finding(f"objects of the class library {shown(found[1])}", confinable=True)
+            yield UnusualContent(f"objects of the class library {shown(found[1])}", confinable=True)
         for found in _PYTHON.finditer(text):
-            yield Finding(f"the Python function {shown(found[1])}", confinable=True)
+            yield UnusualContent(f"the Python function {shown(found[1])}", confinable=True)

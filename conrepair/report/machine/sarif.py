@@ -12,7 +12,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
 from conrepair.report.encode import encode
-from conrepair.report.machine.targets import Finding, Outcome, Target, targets_of
+from conrepair.report.machine.targets import Outcome, Target, TargetFinding, targets_of
 from conrepair.report.result import AuditResult
 from conrepair.runtime.words import printable, shortened
 
@@ -70,14 +70,14 @@ def _results(target: Target) -> Iterator[dict[str, Any]]:
         return
     findings = target.findings
     if not findings and target.outcome is Outcome.FAILED:
-        findings = (Finding(kind=target.word, words=target.reason),)
+        findings = (TargetFinding(kind=target.word, words=target.reason),)
     undecided = target.word == Verdict.UNDECIDED
     level = "note" if target.outcome is Outcome.PASSED else "warning" if undecided else "error"
     for finding in findings:
         yield _result(finding, target, level)
 
 
-def _result(finding: Finding, target: Target, level: str) -> dict[str, Any]:
+def _result(finding: TargetFinding, target: Target, level: str) -> dict[str, Any]:
     where = f" at {shortened(finding.layers[0], _NAME)}" if finding.layers else ""
     more = f" and {len(finding.layers) - 1} other layers" if len(finding.layers) > 1 else ""
     words = f"{target.name} on {target.row.backend}: {finding.kind}{where}{more}: {finding.words}"

@@ -13,7 +13,7 @@ from conrepair.report.target_rows import name_of, target_rows, without_device, w
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import quoted
 
-__all__ = ["Finding", "Outcome", "Target", "findings_of", "targets_of"]
+__all__ = ["Outcome", "Target", "TargetFinding", "findings_of", "targets_of"]
 
 
 class Outcome(enum.StrEnum):
@@ -26,7 +26,7 @@ class Outcome(enum.StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class TargetFinding:
     """A fault, or faults that one rule stands for.
 
     Attributes:
@@ -64,7 +64,7 @@ class Target:
     word: str
     reason: str
     repaired: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[TargetFinding, ...]
 
 
 def targets_of(result: AuditResult) -> list[Target]:
@@ -98,17 +98,17 @@ def _target(row: Row, result: AuditResult, known: Mapping[str, str]) -> Target:
     )
 
 
-def findings_of(found: Localization) -> Iterator[Finding]:
+def findings_of(found: Localization) -> Iterator[TargetFinding]:
     """Rules, then the faults that are alone.
 
     Args:
         found: In a target.
     """
     for rule in found.rules:
-        yield Finding(kind=str(rule.kind), words=quoted(rule.text), layers=rule.layers)
+        yield TargetFinding(kind=str(rule.kind), words=quoted(rule.text), layers=rule.layers)
     for fault in found.alone:
         figures = ("introduced_error", "full_run_error", "noise_floor", "confidence")
-        yield Finding(
+        yield TargetFinding(
             kind=str(fault.kind),
             words=quoted(fault.words, names=names_of_fault(fault)),
             layers=fault.target_layers or (fault.target_tensor,),
