@@ -205,7 +205,7 @@ def _wrong_compiler(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _broken_library(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = doctor.Finding("onnx", False, "it crashes", "pip install onnx")
+    broken = doctor.DoctorLine("onnx", False, "it crashes", "pip install onnx")
     monkeypatch.setattr(doctor, "_findings", lambda **_: iter([broken]))
 
 

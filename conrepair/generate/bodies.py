@@ -11,11 +11,11 @@ from onnx import helper
 
 from conrepair.generate.tensors import element_type
 
-__all__ = ["Body", "Step"]
+__all__ = ["Body", "BodyStep"]
 
 
 @dataclass(frozen=True)
-class Step:
+class BodyStep:
     """An operator in a body; it makes one tensor.
 
     Attributes:
@@ -42,7 +42,7 @@ class Body:
 
     inputs: tuple[tuple[str, int], ...]
     outer: int
-    steps: tuple[Step, ...]
+    steps: tuple[BodyStep, ...]
     outputs: tuple[int, ...]
 
     def graph(self, name: str, outer: Sequence[str]) -> onnx.GraphProto:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from conrepair.generate.bodies import Body, Step
+from conrepair.generate.bodies import Body, BodyStep
 from conrepair.generate.drawing import Drawing, Source
 from conrepair.generate.expressions import known
 from conrepair.generate.ports import NotAllowedError, Operand, Port
@@ -43,7 +43,7 @@ class Bodies:
     def drawn(self, random: Random) -> Body:
         types = [_sized(made, place) for place, made in enumerate((*self.inputs, *self.outer))]
         given = len(types)
-        steps: list[Step] = []
+        steps: list[BodyStep] = []
         for _ in range(random.randint(1, _STEPS)):
             for step, made in self._steps(types, random):
                 steps.append(step)
@@ -52,7 +52,7 @@ class Bodies:
         for wanted in self.outputs:
             number = self._output(wanted, types, given, random)
             if number < given or number in outputs:
-                steps.append(Step("Identity", (number,)))
+                steps.append(BodyStep("Identity", (number,)))
                 types.append(types[number])
                 number = len(types) - 1
             outputs.append(number)
@@ -99,7 +99,7 @@ class Bodies:
         made = [types[number] for number in body.outputs]
         return [TensorType(item.dtype, shapes.get(item.shape, item.shape)) for item in made]
 
-    def _steps(self, types: Sequence[TensorType], random: Random) -> Iterator[tuple[Step, TensorType]]:
+    def _steps(self, types: Sequence[TensorType], random: Random) -> Iterator[tuple[BodyStep, TensorType]]:
         names = [name for name, item in specifications().items() if _fits(item, self.node.opset)]
         for _ in range(_TRIES):
             op = random.choice(names)
@@ -110,7 +110,7 @@ class Bodies:
                 continue
             read = [operand.name for operand in setting.inputs if operand is not None and operand.name]
             if len(read) == len(setting.inputs) and self.node.support.allows(setting):
-                yield Step(op, tuple(map(int, read)), tuple(setting.attributes.items())), made
+                yield BodyStep(op, tuple(map(int, read)), tuple(setting.attributes.items())), made
                 return
 
     def _output(self, wanted: TensorType | int | None, types: list[TensorType], given: int, random: Random) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.keras_layers import parts_of
 from conrepair.networks.keras_parts import KerasCall
-from conrepair.networks.keras_steps import Step, Steps
+from conrepair.networks.keras_steps import KerasStep, Steps
 from conrepair.networks.parts import nodes_of
 
 __all__ = ["Masks", "Origin", "layer_graph"]
@@ -37,7 +37,7 @@ class Origin:
         count: How many those are.
     """
 
-    step: Step
+    step: KerasStep
     place: int
     count: int
 
@@ -68,7 +68,7 @@ def layer_graph(
 
 
 def _nodes(
-    step: Step, masks: Masks, tensors: dict[str, Tensor], taken: set[str], *, resolved: bool
+    step: KerasStep, masks: Masks, tensors: dict[str, Tensor], taken: set[str], *, resolved: bool
 ) -> Sequence[Node]:
     """The operators of a call, and the tensors between them."""
     read, recorded = masks.read[step.name], step.call.arguments

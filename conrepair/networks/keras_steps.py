@@ -9,11 +9,11 @@ from typing import Any
 
 import keras
 
-__all__ = ["Step", "Steps", "is_functional", "steps_of"]
+__all__ = ["KerasStep", "Steps", "is_functional", "steps_of"]
 
 
 @dataclass(frozen=True)
-class Step:
+class KerasStep:
     """One call of a layer or of a function of keras.ops.
 
     Attributes:
@@ -62,7 +62,7 @@ class Steps:
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...] = ()
-    calls: list[Step] = field(default_factory=list)
+    calls: list[KerasStep] = field(default_factory=list)
     symbols: dict[str, dict[int, Any]] = field(default_factory=dict)
     _taken: Counter[str] = field(default_factory=Counter)
 
@@ -108,7 +108,7 @@ class Steps:
         self.note(call.outputs, names)
         inputs = tuple(names[id(tensor)] for tensor in call.input_tensors)
         known = {id(tensor): names[id(tensor)] for tensor in call.input_tensors}
-        self.calls.append(Step(name, layer, call.operation, inputs, outputs, call, known))
+        self.calls.append(KerasStep(name, layer, call.operation, inputs, outputs, call, known))
 
 
 def steps_of(network: Any) -> Steps:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.graph.layer_graph import Tensor
 from conrepair.networks.keras_graph import Masks
-from conrepair.networks.keras_steps import Step, Steps
+from conrepair.networks.keras_steps import KerasStep, Steps
 from conrepair.networks.tensorflow_pieces import GraphPieces, lift_constants
 
 __all__ = ["Trace", "trace"]
@@ -113,7 +113,11 @@ def trace(steps: Steps, inputs: Sequence[TensorSpec], dtypes: Sequence[str]) -> 
 
 
 def _read_beside(
-    step: Step, pieces: GraphPieces, marks: Mapping[str, str], places: Mapping[str, str], masks: Mapping[str, str]
+    step: KerasStep,
+    pieces: GraphPieces,
+    marks: Mapping[str, str],
+    places: Mapping[str, str],
+    masks: Mapping[str, str],
 ) -> tuple[str, ...]:
     """Follow the graph from a call's results back to the model's tensors; those that are no arguments are masks."""
     own = [*step.outputs, *(masks[name] for name in step.outputs if name in masks)]

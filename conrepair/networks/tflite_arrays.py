@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.tflite_operator import OperatorView, Rule, Step
+from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
 
 __all__ = ["RULES"]
 
 
 def _reduction(op: str) -> Rule:
-    def rule(view: OperatorView) -> Step | None:
+    def rule(view: OperatorView) -> TfliteStep | None:
         axes = view.integers(1)
         if axes is None:
             return None
         chosen = tuple(sorted({view.axis(axis) for axis in axes}))
-        return Step(op, view.names(0), {"axes": chosen, "keepdims": bool(view.options.keepDims)})
+        return TfliteStep(op, view.names(0), {"axes": chosen, "keepdims": bool(view.options.keepDims)})
 
     return rule
 
 
 def _extreme(op: str) -> Rule:
-    def rule(view: OperatorView) -> Step | None:
+    def rule(view: OperatorView) -> TfliteStep | None:
         axes = view.integers(1)
         if axes is None:
             return None
-        return Step(op, view.names(0), {"axis": view.axis(axes[0]), "keepdims": False})
+        return TfliteStep(op, view.names(0), {"axis": view.axis(axes[0]), "keepdims": False})
 
     return rule
 
 
-def _cumulative_sum(view: OperatorView) -> Step | None:
+def _cumulative_sum(view: OperatorView) -> TfliteStep | None:
     axes = view.integers(1)
     if axes is None:
         return None
     options = view.options
-    return Step(
+    return TfliteStep(
         "CumSum",
         view.names(0),
         {"axis": view.axis(axes[0]), "exclusive": bool(options.exclusive), "reverse": bool(options.reverse)},
@@ -44,39 +44,39 @@ def _cumulative_sum(view: OperatorView) -> Step | None:
 
 
 def _to_shape(op: str) -> Rule:
-    def rule(view: OperatorView) -> Step | None:
+    def rule(view: OperatorView) -> TfliteStep | None:
         shape = view.result_shape()
         if shape is None or not view.varies(0):
             return None
-        return Step(op, view.names(0), {"shape": shape})
+        return TfliteStep(op, view.names(0), {"shape": shape})
 
     return rule
 
 
-def _transpose(view: OperatorView) -> Step | None:
+def _transpose(view: OperatorView) -> TfliteStep | None:
     order = view.integers(1)
     if order is None:
         return None
-    return Step("Transpose", view.names(0), {"perm": tuple(view.axis(axis) for axis in order)})
+    return TfliteStep("Transpose", view.names(0), {"perm": tuple(view.axis(axis) for axis in order)})
 
 
-def _pad(view: OperatorView) -> Step | None:
+def _pad(view: OperatorView) -> TfliteStep | None:
     pads, value = view.integers(1), view.number(2) if view.has(2) else 0.0
     if pads is None or value is None:
         return None
     return _padding(view, pads, "constant", value)
 
 
-def _mirror_pad(view: OperatorView) -> Step | None:
+def _mirror_pad(view: OperatorView) -> TfliteStep | None:
     pads = view.integers(1)
     return None if pads is None else _padding(view, pads, "symmetric" if view.options.mode else "reflect", 0.0)
 
 
-def _padding(view: OperatorView, pads: Sequence[int], mode: str, value: float) -> Step:
-    return Step("Pad", view.names(0), {"pads": (*pads[::2], *pads[1::2]), "mode": mode, "value": value})
+def _padding(view: OperatorView, pads: Sequence[int], mode: str, value: float) -> TfliteStep:
+    return TfliteStep("Pad", view.names(0), {"pads": (*pads[::2], *pads[1::2]), "mode": mode, "value": value})
 
 
-def _slice(view: OperatorView) -> Step | None:
+def _slice(view: OperatorView) -> TfliteStep | None:
     begins, sizes, shape = view.integers(1), view.integers(2), view.shape(0)
     if begins is None or sizes is None or shape is None:
         return None
@@ -86,7 +86,7 @@ def _slice(view: OperatorView) -> Step | None:
 
 def _cut(
     view: OperatorView, shape: Sequence[int], starts: Sequence[int], ends: Sequence[int], steps: Sequence[int]
-) -> Step:
+) -> TfliteStep:
     """Only the axes that are cut."""
     axes = [axis for axis, size in enumerate(shape) if (starts[axis], ends[axis], steps[axis]) != (0, size, 1)]
     attributes: dict[str, Attribute] = {
@@ -96,10 +96,10 @@ def _cut(
     # An end before the first element counts from the end of the array in the vocabulary.
     attributes["ends"] = tuple(ends[axis] if ends[axis] >= 0 else -shape[axis] - 1 for axis in axes)
     size = [len(range(start, end, step)) for start, end, step in zip(starts, ends, steps, strict=True)]
-    return Step("Slice", view.names(0), {**attributes, "axes": tuple(axes)}, shape=tuple(size))
+    return TfliteStep("Slice", view.names(0), {**attributes, "axes": tuple(axes)}, shape=tuple(size))
 
 
-def _reverse(view: OperatorView) -> Step | None:
+def _reverse(view: OperatorView) -> TfliteStep | None:
     axes, shape = view.integers(1), view.shape(0)
     if axes is None or shape is None:
         return None
@@ -108,7 +108,7 @@ def _reverse(view: OperatorView) -> Step | None:
     return _cut(view, shape, *([bound[part] for bound in bounds] for part in range(3)))
 
 
-def _strided_slice(view: OperatorView) -> Sequence[Step] | None:
+def _strided_slice(view: OperatorView) -> Sequence[TfliteStep] | None:
     begins, ends, strides = (view.integers(position) for position in (1, 2, 3))
     shape, result, options = view.shape(0), view.result_shape(), view.options
     if begins is None or ends is None or strides is None or shape is None or result is None:
@@ -133,50 +133,50 @@ def _strided_slice(view: OperatorView) -> Sequence[Step] | None:
     bounds = [cut.indices(size) for cut, size in zip(cuts, shape, strict=True)]
     starts, stops, steps = ([bound[part] for bound in bounds] for part in range(3))
     step = _cut(view, shape, starts, stops, steps)
-    return [step] if step.shape == result else [step, Step("Reshape", ("",), {"shape": result})]
+    return [step] if step.shape == result else [step, TfliteStep("Reshape", ("",), {"shape": result})]
 
 
-def _split(view: OperatorView) -> Step | None:
+def _split(view: OperatorView) -> TfliteStep | None:
     axes, results = view.integers(0), [view.result_shape(place) for place in range(len(view.outputs))]
     return _splitting(view, axes, results, 1)
 
 
-def _split_v(view: OperatorView) -> Step | None:
+def _split_v(view: OperatorView) -> TfliteStep | None:
     axes, results = view.integers(2), [view.result_shape(place) for place in range(len(view.outputs))]
     return _splitting(view, axes, results, 0)
 
 
 def _splitting(
     view: OperatorView, axes: Sequence[int] | None, results: Sequence[Sequence[int] | None], data: int
-) -> Step | None:
+) -> TfliteStep | None:
     known = [shape for shape in results if shape is not None]
     if axes is None or len(known) < len(results):
         return None
     axis = view.axis(axes[0], data)
-    return Step("Split", view.names(data), {"axis": axis, "sizes": tuple(shape[axis] for shape in known)})
+    return TfliteStep("Split", view.names(data), {"axis": axis, "sizes": tuple(shape[axis] for shape in known)})
 
 
-def _concatenation(view: OperatorView) -> Step:
+def _concatenation(view: OperatorView) -> TfliteStep:
     constant = [place for place in range(len(view.inputs)) if view.is_constant(place)]
     names = tuple("" if place in constant else view.names(place)[0] for place in range(len(view.inputs)))
     roles = [f"operand_{count}" if count else "operand" for count in range(len(constant))]
     parameters = view.optional(**dict(zip(roles, constant, strict=True)))
-    return Step("Concat", names, {"axis": view.axis(view.options.axis)}, parameters)
+    return TfliteStep("Concat", names, {"axis": view.axis(view.options.axis)}, parameters)
 
 
-def _pack(view: OperatorView) -> Step | None:
+def _pack(view: OperatorView) -> TfliteStep | None:
     if any(view.is_constant(place) for place in range(len(view.inputs))):
         return None
-    return Step("Stack", view.names(), {"axis": view.options.axis % (view.rank() + 1)})
+    return TfliteStep("Stack", view.names(), {"axis": view.options.axis % (view.rank() + 1)})
 
 
-def _tile(view: OperatorView) -> Step | None:
+def _tile(view: OperatorView) -> TfliteStep | None:
     repeats = view.integers(1)
-    return None if repeats is None else Step("Tile", view.names(0), {"repeats": repeats})
+    return None if repeats is None else TfliteStep("Tile", view.names(0), {"repeats": repeats})
 
 
 def _resize(mode: str) -> Rule:
-    def rule(view: OperatorView) -> Step | None:
+    def rule(view: OperatorView) -> TfliteStep | None:
         before, after, options = view.shape(0), view.result_shape(), view.options
         if before is None or after is None or (options.alignCorners and options.halfPixelCenters):
             return None
@@ -192,28 +192,28 @@ def _resize(mode: str) -> Rule:
             "cubic_coeff_a": -0.75,
             "scales": tuple(new / old for old, new in zip(before, after, strict=True)),
         }
-        return Step("Resize", view.names(0), attributes, channels_last=True)
+        return TfliteStep("Resize", view.names(0), attributes, channels_last=True)
 
     return rule
 
 
-def _depth_to_space(view: OperatorView) -> Step:
+def _depth_to_space(view: OperatorView) -> TfliteStep:
     attributes: dict[str, Attribute] = {"blocksize": int(view.options.blockSize), "mode": "DCR"}
-    return Step("DepthToSpace", view.names(0), attributes, channels_last=True)
+    return TfliteStep("DepthToSpace", view.names(0), attributes, channels_last=True)
 
 
-def _space_to_depth(view: OperatorView) -> Step:
-    return Step("SpaceToDepth", view.names(0), {"blocksize": int(view.options.blockSize)}, channels_last=True)
+def _space_to_depth(view: OperatorView) -> TfliteStep:
+    return TfliteStep("SpaceToDepth", view.names(0), {"blocksize": int(view.options.blockSize)}, channels_last=True)
 
 
 def _batches(op: str, name: str) -> Rule:
     """Blocks of pictures that are pictures of their own: how dilated convolutions are written."""
 
-    def rule(view: OperatorView) -> Step | None:
+    def rule(view: OperatorView) -> TfliteStep | None:
         block, margins = view.integers(1), view.integers(2)
         if block is None or margins is None:
             return None
-        return Step(op, view.names(0), {"block": tuple(block), name: (*margins[::2], *margins[1::2])})
+        return TfliteStep(op, view.names(0), {"block": tuple(block), name: (*margins[::2], *margins[1::2])})
 
     return rule
 
@@ -243,7 +243,7 @@ RULES: Mapping[str, Rule] = {
     "CONCATENATION": _concatenation,
     "PACK": _pack,
     "TILE": _tile,
-    "SHAPE": lambda view: Step("Shape", view.names(0)),
+    "SHAPE": lambda view: TfliteStep("Shape", view.names(0)),
     "RESIZE_BILINEAR": _resize("linear"),
     "RESIZE_NEAREST_NEIGHBOR": _resize("nearest"),
     "DEPTH_TO_SPACE": _depth_to_space,

@@ -8,7 +8,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE
-from conrepair.networks.tflite_operator import OperatorView, Rule, Step
+from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
 
 __all__ = ["BOUNDS", "FUSED", "RULES"]
 
@@ -40,65 +40,67 @@ _BINARY = {
 
 
 def _step(op: str, attributes: Mapping[str, Attribute] | None = None) -> Rule:
-    return lambda view: Step(op, view.names(0), attributes or {})
+    return lambda view: TfliteStep(op, view.names(0), attributes or {})
 
 
 def _binary(op: str, then: str | None = None) -> Rule:
     """An operator of two operands, maybe with one of a single operand behind it."""
 
-    def rule(view: OperatorView) -> list[Step]:
+    def rule(view: OperatorView) -> list[TfliteStep]:
         left, right = view.is_constant(0), view.is_constant(1)
         names = view.names(int(left)) if left or right else view.names(0, 1)
         parameters = {"operand": view.parameter(int(not left))} if left or right else {}
-        steps = [Step(op, names, {"constant_first": left and op not in COMMUTATIVE}, parameters)]
-        return [*steps, Step(then, ("",))] if then else steps
+        steps = [TfliteStep(op, names, {"constant_first": left and op not in COMMUTATIVE}, parameters)]
+        return [*steps, TfliteStep(then, ("",))] if then else steps
 
     return rule
 
 
-def _leaky_relu(view: OperatorView) -> Step:
-    return Step("LeakyRelu", view.names(0), {"alpha": float(view.options.alpha)})
+def _leaky_relu(view: OperatorView) -> TfliteStep:
+    return TfliteStep("LeakyRelu", view.names(0), {"alpha": float(view.options.alpha)})
 
 
-def _prelu(view: OperatorView) -> Step | None:
-    return Step("PRelu", view.names(0), {}, {"slope": view.parameter(1)}) if view.is_constant(1) else None
+def _prelu(view: OperatorView) -> TfliteStep | None:
+    return TfliteStep("PRelu", view.names(0), {}, {"slope": view.parameter(1)}) if view.is_constant(1) else None
 
 
-def _gelu(view: OperatorView) -> Step:
+def _gelu(view: OperatorView) -> TfliteStep:
     approximate = "tanh" if view.options is not None and view.options.approximate else "none"
-    return Step("Gelu", view.names(0), {"approximate": approximate})
+    return TfliteStep("Gelu", view.names(0), {"approximate": approximate})
 
 
-def _softmax(view: OperatorView) -> Step | None:
+def _softmax(view: OperatorView) -> TfliteStep | None:
     if view.options.beta != 1:
         return None
-    return Step("Softmax", view.names(0), {"axis": view.rank() - 1})
+    return TfliteStep("Softmax", view.names(0), {"axis": view.rank() - 1})
 
 
-def _log_softmax(view: OperatorView) -> Step:
-    return Step("LogSoftmax", view.names(0), {"axis": view.rank() - 1})
+def _log_softmax(view: OperatorView) -> TfliteStep:
+    return TfliteStep("LogSoftmax", view.names(0), {"axis": view.rank() - 1})
 
 
-def _where(view: OperatorView) -> Step:
+def _where(view: OperatorView) -> TfliteStep:
     roles = ("condition", "x", "y")
-    return Step("Where", view.names(), {}, view.optional(**{role: place for place, role in enumerate(roles)}))
+    return TfliteStep("Where", view.names(), {}, view.optional(**{role: place for place, role in enumerate(roles)}))
 
 
-def _cast(view: OperatorView) -> Step:
+def _cast(view: OperatorView) -> TfliteStep:
     to = view.result_dtype()
-    return Step("Identity", view.names(0)) if view.dtype() == to else Step("Cast", view.names(0), {"to": to})
+    return (
+        TfliteStep("Identity", view.names(0)) if view.dtype() == to else TfliteStep("Cast", view.names(0), {"to": to})
+    )
 
 
-def _quantize(view: OperatorView) -> Step | None:
+def _quantize(view: OperatorView) -> TfliteStep | None:
     scales = view.result_scales()
-    return Step("QuantizeLinear", view.names(0), {"axis": 1}, _constants(scales)) if scales else None
+    return TfliteStep("QuantizeLinear", view.names(0), {"axis": 1}, _constants(scales)) if scales else None
 
 
-def _dequantize(view: OperatorView) -> Step:
+def _dequantize(view: OperatorView) -> TfliteStep:
     scales = view.scales()
     if scales is None:
         return _cast(view)
-    return Step("DequantizeLinear", view.names(0), {"axis": 1}, _constants(scales))
+    return TfliteStep("DequantizeLinear", view.names(0), {"axis": 1}, _constants(scales))
 
 
 def _constants(scales: tuple[float, int]) -> dict[str, Parameter]:

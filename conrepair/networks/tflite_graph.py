@@ -10,7 +10,7 @@ from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks import tflite_arrays, tflite_elementwise, tflite_linear, tflite_windows
 from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import WITHOUT_NUMBERS, TfliteFile
-from conrepair.networks.tflite_operator import OperatorView, Rule, Step, native, same
+from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep, native, same
 from conrepair.networks.tflite_shapes import Probe
 from conrepair.networks.tflite_subgraphs import handed_on
 
@@ -123,7 +123,7 @@ class _Builder:
                 )
             )  # fmt: skip
 
-    def _reading_state(self, step: Step) -> Step:
+    def _reading_state(self, step: TfliteStep) -> TfliteStep:
         """Who reads a variable depends on who assigned it last."""
         current = {
             handle: self._assigned[variable]
@@ -150,14 +150,14 @@ class _Builder:
         return name
 
 
-def _steps(view: OperatorView) -> Sequence[Step]:
+def _steps(view: OperatorView) -> Sequence[TfliteStep]:
     found = _RULES.get(view.kind, native)(view)
-    steps = [native(view)] if found is None else [found] if isinstance(found, Step) else found
+    steps = [native(view)] if found is None else [found] if isinstance(found, TfliteStep) else found
     activation = getattr(view.options, "fusedActivationFunction", 0)
     if activation not in tflite_elementwise.FUSED or view.kind in RECURRENT:
         return steps
     op, attributes = tflite_elementwise.FUSED[activation]
-    return [*steps, Step(op, ("",), attributes)]
+    return [*steps, TfliteStep(op, ("",), attributes)]
 
 
 def _free(name: str, taken: Collection[str]) -> str:

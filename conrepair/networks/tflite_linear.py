@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.networks.tflite_operator import OperatorView, Rule, Step
+from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
 
 __all__ = ["GATES", "RULES", "joined_gates"]
 
@@ -21,7 +21,7 @@ GATES = {"W": (1, 4, 2, 3), "R": (5, 8, 6, 7), "B": (12, 15, 13, 14), "P": (9, 1
 """The fused LSTM's operands that are one parameter in the vocabulary, which has input, output, forget, cell."""
 
 
-def _fully_connected(view: OperatorView) -> Sequence[Step] | None:
+def _fully_connected(view: OperatorView) -> Sequence[TfliteStep] | None:
     if view.options.weightsFormat == _SHUFFLED_WEIGHTS or (view.has(2) and not view.is_constant(2)):
         return None
     data, result, weight = view.shape(0), view.result_shape(), view.shape(1)
@@ -31,7 +31,7 @@ def _fully_connected(view: OperatorView) -> Sequence[Step] | None:
     if (len(result) == 2 and len(data) != 2) or data[-1] != weight[-1]:
         # Without `keepNumDims` the operator itself makes rows of what it's given.
         rows = (int(np.prod(data)) // weight[-1], weight[-1])
-        steps.append(Step("Reshape", names, {"shape": rows}, shape=rows))
+        steps.append(TfliteStep("Reshape", names, {"shape": rows}, shape=rows))
         names = ("",)
     attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": not view.is_constant(1)}
     parameters = view.optional(bias=2)
@@ -40,23 +40,23 @@ def _fully_connected(view: OperatorView) -> Sequence[Step] | None:
     else:
         names = (*names, *view.names(1))
     product = (*(steps[0].shape or () if steps else data)[:-1], weight[0])
-    steps.append(Step("MatMul", names, attributes, parameters, shape=product))
+    steps.append(TfliteStep("MatMul", names, attributes, parameters, shape=product))
     if product != result:
-        steps.append(Step("Reshape", ("",), {"shape": result}))
+        steps.append(TfliteStep("Reshape", ("",), {"shape": result}))
     return steps
 
 
-def _batch_matmul(view: OperatorView) -> Step | None:
+def _batch_matmul(view: OperatorView) -> TfliteStep | None:
     left, right = bool(view.options.adjX), bool(view.options.adjY)
     if view.is_constant(0):
         parameter = _matrices(view, 0, turned=left)
         attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": right}
-        return Step("MatMul", view.names(1), attributes, {"left": parameter}, written={"adj_x": left})
+        return TfliteStep("MatMul", view.names(1), attributes, {"left": parameter}, written={"adj_x": left})
     if view.is_constant(1):
         parameter = _matrices(view, 1, turned=right)
         attributes = {"transpose_a": left, "transpose_b": False}
-        return Step("MatMul", view.names(0), attributes, {"weight": parameter}, written={"adj_y": right})
-    return Step("MatMul", view.names(0, 1), {"transpose_a": left, "transpose_b": right})
+        return TfliteStep("MatMul", view.names(0), attributes, {"weight": parameter}, written={"adj_y": right})
+    return TfliteStep("MatMul", view.names(0, 1), {"transpose_a": left, "transpose_b": right})
 
 
 def _matrices(view: OperatorView, position: int, *, turned: bool) -> Parameter:
@@ -66,19 +66,21 @@ def _matrices(view: OperatorView, position: int, *, turned: bool) -> Parameter:
     return view.transposed(position, *order)
 
 
-def _gather(view: OperatorView) -> Step | None:
+def _gather(view: OperatorView) -> TfliteStep | None:
     if view.options.batchDims:
         return None
-    return Step("Gather", view.names(), {"axis": view.axis(view.options.axis)}, view.optional(table=0, indices=1))
+    return TfliteStep(
+        "Gather", view.names(), {"axis": view.axis(view.options.axis)}, view.optional(table=0, indices=1)
+    )
 
 
-def _embedding(view: OperatorView) -> Step | None:
+def _embedding(view: OperatorView) -> TfliteStep | None:
     if not view.is_constant(1):
         return None
-    return Step("Gather", view.names(0), {"axis": 0}, {"table": view.parameter(1)})
+    return TfliteStep("Gather", view.names(0), {"axis": 0}, {"table": view.parameter(1)})
 
 
-def _lstm(view: OperatorView) -> Step | None:
+def _lstm(view: OperatorView) -> TfliteStep | None:
     options = view.options
     needed = (*GATES["W"], *GATES["R"], *GATES["B"])
     if (
@@ -103,7 +105,7 @@ def _lstm(view: OperatorView) -> Step | None:
         "return_sequences": True,
         "cell_clip": float(options.cellClip) or None,
     }
-    return Step("LSTM", view.names(0), attributes, parameters)
+    return TfliteStep("LSTM", view.names(0), attributes, parameters)
 
 
 def joined_gates(gates: Sequence[Parameter], role: str) -> Parameter:
@@ -124,7 +126,7 @@ def joined_gates(gates: Sequence[Parameter], role: str) -> Parameter:
     return Parameter(first.name, shape, first.dtype, load, first.bits, tuple(scales))
 
 
-def _local_response(view: OperatorView) -> Step:
+def _local_response(view: OperatorView) -> TfliteStep:
     options, size = view.options, 2 * view.options.radius + 1
     attributes: dict[str, Attribute] = {
         # The vocabulary's alpha is divided by the size.
@@ -133,12 +135,12 @@ def _local_response(view: OperatorView) -> Step:
         "bias": float(options.bias),
         "size": int(size),
     }
-    return Step("LRN", view.names(0), attributes, channels_last=True)
+    return TfliteStep("LRN", view.names(0), attributes, channels_last=True)
 
 
-def _l2(view: OperatorView) -> Step:
+def _l2(view: OperatorView) -> TfliteStep:
     attributes: dict[str, Attribute] = {"p": 2, "axes": (view.rank() - 1,), "epsilon": _L2_EPSILON}
-    return Step("LpNormalization", view.names(0), attributes)
+    return TfliteStep("LpNormalization", view.names(0), attributes)
 
 
 RULES: Mapping[str, Rule] = {

@@ -14,13 +14,13 @@ from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile, plain
 from conrepair.networks.tflite_subgraphs import is_pointer
 
-__all__ = ["Arrange", "OperatorView", "Rule", "Step", "native", "same"]
+__all__ = ["Arrange", "OperatorView", "Rule", "TfliteStep", "native", "same"]
 
 Arrange = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
-class Step:
+class TfliteStep:
     """A node in the making.
 
     Attributes:
@@ -42,7 +42,7 @@ class Step:
     written: Mapping[str, Attribute] = field(default_factory=dict)
 
 
-Rule = Callable[["OperatorView"], Sequence[Step] | Step | None]
+Rule = Callable[["OperatorView"], Sequence[TfliteStep] | TfliteStep | None]
 """Steps whose first reads the operator's inputs; a later one reads "" for what the one before gives. None when the
 vocabulary can't say what the operator does."""
 
@@ -181,7 +181,7 @@ class OperatorView:
         return bool(self._file.tensors[self.inputs[position]].isVariable)
 
 
-def native(view: OperatorView) -> Step:
+def native(view: OperatorView) -> TfliteStep:
     """An operator as the framework has it: constants are parameters by position, options are attributes.
 
     Constants of the subgraphs that it calls are its parameters, too: a loop has the weights of its body.
@@ -196,7 +196,7 @@ def native(view: OperatorView) -> Step:
         for position in range(len(view.inputs))
         if view.is_constant(position)
     }
-    return Step(view.kind, view.names(), attributes, parameters | view.inner_parameters())
+    return TfliteStep(view.kind, view.names(), attributes, parameters | view.inner_parameters())
 
 
 def _plain(value: Any) -> Attribute:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.tflite_operator import OperatorView, Rule, Step
+from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
 
 __all__ = ["RULES"]
 
@@ -44,7 +44,7 @@ def _window(
     }
 
 
-def _convolution(view: OperatorView) -> Step | None:
+def _convolution(view: OperatorView) -> TfliteStep | None:
     """Of a depthwise one the last axis of the weights has the results' channels."""
     if not view.is_constant(1) or (view.has(2) and not view.is_constant(2)):
         return None
@@ -59,17 +59,21 @@ def _convolution(view: OperatorView) -> Step | None:
     else:
         group = data[-1] // depth if data else 1
     weight = view.transposed(1, *((3, 0, 1, 2) if depthwise else (0, 3, 1, 2)))
-    return Step("Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True)
+    return TfliteStep(
+        "Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True
+    )
 
 
-def _convolution_3d(view: OperatorView) -> Step | None:
+def _convolution_3d(view: OperatorView) -> TfliteStep | None:
     if not view.is_constant(1) or (view.has(2) and not view.is_constant(2)):
         return None
     data, kernel = view.shape(0), view.shape(1) or ()
     window = _window(view, 0, kernel[:3], *_strides_3d(view))
     group = data[-1] // kernel[3] if data else 1
     weight = view.transposed(1, 4, 3, 0, 1, 2)
-    return Step("Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True)
+    return TfliteStep(
+        "Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True
+    )
 
 
 def _strides_3d(view: OperatorView) -> tuple[Sizes, Sizes]:
@@ -80,18 +84,20 @@ def _strides_3d(view: OperatorView) -> tuple[Sizes, Sizes]:
     )
 
 
-def _transposed(view: OperatorView) -> Step | None:
+def _transposed(view: OperatorView) -> TfliteStep | None:
     options, kernel = view.options, view.shape(1) or ()
     weight = (3, 0, 1, 2)
     return _backwards(view, kernel[1:3], (options.strideH, options.strideW), (1, 1), weight)
 
 
-def _transposed_3d(view: OperatorView) -> Step | None:
+def _transposed_3d(view: OperatorView) -> TfliteStep | None:
     kernel = view.shape(1) or ()
     return _backwards(view, kernel[:3], *_strides_3d(view), (4, 3, 0, 1, 2))
 
 
-def _backwards(view: OperatorView, kernel: Sizes, strides: Sizes, dilations: Sizes, order: Sizes) -> Step | None:
+def _backwards(
+    view: OperatorView, kernel: Sizes, strides: Sizes, dilations: Sizes, order: Sizes
+) -> TfliteStep | None:
     """A transposed convolution is padded as the convolution is whose gradient it is."""
     before, after = view.shape(2), view.result_shape()
     if not view.is_constant(1) or before is None or after is None or (view.has(3) and not view.is_constant(3)):
@@ -116,17 +122,17 @@ def _backwards(view: OperatorView, kernel: Sizes, strides: Sizes, dilations: Siz
         "output_padding": tuple(size - reach for size, reach in zip(after[1:-1], reached, strict=True)),
     }
     parameters = {"weight": view.transposed(1, *order), **view.optional(bias=3)}
-    return Step("ConvTranspose", view.names(2), attributes, parameters, True)
+    return TfliteStep("ConvTranspose", view.names(2), attributes, parameters, True)
 
 
 def _pooling(op: str) -> Rule:
-    def rule(view: OperatorView) -> Step:
+    def rule(view: OperatorView) -> TfliteStep:
         options = view.options
         kernel, strides = (options.filterHeight, options.filterWidth), (options.strideH, options.strideW)
         attributes = {**_window(view, 0, kernel, strides), "ceil_mode": False}
         if op == "AveragePool":
             attributes["count_include_pad"] = False
-        return Step(op, view.names(0), attributes, channels_last=True)
+        return TfliteStep(op, view.names(0), attributes, channels_last=True)
 
     return rule
 

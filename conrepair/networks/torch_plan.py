@@ -11,7 +11,7 @@ from torch.fx import Node
 
 from conrepair.networks.torch_constants import Constants
 
-__all__ = ["Planner", "Step", "compute", "needed"]
+__all__ = ["PlannedCall", "Planner", "compute", "needed"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class _Slot:
 
 
 @dataclass
-class Step:
+class PlannedCall:
     """One call, with what it reads besides constants."""
 
     function: Any
@@ -54,14 +54,14 @@ class Planner:
         """Where readers find a node's value."""
         return self._read[node]
 
-    def plan(self, nodes: Sequence[Node], wanted: Mapping[Node, str]) -> list[Step]:
+    def plan(self, nodes: Sequence[Node], wanted: Mapping[Node, str]) -> list[PlannedCall]:
         """Order the calls and say when each value is no longer needed.
 
         Args:
             nodes: What to compute, in the graph's order.
             wanted: Names of the results.
         """
-        steps: list[Step] = []
+        steps: list[PlannedCall] = []
         last: dict[int, int] = {}
         for node in nodes:
             step = self._step(node)
@@ -78,8 +78,8 @@ class Planner:
             steps[position].released += (slot,)
         return steps
 
-    def _step(self, node: Node) -> Step:
-        step = Step(node.target, list(node.args), dict(node.kwargs))
+    def _step(self, node: Node) -> PlannedCall:
+        step = PlannedCall(node.target, list(node.args), dict(node.kwargs))
         for position, argument in enumerate(node.args):
             ready = self._filled(argument)
             step.arguments[position] = ready
@@ -129,7 +129,7 @@ def needed(given: Mapping[Node, str], wanted: Sequence[Node], constants: Constan
     return sorted(found), reads
 
 
-def compute(step: Step, values: list[Any]) -> None:
+def compute(step: PlannedCall, values: list[Any]) -> None:
     """Call one operator, from slots into its slot."""
     arguments, options = step.arguments, step.options
     if step.loads or step.nested:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.pipeline.conversion_repair import Trial
-from conrepair.repairs.conversion.remedies import Remedy, Step
+from conrepair.repairs.conversion.remedies import Remedy, RouteStep
 from conrepair.repairs.outcomes import Advice
 
 __all__ = ["advise"]
@@ -20,7 +20,7 @@ _FOUND = "another way avoids the fault already"
 def advise(
     ways: Iterable[Remedy],
     found: Localization,
-    try_route: Callable[[Sequence[Step]], Trial],
+    try_route: Callable[[Sequence[RouteStep]], Trial],
     localize: Callable[[Trial], Localization | None],
     seconds: float,
     refusal: str = "",

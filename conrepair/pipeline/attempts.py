@@ -13,7 +13,7 @@ from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.sources import framework_needs
 from conrepair.repairs.conversion.bisection import Reduced, smallest_failing
 from conrepair.repairs.conversion.likeness import same_failure
-from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop
 from conrepair.runtime.workers import Failure
 
@@ -50,7 +50,7 @@ class Attempts:
         self._count = 0
 
     def stop_of(
-        self, model: Model, steps: Sequence[Step], failure: Failure, end: float, *, run: bool
+        self, model: Model, steps: Sequence[RouteStep], failure: Failure, end: float, *, run: bool
     ) -> tuple[Stop, Piece | None]:
         """Find what converters stop at.
 
@@ -100,7 +100,7 @@ class Attempts:
         )
         return stop, Piece(proto, found.places)
 
-    def failure_of(self, piece: Piece, steps: Sequence[Step], *, run: bool) -> Failure | None:
+    def failure_of(self, piece: Piece, steps: Sequence[RouteStep], *, run: bool) -> Failure | None:
         """How converters fail on a piece, one after the other; None where they don't."""
         payload = {
             "model": piece.model,

@@ -14,7 +14,7 @@ from conrepair.pipeline.attempts import Attempts
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.settings import Settings
 from conrepair.repairs.conversion.likeness import same_failure
-from conrepair.repairs.conversion.remedies import Remedy, Step, all_rewritings, detours, exports, rewritings
+from conrepair.repairs.conversion.remedies import Remedy, RouteStep, all_rewritings, detours, exports, rewritings
 from conrepair.repairs.conversion.result import Mending, Stop, TriedRemedy
 from conrepair.report.repair.conversion import NOT_COMPARED
 from conrepair.report.result import Row
@@ -65,7 +65,7 @@ class Failed:
         trial: What became of it.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[RouteStep, ...]
     trial: Trial
 
 
@@ -93,7 +93,7 @@ class ConversionRepairer:
         seconds: For one conversion.
     """
 
-    def __init__(self, attempts: Attempts, try_route: Callable[[Sequence[Step]], Trial], seconds: float) -> None:
+    def __init__(self, attempts: Attempts, try_route: Callable[[Sequence[RouteStep]], Trial], seconds: float) -> None:
         self._attempts, self._try_route, self._seconds = attempts, try_route, seconds
 
     def repair(self, failed: Failed) -> tuple[Mending, Trial | None]:
@@ -204,17 +204,17 @@ def _new(remedies: Iterable[Remedy], failed: Failed, search: _RouteSearch) -> It
             yield remedy
 
 
-def _group(steps: Sequence[Step], place: int) -> int:
+def _group(steps: Sequence[RouteStep], place: int) -> int:
     """Where what can be rewritten begins: at the normalisation in front of a step, or at the step."""
     return place - 1 if place and steps[place - 1].converter.name == _NORMALISE else place
 
 
-def _intent(steps: Sequence[Step]) -> str | None:
+def _intent(steps: Sequence[RouteStep]) -> str | None:
     asked = None
     for step in steps:
         asked = step.converter.intent(step.converter.complete(step.options)) or asked
     return asked
 
 
-def _route(steps: Sequence[Step]) -> str:
+def _route(steps: Sequence[RouteStep]) -> str:
     return "+".join(step.label for step in steps)

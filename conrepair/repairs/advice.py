@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from conrepair.converters.all_converters import CONVERTERS
 from conrepair.frameworks.model import Model
-from conrepair.repairs.conversion.remedies import Remedy, Step, all_routes, detours, exports, other_options
+from conrepair.repairs.conversion.remedies import Remedy, RouteStep, all_routes, detours, exports, other_options
 
 __all__ = ["suggestions", "suggestions_for_files"]
 
 
-def suggestions(steps: Sequence[Step], guilty: Collection[str], source: Model) -> Iterator[Remedy]:
+def suggestions(steps: Sequence[RouteStep], guilty: Collection[str], source: Model) -> Iterator[Remedy]:
     """Other ways for a target whose route is known.
 
     Args:
@@ -42,4 +42,4 @@ def suggestions_for_files(source: Model, target: str, producer: str) -> Iterator
         last = tools[-1].lower()
         wrote = bool(said) and last in {said.split()[0], *said.split()}
         words = f"converted anew by {' > '.join(names)}" + (", the tool that the file names" if wrote else "")
-        yield Remedy(tuple(Step(CONVERTERS[name], {}) for name in names), words, 0)
+        yield Remedy(tuple(RouteStep(CONVERTERS[name], {}) for name in names), words, 0)

@@ -7,7 +7,7 @@ from random import Random
 import onnx
 import pytest
 
-from conrepair.generate.bodies import Body, Step
+from conrepair.generate.bodies import Body, BodyStep
 from conrepair.generate.enclosed import Bodies
 from conrepair.generate.networks import made
 from conrepair.generate.onnx_form import model_of
@@ -21,9 +21,9 @@ SUPPORT = Probed(20, accepted)
 
 
 def test_a_body_is_a_graph_whose_names_are_its_own() -> None:
-    graph = Body((("float32", 2),), 1, (Step("Add", (0, 1)), Step("Elu", (2,), (("alpha", 0.5),))), (3,)).graph(
-        "n", ["x"]
-    )
+    graph = Body(
+        (("float32", 2),), 1, (BodyStep("Add", (0, 1)), BodyStep("Elu", (2,), (("alpha", 0.5),))), (3,)
+    ).graph("n", ["x"])
     assert [item.name for item in graph.input] == ["n_0"]
     assert [list(node.input) for node in graph.node] == [["n_0", "x"], ["n_1"]]
     assert [item.name for item in graph.output] == ["n_2"]

@@ -17,7 +17,7 @@ from conrepair.cli import main
 from conrepair.converters.all_converters import converter
 from conrepair.frameworks.registry import framework
 from conrepair.repairs.advice import suggestions, suggestions_for_files
-from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.conversion.remedies import RouteStep
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,7 @@ def test_a_file_is_made_anew(folder: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_ways_that_are_suggested(tmp_path: Path) -> None:
     source = small.model_of("torch", small.onnx_convnet(tmp_path / "net.onnx"))
-    steps = [Step(converter("torch-onnx-script"), {"opset": 13})]
+    steps = [RouteStep(converter("torch-onnx-script"), {"opset": 13})]
     ways = [way.route for way in suggestions(steps, ["torch-onnx-script"], source)]
     assert "torch-onnx-script" in ways  # with its own opset
     assert "torch-onnx-dynamo" in ways

@@ -24,7 +24,7 @@ from conrepair.onnx_passes.files import load
 from conrepair.pipeline import session
 from conrepair.pipeline.conversion_repair import ConversionRepairer, Failed, Trial
 from conrepair.pipeline.job_table import JOBS
-from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop
 from conrepair.report.repair.conversion import conversion_lines
 from conrepair.runtime.onnx_session import open_session
@@ -244,10 +244,10 @@ def test_what_could_not_be_compared_repairs_nothing(
 
 def test_a_full_disk_ends_the_search_for_other_ways() -> None:
     model = Model("onnx", "net.onnx", "0")
-    steps = (Step(CONVERTERS["onnx2torch"], {}),)
+    steps = (RouteStep(CONVERTERS["onnx2torch"], {}),)
     tried = []
 
-    def try_route(steps: Sequence[Step]) -> Trial:
+    def try_route(steps: Sequence[RouteStep]) -> Trial:
         tried.append(steps)
         return Trial(models=(model,), failure=Failure("storage", "OSError", "no space left to write below /tmp"))
 

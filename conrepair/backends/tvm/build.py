@@ -18,7 +18,7 @@ from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.linking import Linking, linking_for
 from conrepair.backends.tvm.options import TvmOptions
-from conrepair.backends.tvm.settings import TUNED, Place, Step, steps_of
+from conrepair.backends.tvm.settings import TUNED, Place, PlacedPass, steps_of
 from conrepair.frameworks.model import Model, to_json
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
@@ -182,7 +182,7 @@ def _check_operators(apart: Mapping[str, Sequence[str]], imported: Imported) -> 
 
 
 def _applied(
-    steps: list[Step],
+    steps: list[PlacedPass],
     module: Any,
     place: Place,
     following: Following | None = None,
@@ -204,7 +204,7 @@ def _applied(
 
 def _compile(
     module: Any,
-    lowering: list[Step],
+    lowering: list[PlacedPass],
     place: Place,
     imported: Imported,
     following: Following,

@@ -15,7 +15,17 @@ from typing import Any
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["CATALOGUE", "SCHEDULES", "SETTINGS", "TUNED", "Place", "Step", "check_passes", "explain", "steps_of"]
+__all__ = [
+    "CATALOGUE",
+    "SCHEDULES",
+    "SETTINGS",
+    "TUNED",
+    "Place",
+    "PlacedPass",
+    "check_passes",
+    "explain",
+    "steps_of",
+]
 
 SETTINGS = ("O0", "O1", "O2", "O3", "tuned")
 TUNED = "ApplyTuned"
@@ -46,7 +56,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Step:
+class PlacedPass:
     """A pass at its place.
 
     Attributes:
@@ -123,35 +133,37 @@ def _apply_tuned(place: Place) -> Any:
 
 
 SCHEDULES = {_schedule_cpu, _schedule_gpu, _schedule_gpu_more, _schedule_gpu_fallback, _apply_tuned}
-CATALOGUE: tuple[Step, ...] = (
-    Step("FoldBatchnormToConv2D", "puts BatchNorm's factors into the weights before it", _BETTER, _BETTER),
-    Step("DecomposeOpsForInference", "writes BatchNorm, LayerNorm, ... as arithmetic", _BETTER, _BETTER),
-    Step("CanonicalizeBindings", "removes names that only repeat others", _BETTER, _BETTER),
-    Step("EliminateCommonSubexpr", "computes equal expressions once", _BETTER, _BETTER),
-    Step("DeadCodeElimination", "removes what no output needs", _BETTER, _BETTER),
-    Step("FastMathTransform", "approximates exp, tanh, erf by polynomials", _NONE, _NONE),
-    Step("DispatchSampling", "takes the target's sampling operators", _DEFAULT, _ALL, make=_dispatch_sampling),
-    Step("DispatchSortScan", "takes the target's sort and scan operators", _DEFAULT, _ALL, make=_dispatch_sort_scan),
-    Step("LegalizeOps", "writes every operator as a kernel", mandatory=True),
-    Step("AnnotateTIROpPattern", "says of each kernel what it may be fused with", _BETTER, _DEFAULT),
-    Step("FoldConstant", "computes what doesn't depend on the input", _BETTER, _DEFAULT),
-    Step("FuseOps", "groups kernels that pass values on", _BETTER, _DEFAULT),
-    Step("FuseTIR", "makes one kernel of each group", _BETTER, _DEFAULT),
-    Step(
+CATALOGUE: tuple[PlacedPass, ...] = (
+    PlacedPass("FoldBatchnormToConv2D", "puts BatchNorm's factors into the weights before it", _BETTER, _BETTER),
+    PlacedPass("DecomposeOpsForInference", "writes BatchNorm, LayerNorm, ... as arithmetic", _BETTER, _BETTER),
+    PlacedPass("CanonicalizeBindings", "removes names that only repeat others", _BETTER, _BETTER),
+    PlacedPass("EliminateCommonSubexpr", "computes equal expressions once", _BETTER, _BETTER),
+    PlacedPass("DeadCodeElimination", "removes what no output needs", _BETTER, _BETTER),
+    PlacedPass("FastMathTransform", "approximates exp, tanh, erf by polynomials", _NONE, _NONE),
+    PlacedPass("DispatchSampling", "takes the target's sampling operators", _DEFAULT, _ALL, make=_dispatch_sampling),
+    PlacedPass(
+        "DispatchSortScan", "takes the target's sort and scan operators", _DEFAULT, _ALL, make=_dispatch_sort_scan
+    ),
+    PlacedPass("LegalizeOps", "writes every operator as a kernel", mandatory=True),
+    PlacedPass("AnnotateTIROpPattern", "says of each kernel what it may be fused with", _BETTER, _DEFAULT),
+    PlacedPass("FoldConstant", "computes what doesn't depend on the input", _BETTER, _DEFAULT),
+    PlacedPass("FuseOps", "groups kernels that pass values on", _BETTER, _DEFAULT),
+    PlacedPass("FuseTIR", "makes one kernel of each group", _BETTER, _DEFAULT),
+    PlacedPass(
         TUNED,
         "takes the fastest schedules that were measured",
         frozenset({"tuned"}),
         frozenset({"tuned"}),
         make=_apply_tuned,
     ),
-    Step(
+    PlacedPass(
         "ScheduleCPU", "dlight's CPU rules, and ours: parallel, tiled, in vectors", _BEST, _NONE, make=_schedule_cpu
     ),
-    Step(
+    PlacedPass(
         "ScheduleGPUMore", "dlight's rules for transposes and normalizations", _NONE, _BEST, make=_schedule_gpu_more
     ),
-    Step("ScheduleGPU", "dlight's rules for products and reductions", _NONE, _DEFAULT, make=_schedule_gpu),
-    Step(
+    PlacedPass("ScheduleGPU", "dlight's rules for products and reductions", _NONE, _DEFAULT, make=_schedule_gpu),
+    PlacedPass(
         "ScheduleGPUFallback",
         "binds the loops of all other kernels to blocks and threads",
         _NONE,
@@ -159,23 +171,23 @@ CATALOGUE: tuple[Step, ...] = (
         mandatory=True,
         make=_schedule_gpu_fallback,
     ),
-    Step("RewriteDataflowReshape", "reshapes without a copy", _DEFAULT, _DEFAULT, lowering=True),
-    Step("ToNonDataflow", "ends the dataflow form", mandatory=True, lowering=True),
-    Step("RemovePurityChecking", "drops annotations of side effects", mandatory=True, lowering=True),
-    Step("CallTIRRewrite", "allocates what kernels write into", mandatory=True, lowering=True),
-    Step("StaticPlanBlockMemory", "lets tensors share memory", _DEFAULT, _DEFAULT, lowering=True),
-    Step("LowerAllocTensor", "turns tensors into storage", mandatory=True, lowering=True),
-    Step("KillAfterLastUse", "frees memory as soon as it may be", _ALL, _ALL, lowering=True),
-    Step("LowerRuntimeBuiltin", "takes the virtual machine's own functions", mandatory=True, lowering=True),
-    Step("ComputePrimValue", "computes scalars in kernels", mandatory=True, lowering=True),
-    Step("VMShapeLower", "computes shapes in the virtual machine", mandatory=True, lowering=True),
-    Step("AttachGlobalSymbol", "names what is exported", mandatory=True, lowering=True),
+    PlacedPass("RewriteDataflowReshape", "reshapes without a copy", _DEFAULT, _DEFAULT, lowering=True),
+    PlacedPass("ToNonDataflow", "ends the dataflow form", mandatory=True, lowering=True),
+    PlacedPass("RemovePurityChecking", "drops annotations of side effects", mandatory=True, lowering=True),
+    PlacedPass("CallTIRRewrite", "allocates what kernels write into", mandatory=True, lowering=True),
+    PlacedPass("StaticPlanBlockMemory", "lets tensors share memory", _DEFAULT, _DEFAULT, lowering=True),
+    PlacedPass("LowerAllocTensor", "turns tensors into storage", mandatory=True, lowering=True),
+    PlacedPass("KillAfterLastUse", "frees memory as soon as it may be", _ALL, _ALL, lowering=True),
+    PlacedPass("LowerRuntimeBuiltin", "takes the virtual machine's own functions", mandatory=True, lowering=True),
+    PlacedPass("ComputePrimValue", "computes scalars in kernels", mandatory=True, lowering=True),
+    PlacedPass("VMShapeLower", "computes shapes in the virtual machine", mandatory=True, lowering=True),
+    PlacedPass("AttachGlobalSymbol", "names what is exported", mandatory=True, lowering=True),
 )
 
 
 def steps_of(
     target: TargetText, setting: str, required: Iterable[str] = (), disabled: Iterable[str] = ()
-) -> list[Step]:
+) -> list[PlacedPass]:
     """The passes of a setting, in order.
 
     Args:
@@ -228,7 +240,7 @@ def explain(target: TargetText, setting: str, required: Iterable[str] = (), disa
     return "\n".join(lines)
 
 
-def _exists(step: Step, target: TargetText) -> bool:
+def _exists(step: PlacedPass, target: TargetText) -> bool:
     """Whether a step has a meaning for a target: schedules of a GPU have none on a CPU."""
     if step.make in SCHEDULES:
         return bool(step.settings(target))

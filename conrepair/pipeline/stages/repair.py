@@ -20,7 +20,7 @@ from conrepair.pipeline.stages.repaired import with_answers
 from conrepair.pipeline.stages.route import try_route
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
-from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.outcomes import Advice
 from conrepair.report.result import Row
 
@@ -57,7 +57,7 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
     chain = next((chain for chain in subject.chains() if chain[-1].name == item.row_name), None)
     refusal = ""
     if chain is not None:
-        steps = [Step(link.step, link.changed) for link in chain]
+        steps = [RouteStep(link.step, link.changed) for link in chain]
         guilty = {fault.step.partition(",")[0] for fault in row.localized.result.faults}
         ways, whose = suggestions(steps, guilty, reference.source.model), subject
     else:

@@ -13,7 +13,7 @@ from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.stages.route import trial_of, try_route
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
-from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.report.result import Row
 from conrepair.runtime.workers import STORAGE
 
@@ -64,4 +64,4 @@ def _failed(
         if trial.failure is None or trial.failure.kind == STORAGE:  # no other way needs less of a full disk
             continue
         if row.problem is not None and not row.problem.circumstance:
-            yield row, Failed(tuple(Step(item.step, item.changed) for item in chain), trial)
+            yield row, Failed(tuple(RouteStep(item.step, item.changed) for item in chain), trial)

@@ -15,13 +15,13 @@ from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.execution import Runs, plan_conversion, run_executions
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
-from conrepair.repairs.conversion.remedies import Step
+from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.runtime.workers import Failure
 
 __all__ = ["trial_of", "try_route"]
 
 
-def try_route(state: RunState, subject: Subject, executed: Sequence[Execution], steps: Sequence[Step]) -> Trial:
+def try_route(state: RunState, subject: Subject, executed: Sequence[Execution], steps: Sequence[RouteStep]) -> Trial:
     """Take a model along a route, and judge what comes out, as for a configured conversion."""
     if subject.source is None:
         raise ValueError(f"{subject.name} was not made")

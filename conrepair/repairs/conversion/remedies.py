@@ -13,13 +13,13 @@ from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.rewrites.all_rewrites import REWRITES
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["Remedy", "Step", "all_rewritings", "all_routes", "detours", "exports", "other_options", "rewritings"]
+__all__ = ["Remedy", "RouteStep", "all_rewritings", "all_routes", "detours", "exports", "other_options", "rewritings"]
 
 _NORMALISE = "onnx-normalise"
 
 
 @dataclass(frozen=True)
-class Step:
+class RouteStep:
     """A converter with what it's told beyond its defaults."""
 
     converter: Converter
@@ -41,7 +41,7 @@ class Remedy:
         begin: Place of the first step that is another one.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[RouteStep, ...]
     words: str
     begin: int
 
@@ -51,7 +51,7 @@ class Remedy:
         return "+".join(step.label for step in self.steps)
 
 
-def rewritings(steps: Sequence[Step], place: int, operators: Iterable[str]) -> Iterator[Remedy]:
+def rewritings(steps: Sequence[RouteStep], place: int, operators: Iterable[str]) -> Iterator[Remedy]:
     """What keeps the converter that fails: its other options, and other operators in what it reads.
 
     Args:
@@ -73,14 +73,14 @@ def rewritings(steps: Sequence[Step], place: int, operators: Iterable[str]) -> I
         yield _behind_rewrites(steps, place, change)
 
 
-def all_rewritings(steps: Sequence[Step], place: int) -> Iterator[Remedy]:
+def all_rewritings(steps: Sequence[RouteStep], place: int) -> Iterator[Remedy]:
     """Everything at once, for what needs several changes in one place."""
     if steps[place].converter.source == "onnx":
         changes = {"rewrite": ",".join(REWRITES), "explicit_pads": True}
         yield _behind_rewrites(steps, place, changes)
 
 
-def other_options(steps: Sequence[Step], place: int) -> Iterator[Remedy]:
+def other_options(steps: Sequence[RouteStep], place: int) -> Iterator[Remedy]:
     """Other values of a step's options that make the same network."""
     step = steps[place]
     for name, option in step.converter.options.items():
@@ -90,13 +90,13 @@ def other_options(steps: Sequence[Step], place: int) -> Iterator[Remedy]:
                 yield _instead(steps, place, other, f"{step.converter.name} with {name} {value}")
 
 
-def exports(steps: Sequence[Step], place: int) -> Iterator[Remedy]:
+def exports(steps: Sequence[RouteStep], place: int) -> Iterator[Remedy]:
     """Other options of the steps before the one that fails, the nearest first."""
     for before in reversed(range(place)):
         yield from other_options(steps, before)
 
 
-def detours(steps: Sequence[Step], place: int, source: Model) -> Iterator[Remedy]:
+def detours(steps: Sequence[RouteStep], place: int, source: Model) -> Iterator[Remedy]:
     """Another converter for the step that fails, another one for a step before it, another route altogether.
 
     Those of tools in environments of their own, which would have to be made first, are left out. What is used only
@@ -106,13 +106,13 @@ def detours(steps: Sequence[Step], place: int, source: Model) -> Iterator[Remedy
     for at in (place, *reversed(range(place))):
         for other in _same_edge(steps[at].converter):
             if at > 0 or other.accepts(source) is None:
-                yield _instead(steps, at, Step(other, {}), f"{other.name} for {steps[at].converter.name}")
+                yield _instead(steps, at, RouteStep(other, {}), f"{other.name} for {steps[at].converter.name}")
     here, there = steps[0].converter.source, steps[-1].converter.target
     for edges in (_others(steps[place].converter, named=False), _others(steps[place].converter, named=True)):
         for names in _routes(here, there, edges, source):
             if names not in seen:
                 seen.add(names)
-                changed = tuple(Step(CONVERTERS[name], {}) for name in names)
+                changed = tuple(RouteStep(CONVERTERS[name], {}) for name in names)
                 yield Remedy(changed, f"another route: {' > '.join(names)}", 0)
 
 
@@ -164,21 +164,21 @@ def _same_edge(step: Converter) -> list[Converter]:
     return sorted(others, key=lambda other: (not other.automatic, other.preference))
 
 
-def _with(step: Step, name: str, value: Any) -> dict[str, Any]:
+def _with(step: RouteStep, name: str, value: Any) -> dict[str, Any]:
     """The options with one of another value; defaults are left out, as rows leave them out."""
     options = {**step.options, name: value}
     return {key: item for key, item in options.items() if item != step.converter.options[key].default}
 
 
-def _instead(steps: Sequence[Step], place: int, step: Step, words: str) -> Remedy:
+def _instead(steps: Sequence[RouteStep], place: int, step: RouteStep, words: str) -> Remedy:
     return Remedy((*steps[:place], step, *steps[place + 1 :]), words, place)
 
 
-def _behind_rewrites(steps: Sequence[Step], place: int, changes: Mapping[str, Any]) -> Remedy:
+def _behind_rewrites(steps: Sequence[RouteStep], place: int, changes: Mapping[str, Any]) -> Remedy:
     """A normalisation in front; where there's one already, it does both."""
     converter = CONVERTERS[_NORMALISE]
     begin = place - 1 if place and steps[place - 1].converter is converter else place
-    step = steps[begin] if begin < place else Step(converter, {})
+    step = steps[begin] if begin < place else RouteStep(converter, {})
     for name, value in changes.items():
         known = step.options.get(name)
         if isinstance(value, str) and known:
@@ -187,7 +187,7 @@ def _behind_rewrites(steps: Sequence[Step], place: int, changes: Mapping[str, An
     return Remedy((*steps[:begin], step, *steps[place:]), _said(step), begin)
 
 
-def _said(normalise: Step) -> str:
+def _said(normalise: RouteStep) -> str:
     """What a normalisation does, in words."""
     said = {
         "rewrite": "rewritten ({})",

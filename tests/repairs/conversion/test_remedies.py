@@ -7,11 +7,11 @@ from pathlib import Path
 import small_models as small
 
 from conrepair.converters.all_converters import CONVERTERS, converter
-from conrepair.repairs.conversion.remedies import Step, all_rewritings, detours, exports, rewritings
+from conrepair.repairs.conversion.remedies import RouteStep, all_rewritings, detours, exports, rewritings
 
 
-def steps(*texts: str) -> list[Step]:
-    return [Step(converter(text), {}) for text in texts]
+def steps(*texts: str) -> list[RouteStep]:
+    return [RouteStep(converter(text), {}) for text in texts]
 
 
 def test_options_come_before_rewrites() -> None:
