@@ -7,14 +7,14 @@ from typing import Any
 import keras
 
 from conrepair.graph.layer_graph import LayerGraph, Tensor
-from conrepair.networks.keras_graph import Masks, Origin, layer_graph
+from conrepair.networks.keras_graph import KerasOrigin, Masks, layer_graph
 from conrepair.networks.keras_steps import is_functional, steps_of
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["graph_of_network"]
 
 
-def graph_of_network(network: Any) -> tuple[LayerGraph, dict[str, Origin], dict[str, tuple[int, ...]]]:
+def graph_of_network(network: Any) -> tuple[LayerGraph, dict[str, KerasOrigin], dict[str, tuple[int, ...]]]:
     """The layers of a model; sizes that it leaves open are one.
 
     Returns:

@@ -12,8 +12,8 @@ from torch.utils import _pytree as pytree
 
 from conrepair.editors.torch_operators import OPERATORS, AtenOperator, arguments_of
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
-from conrepair.networks.torch_call import Part, TorchCall
-from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_call import TorchCall, TorchPart
+from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_graph import meaning_of, with_defaults
 from conrepair.networks.torch_program import Program
 
@@ -62,14 +62,14 @@ def state_of(program: torch.export.ExportedProgram) -> dict[str, str]:
     return {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
 
 
-def constants_of(program: torch.export.ExportedProgram) -> Constants:
+def constants_of(program: torch.export.ExportedProgram) -> TorchConstants:
     """What depends on no input: the state, and what's computed from it."""
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     names = {**state_of(program), **program.graph_signature.inputs_to_lifted_tensor_constants}
     held = {**program.constants, **program.state_dict}
     states = {node.name: held[names[node.name]] for node in placeholders if names.get(node.name) in held}
     fed = tuple(node for node in placeholders if node.name not in states)
-    return Constants(Program(program.graph_module, states, names, fed, (), {}))
+    return TorchConstants(Program(program.graph_module, states, names, fed, (), {}))
 
 
 def is_aten(node: torch.fx.Node) -> bool:
@@ -97,7 +97,7 @@ def numpy_of(tensor: torch.Tensor) -> Array:
 
 
 def _node(
-    node: torch.fx.Node, state: Mapping[str, str], constants: Constants, values: Mapping[torch.fx.Node, Any]
+    node: torch.fx.Node, state: Mapping[str, str], constants: TorchConstants, values: Mapping[torch.fx.Node, Any]
 ) -> Node:
     name = name_of_operator(node)
     entry = OPERATORS.get(name)
@@ -118,7 +118,9 @@ def _node(
     return Node(node.name, module_path(node), op, str(node.target), fed, (node.name,), attributes, parameters)
 
 
-def _meaning(node: torch.fx.Node, op: str, constants: Constants, values: Mapping[torch.fx.Node, Any]) -> Part:
+def _meaning(
+    node: torch.fx.Node, op: str, constants: TorchConstants, values: Mapping[torch.fx.Node, Any]
+) -> TorchPart:
     """What localization takes an operator for; where those are several, the one that's called so."""
     call = TorchCall(node, values, constants)
     call.name = name_of_operator(node)
@@ -171,7 +173,7 @@ def _parameters(
     entry: AtenOperator,
     holders: Mapping[str, Sequence[torch.fx.Node]],
     state: Mapping[str, str],
-    constants: Constants,
+    constants: TorchConstants,
 ) -> dict[str, Parameter]:
     """Numbers of the state, and what's computed from it alone: weights that are put in another order as it runs."""
     found = {}
@@ -193,7 +195,7 @@ def _parameters(
 
 
 def _loader(
-    constants: Constants, nodes: Sequence[torch.fx.Node], convert: Callable[..., Array]
+    constants: TorchConstants, nodes: Sequence[torch.fx.Node], convert: Callable[..., Array]
 ) -> Callable[[], Array]:
     return lambda: convert(*(numpy_of(constants.value(node)) for node in nodes))
 

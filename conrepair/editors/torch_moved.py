@@ -10,7 +10,7 @@ import torch
 
 from conrepair.editors.torch_graph import constants_of, state_of
 from conrepair.graph.layer_graph import Array
-from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_constants import TorchConstants
 
 __all__ = ["stored_places"]
 
@@ -48,7 +48,7 @@ def stored_places(
     return (key, whole) if same else None
 
 
-def _readers(state: torch.fx.Node, constants: Constants) -> set[torch.fx.Node]:
+def _readers(state: torch.fx.Node, constants: TorchConstants) -> set[torch.fx.Node]:
     """What isn't constant, and reads something that's made from a state."""
     found, seen, ahead = set(), {state}, [state]
     while ahead:
@@ -61,6 +61,6 @@ def _readers(state: torch.fx.Node, constants: Constants) -> set[torch.fx.Node]:
     return found
 
 
-def _with_state(constants: Constants, name: str, tensor: torch.Tensor) -> Constants:
+def _with_state(constants: TorchConstants, name: str, tensor: torch.Tensor) -> TorchConstants:
     program = constants.program
-    return Constants(dataclasses.replace(program, states={**program.states, name: tensor}))
+    return TorchConstants(dataclasses.replace(program, states={**program.states, name: tensor}))

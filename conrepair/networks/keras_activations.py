@@ -9,7 +9,7 @@ from keras import activations, layers
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks.keras_parts import KerasCall, Rule, weight
-from conrepair.networks.parts import Part
+from conrepair.networks.parts import LayerPart
 
 __all__ = ["FUNCTIONS", "RULES", "activation_parts", "recurrent_name"]
 
@@ -36,7 +36,7 @@ FUNCTIONS: dict[Any, tuple[str, dict[str, Attribute]]] = {
 """Operator and attributes; softmax follows the rank."""
 
 
-def activation_parts(function: Any, rank: int | None, *, channels_last: bool = False) -> list[Part]:
+def activation_parts(function: Any, rank: int | None, *, channels_last: bool = False) -> list[LayerPart]:
     """The activation that's an argument of a layer; nothing when it does nothing.
 
     Args:
@@ -49,14 +49,14 @@ def activation_parts(function: Any, rank: int | None, *, channels_last: bool = F
     native = getattr(function, "__name__", type(function).__name__)
     if function in (activations.softmax, activations.log_softmax) and rank is not None:
         op = "Softmax" if function is activations.softmax else "LogSoftmax"
-        return [Part(op, {"axis": rank - 1}, channels_last=channels_last, native=native)]
+        return [LayerPart(op, {"axis": rank - 1}, channels_last=channels_last, native=native)]
     if isinstance(function, layers.Layer) and type(function) in RULES:
         return [
-            Part(part.op, part.attributes, part.parameters, channels_last, native)
+            LayerPart(part.op, part.attributes, part.parameters, channels_last, native)
             for part in RULES[type(function)](KerasCall(function, ((0,) * (rank or 1),), ()))
         ]
     op, attributes = FUNCTIONS.get(function, (native, {}))
-    return [Part(op, attributes, channels_last=channels_last, native=native)]
+    return [LayerPart(op, attributes, channels_last=channels_last, native=native)]
 
 
 def recurrent_name(function: Any) -> str:
@@ -68,37 +68,37 @@ def recurrent_name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _activation(call: KerasCall) -> list[Part]:
-    return activation_parts(call.operation.activation, call.rank) or [Part("Identity")]
+def _activation(call: KerasCall) -> list[LayerPart]:
+    return activation_parts(call.operation.activation, call.rank) or [LayerPart("Identity")]
 
 
-def _relu(call: KerasCall) -> list[Part]:
+def _relu(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     highest, slope, threshold = layer.max_value, float(layer.negative_slope), float(layer.threshold)
     if not slope and not threshold:
         if highest is None:
-            return [Part("Relu")]
-        return [Part("Clip", {"min": 0.0, "max": float(highest)})]
+            return [LayerPart("Relu")]
+        return [LayerPart("Clip", {"min": 0.0, "max": float(highest)})]
     if highest is None and not threshold:
-        return [Part("LeakyRelu", {"alpha": slope})]
+        return [LayerPart("LeakyRelu", {"alpha": slope})]
     if highest is None and not slope:
-        return [Part("ThresholdedRelu", {"alpha": threshold})]
-    return [Part("ReLU", {"max_value": highest, "negative_slope": slope, "threshold": threshold})]
+        return [LayerPart("ThresholdedRelu", {"alpha": threshold})]
+    return [LayerPart("ReLU", {"max_value": highest, "negative_slope": slope, "threshold": threshold})]
 
 
-def _softmax(call: KerasCall) -> list[Part]:
+def _softmax(call: KerasCall) -> list[LayerPart]:
     axis = call.operation.axis
     axes = [axis] if isinstance(axis, int) else list(axis)
     if len(axes) > 1 or call.masked:
         raise ValueError("over several axes, or with a mask")
-    return [Part("Softmax", {"axis": call.axis(axes[0])})]
+    return [LayerPart("Softmax", {"axis": call.axis(axes[0])})]
 
 
 RULES: dict[type, Rule] = {
     layers.Activation: _activation,
     layers.ReLU: _relu,
     layers.Softmax: _softmax,
-    layers.LeakyReLU: lambda call: [Part("LeakyRelu", {"alpha": float(call.operation.negative_slope)})],
-    layers.ELU: lambda call: [Part("Elu", {"alpha": float(call.operation.alpha)})],
-    layers.PReLU: lambda call: [Part("PRelu", {}, {"slope": weight(call.operation.alpha)})],
+    layers.LeakyReLU: lambda call: [LayerPart("LeakyRelu", {"alpha": float(call.operation.negative_slope)})],
+    layers.ELU: lambda call: [LayerPart("Elu", {"alpha": float(call.operation.alpha)})],
+    layers.PReLU: lambda call: [LayerPart("PRelu", {}, {"slope": weight(call.operation.alpha)})],
 }

@@ -12,7 +12,7 @@ from keras import layers
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.keras_activations import activation_parts
 from conrepair.networks.keras_parts import KerasCall, Rule, channels_last, weight
-from conrepair.networks.parts import Part, out_in_kernel, same_pads
+from conrepair.networks.parts import LayerPart, out_in_kernel, same_pads
 
 __all__ = ["RULES"]
 
@@ -52,13 +52,13 @@ def _with_bias(parameters: dict[str, Parameter], layer: Any) -> dict[str, Parame
     return {**parameters, "bias": weight(layer.bias)} if layer.bias is not None else parameters
 
 
-def _with_activation(call: KerasCall, part: Part) -> list[Part]:
+def _with_activation(call: KerasCall, part: LayerPart) -> list[LayerPart]:
     shape = call.outputs[0]
     rank = len(shape) if shape else None
     last = part.channels_last
     activation = activation_parts(call.operation.activation, rank, channels_last=last)
     return [
-        Part(part.op, part.attributes, part.parameters, last, part.native, part.reads, shape),
+        LayerPart(part.op, part.attributes, part.parameters, last, part.native, part.reads, shape),
         *activation,
     ]
 
@@ -68,25 +68,25 @@ def _plain_only(layer: Any) -> None:
         raise ValueError("quantized by Keras")
 
 
-def _convolution(call: KerasCall) -> list[Part]:
+def _convolution(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
     parameters = _with_bias({"weight": weight(layer.kernel, out_in_kernel)}, layer)
     return _with_activation(
-        call, Part("Conv", {**window, "group": int(layer.groups)}, parameters, channels_last(layer))
+        call, LayerPart("Conv", {**window, "group": int(layer.groups)}, parameters, channels_last(layer))
     )
 
 
-def _depthwise(call: KerasCall) -> list[Part]:
+def _depthwise(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
     parameters = _with_bias({"weight": weight(layer.kernel, _depthwise_kernel)}, layer)
     group = int(layer.kernel.shape[-2])
-    return _with_activation(call, Part("Conv", {**window, "group": group}, parameters, channels_last(layer)))
+    return _with_activation(call, LayerPart("Conv", {**window, "group": group}, parameters, channels_last(layer)))
 
 
-def _separable(call: KerasCall) -> list[Part]:
+def _separable(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     last, shape = channels_last(layer), call.outputs[0]
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
@@ -95,7 +95,7 @@ def _separable(call: KerasCall) -> list[Part]:
     if shape is not None:
         deep = channels * multiplier
         between = (*shape[:-1], deep) if last else (shape[0], deep, *shape[2:])
-    depthwise = Part(
+    depthwise = LayerPart(
         "Conv",
         {**window, "group": channels},
         {"weight": weight(layer.depthwise_kernel, _depthwise_kernel)},
@@ -108,11 +108,11 @@ def _separable(call: KerasCall) -> list[Part]:
     parameters = _with_bias({"weight": weight(layer.pointwise_kernel, out_in_kernel)}, layer)
     return [
         depthwise,
-        *_with_activation(call, Part("Conv", {**point, "group": 1}, parameters, last, "PointwiseConv")),
+        *_with_activation(call, LayerPart("Conv", {**point, "group": 1}, parameters, last, "PointwiseConv")),
     ]
 
 
-def _transposed(call: KerasCall) -> list[Part]:
+def _transposed(call: KerasCall) -> list[LayerPart]:
     """TensorFlow's is the gradient of the convolution that makes the input's sizes from the output's."""
     layer = call.operation
     last = channels_last(layer)
@@ -121,7 +121,7 @@ def _transposed(call: KerasCall) -> list[Part]:
     if before is None or after is None or not call.resolved:
         window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
         return _with_activation(
-            call, Part("ConvTranspose", {**window, "group": 1, "output_padding": None}, parameters, last)
+            call, LayerPart("ConvTranspose", {**window, "group": 1, "output_padding": None}, parameters, last)
         )
     window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, "valid")
     if layer.padding == "same":
@@ -140,11 +140,11 @@ def _transposed(call: KerasCall) -> list[Part]:
     )
     return _with_activation(
         call,
-        Part("ConvTranspose", {**window, "group": 1, "output_padding": extra}, parameters, last),
+        LayerPart("ConvTranspose", {**window, "group": 1, "output_padding": extra}, parameters, last),
     )
 
 
-def _pooling(call: KerasCall) -> list[Part]:
+def _pooling(call: KerasCall) -> list[LayerPart]:
     layer = call.operation  # or a function, whose sizes may be one number for all axes
     axes = call.rank - 2
     kernel = _of_each_axis(layer.pool_size, axes)
@@ -152,36 +152,36 @@ def _pooling(call: KerasCall) -> list[Part]:
     attributes = _window(call, kernel, strides, (1,) * axes, layer.padding) | {"ceil_mode": False}
     last = channels_last(layer)
     if type(layer).__name__.startswith("Max"):
-        return [Part("MaxPool", attributes, channels_last=last)]
-    return [Part("AveragePool", attributes | {"count_include_pad": False}, channels_last=last)]
+        return [LayerPart("MaxPool", attributes, channels_last=last)]
+    return [LayerPart("AveragePool", attributes | {"count_include_pad": False}, channels_last=last)]
 
 
 def _of_each_axis(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
     return (int(value),) * axes if isinstance(value, int) else tuple(map(int, value))
 
 
-def _global_pooling(call: KerasCall) -> list[Part]:
+def _global_pooling(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     if call.masked:
         raise ValueError("takes a mask")
     last = channels_last(layer)
     axes = tuple(range(1, call.rank - 1)) if last else tuple(range(2, call.rank))
     op = "ReduceMax" if "Max" in type(layer).__name__ else "ReduceMean"
-    return [Part(op, {"axes": axes, "keepdims": bool(layer.keepdims)}, channels_last=last)]
+    return [LayerPart(op, {"axes": axes, "keepdims": bool(layer.keepdims)}, channels_last=last)]
 
 
-def _dense(call: KerasCall) -> list[Part]:
+def _dense(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
     return _with_activation(call, _fully_connected(layer))
 
 
-def _fully_connected(layer: Any) -> Part:
+def _fully_connected(layer: Any) -> LayerPart:
     parameters = _with_bias({"weight": weight(layer.kernel)}, layer)
-    return Part("MatMul", {"transpose_a": False, "transpose_b": False}, parameters, True)
+    return LayerPart("MatMul", {"transpose_a": False, "transpose_b": False}, parameters, True)
 
 
-def _einsum_dense(call: KerasCall) -> list[Part]:
+def _einsum_dense(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
     operands, _, result = layer.equation.replace(" ", "").partition("->")
@@ -190,7 +190,7 @@ def _einsum_dense(call: KerasCall) -> list[Part]:
     if plain_bias and len(kernel) == 2 and given.endswith(kernel[0]) and result == given[:-1] + kernel[1]:
         return _with_activation(call, _fully_connected(layer))
     parameters = _with_bias({"weight": weight(layer.kernel)}, layer)
-    return _with_activation(call, Part("EinsumDense", {"equation": layer.equation}, parameters, True))
+    return _with_activation(call, LayerPart("EinsumDense", {"equation": layer.equation}, parameters, True))
 
 
 RULES: dict[type, Rule] = {

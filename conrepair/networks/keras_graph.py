@@ -11,7 +11,7 @@ from conrepair.networks.keras_parts import KerasCall
 from conrepair.networks.keras_steps import KerasStep, Steps
 from conrepair.networks.parts import nodes_of
 
-__all__ = ["Masks", "Origin", "layer_graph"]
+__all__ = ["KerasOrigin", "Masks", "layer_graph"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Masks:
 
 
 @dataclass(frozen=True)
-class Origin:
+class KerasOrigin:
     """Which operator of a call a node is.
 
     Attributes:
@@ -44,7 +44,7 @@ class Origin:
 
 def layer_graph(
     steps: Steps, known: Mapping[str, Tensor], masks: Masks, open_sizes: frozenset[str] = frozenset()
-) -> tuple[LayerGraph, dict[str, Origin]]:
+) -> tuple[LayerGraph, dict[str, KerasOrigin]]:
     """Write calls as operators.
 
     Args:
@@ -59,10 +59,10 @@ def layer_graph(
     tensors = dict(known)
     taken = {step.name for step in steps.calls}
     nodes: list[Node] = []
-    origins: dict[str, Origin] = {}
+    origins: dict[str, KerasOrigin] = {}
     for step in steps.calls:
         made = _nodes(step, masks, tensors, taken, resolved=open_sizes.isdisjoint((*step.inputs, *step.outputs)))
-        origins.update({node.name: Origin(step, place, len(made)) for place, node in enumerate(made)})
+        origins.update({node.name: KerasOrigin(step, place, len(made)) for place, node in enumerate(made)})
         nodes.extend(made)
     return LayerGraph(steps.inputs, steps.outputs, tensors, tuple(nodes)), origins
 

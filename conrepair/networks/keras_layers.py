@@ -14,7 +14,7 @@ from conrepair.networks import (
     keras_shape,
 )
 from conrepair.networks.keras_parts import KerasCall, Rule, native_part
-from conrepair.networks.parts import Part
+from conrepair.networks.parts import LayerPart
 
 __all__ = ["parts_of"]
 
@@ -33,7 +33,7 @@ _RULES: dict[type, Rule] = {
 _MASKED = {"LSTM", "GRU", "RNN", "Attention"}  # that have a tensor for what's masked
 
 
-def parts_of(call: KerasCall) -> list[Part]:
+def parts_of(call: KerasCall) -> list[LayerPart]:
     """Take a call apart.
 
     Returns:
@@ -41,7 +41,7 @@ def parts_of(call: KerasCall) -> list[Part]:
     """
     native = type(call.operation).__name__
     rule = _RULES.get(type(call.operation))
-    parts: list[Part] = []
+    parts: list[LayerPart] = []
     if rule is not None:
         # A call whose sizes or settings the vocabulary can't say stays as it is.
         try:

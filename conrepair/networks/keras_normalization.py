@@ -10,7 +10,7 @@ from keras import config, layers, ops
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.keras_parts import KerasCall, Rule, constant, weight
-from conrepair.networks.parts import Part
+from conrepair.networks.parts import LayerPart
 
 __all__ = ["RULES"]
 
@@ -26,54 +26,54 @@ def _affine(layer: Any) -> dict[str, Any]:
     }
 
 
-def _batch_normalization(call: KerasCall) -> list[Part]:
+def _batch_normalization(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     axis = call.axis(layer.axis)
     if axis not in (1, call.rank - 1):
         raise ValueError("along another axis than the channels'")
     roles = _affine(layer) | {"mean": layer.moving_mean, "variance": layer.moving_variance}
     attributes = {"epsilon": float(layer.epsilon), "training_mode": False}
-    return [Part("BatchNormalization", attributes, _parameters(roles), axis == call.rank - 1)]
+    return [LayerPart("BatchNormalization", attributes, _parameters(roles), axis == call.rank - 1)]
 
 
-def _layer_normalization(call: KerasCall) -> list[Part]:
+def _layer_normalization(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     if getattr(layer, "rms_scaling", False):
         raise ValueError("scaled by the variance alone, which is no root mean square")
     attributes: dict[str, Attribute] = {"epsilon": float(layer.epsilon), "axes": call.axes(layer.axis)}
-    return [Part("LayerNormalization", attributes, _parameters(_affine(layer)), True)]
+    return [LayerPart("LayerNormalization", attributes, _parameters(_affine(layer)), True)]
 
 
-def _rms_normalization(call: KerasCall) -> list[Part]:
+def _rms_normalization(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     attributes: dict[str, Attribute] = {"epsilon": float(layer.epsilon), "axes": call.axes(layer.axis)}
-    return [Part("RMSNormalization", attributes, _parameters({"scale": layer.scale}), True)]
+    return [LayerPart("RMSNormalization", attributes, _parameters({"scale": layer.scale}), True)]
 
 
-def _group_normalization(call: KerasCall) -> list[Part]:
+def _group_normalization(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     axis = call.axis(layer.axis)
     if axis not in (1, call.rank - 1):
         raise ValueError("along another axis than the channels'")
     attributes = {"epsilon": float(layer.epsilon), "groups": int(layer.groups)}
-    return [Part("GroupNormalization", attributes, _parameters(_affine(layer)), axis == call.rank - 1)]
+    return [LayerPart("GroupNormalization", attributes, _parameters(_affine(layer)), axis == call.rank - 1)]
 
 
-def _rescaling(call: KerasCall) -> list[Part]:
+def _rescaling(call: KerasCall) -> list[LayerPart]:
     """Twice elementwise: factors, then offsets."""
     layer = call.operation
     scale, offset = np.asarray(layer.scale, np.float32), np.asarray(layer.offset, np.float32)
     if "first" in str(getattr(layer, "data_format", "")) and max(scale.ndim, offset.ndim):
         raise ValueError("a number for each channel of another axis than the last")
-    factor = Part("Mul", {"constant_first": False}, {"operand": constant(scale)}, True)
+    factor = LayerPart("Mul", {"constant_first": False}, {"operand": constant(scale)}, True)
     return (
-        [factor, Part("Add", {"constant_first": False}, {"operand": constant(offset)}, True)]
+        [factor, LayerPart("Add", {"constant_first": False}, {"operand": constant(offset)}, True)]
         if offset.any()
         else [factor]
     )
 
 
-def _normalization(call: KerasCall) -> list[Part]:
+def _normalization(call: KerasCall) -> list[LayerPart]:
     """Twice elementwise: the mean, then the deviation."""
     layer = call.operation
     if layer.invert:
@@ -81,18 +81,18 @@ def _normalization(call: KerasCall) -> list[Part]:
     mean, variance = (np.asarray(ops.convert_to_numpy(item), np.float64) for item in (layer.mean, layer.variance))
     deviation = np.maximum(np.sqrt(variance), config.epsilon())
     return [
-        Part(op, {"constant_first": False}, {"operand": constant(values.astype(np.float32))}, True)
+        LayerPart(op, {"constant_first": False}, {"operand": constant(values.astype(np.float32))}, True)
         for op, values in (("Sub", mean), ("Div", deviation))
     ]
 
 
-def _unit_normalization(call: KerasCall) -> list[Part]:
-    return [Part("LpNormalization", {"p": 2, "axes": call.axes(call.operation.axis), "epsilon": 1e-12})]
+def _unit_normalization(call: KerasCall) -> list[LayerPart]:
+    return [LayerPart("LpNormalization", {"p": 2, "axes": call.axes(call.operation.axis), "epsilon": 1e-12})]
 
 
-def _identity(call: KerasCall) -> list[Part]:
+def _identity(call: KerasCall) -> list[LayerPart]:
     del call
-    return [Part("Identity")]
+    return [LayerPart("Identity")]
 
 
 _NOTHING = (

@@ -11,7 +11,7 @@ import numpy as np
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks.keras_parts import KerasCall, Rule, constant
-from conrepair.networks.parts import Part, slice_parts
+from conrepair.networks.parts import LayerPart, slice_parts
 
 __all__ = ["RULES"]
 
@@ -58,96 +58,96 @@ def _is_tensor(argument: Any) -> bool:
 
 
 def _binary(op: str) -> Rule:
-    def rule(call: KerasCall) -> list[Part]:
+    def rule(call: KerasCall) -> list[LayerPart]:
         left, right = call.argument(0, "x1"), call.argument(1, "x2")
         if _is_tensor(left) and _is_tensor(right):
-            return [Part(op, {"constant_first": False}, reads=(call.position(left), call.position(right)))]
+            return [LayerPart(op, {"constant_first": False}, reads=(call.position(left), call.position(right)))]
         known = right if _is_tensor(left) else left
         first = not _is_tensor(left) and op not in {"Add", "Mul", "Min", "Max"}
-        return [Part(op, {"constant_first": first}, {"operand": constant(known)})]
+        return [LayerPart(op, {"constant_first": first}, {"operand": constant(known)})]
 
     return rule
 
 
 def _unary(op: str) -> Rule:
-    return lambda call: [Part(op, dict(OPERATORS[op].attributes))]
+    return lambda call: [LayerPart(op, dict(OPERATORS[op].attributes))]
 
 
 def _reduction(op: str) -> Rule:
-    def rule(call: KerasCall) -> list[Part]:
+    def rule(call: KerasCall) -> list[LayerPart]:
         operation = call.operation
         if getattr(operation, "initial", None) is not None or getattr(operation, "dtype", None) is not None:
             raise ValueError("with an initial value or another type")
-        return [Part(op, {"axes": call.axes(operation.axis), "keepdims": bool(operation.keepdims)})]
+        return [LayerPart(op, {"axes": call.axes(operation.axis), "keepdims": bool(operation.keepdims)})]
 
     return rule
 
 
-def _matmul(call: KerasCall) -> list[Part]:
+def _matmul(call: KerasCall) -> list[LayerPart]:
     left, right = call.argument(0, "x1"), call.argument(1, "x2")
     attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": False}
     if _is_tensor(left) and _is_tensor(right):
-        return [Part("MatMul", attributes, {}, True, reads=(call.position(left), call.position(right)))]
+        return [LayerPart("MatMul", attributes, {}, True, reads=(call.position(left), call.position(right)))]
     if not _is_tensor(left):
         raise ValueError("a constant times a tensor")
-    return [Part("MatMul", attributes, {"weight": constant(right)}, True)]
+    return [LayerPart("MatMul", attributes, {"weight": constant(right)}, True)]
 
 
 def _arg(op: str) -> Rule:
-    def rule(call: KerasCall) -> list[Part]:
+    def rule(call: KerasCall) -> list[LayerPart]:
         if call.operation.axis is None:
             raise ValueError("over all axes")
         axis = call.axis(call.operation.axis)
-        return [Part(op, {"axis": axis, "keepdims": bool(call.operation.keepdims)})]
+        return [LayerPart(op, {"axis": axis, "keepdims": bool(call.operation.keepdims)})]
 
     return rule
 
 
 def _along(op: str) -> Rule:
-    return lambda call: [Part(op, {"axis": call.axis(call.operation.axis)})]
+    return lambda call: [LayerPart(op, {"axis": call.axis(call.operation.axis)})]
 
 
-def _reshape(call: KerasCall) -> list[Part]:
-    return [Part("Reshape", {"shape": call.outputs[0]})]
+def _reshape(call: KerasCall) -> list[LayerPart]:
+    return [LayerPart("Reshape", {"shape": call.outputs[0]})]
 
 
-def _transpose(call: KerasCall) -> list[Part]:
+def _transpose(call: KerasCall) -> list[LayerPart]:
     axes = call.operation.axes
     perm = tuple(reversed(range(call.rank))) if axes is None else tuple(call.axis(axis) for axis in axes)
-    return [Part("Transpose", {"perm": perm})]
+    return [LayerPart("Transpose", {"perm": perm})]
 
 
-def _swap(call: KerasCall) -> list[Part]:
+def _swap(call: KerasCall) -> list[LayerPart]:
     perm = list(range(call.rank))
     one, two = call.axis(call.operation.axis1), call.axis(call.operation.axis2)
     perm[one], perm[two] = two, one
-    return [Part("Transpose", {"perm": tuple(perm)})]
+    return [LayerPart("Transpose", {"perm": tuple(perm)})]
 
 
-def _stack(call: KerasCall) -> list[Part]:
+def _stack(call: KerasCall) -> list[LayerPart]:
     shape = call.outputs[0]
     if shape is None:
         raise ValueError("unknown rank")
-    return [Part("Stack", {"axis": int(call.operation.axis) % len(shape)})]
+    return [LayerPart("Stack", {"axis": int(call.operation.axis) % len(shape)})]
 
 
-def _split(call: KerasCall) -> list[Part]:
+def _split(call: KerasCall) -> list[LayerPart]:
     axis = call.axis(call.operation.axis)
     shapes = [shape for shape in call.outputs if shape is not None]
     if len(shapes) < len(call.outputs):
         raise ValueError("unknown sizes")
-    return [Part("Split", {"axis": axis, "sizes": tuple(shape[axis] for shape in shapes)})]
+    return [LayerPart("Split", {"axis": axis, "sizes": tuple(shape[axis] for shape in shapes)})]
 
 
-def _cast(call: KerasCall) -> list[Part]:
-    return [Part("Cast", {"to": str(keras.backend.standardize_dtype(call.operation.dtype))})]
+def _cast(call: KerasCall) -> list[LayerPart]:
+    return [LayerPart("Cast", {"to": str(keras.backend.standardize_dtype(call.operation.dtype))})]
 
 
-def _clip(call: KerasCall) -> list[Part]:
-    return [Part("Clip", {"min": float(call.operation.x_min), "max": float(call.operation.x_max)})]
+def _clip(call: KerasCall) -> list[LayerPart]:
+    return [LayerPart("Clip", {"min": float(call.operation.x_min), "max": float(call.operation.x_max)})]
 
 
-def _pad(call: KerasCall) -> list[Part]:
+def _pad(call: KerasCall) -> list[LayerPart]:
     pairs = np.broadcast_to(np.asarray(call.operation.pad_width), (call.rank, 2))
     value = call.argument(1, "constant_values")
     attributes: dict[str, Attribute] = {
@@ -155,49 +155,49 @@ def _pad(call: KerasCall) -> list[Part]:
         "mode": {"constant": "constant", "reflect": "reflect", "symmetric": "symmetric"}[call.operation.mode],
         "value": 0.0 if value is None else float(value),
     }
-    return [Part("Pad", attributes)]
+    return [LayerPart("Pad", attributes)]
 
 
-def _expand(call: KerasCall) -> list[Part]:
-    return [Part("Expand", {"shape": call.outputs[0]})]
+def _expand(call: KerasCall) -> list[LayerPart]:
+    return [LayerPart("Expand", {"shape": call.outputs[0]})]
 
 
-def _tile(call: KerasCall) -> list[Part]:
+def _tile(call: KerasCall) -> list[LayerPart]:
     repeats = np.atleast_1d(call.operation.repeats)
-    return [Part("Tile", {"repeats": (1,) * (call.rank - len(repeats)) + tuple(map(int, repeats))})]
+    return [LayerPart("Tile", {"repeats": (1,) * (call.rank - len(repeats)) + tuple(map(int, repeats))})]
 
 
-def _where(call: KerasCall) -> list[Part]:
+def _where(call: KerasCall) -> list[LayerPart]:
     roles = {role: call.argument(index, name) for index, (role, name) in enumerate(_CHOICES)}
     constants: dict[str, Parameter] = {
         role: constant(value) for role, value in roles.items() if not _is_tensor(value)
     }
-    return [Part("Where", {}, constants)]
+    return [LayerPart("Where", {}, constants)]
 
 
 _CHOICES = (("condition", "condition"), ("x", "x1"), ("y", "x2"))
 
 
-def _take(call: KerasCall) -> list[Part]:
+def _take(call: KerasCall) -> list[LayerPart]:
     table, indices = call.argument(0, "x"), call.argument(1, "indices")
     axis = call.operation.axis
     if axis is None:
         raise ValueError("of a flat tensor")
     if _is_tensor(table):
         given = {} if _is_tensor(indices) else {"indices": constant(indices)}
-        return [Part("Gather", {"axis": call.axis(axis)}, given)]
+        return [LayerPart("Gather", {"axis": call.axis(axis)}, given)]
     numbers = constant(table)
-    return [Part("Gather", {"axis": int(axis) % len(numbers.shape)}, {"table": numbers})]
+    return [LayerPart("Gather", {"axis": int(axis) % len(numbers.shape)}, {"table": numbers})]
 
 
-def _get_item(call: KerasCall) -> list[Part]:
+def _get_item(call: KerasCall) -> list[LayerPart]:
     key = call.argument(1, "key")
     keys = key if isinstance(key, (tuple, list)) else [key]  # a file has a list
     return slice_parts(call.shapes[0], call.outputs[0], keys)
 
 
 def _setting(op: str, attribute: str, read: Callable[[Any], Attribute]) -> Rule:
-    return lambda call: [Part(op, {attribute: read(call.operation)})]
+    return lambda call: [LayerPart(op, {attribute: read(call.operation)})]
 
 
 _BY_NAME: dict[str, Rule] = {
@@ -223,8 +223,8 @@ _BY_NAME: dict[str, Rule] = {
     "Where": _where,
     "Take": _take,
     "GetItem": _get_item,
-    "Relu6": lambda call: [Part("Clip", {"min": 0.0, "max": 6.0})],
-    "HardSigmoid": lambda call: [Part("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5})],
+    "Relu6": lambda call: [LayerPart("Clip", {"min": 0.0, "max": 6.0})],
+    "HardSigmoid": lambda call: [LayerPart("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5})],
     "Gelu": _setting("Gelu", "approximate", lambda function: "tanh" if function.approximate else "none"),
     "LeakyRelu": _setting("LeakyRelu", "alpha", lambda function: float(function.negative_slope)),
     "Elu": _setting("Elu", "alpha", lambda function: float(function.alpha)),

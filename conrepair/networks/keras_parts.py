@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Parameter
-from conrepair.networks.parts import Part, Shape, plain
+from conrepair.networks.parts import LayerPart, Shape, plain
 
 __all__ = [
     "KerasCall",
@@ -80,7 +80,7 @@ class KerasCall:
         return tuple(sorted(map(self.axis, given)))
 
 
-Rule = Callable[[KerasCall], list[Part]]
+Rule = Callable[[KerasCall], list[LayerPart]]
 
 
 def weight(variable: Any, arrange: Callable[[Array], Array] | None = None) -> Parameter:
@@ -118,7 +118,7 @@ def channels_last(layer: Any) -> bool:
 _NO_FUNCTION = {"name", "trainable", "dtype"}
 
 
-def native_part(call: KerasCall, op: str) -> Part:
+def native_part(call: KerasCall, op: str) -> LayerPart:
     """A layer or function that the vocabulary has no word for, with its settings and weights."""
     operation = call.operation
     try:
@@ -136,7 +136,7 @@ def native_part(call: KerasCall, op: str) -> Part:
     for index, argument in enumerate(call.args):
         if _is_numbers(argument):
             parameters[f"argument_{index}"] = constant(argument)
-    return Part(op, plain(settings), parameters, channels_last(operation))
+    return LayerPart(op, plain(settings), parameters, channels_last(operation))
 
 
 def _is_numbers(argument: Any) -> bool:

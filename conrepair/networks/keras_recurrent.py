@@ -12,7 +12,7 @@ from keras import layers
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.keras_activations import recurrent_name
 from conrepair.networks.keras_parts import KerasCall, Rule, weight
-from conrepair.networks.parts import Part
+from conrepair.networks.parts import LayerPart
 
 __all__ = ["RULES"]
 
@@ -46,7 +46,7 @@ def _stacked(cells: Sequence[Any], op: str, variables: Sequence[Any], what: str)
     return Parameter(variables[0].path, (len(cells), *tail), dtype, load)
 
 
-def _recurrent_part(cells: Sequence[Any], op: str, direction: str, *, sequences: bool) -> Part:
+def _recurrent_part(cells: Sequence[Any], op: str, direction: str, *, sequences: bool) -> LayerPart:
     first = cells[0]
     parameters = {
         "W": _stacked(cells, op, [cell.kernel for cell in cells], "kernel"),
@@ -67,10 +67,10 @@ def _recurrent_part(cells: Sequence[Any], op: str, direction: str, *, sequences:
         attributes["linear_before_reset"] = bool(first.reset_after)
     elif op == "LSTM":
         attributes["cell_clip"] = None
-    return Part(op, attributes, parameters)
+    return LayerPart(op, attributes, parameters)
 
 
-def _recurrent(call: KerasCall) -> list[Part]:
+def _recurrent(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     if layer.stateful or (layer.go_backwards and layer.return_sequences):
         raise ValueError("keeps its state, or gives its sequence from the last step to the first")
@@ -79,7 +79,7 @@ def _recurrent(call: KerasCall) -> list[Part]:
     return [_recurrent_part([layer.cell], op, direction, sequences=bool(layer.return_sequences))]
 
 
-def _bidirectional(call: KerasCall) -> list[Part]:
+def _bidirectional(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     pair = (layer.forward_layer, layer.backward_layer)
     op = _OPERATORS.get(type(pair[0]))
@@ -91,11 +91,11 @@ def _bidirectional(call: KerasCall) -> list[Part]:
     ]
 
 
-def _embedding(call: KerasCall) -> list[Part]:
+def _embedding(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     if getattr(layer, "quantization_mode", None):
         raise ValueError("quantized by Keras")
-    return [Part("Gather", {"axis": 0}, {"table": weight(layer.embeddings)})]
+    return [LayerPart("Gather", {"axis": 0}, {"table": weight(layer.embeddings)})]
 
 
 def _heads_in(kernel: Array) -> Array:
@@ -108,7 +108,7 @@ def _heads_out(kernel: Array) -> Array:
     return kernel.reshape(-1, kernel.shape[-1])
 
 
-def _multi_head(call: KerasCall) -> list[Part]:
+def _multi_head(call: KerasCall) -> list[LayerPart]:
     """The operator's tensors are query, key, value, and then the mask if there is one."""
     layer = call.operation
     usual = not layer.get_config().get("use_gate") and layer._sliding_window is None and len(call.outputs) == 1
@@ -134,7 +134,7 @@ def _multi_head(call: KerasCall) -> list[Part]:
         "scale": float(layer.key_dim) ** -0.5,
         "is_causal": bool(call.kwargs.get("use_causal_mask", False)),
     }
-    return [Part("Attention", attributes, parameters, True, reads=tuple(reads))]
+    return [LayerPart("Attention", attributes, parameters, True, reads=tuple(reads))]
 
 
 RULES: dict[type, Rule] = {

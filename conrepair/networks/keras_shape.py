@@ -7,23 +7,23 @@ from keras import layers
 
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.keras_parts import KerasCall, Rule, channels_last
-from conrepair.networks.parts import PREVIOUS, Part
+from conrepair.networks.parts import PREVIOUS, LayerPart
 
 __all__ = ["RULES", "elementwise_parts"]
 
 
-def _reshape(call: KerasCall) -> list[Part]:
-    return [Part("Reshape", {"shape": call.outputs[0]})]
+def _reshape(call: KerasCall) -> list[LayerPart]:
+    return [LayerPart("Reshape", {"shape": call.outputs[0]})]
 
 
-def _flatten(call: KerasCall) -> list[Part]:
+def _flatten(call: KerasCall) -> list[LayerPart]:
     if not channels_last(call.operation) and call.rank > 2:
         raise ValueError("moves the channels before it flattens")
     return _reshape(call)
 
 
-def _permute(call: KerasCall) -> list[Part]:
-    return [Part("Transpose", {"perm": (0, *map(int, call.operation.dims))})]
+def _permute(call: KerasCall) -> list[LayerPart]:
+    return [LayerPart("Transpose", {"perm": (0, *map(int, call.operation.dims))})]
 
 
 def _spatial_axes(call: KerasCall) -> tuple[int, ...]:
@@ -37,15 +37,15 @@ def _pairs(value: object) -> tuple[tuple[int, int], ...]:
     return tuple((int(begin), int(end)) for begin, end in numbers)
 
 
-def _padding(call: KerasCall) -> list[Part]:
+def _padding(call: KerasCall) -> list[LayerPart]:
     begins, ends = [0] * call.rank, [0] * call.rank
     for axis, (begin, end) in zip(_spatial_axes(call), _pairs(call.operation.padding), strict=True):
         begins[axis], ends[axis] = begin, end
     attributes: dict[str, Attribute] = {"pads": (*begins, *ends), "mode": "constant", "value": 0.0}
-    return [Part("Pad", attributes, channels_last=channels_last(call.operation))]
+    return [LayerPart("Pad", attributes, channels_last=channels_last(call.operation))]
 
 
-def _cropping(call: KerasCall) -> list[Part]:
+def _cropping(call: KerasCall) -> list[LayerPart]:
     axes, pairs, shape = _spatial_axes(call), _pairs(call.operation.cropping), call.shapes[0]
     if shape is None:
         raise ValueError("unknown sizes")
@@ -55,13 +55,13 @@ def _cropping(call: KerasCall) -> list[Part]:
         "axes": axes,
         "steps": (1,) * len(axes),
     }
-    return [Part("Slice", attributes, channels_last=channels_last(call.operation))]
+    return [LayerPart("Slice", attributes, channels_last=channels_last(call.operation))]
 
 
 _INTERPOLATIONS = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
 
 
-def _up_sampling(call: KerasCall) -> list[Part]:
+def _up_sampling(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     mode = _INTERPOLATIONS.get(getattr(layer, "interpolation", "nearest"))
     if mode is None:
@@ -76,14 +76,14 @@ def _up_sampling(call: KerasCall) -> list[Part]:
         "cubic_coeff_a": -0.5 if mode == "cubic" else -0.75,
         "scales": tuple(scales),
     }
-    return [Part("Resize", attributes, channels_last=channels_last(layer))]
+    return [LayerPart("Resize", attributes, channels_last=channels_last(layer))]
 
 
-def _concatenate(call: KerasCall) -> list[Part]:
-    return [Part("Concat", {"axis": call.axis(call.operation.axis)})]
+def _concatenate(call: KerasCall) -> list[LayerPart]:
+    return [LayerPart("Concat", {"axis": call.axis(call.operation.axis)})]
 
 
-def elementwise_parts(call: KerasCall, op: str) -> list[Part]:
+def elementwise_parts(call: KerasCall, op: str) -> list[LayerPart]:
     """A sum (product, ...) of any number of tensors as one operator after the other.
 
     Raises:
@@ -92,10 +92,10 @@ def elementwise_parts(call: KerasCall, op: str) -> list[Part]:
     shapes = call.shapes
     if len({None if shape is None else len(shape) for shape in shapes}) > 1 or call.masked:
         raise ValueError("of tensors of different ranks")
-    parts = [Part(op, {"constant_first": False}, reads=(0, 1), shape=_broadcast(shapes[:2]))]
+    parts = [LayerPart(op, {"constant_first": False}, reads=(0, 1), shape=_broadcast(shapes[:2]))]
     for index in range(2, len(shapes)):
         shape = _broadcast(shapes[: index + 1])
-        parts.append(Part(op, {"constant_first": False}, reads=(PREVIOUS, index), shape=shape))
+        parts.append(LayerPart(op, {"constant_first": False}, reads=(PREVIOUS, index), shape=shape))
     return parts
 
 
@@ -113,7 +113,7 @@ _MERGING = {
 }
 
 
-def _merge(call: KerasCall) -> list[Part]:
+def _merge(call: KerasCall) -> list[LayerPart]:
     return elementwise_parts(call, _MERGING[type(call.operation)])
 
 

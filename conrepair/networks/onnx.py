@@ -11,8 +11,8 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.network import Network
-from conrepair.networks.onnx_call import OnnxCall, Origin
-from conrepair.networks.onnx_constants import Constants
+from conrepair.networks.onnx_call import OnnxCall, OnnxOrigin
+from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_inner import inner_parameters
 from conrepair.networks.onnx_operators import describe
@@ -20,7 +20,7 @@ from conrepair.networks.onnx_plain import dtype_name
 from conrepair.networks.onnx_quantization import quantizations
 from conrepair.networks.onnx_session import OnnxSegment, Sessions
 from conrepair.networks.onnx_sizes import follow_sizes
-from conrepair.networks.onnx_source import Source, open_source
+from conrepair.networks.onnx_source import OnnxSource, open_source
 from conrepair.networks.onnx_types import complete_types
 from conrepair.onnx_passes.explicit_pads import explicit_pads
 from conrepair.onnx_passes.infer_shapes import static_shape
@@ -36,7 +36,9 @@ class OnnxNetwork(Network):
         origins: What each node of the graph was read from, by its name.
     """
 
-    def __init__(self, graph: LayerGraph, source: Source, sessions: Sessions, origins: Mapping[str, Origin]) -> None:
+    def __init__(
+        self, graph: LayerGraph, source: OnnxSource, sessions: Sessions, origins: Mapping[str, OnnxOrigin]
+    ) -> None:
         self.graph = graph
         self.origins = origins
         self.input_names = {name: name for name in graph.inputs}
@@ -85,13 +87,13 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> OnnxNetwork:
         sizes = follow_sizes(source)
         if complete_types(source, plain):
             sizes = follow_sizes(source)  # what's behind those operators can be inferred now
-        graph, origins = _graph(source, Constants(source, plain, sizes))
+        graph, origins = _graph(source, OnnxConstants(source, plain, sizes))
     except InferenceError as error:
         raise ModelLoadError(f"{model.path} can't be described: {error}") from error
     return OnnxNetwork(graph, source, plain, origins)
 
 
-def _graph(source: Source, constants: Constants) -> tuple[LayerGraph, dict[str, Origin]]:
+def _graph(source: OnnxSource, constants: OnnxConstants) -> tuple[LayerGraph, dict[str, OnnxOrigin]]:
     quantized = quantizations(source, constants)
     tensors = {}
     for value in _values(source):
@@ -106,7 +108,7 @@ def _graph(source: Source, constants: Constants) -> tuple[LayerGraph, dict[str, 
             quantized.get(name, ())[1:],
         )
     nodes: list[Node] = []
-    origins: dict[str, Origin] = {}
+    origins: dict[str, OnnxOrigin] = {}
     for call in _calls(source, constants):
         describe(call)
         call.add_own_attributes()
@@ -123,7 +125,7 @@ def _graph(source: Source, constants: Constants) -> tuple[LayerGraph, dict[str, 
     return graph, origins
 
 
-def _values(source: Source) -> Iterator[onnx_ir.Value]:
+def _values(source: OnnxSource) -> Iterator[onnx_ir.Value]:
     """Inputs, what depends on them, and results that are constant."""
     yield from source.graph.inputs
     for node in source.graph:
@@ -131,7 +133,7 @@ def _values(source: Source) -> Iterator[onnx_ir.Value]:
     yield from (value for value in source.graph.outputs if value not in source.variable)
 
 
-def _calls(source: Source, constants: Constants) -> Iterator[OnnxCall]:
+def _calls(source: OnnxSource, constants: OnnxConstants) -> Iterator[OnnxCall]:
     """The nodes that depend on inputs, their padding in numbers; each with a name of its own."""
     described = source.model.clone()
     explicit_pads(described)

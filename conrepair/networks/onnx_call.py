@@ -13,21 +13,21 @@ import onnx_ir
 
 from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks.onnx_constants import Constants
+from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_dynamic import scale_of_weight
 from conrepair.networks.onnx_plain import dtype_name, ints, plain_value, stripped
 from conrepair.networks.onnx_schema import formal_name, names_of_attributes, usual_attributes
 from conrepair.networks.onnx_source import read_from_outside
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 
-__all__ = ["OnnxCall", "Origin"]
+__all__ = ["OnnxCall", "OnnxOrigin"]
 
 _COUNTED = {"axis", "axes"}
 _GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
 
 @dataclass(frozen=True)
-class Origin:
+class OnnxOrigin:
     """What a node of the graph was read from.
 
     Attributes:
@@ -62,7 +62,7 @@ class OnnxCall:
         name: str,
         layer: str,
         opset: int,
-        constants: Constants,
+        constants: OnnxConstants,
         attributes: Mapping[str, onnx_ir.Attr],
     ) -> None:
         self.operator = node.op_type
@@ -160,7 +160,7 @@ class OnnxCall:
     def parameter(
         self, index: int, change: Callable[[Array], Array] | None = None, shape: Sequence[int] | None = None
     ) -> Parameter:
-        """A constant input as a parameter; see `Constants.parameter`."""
+        """A constant input as a parameter; see `OnnxConstants.parameter`."""
         parameter = self._constants.parameter(self._value(index), change, shape)
         self._parameters.append((parameter, index))
         return parameter
@@ -398,11 +398,11 @@ class OnnxCall:
         if parameters:
             self.nodes[-1] = replace(self.nodes[-1], parameters={**self.nodes[-1].parameters, **parameters})
 
-    def origins(self) -> dict[str, Origin]:
+    def origins(self) -> dict[str, OnnxOrigin]:
         """What each added node was read from, by its name."""
         return {node.name: self._origin(node) for node in self.nodes}
 
-    def _origin(self, node: Node) -> Origin:
+    def _origin(self, node: Node) -> OnnxOrigin:
         places = {
             role: index
             for role, parameter in node.parameters.items()
@@ -415,4 +415,4 @@ class OnnxCall:
             place = next((index for index, given in free.items() if given == name), None)
             free.pop(place if place is not None else -1, None)
             inputs.append(place)
-        return Origin(self.node, tuple(inputs), places, len(self.nodes) == 1)
+        return OnnxOrigin(self.node, tuple(inputs), places, len(self.nodes) == 1)

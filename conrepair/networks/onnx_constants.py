@@ -13,17 +13,17 @@ from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.graph.per_channel import per_channel
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_session import Sessions
-from conrepair.networks.onnx_source import Source
+from conrepair.networks.onnx_source import OnnxSource
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["Constants"]
+__all__ = ["OnnxConstants"]
 
 _SMALL = 256  # elements; what may be axes, shapes, scales is computed once and kept
 _STORED = {"Constant", "DequantizeLinear"}
 _MOVING = {"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
 
-class Constants:
+class OnnxConstants:
     """The constant values of a graph.
 
     ONNX Runtime computes them, as it does when the network runs, so every operator works.
@@ -32,7 +32,7 @@ class Constants:
         sizes: Numbers of values that depend on the inputs' sizes only, by name. They aren't constants.
     """
 
-    def __init__(self, source: Source, sessions: Sessions, sizes: Mapping[str, Array]) -> None:
+    def __init__(self, source: OnnxSource, sessions: Sessions, sizes: Mapping[str, Array]) -> None:
         self.sizes = sizes
         self._source = source
         self._sessions = sessions
@@ -208,7 +208,7 @@ def _made_by(value: onnx_ir.Value) -> str:
     return "" if node is None or node.op_type in _STORED else node.name or str(node.outputs[0].name)
 
 
-def _small_operands(source: Source) -> list[onnx_ir.Value]:
+def _small_operands(source: OnnxSource) -> list[onnx_ir.Value]:
     """Constants of a few numbers that are computed, and read by what isn't constant."""
     found: dict[onnx_ir.Value, None] = {}
     for node in source.graph:

@@ -10,7 +10,7 @@ import onnx
 import onnx_ir
 from onnx_ir.serde import serialize_node, serialize_shape_into, serialize_type_into
 
-from conrepair.networks.onnx_source import Source, operands
+from conrepair.networks.onnx_source import OnnxSource, operands
 
 __all__ = ["Cut", "cut", "is_plain"]
 
@@ -36,7 +36,7 @@ class Cut:
     wanted: tuple[str, ...] = ()
 
 
-def cut(source: Source, fed: Collection[str], wanted: Sequence[str]) -> Cut:
+def cut(source: OnnxSource, fed: Collection[str], wanted: Sequence[str]) -> Cut:
     """Take the nodes that compute some tensors out of a graph.
 
     Args:
@@ -68,7 +68,7 @@ def cut(source: Source, fed: Collection[str], wanted: Sequence[str]) -> Cut:
     return Cut(proto, given, feeds, tuple(wanted))
 
 
-def _needed(source: Source, fed: set[str], wanted: Sequence[str]) -> tuple[list[onnx_ir.Node], dict[str, None]]:
+def _needed(source: OnnxSource, fed: set[str], wanted: Sequence[str]) -> tuple[list[onnx_ir.Node], dict[str, None]]:
     """The nodes that compute what is wanted, in order, and the names that they read."""
     needed = set(wanted)
     nodes: list[onnx_ir.Node] = []
@@ -122,7 +122,9 @@ def _typed(value: onnx_ir.Value, name: str) -> onnx.ValueInfoProto:
     return info
 
 
-def _initializer(value: onnx_ir.Value, source: Source, given: dict[str, onnx_ir.TensorProtocol]) -> onnx.TensorProto:
+def _initializer(
+    value: onnx_ir.Value, source: OnnxSource, given: dict[str, onnx_ir.TensorProtocol]
+) -> onnx.TensorProto:
     """A weight without its numbers, unless they are few or of a type that numpy doesn't have."""
     tensor, name = value.const_value, str(value.name)
     if tensor is None:

@@ -8,14 +8,14 @@ import onnx_ir
 
 from conrepair.graph.layer_graph import Parameter
 from conrepair.networks.onnx_call import OnnxCall
-from conrepair.networks.onnx_constants import Constants
+from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_operators import describe
 from conrepair.networks.onnx_source import graphs_of
 
 __all__ = ["inner_parameters"]
 
 
-def inner_parameters(node: onnx_ir.Node, constants: Constants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
+def inner_parameters(node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
     """What nodes in a node's graphs bring along, by what it is there.
 
     Args:
@@ -27,7 +27,7 @@ def inner_parameters(node: onnx_ir.Node, constants: Constants, opsets: Mapping[s
 
 
 def _parameters(
-    node: onnx_ir.Node, constants: Constants, opsets: Mapping[str, int], behind: str
+    node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int], behind: str
 ) -> Iterator[tuple[str, Parameter]]:
     for name, graph in graphs_of(node):
         for place, inner in enumerate(graph):
@@ -37,7 +37,7 @@ def _parameters(
             yield from _parameters(inner, constants, opsets, where)
 
 
-def _own(node: onnx_ir.Node, constants: Constants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
+def _own(node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
     call = OnnxCall(
         node, str(node.name), str(node.name), opsets.get(node.domain, 1), constants, dict(node.attributes)
     )

@@ -10,8 +10,8 @@ import onnx_ir
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.onnx_call import OnnxCall
-from conrepair.networks.onnx_constants import Constants
-from conrepair.networks.onnx_source import Source
+from conrepair.networks.onnx_constants import OnnxConstants
+from conrepair.networks.onnx_source import OnnxSource
 
 __all__ = ["MOVING", "OPERANDS", "RESULTS", "RULES", "Places", "quantizations"]
 
@@ -57,7 +57,7 @@ def _linear(call: OnnxCall) -> None:
     call.emit(call.operator, call.varying(), attributes, call.parameters({1: "scale", 2: "zero_point"}))
 
 
-def quantizations(source: Source, constants: Constants) -> dict[str, tuple[Quantization, ...]]:
+def quantizations(source: OnnxSource, constants: OnnxConstants) -> dict[str, tuple[Quantization, ...]]:
     """Scale and zero point of integer tensors, by name; of those only that have one for all channels.
 
     They stand in the nodes in front of a tensor and behind it, not with it. Through operators that only move
@@ -107,7 +107,7 @@ def _stated(node: onnx_ir.Node) -> Iterator[tuple[onnx_ir.Value, Sequence[onnx_i
                 yield value, node.inputs[index + 1 : index + 3]
 
 
-def _read(numbers: Sequence[onnx_ir.Value | None], constants: Constants) -> Quantization | None:
+def _read(numbers: Sequence[onnx_ir.Value | None], constants: OnnxConstants) -> Quantization | None:
     arrays = []
     for value in numbers:
         if value is not None:

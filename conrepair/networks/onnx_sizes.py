@@ -12,7 +12,7 @@ from onnx_ir.serde import deserialize_type_proto_for_shape, deserialize_type_pro
 
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_cut import is_plain
-from conrepair.networks.onnx_source import Source, is_random, subgraphs
+from conrepair.networks.onnx_source import OnnxSource, is_random, subgraphs
 from conrepair.onnx_passes.expand_operator import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape, type_of
 from conrepair.runtime.errors import InferenceError
@@ -24,7 +24,7 @@ _SMALL = 128  # elements; what's longer isn't sizes
 _INFER_ERRORS = (onnx.shape_inference.InferenceError, ValueError, RuntimeError)
 
 
-def follow_sizes(source: Source) -> Mapping[str, Array]:
+def follow_sizes(source: OnnxSource) -> Mapping[str, Array]:
     """Write shapes that are known once computed sizes are onto the graph's values, in place.
 
     ONNX's own inference follows few of the operators that exporters compute sizes with. Here each small value
@@ -46,7 +46,7 @@ def follow_sizes(source: Source) -> Mapping[str, Array]:
     return {str(value.name): array for value, array in known.items() if value in source.variable}
 
 
-def _infer(node: onnx_ir.Node, known: Mapping[onnx_ir.Value, Array], source: Source) -> None:
+def _infer(node: onnx_ir.Node, known: Mapping[onnx_ir.Value, Array], source: OnnxSource) -> None:
     """Infer the shapes of a node's outputs from its inputs, whose numbers may be known."""
     schema = schema_of(node, source.model.opset_imports.get(node.domain, 1))
     given = [value for value in node.inputs if value is not None]
@@ -67,7 +67,9 @@ def _infer(node: onnx_ir.Node, known: Mapping[onnx_ir.Value, Array], source: Sou
             value.shape = deserialize_type_proto_for_shape(found[value.name]) or value.shape
 
 
-def _computed(node: onnx_ir.Node, known: Mapping[onnx_ir.Value, Array], source: Source) -> dict[onnx_ir.Value, Array]:
+def _computed(
+    node: onnx_ir.Node, known: Mapping[onnx_ir.Value, Array], source: OnnxSource
+) -> dict[onnx_ir.Value, Array]:
     """A node's outputs, if they are small and depend on known numbers only."""
     shape = static_shape(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
     if node.op_type in {"Shape", "Size"} and not node.domain and shape is not None:
@@ -87,7 +89,7 @@ def _length(value: onnx_ir.Value) -> int:
     return _SMALL + 1 if shape is None else math.prod(shape)
 
 
-def _run(node: onnx_ir.Node, given: Mapping[str, Array], source: Source) -> list[Array]:
+def _run(node: onnx_ir.Node, given: Mapping[str, Array], source: OnnxSource) -> list[Array]:
     graph = onnx.helper.make_graph(
         [serialize_node(node)],
         "sizes",

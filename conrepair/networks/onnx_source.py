@@ -19,13 +19,13 @@ from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 
-__all__ = ["Source", "graphs_of", "is_random", "open_source", "operands", "read_from_outside", "subgraphs"]
+__all__ = ["OnnxSource", "graphs_of", "is_random", "open_source", "operands", "read_from_outside", "subgraphs"]
 
 _GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
 
 @dataclass(frozen=True)
-class Source:
+class OnnxSource:
     """A loaded model.
 
     Attributes:
@@ -65,7 +65,7 @@ class Source:
         return frozenset(found)
 
 
-def open_source(model: Model, inputs: Sequence[TensorSpec]) -> Source:
+def open_source(model: Model, inputs: Sequence[TensorSpec]) -> OnnxSource:
     """Load a file, whose weights are mapped, not read: those that it keeps outside, and those inside.
 
     Args:
@@ -91,7 +91,7 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> Source:
     _hold_weights(loaded)
     _fix_sizes(loaded, inputs)
     infer_shapes(loaded)
-    return Source(Path(model.path), loaded, layers)
+    return OnnxSource(Path(model.path), loaded, layers)
 
 
 def operands(node: onnx_ir.Node) -> list[onnx_ir.Value]:

@@ -8,7 +8,7 @@ import onnx_ir
 
 from conrepair.networks.onnx_cut import cut
 from conrepair.networks.onnx_session import Sessions
-from conrepair.networks.onnx_source import Source
+from conrepair.networks.onnx_source import OnnxSource
 from conrepair.onnx_passes.infer_shapes import static_shape
 
 __all__ = ["complete_types"]
@@ -16,7 +16,7 @@ __all__ = ["complete_types"]
 _ELEMENTS = {"tensor(float)": "FLOAT", "tensor(double)": "DOUBLE"}
 
 
-def complete_types(source: Source, sessions: Sessions) -> bool:
+def complete_types(source: OnnxSource, sessions: Sessions) -> bool:
     """Write them onto the graph's values, in place; whether there were any.
 
     Raises:

@@ -10,18 +10,28 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
 
-__all__ = ["INSIDE", "PREVIOUS", "Part", "Shape", "nodes_of", "out_in_kernel", "plain", "same_pads", "slice_parts"]
+__all__ = [
+    "INSIDE",
+    "PREVIOUS",
+    "LayerPart",
+    "Shape",
+    "nodes_of",
+    "out_in_kernel",
+    "plain",
+    "same_pads",
+    "slice_parts",
+]
 
 Shape = tuple[int, ...] | None
 INSIDE = ":inside"
 """How tensors between the parts of an operator are called: by what gives them, with this behind."""
 
 PREVIOUS = -1
-"""In `Part.reads`: what the part in front gives."""
+"""In `LayerPart.reads`: what the part in front gives."""
 
 
 @dataclass(frozen=True)
-class Part:
+class LayerPart:
     """One operator of a layer.
 
     Attributes:
@@ -78,7 +88,7 @@ def plain(values: Mapping[str, Any]) -> dict[str, Attribute]:
     return found
 
 
-def slice_parts(shape: Shape, result: Shape, keys: Sequence[Any]) -> list[Part]:
+def slice_parts(shape: Shape, result: Shape, keys: Sequence[Any]) -> list[LayerPart]:
     """Python's indexing: a slice, then what indices take away and None adds.
 
     Args:
@@ -110,9 +120,9 @@ def slice_parts(shape: Shape, result: Shape, keys: Sequence[Any]) -> list[Part]:
     if found:
         starts, ends, axes, steps = zip(*found, strict=True)
         attributes: dict[str, Attribute] = {"starts": starts, "ends": ends, "axes": axes, "steps": steps}
-        parts.append(Part("Slice", attributes, shape=tuple(sizes)))
+        parts.append(LayerPart("Slice", attributes, shape=tuple(sizes)))
     if tuple(sizes) != result or not parts:
-        parts.append(Part("Reshape", {"shape": result}))
+        parts.append(LayerPart("Reshape", {"shape": result}))
     return parts
 
 
@@ -122,7 +132,7 @@ def _is_simple(item: Any) -> bool:
 
 def nodes_of(
     names: tuple[str, str],
-    parts: Sequence[Part],
+    parts: Sequence[LayerPart],
     inputs: Sequence[str],
     outputs: tuple[str, ...],
     tensors: dict[str, Tensor],
@@ -134,7 +144,7 @@ def nodes_of(
     Args:
         names: Of the first node, and of the layer.
         parts: At least one.
-        inputs: What `Part.reads` counts; "" for those that aren't tensors of the graph.
+        inputs: What `LayerPart.reads` counts; "" for those that aren't tensors of the graph.
         outputs: What the last part gives.
         tensors: Of the graph; those between the parts are added.
         taken: Names of nodes; those of the parts behind the first are added.

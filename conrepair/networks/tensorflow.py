@@ -14,7 +14,7 @@ from conrepair.frameworks.tensorflow import load_function
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.network import Network
 from conrepair.networks.parts import nodes_of
-from conrepair.networks.tensorflow_constants import Constants
+from conrepair.networks.tensorflow_constants import TensorflowConstants
 from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_operators import parts_of
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, lift_constants, operator_of
@@ -116,7 +116,7 @@ def _layer_graph(
     """
     results = [f"{operator_of(name)}:{_position(name)}" for name in ends[1]]
     order = in_order(pieces, results)
-    constants = Constants(pieces, order, ends[0], variables)
+    constants = TensorflowConstants(pieces, order, ends[0], variables)
     dynamic = [item for item in order if item.name not in constants.operators and item.name not in ends[0]]
     read = [name for item in dynamic for name in data_inputs(item)]
     constants.read_small([name for name in read if name in constants], specs)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 
-__all__ = ["Constants"]
+__all__ = ["TensorflowConstants"]
 
 _HANDED_ON = {"Identity", "ReadVariableOp", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"}
 _DECLARED = {"VarHandleOp", "ReadVariableOp", "ResourceGather", "ResourceGatherNd"}  # stateful, but don't change
@@ -19,7 +19,7 @@ _REARRANGED = {"Reshape", "Transpose", "ExpandDims", "Squeeze", "Cast"}
 _SMALL = 64  # numbers; sizes, axes and the like are fewer
 
 
-class Constants:
+class TensorflowConstants:
     """The constants of a graph.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.networks.parts import Part, out_in_kernel, same_pads
+from conrepair.networks.parts import LayerPart, out_in_kernel, same_pads
 from conrepair.networks.tensorflow_rules import Operation, Rule
 
 __all__ = ["RULES"]
@@ -53,22 +53,22 @@ def _depthwise_kernel(kernel: Array) -> Array:
     return np.moveaxis(kernel, (-2, -1), (0, 1)).reshape(-1, 1, *kernel.shape[:-2])
 
 
-def _convolution(operation: Operation) -> list[Part]:
+def _convolution(operation: Operation) -> list[LayerPart]:
     last, kernel = operation.channels_last, operation.sizes(1)
     shape = operation.sizes(0)
     channels = shape[-1] if last else shape[1]
     attributes = _window(operation, kernel[:-2]) | {"group": channels // kernel[-2]}
-    return [Part("Conv", attributes, {"weight": operation.parameter(1, out_in_kernel)}, last)]
+    return [LayerPart("Conv", attributes, {"weight": operation.parameter(1, out_in_kernel)}, last)]
 
 
-def _depthwise(operation: Operation) -> list[Part]:
+def _depthwise(operation: Operation) -> list[LayerPart]:
     kernel = operation.sizes(1)
     attributes = _window(operation, kernel[:-2]) | {"group": kernel[-2]}
     weight = operation.parameter(1, _depthwise_kernel)
-    return [Part("Conv", attributes, {"weight": weight}, operation.channels_last)]
+    return [LayerPart("Conv", attributes, {"weight": weight}, operation.channels_last)]
 
 
-def _transposed(operation: Operation) -> list[Part]:
+def _transposed(operation: Operation) -> list[LayerPart]:
     """The gradient of the convolution that makes the input's sizes from the output's."""
     kernel = operation.sizes(1)[:-2]
     attributes = _window(operation, kernel, full=-1)
@@ -79,30 +79,30 @@ def _transposed(operation: Operation) -> list[Part]:
     extra = tuple(map(int, after - (full - pads)))
     parameters = {"weight": operation.parameter(1, out_in_kernel)}
     attributes |= {"group": 1, "output_padding": extra}
-    return [Part("ConvTranspose", attributes, parameters, operation.channels_last, reads=(2,))]
+    return [LayerPart("ConvTranspose", attributes, parameters, operation.channels_last, reads=(2,))]
 
 
 def _pool(op: str) -> Rule:
-    def rule(operation: Operation) -> list[Part]:
+    def rule(operation: Operation) -> list[LayerPart]:
         attributes = _window(operation, _spatial(operation, operation.attribute("ksize"))) | {"ceil_mode": False}
         if op == "AveragePool":
             attributes["count_include_pad"] = False
-        return [Part(op, attributes, channels_last=operation.channels_last)]
+        return [LayerPart(op, attributes, channels_last=operation.channels_last)]
 
     return rule
 
 
-def _bias(operation: Operation) -> list[Part]:
+def _bias(operation: Operation) -> list[LayerPart]:
     rank = len(operation.sizes(0))
     last = operation.channels_last
 
     def arrange(bias: Array) -> Array:
         return bias if last else bias.reshape(-1, *[1] * (rank - 2))
 
-    return [Part("Add", {"constant_first": False}, {"operand": operation.parameter(1, arrange)}, last)]
+    return [LayerPart("Add", {"constant_first": False}, {"operand": operation.parameter(1, arrange)}, last)]
 
 
-def _batch_normalization(operation: Operation) -> list[Part]:
+def _batch_normalization(operation: Operation) -> list[LayerPart]:
     training = bool(operation.attribute("is_training"))
     roles = ("scale", "bias") if training else ("scale", "bias", "mean", "variance")
     parameters: dict[str, Parameter] = {role: operation.parameter(index) for index, role in enumerate(roles, start=1)}
@@ -110,36 +110,36 @@ def _batch_normalization(operation: Operation) -> list[Part]:
         "epsilon": float(operation.attribute("epsilon")),
         "training_mode": training,
     }
-    return [Part("BatchNormalization", attributes, parameters, operation.channels_last)]
+    return [LayerPart("BatchNormalization", attributes, parameters, operation.channels_last)]
 
 
 def _matmul(left: str, right: str) -> Rule:
     """A product; `left` and `right` are what the attributes that transpose are called."""
 
-    def rule(operation: Operation) -> list[Part]:
+    def rule(operation: Operation) -> list[LayerPart]:
         first, second = bool(operation.attribute(left)), bool(operation.attribute(right))
         attributes: dict[str, Attribute] = {"transpose_a": first, "transpose_b": second}
         if operation.is_tensor(0) and operation.is_tensor(1):
-            return [Part("MatMul", attributes, {}, True)]
+            return [LayerPart("MatMul", attributes, {}, True)]
         if not operation.is_tensor(0):
             raise ValueError("a constant times a tensor")
         weight = operation.parameter(1, (lambda matrix: np.swapaxes(matrix, -1, -2)) if second else None)
-        return [Part("MatMul", attributes | {"transpose_b": False}, {"weight": weight}, True)]
+        return [LayerPart("MatMul", attributes | {"transpose_b": False}, {"weight": weight}, True)]
 
     return rule
 
 
-def _einsum(operation: Operation) -> list[Part]:
+def _einsum(operation: Operation) -> list[LayerPart]:
     equation = operation.attribute("equation").replace(" ", "")
     if len(operation.inputs) == 2 and operation.is_tensor(0) and not operation.is_tensor(1):
         operands, _, result = equation.partition("->")
         given, _, kernel = operands.partition(",")
         if len(kernel) == 2 and given.endswith(kernel[0]) and result == given[:-1] + kernel[1]:
             attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": False}
-            return [Part("MatMul", attributes, {"weight": operation.parameter(1)}, True)]
+            return [LayerPart("MatMul", attributes, {"weight": operation.parameter(1)}, True)]
     if not all(operation.is_tensor(index) for index in range(len(operation.inputs))):
         raise ValueError("with a constant")
-    return [Part("Einsum", {"equation": equation})]
+    return [LayerPart("Einsum", {"equation": equation})]
 
 
 RULES: dict[str, Rule] = {

@@ -7,7 +7,7 @@ import dataclasses
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks import tensorflow_convolution, tensorflow_shape
-from conrepair.networks.parts import Part
+from conrepair.networks.parts import LayerPart
 from conrepair.networks.tensorflow_rules import Operation, Rule, binary, native_part
 
 __all__ = ["parts_of"]
@@ -38,23 +38,23 @@ _UNARY = {
 
 
 def _unary(op: str) -> Rule:
-    return lambda operation: [Part(op, dict(OPERATORS[op].attributes))]
+    return lambda operation: [LayerPart(op, dict(OPERATORS[op].attributes))]
 
 
 def _along_last(op: str) -> Rule:
-    return lambda operation: [Part(op, {"axis": len(operation.sizes(0)) - 1})]
+    return lambda operation: [LayerPart(op, {"axis": len(operation.sizes(0)) - 1})]
 
 
-def _cast(operation: Operation) -> list[Part]:
+def _cast(operation: Operation) -> list[LayerPart]:
     to = operation.attribute("DstT")
-    return [Part("Identity")] if to == operation.attribute("SrcT") else [Part("Cast", {"to": to})]
+    return [LayerPart("Identity")] if to == operation.attribute("SrcT") else [LayerPart("Cast", {"to": to})]
 
 
-def _leaky(operation: Operation) -> list[Part]:
-    return [Part("LeakyRelu", {"alpha": float(operation.attribute("alpha"))})]
+def _leaky(operation: Operation) -> list[LayerPart]:
+    return [LayerPart("LeakyRelu", {"alpha": float(operation.attribute("alpha"))})]
 
 
-def _local_response(operation: Operation) -> list[Part]:
+def _local_response(operation: Operation) -> list[LayerPart]:
     """ONNX's alpha is of the sum over all neighbours, TensorFlow's of each."""
     size = 2 * int(operation.attribute("depth_radius")) + 1
     attributes: dict[str, Attribute] = {
@@ -63,7 +63,7 @@ def _local_response(operation: Operation) -> list[Part]:
         "bias": float(operation.attribute("bias")),
         "size": size,
     }
-    return [Part("LRN", attributes, channels_last=True)]
+    return [LayerPart("LRN", attributes, channels_last=True)]
 
 
 _RULES: dict[str, Rule] = {
@@ -72,7 +72,7 @@ _RULES: dict[str, Rule] = {
     **{name: binary(op, commutes=False) for name, op in _ORDERED.items()},
     "Softmax": _along_last("Softmax"),
     "LogSoftmax": _along_last("LogSoftmax"),
-    "Relu6": lambda operation: [Part("Clip", {"min": 0.0, "max": 6.0})],
+    "Relu6": lambda operation: [LayerPart("Clip", {"min": 0.0, "max": 6.0})],
     "LeakyRelu": _leaky,
     "Cast": _cast,
     "LRN": _local_response,
@@ -81,7 +81,7 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def parts_of(operation: Operation) -> list[Part]:
+def parts_of(operation: Operation) -> list[LayerPart]:
     """Take an operator apart.
 
     Returns:
@@ -89,7 +89,7 @@ def parts_of(operation: Operation) -> list[Part]:
     """
     native = operation.definition.op
     rule = _RULES.get(native)
-    parts: list[Part] = []
+    parts: list[LayerPart] = []
     if rule is not None:
         # An operator whose sizes aren't known, or settings computed, stays as it is.
         try:

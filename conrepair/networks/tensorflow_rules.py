@@ -9,8 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.networks.parts import Part, Shape
-from conrepair.networks.tensorflow_constants import Constants
+from conrepair.networks.parts import LayerPart, Shape
+from conrepair.networks.tensorflow_constants import TensorflowConstants
 
 __all__ = ["Operation", "Rule", "binary", "native_part"]
 
@@ -30,7 +30,7 @@ class Operation:
     definition: Any
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    constants: Constants
+    constants: TensorflowConstants
     specs: Mapping[str, tuple[Any, Any]]
 
     def is_tensor(self, index: int) -> bool:
@@ -118,23 +118,23 @@ class Operation:
         return bool(str(format_).endswith("C"))
 
 
-Rule = Callable[[Operation], list[Part]]
+Rule = Callable[[Operation], list[LayerPart]]
 
 
 def binary(op: str, *, commutes: bool) -> Rule:
     """An elementwise operator of two."""
 
-    def rule(operation: Operation) -> list[Part]:
+    def rule(operation: Operation) -> list[LayerPart]:
         if operation.is_tensor(0) and operation.is_tensor(1):
-            return [Part(op, {"constant_first": False})]
+            return [LayerPart(op, {"constant_first": False})]
         first = not operation.is_tensor(0)
         operand = operation.parameter(0 if first else 1)
-        return [Part(op, {"constant_first": first and not commutes}, {"operand": operand})]
+        return [LayerPart(op, {"constant_first": first and not commutes}, {"operand": operand})]
 
     return rule
 
 
-def native_part(operation: Operation, op: str) -> Part:
+def native_part(operation: Operation, op: str) -> LayerPart:
     """An operator that the vocabulary has no word for, with its settings and constants."""
     attributes: dict[str, Attribute] = {}
     for name in operation.definition.attr:
@@ -151,4 +151,4 @@ def native_part(operation: Operation, op: str) -> Part:
                 parameters[f"input_{index}"] = operation.parameter(index)
             except ValueError:
                 continue
-    return Part(op, attributes, parameters, operation.channels_last)
+    return LayerPart(op, attributes, parameters, operation.channels_last)

@@ -7,79 +7,79 @@ from typing import Any
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.parts import Part, slice_parts
+from conrepair.networks.parts import LayerPart, slice_parts
 from conrepair.networks.tensorflow_rules import Operation, Rule
 
 __all__ = ["RULES"]
 
 
-def _reshape(operation: Operation) -> list[Part]:
-    return [Part("Reshape", {"shape": operation.result()})]
+def _reshape(operation: Operation) -> list[LayerPart]:
+    return [LayerPart("Reshape", {"shape": operation.result()})]
 
 
-def _transpose(operation: Operation) -> list[Part]:
-    return [Part("Transpose", {"perm": operation.numbers(1)})]
+def _transpose(operation: Operation) -> list[LayerPart]:
+    return [LayerPart("Transpose", {"perm": operation.numbers(1)})]
 
 
 def _reduction(op: str) -> Rule:
-    def rule(operation: Operation) -> list[Part]:
+    def rule(operation: Operation) -> list[LayerPart]:
         axes = operation.axes(1, len(operation.sizes(0)))
-        return [Part(op, {"axes": axes, "keepdims": bool(operation.attribute("keep_dims"))})]
+        return [LayerPart(op, {"axes": axes, "keepdims": bool(operation.attribute("keep_dims"))})]
 
     return rule
 
 
 def _arg(op: str) -> Rule:
-    def rule(operation: Operation) -> list[Part]:
+    def rule(operation: Operation) -> list[LayerPart]:
         (axis,) = operation.axes(1, len(operation.sizes(0)))
-        return [Part(op, {"axis": axis, "keepdims": False})]
+        return [LayerPart(op, {"axis": axis, "keepdims": False})]
 
     return rule
 
 
-def _cumsum(operation: Operation) -> list[Part]:
+def _cumsum(operation: Operation) -> list[LayerPart]:
     (axis,) = operation.axes(1, len(operation.sizes(0)))
     backwards = {name: bool(operation.attribute(name)) for name in ("exclusive", "reverse")}
-    return [Part("CumSum", {"axis": axis, **backwards})]
+    return [LayerPart("CumSum", {"axis": axis, **backwards})]
 
 
 _BLOCKS = {"SpaceToBatchND": ("SpaceToBatch", "pads"), "BatchToSpaceND": ("BatchToSpace", "crops")}
 _MODES = {"Pad": "constant", "PadV2": "constant", "MirrorPad": ""}
 
 
-def _pad(operation: Operation) -> list[Part]:
+def _pad(operation: Operation) -> list[LayerPart]:
     pairs = np.reshape(operation.numbers(1), (-1, 2))
     mode = _MODES[operation.definition.op] or str(operation.attribute("mode")).lower()
     value = float(operation.parameter(2).numpy()) if operation.definition.op == "PadV2" else 0.0
     pads = (*map(int, pairs[:, 0]), *map(int, pairs[:, 1]))
-    return [Part("Pad", {"pads": pads, "mode": mode, "value": value}, reads=(0,))]
+    return [LayerPart("Pad", {"pads": pads, "mode": mode, "value": value}, reads=(0,))]
 
 
-def _batches(operation: Operation) -> list[Part]:
+def _batches(operation: Operation) -> list[LayerPart]:
     """Blocks of pictures that are pictures of their own: how dilated convolutions are written."""
     op, name = _BLOCKS[operation.definition.op]
     block, margins = map(int, operation.numbers(1)), np.reshape(operation.numbers(2), (-1, 2))
     both = (*map(int, margins[:, 0]), *map(int, margins[:, 1]))
-    return [Part(op, {"block": tuple(block), name: both}, reads=(0,))]
+    return [LayerPart(op, {"block": tuple(block), name: both}, reads=(0,))]
 
 
-def _concat(operation: Operation) -> list[Part]:
+def _concat(operation: Operation) -> list[LayerPart]:
     count = len(operation.inputs) - 1
     (axis,) = operation.axes(count, len(operation.result_sizes()))
     constants = [index for index in range(count) if not operation.is_tensor(index)]
     if constants and constants != [count - 1]:
         raise ValueError("with constants that aren't the last piece")
     parameters = {"operand": operation.parameter(count - 1)} if constants else {}
-    return [Part("Concat", {"axis": axis}, parameters)]
+    return [LayerPart("Concat", {"axis": axis}, parameters)]
 
 
-def _stack(operation: Operation) -> list[Part]:
+def _stack(operation: Operation) -> list[LayerPart]:
     if not all(map(operation.is_tensor, range(len(operation.inputs)))):
         raise ValueError("with constants")
-    return [Part("Stack", {"axis": int(operation.attribute("axis")) % len(operation.result_sizes())})]
+    return [LayerPart("Stack", {"axis": int(operation.attribute("axis")) % len(operation.result_sizes())})]
 
 
-def _split(operation: Operation) -> list[Part]:
+def _split(operation: Operation) -> list[LayerPart]:
     """All pieces must be read, else those that aren't would have to be tensors."""
     at = 0 if operation.definition.op == "Split" else 2
     value = 1 - at if at == 0 else 0
@@ -89,10 +89,10 @@ def _split(operation: Operation) -> list[Part]:
     if len(operation.outputs) < count:
         raise ValueError("not all pieces are read")
     pieces = [operation.result(index) for index in range(count)]
-    return [Part("Split", {"axis": axis, "sizes": tuple(piece[axis] for piece in pieces if piece)})]
+    return [LayerPart("Split", {"axis": axis, "sizes": tuple(piece[axis] for piece in pieces if piece)})]
 
 
-def _strided_slice(operation: Operation) -> list[Part]:
+def _strided_slice(operation: Operation) -> list[LayerPart]:
     begins, ends, strides = (operation.numbers(index) for index in (1, 2, 3))
     masks = {
         name: int(operation.attribute(f"{name}_mask"))
@@ -113,13 +113,13 @@ def _strided_slice(operation: Operation) -> list[Part]:
     return slice_parts(operation.shape(0), operation.result(), [key(index) for index in range(len(begins))])
 
 
-def _slice(operation: Operation) -> list[Part]:
+def _slice(operation: Operation) -> list[LayerPart]:
     begins, sizes = operation.numbers(1), operation.result_sizes()
     keys = [slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=True)]
     return slice_parts(operation.shape(0), sizes, keys)
 
 
-def _gather(operation: Operation) -> list[Part]:
+def _gather(operation: Operation) -> list[LayerPart]:
     if "batch_dims" in operation.definition.attr and operation.attribute("batch_dims"):
         raise ValueError("of each batch its own")
     axis = operation.numbers(2)[0] if operation.definition.op == "GatherV2" else 0
@@ -128,21 +128,21 @@ def _gather(operation: Operation) -> list[Part]:
         parameters["indices"] = operation.parameter(1)
     if axis < 0:
         axis += len(operation.sizes(0))
-    return [Part("Gather", {"axis": axis}, parameters)]
+    return [LayerPart("Gather", {"axis": axis}, parameters)]
 
 
-def _tile(operation: Operation) -> list[Part]:
-    return [Part("Tile", {"repeats": operation.numbers(1)}, reads=(0,))]
+def _tile(operation: Operation) -> list[LayerPart]:
+    return [LayerPart("Tile", {"repeats": operation.numbers(1)}, reads=(0,))]
 
 
-def _expand(operation: Operation) -> list[Part]:
-    return [Part("Expand", {"shape": operation.result()}, reads=(0,))]
+def _expand(operation: Operation) -> list[LayerPart]:
+    return [LayerPart("Expand", {"shape": operation.result()}, reads=(0,))]
 
 
 _RESIZES = {"ResizeBilinear": "linear", "ResizeNearestNeighbor": "nearest", "ResizeBicubic": "cubic"}
 
 
-def _resize(operation: Operation) -> list[Part]:
+def _resize(operation: Operation) -> list[LayerPart]:
     before, after = operation.sizes(0), operation.result_sizes()
     corners, half = bool(operation.attribute("align_corners")), bool(operation.attribute("half_pixel_centers"))
     mode = _RESIZES[operation.definition.op]
@@ -153,22 +153,22 @@ def _resize(operation: Operation) -> list[Part]:
         "cubic_coeff_a": -0.5 if half and mode == "cubic" else -0.75,
         "scales": tuple(new / old for new, old in zip(after, before, strict=True)),
     }
-    return [Part("Resize", attributes, channels_last=True)]
+    return [LayerPart("Resize", attributes, channels_last=True)]
 
 
-def _depth_to_space(operation: Operation) -> list[Part]:
+def _depth_to_space(operation: Operation) -> list[LayerPart]:
     attributes: dict[str, Attribute] = {"blocksize": int(operation.attribute("block_size"))}
     if operation.definition.op == "DepthToSpace":
         attributes["mode"] = "DCR"
-    return [Part(operation.definition.op, attributes, channels_last=operation.channels_last)]
+    return [LayerPart(operation.definition.op, attributes, channels_last=operation.channels_last)]
 
 
-def _where(operation: Operation) -> list[Part]:
+def _where(operation: Operation) -> list[LayerPart]:
     roles = ("condition", "x", "y")
     parameters = {
         role: operation.parameter(index) for index, role in enumerate(roles) if not operation.is_tensor(index)
     }
-    return [Part("Where", {}, parameters)]
+    return [LayerPart("Where", {}, parameters)]
 
 
 _REDUCTIONS = {"Mean": "ReduceMean", "Sum": "ReduceSum", "Max": "ReduceMax", "Min": "ReduceMin", "Prod": "ReduceProd"}

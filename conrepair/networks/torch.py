@@ -9,7 +9,7 @@ import torch
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.networks.network import Network
-from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_graph import named_graph
 from conrepair.networks.torch_program import open_program
 from conrepair.networks.torch_segment import TorchSegment
@@ -46,7 +46,7 @@ class TorchNetwork(Network):
         program = open_program(model, inputs, double=double)
         given = [spec.name for spec in inputs]
         self._model, self._inputs = model, inputs
-        self._constants = Constants(program)
+        self._constants = TorchConstants(program)
         named = named_graph(program, self._constants, given)
         self.graph = named.graph
         self.input_names = dict(zip(given, self.graph.inputs, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 from torch.fx import Node
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.torch_call import Part, Rule, TorchCall, axis, sizes
+from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis, sizes
 
 __all__ = ["RULES"]
 
@@ -27,40 +27,40 @@ def _operand(call: TorchCall) -> Any:
     return call["self"] if call["input"] is None else call["input"]
 
 
-def _identity(call: TorchCall) -> Part:
-    return Part("Identity", {}, [_operand(call)])
+def _identity(call: TorchCall) -> TorchPart:
+    return TorchPart("Identity", {}, [_operand(call)])
 
 
-def _dropout(call: TorchCall) -> Part | None:
+def _dropout(call: TorchCall) -> TorchPart | None:
     return None if call["train"] and call["p"] else _identity(call)
 
 
-def _reshape(call: TorchCall) -> Part:
-    return Part("Reshape", {"shape": call.shape()}, [_operand(call)])
+def _reshape(call: TorchCall) -> TorchPart:
+    return TorchPart("Reshape", {"shape": call.shape()}, [_operand(call)])
 
 
-def _expand(call: TorchCall) -> Part:
-    return Part("Expand", {"shape": call.shape()}, [call["self"]])
+def _expand(call: TorchCall) -> TorchPart:
+    return TorchPart("Expand", {"shape": call.shape()}, [call["self"]])
 
 
-def _permute(call: TorchCall) -> Part:
+def _permute(call: TorchCall) -> TorchPart:
     rank = call.rank(call["self"])
-    return Part("Transpose", {"perm": tuple(axis(place, rank) for place in call["dims"])}, [call["self"]])
+    return TorchPart("Transpose", {"perm": tuple(axis(place, rank) for place in call["dims"])}, [call["self"]])
 
 
-def _transpose(call: TorchCall) -> Part:
+def _transpose(call: TorchCall) -> TorchPart:
     names = ("dim0", "dim1") if call.name == "transpose" else ("axis0", "axis1")
     order = list(range(call.rank(call["self"])))
     one, other = (axis(call[name], len(order)) for name in names)
     order[one], order[other] = order[other], order[one]
-    return Part("Transpose", {"perm": tuple(order)}, [call["self"]])
+    return TorchPart("Transpose", {"perm": tuple(order)}, [call["self"]])
 
 
-def _reversed_axes(call: TorchCall) -> Part:
+def _reversed_axes(call: TorchCall) -> TorchPart:
     rank = call.rank(call["self"])
     kept = rank - 2 if call.name == "mT" else 0
     perm = (*range(kept), *reversed(range(kept, rank)))
-    return Part("Transpose", {"perm": perm}, [call["self"]])
+    return TorchPart("Transpose", {"perm": perm}, [call["self"]])
 
 
 def _pieces(call: TorchCall) -> tuple[list[Node | None], dict[str, Parameter]]:
@@ -71,25 +71,25 @@ def _pieces(call: TorchCall) -> tuple[list[Node | None], dict[str, Parameter]]:
     return inputs, {role: call.parameter(piece) for role, piece in zip(roles, constants, strict=False)}
 
 
-def _concatenate(call: TorchCall) -> Part:
+def _concatenate(call: TorchCall) -> TorchPart:
     inputs, parameters = _pieces(call)
-    return Part("Concat", {"axis": axis(call["dim"], call.rank())}, inputs, parameters)
+    return TorchPart("Concat", {"axis": axis(call["dim"], call.rank())}, inputs, parameters)
 
 
-def _stack(call: TorchCall) -> Part | None:
+def _stack(call: TorchCall) -> TorchPart | None:
     if not all(map(call.depends, call["tensors"])):
         return None
-    return Part("Stack", {"axis": axis(call["dim"], call.rank())}, call["tensors"])
+    return TorchPart("Stack", {"axis": axis(call["dim"], call.rank())}, call["tensors"])
 
 
-def _split(call: TorchCall) -> Part | None:
+def _split(call: TorchCall) -> TorchPart | None:
     given = call["self"]
     place = axis(call["dim"], call.rank(given))
     pieces = [piece.shape[place] for piece in call.value()]
-    return Part("Split", {"axis": place, "sizes": sizes(pieces)}, [given], outputs=range(len(pieces)))
+    return TorchPart("Split", {"axis": place, "sizes": sizes(pieces)}, [given], outputs=range(len(pieces)))
 
 
-def _slice(call: TorchCall) -> Part | None:
+def _slice(call: TorchCall) -> TorchPart | None:
     given = call["self"]
     place = axis(call["dim"], call.rank(given))
     size = call.value(given).shape[place]
@@ -103,11 +103,11 @@ def _slice(call: TorchCall) -> Part | None:
         return None
     start, end, step = slice(start, end, call["step"] or 1).indices(size)
     if (start, end, step) == (0, size, 1):  # as `x[:, None]` has one for each axis that's taken as it is
-        return Part("Identity", {}, [given])
-    return Part("Slice", {"starts": (start,), "ends": (end,), "axes": (place,), "steps": (step,)}, [given])
+        return TorchPart("Identity", {}, [given])
+    return TorchPart("Slice", {"starts": (start,), "ends": (end,), "axes": (place,), "steps": (step,)}, [given])
 
 
-def _select(call: TorchCall) -> Part | None:
+def _select(call: TorchCall) -> TorchPart | None:
     """One place of an axis, which is left out: what Gather does with one index."""
     given, index = call["self"], call["index"]
     if not isinstance(index, int):
@@ -116,25 +116,25 @@ def _select(call: TorchCall) -> Part | None:
     size = call.value(given).shape[place]
     number = axis(index, size) if isinstance(size, int) else index
     indices = Parameter("", (), "int64", lambda: np.array(number, np.int64))
-    return Part("Gather", {"axis": place}, [given], {"indices": indices})
+    return TorchPart("Gather", {"axis": place}, [given], {"indices": indices})
 
 
-def _index_select(call: TorchCall) -> Part:
+def _index_select(call: TorchCall) -> TorchPart:
     roles = {"table": call["self"], "indices": call["index"]}
     inputs = [value for value in roles.values() if call.depends(value)]
     parameters = {role: call.parameter(value) for role, value in roles.items() if not call.depends(value)}
-    return Part("Gather", {"axis": axis(call["dim"], call.rank(call["self"]))}, inputs, parameters)
+    return TorchPart("Gather", {"axis": axis(call["dim"], call.rank(call["self"]))}, inputs, parameters)
 
 
-def _repeat(call: TorchCall) -> Part | None:
+def _repeat(call: TorchCall) -> TorchPart | None:
     repeats, rank = call["dims"] if call["repeats"] is None else call["repeats"], call.rank(call["self"])
     known = sizes(repeats)
     if known is None or len(known) > rank:
         return None
-    return Part("Tile", {"repeats": (1,) * (rank - len(known)) + known}, [call["self"]])
+    return TorchPart("Tile", {"repeats": (1,) * (rank - len(known)) + known}, [call["self"]])
 
 
-def _pad(call: TorchCall) -> Part | None:
+def _pad(call: TorchCall) -> TorchPart | None:
     default = "reflect" if "reflection" in call.name else "replicate" if "replication" in call.name else "constant"
     mode = _PAD_MODES[call["mode"] or default]
     amounts = sizes(call["pad"] if call["pad"] is not None else call["padding"])
@@ -145,10 +145,10 @@ def _pad(call: TorchCall) -> Part | None:
     for position in range(len(amounts) // 2):  # from the last axis on
         begins[rank - 1 - position], ends[rank - 1 - position] = amounts[2 * position], amounts[2 * position + 1]
     value = float(call["value"] or 0.0)
-    return Part("Pad", {"pads": (*begins, *ends), "mode": mode, "value": value}, [call["self"]])
+    return TorchPart("Pad", {"pads": (*begins, *ends), "mode": mode, "value": value}, [call["self"]])
 
 
-def _resize(call: TorchCall) -> Part | None:
+def _resize(call: TorchCall) -> TorchPart | None:
     given = _operand(call)
     before, after = call.shape(given), call.shape()
     if before is None or after is None:
@@ -168,16 +168,16 @@ def _resize(call: TorchCall) -> Part | None:
         attributes["coordinate_transformation_mode"], attributes["nearest_mode"] = places
     elif call["align_corners"]:
         attributes["coordinate_transformation_mode"] = "align_corners"
-    return Part("Resize", attributes, [given])
+    return TorchPart("Resize", attributes, [given])
 
 
-def _depth_to_space(call: TorchCall) -> Part:
-    return Part("DepthToSpace", {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}, [call["self"]])
+def _depth_to_space(call: TorchCall) -> TorchPart:
+    return TorchPart("DepthToSpace", {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}, [call["self"]])
 
 
-def _einsum(call: TorchCall) -> Part:
+def _einsum(call: TorchCall) -> TorchPart:
     inputs, parameters = _pieces(call)
-    return Part("Einsum", {"equation": str(call["equation"])}, inputs, parameters)
+    return TorchPart("Einsum", {"equation": str(call["equation"])}, inputs, parameters)
 
 
 def _resizes() -> dict[str, Rule]:

@@ -13,15 +13,15 @@ from torch.fx import Node
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.frameworks.torch import array_from_tensor, dtype_name
 from conrepair.graph.layer_graph import Array, Attribute, Parameter, Tensor
-from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_constants import TorchConstants
 
-__all__ = ["Part", "Rule", "TorchCall", "axis", "pair", "sizes"]
+__all__ = ["Rule", "TorchCall", "TorchPart", "axis", "pair", "sizes"]
 
 Transform: TypeAlias = Callable[..., torch.Tensor]
 
 
 @dataclass(frozen=True)
-class Part:
+class TorchPart:
     """What becomes a node of the neutral graph.
 
     Attributes:
@@ -55,7 +55,7 @@ class TorchCall:
         arguments: By the schema's names, defaults filled in.
     """
 
-    def __init__(self, node: Node, values: Mapping[Node, Any], constants: Constants) -> None:
+    def __init__(self, node: Node, values: Mapping[Node, Any], constants: TorchConstants) -> None:
         self.node = node
         self._values = values
         self._constants = constants
@@ -124,7 +124,7 @@ class TorchCall:
         return Parameter("", (), name, lambda: np.array(number, numpy_dtype(name)))
 
 
-Rule: TypeAlias = Callable[[TorchCall], Part | Sequence[Part] | None]
+Rule: TypeAlias = Callable[[TorchCall], TorchPart | Sequence[TorchPart] | None]
 """Gives None for a use of the operator that the vocabulary has no word for."""
 
 

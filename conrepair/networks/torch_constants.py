@@ -11,12 +11,12 @@ from conrepair.frameworks.torch_double import arithmetic
 from conrepair.networks.torch_program import Program
 from conrepair.networks.torch_shapes import attribute_of
 
-__all__ = ["Constants"]
+__all__ = ["TorchConstants"]
 
 _SWITCHES = ("train", "training", "p", "dropout", "dropout_p")  # of operators that are random in training only
 
 
-class Constants:
+class TorchConstants:
     """Values that are computed when somebody asks and then kept, so that all pieces share them.
 
     Attributes:

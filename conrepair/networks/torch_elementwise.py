@@ -10,7 +10,7 @@ import torch
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import COMMUTATIVE
-from conrepair.networks.torch_call import Part, Rule, TorchCall
+from conrepair.networks.torch_call import Rule, TorchCall, TorchPart
 
 __all__ = ["RULES", "binary"]
 
@@ -32,8 +32,8 @@ _BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "__a
 
 
 def _unary(op: str, **settings: Attribute) -> Rule:
-    def rule(call: TorchCall) -> Part:
-        return Part(op, settings, [_operand(call)])
+    def rule(call: TorchCall) -> TorchPart:
+        return TorchPart(op, settings, [_operand(call)])
 
     return rule
 
@@ -45,90 +45,90 @@ def _operand(call: TorchCall) -> Any:
 def _with(op: str, **names: tuple[str, Callable[[Any], Attribute]]) -> Rule:
     """A unary operator whose attributes are arguments, each with its type."""
 
-    def rule(call: TorchCall) -> Part:
-        return Part(op, {name: kind(call[source]) for name, (source, kind) in names.items()}, [_operand(call)])
+    def rule(call: TorchCall) -> TorchPart:
+        return TorchPart(op, {name: kind(call[source]) for name, (source, kind) in names.items()}, [_operand(call)])
 
     return rule
 
 
-def _elu(call: TorchCall) -> Part | None:
+def _elu(call: TorchCall) -> TorchPart | None:
     alpha, scale, input_scale = float(call["alpha"]), float(call["scale"]), call["input_scale"]
     if input_scale != 1:
         return None
     if scale == 1:
-        return Part("Elu", {"alpha": alpha}, [call["self"]])
-    return Part("Selu", {"alpha": alpha, "gamma": scale}, [call["self"]])
+        return TorchPart("Elu", {"alpha": alpha}, [call["self"]])
+    return TorchPart("Selu", {"alpha": alpha, "gamma": scale}, [call["self"]])
 
 
-def _softplus(call: TorchCall) -> Part | None:
-    return Part("Softplus", {}, [call["self"]]) if call["beta"] == 1 and call["threshold"] >= 20 else None
+def _softplus(call: TorchCall) -> TorchPart | None:
+    return TorchPart("Softplus", {}, [call["self"]]) if call["beta"] == 1 and call["threshold"] >= 20 else None
 
 
-def _round(call: TorchCall) -> Part | None:
-    return None if call["decimals"] else Part("Round", {}, [call["self"]])
+def _round(call: TorchCall) -> TorchPart | None:
+    return None if call["decimals"] else TorchPart("Round", {}, [call["self"]])
 
 
-def _threshold(call: TorchCall) -> Part | None:
+def _threshold(call: TorchCall) -> TorchPart | None:
     if call["value"] != 0:
         return None
     threshold = float(call["threshold"])
     return (
-        Part("ThresholdedRelu", {"alpha": threshold}, [call["self"]])
+        TorchPart("ThresholdedRelu", {"alpha": threshold}, [call["self"]])
         if threshold
-        else Part("Relu", {}, [call["self"]])
+        else TorchPart("Relu", {}, [call["self"]])
     )
 
 
-def _prelu(call: TorchCall) -> Part | None:
+def _prelu(call: TorchCall) -> TorchPart | None:
     if call.depends(call["weight"]):
         return None
     tail = (1,) * max(call.rank(call["self"]) - 2, 0)
     slope = call.parameter(call["weight"], transform=lambda weight: weight.reshape(-1, *tail))
-    return Part("PRelu", {}, [call["self"]], {"slope": slope})
+    return TorchPart("PRelu", {}, [call["self"]], {"slope": slope})
 
 
-def _clip(call: TorchCall) -> Part | None:
+def _clip(call: TorchCall) -> TorchPart | None:
     names = ("min_val", "max_val") if "hardtanh" in call.name else ("min", "max")
     low, high = (call[name] for name in names)
     if not all(limit is None or isinstance(limit, int | float) for limit in (low, high)):
         return None
     limits = (None if limit is None else float(limit) for limit in (low, high))
-    return Part("Clip", dict(zip(("min", "max"), limits, strict=True)), [call["self"]])
+    return TorchPart("Clip", dict(zip(("min", "max"), limits, strict=True)), [call["self"]])
 
 
-def binary(op: str) -> Callable[[TorchCall], Part | None]:
+def binary(op: str) -> Callable[[TorchCall], TorchPart | None]:
     """An operator of two tensors, one of which may be constant; the second may have a factor `alpha`."""
 
-    def rule(call: TorchCall) -> Part | None:
+    def rule(call: TorchCall) -> TorchPart | None:
         alpha = 1 if call["alpha"] is None else call["alpha"]
         first, second = call["self"], call["other"]
         if call.depends(first) and call.depends(second):
-            return Part(op, {}, [first, second]) if alpha == 1 else None
+            return TorchPart(op, {}, [first, second]) if alpha == 1 else None
         if call.depends(first):
             scale = None if alpha == 1 else lambda value: value * alpha
-            return Part(op, {}, [first], {"operand": call.operand(second, like=first, transform=scale)})
+            return TorchPart(op, {}, [first], {"operand": call.operand(second, like=first, transform=scale)})
         return _with_constant_first(call, op, first, second) if alpha == 1 else None
 
     return rule
 
 
-def _with_constant_first(call: TorchCall, op: str, constant: Any, tensor: Any) -> Part:
+def _with_constant_first(call: TorchCall, op: str, constant: Any, tensor: Any) -> TorchPart:
     attributes = {} if op in COMMUTATIVE else {"constant_first": True}
-    return Part(op, attributes, [tensor], {"operand": call.operand(constant, like=tensor)})
+    return TorchPart(op, attributes, [tensor], {"operand": call.operand(constant, like=tensor)})
 
 
-def _reversed_difference(call: TorchCall) -> Part | None:
+def _reversed_difference(call: TorchCall) -> TorchPart | None:
     if call["alpha"] != 1:
         return None
     first, second = call["self"], call["other"]
     if call.depends(first) and call.depends(second):
-        return Part("Sub", {}, [second, first])
+        return TorchPart("Sub", {}, [second, first])
     if call.depends(first):
         return _with_constant_first(call, "Sub", second, first)
-    return Part("Sub", {}, [second], {"operand": call.operand(first, like=second)})
+    return TorchPart("Sub", {}, [second], {"operand": call.operand(first, like=second)})
 
 
-def _quotient(call: TorchCall) -> Part | None:
+def _quotient(call: TorchCall) -> TorchPart | None:
     if call["rounding_mode"] is not None or not call.value().dtype.is_floating_point:
         return None
     # What divides whole numbers gives real ones in PyTorch only.
@@ -139,44 +139,48 @@ def _quotient(call: TorchCall) -> Part | None:
 
 
 def _bitwise(op: str) -> Rule:
-    def rule(call: TorchCall) -> Part | None:
+    def rule(call: TorchCall) -> TorchPart | None:
         return binary(op)(call) if call.value().dtype is torch.bool else None
 
     return rule
 
 
-def _power(call: TorchCall) -> Part | None:
+def _power(call: TorchCall) -> TorchPart | None:
     base, exponent = call["self"], call["exponent"]
     if call.depends(base) and call.depends(exponent):
-        return Part("Pow", {}, [base, exponent])
+        return TorchPart("Pow", {}, [base, exponent])
     if call.depends(base):
-        return Part("Pow", {}, [base], {"operand": call.operand(exponent, like=base)})
+        return TorchPart("Pow", {}, [base], {"operand": call.operand(exponent, like=base)})
     return _with_constant_first(call, "Pow", base, exponent)
 
 
-def _cast(call: TorchCall) -> Part:
+def _cast(call: TorchCall) -> TorchPart:
     given = call["self"]
     before, after = call.value(given).dtype, call.value().dtype
-    return Part("Identity", {}, [given]) if before == after else Part("Cast", {"to": dtype_name(after)}, [given])
+    return (
+        TorchPart("Identity", {}, [given])
+        if before == after
+        else TorchPart("Cast", {"to": dtype_name(after)}, [given])
+    )
 
 
-def _where(call: TorchCall) -> Part | None:
+def _where(call: TorchCall) -> TorchPart | None:
     roles = {"condition": call["condition"], "x": call["self"], "y": call["other"]}
     if roles["x"] is None or roles["y"] is None:
         return None
     return _choice(call, roles)
 
 
-def _masked(call: TorchCall) -> Part | None:
+def _masked(call: TorchCall) -> TorchPart | None:
     return _choice(call, {"condition": call["mask"], "x": call["value"], "y": call["self"]})
 
 
-def _choice(call: TorchCall, roles: Mapping[str, Any]) -> Part:
+def _choice(call: TorchCall, roles: Mapping[str, Any]) -> TorchPart:
     inputs = [value for value in roles.values() if call.depends(value)]
     parameters = {
         role: call.operand(value, like=call.node) for role, value in roles.items() if not call.depends(value)
     }
-    return Part("Where", {}, inputs, parameters)
+    return TorchPart("Where", {}, inputs, parameters)
 
 
 RULES: Mapping[str, Rule] = {

@@ -16,8 +16,8 @@ from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Tensor
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks import torch_arrangement, torch_elementwise, torch_layers, torch_recurrent, torch_reductions
-from conrepair.networks.torch_call import Part, Rule, TorchCall, sizes
-from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, sizes
+from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_program import Program, is_tuple_item
 
 __all__ = ["NamedGraph", "meaning_of", "named_graph", "with_defaults"]
@@ -46,7 +46,7 @@ class NamedGraph:
     origins: Mapping[str, fx.Node]
 
 
-def named_graph(program: Program, constants: Constants, inputs: Sequence[str]) -> NamedGraph:
+def named_graph(program: Program, constants: TorchConstants, inputs: Sequence[str]) -> NamedGraph:
     """Write a program in the vocabulary.
 
     Args:
@@ -71,7 +71,7 @@ def named_graph(program: Program, constants: Constants, inputs: Sequence[str]) -
     return NamedGraph(graph, origins)
 
 
-def meaning_of(call: TorchCall, results: int = 1) -> Sequence[Part]:
+def meaning_of(call: TorchCall, results: int = 1) -> Sequence[TorchPart]:
     """What an operator is in the vocabulary; one part of its own name where that has no word for such a use.
 
     Args:
@@ -80,7 +80,7 @@ def meaning_of(call: TorchCall, results: int = 1) -> Sequence[Part]:
     """
     rule = _RULES.get(call.name)
     form = rule(call) if rule is not None else None
-    parts = [form] if isinstance(form, Part) else form
+    parts = [form] if isinstance(form, TorchPart) else form
     if parts is None:
         return [_native(call, results)]
     read = {given for part in parts for given in part.inputs}
@@ -88,13 +88,13 @@ def meaning_of(call: TorchCall, results: int = 1) -> Sequence[Part]:
     return parts if read.issuperset(_dependent(call)) else [_native(call, results)]
 
 
-def with_defaults(part: Part) -> dict[str, Attribute]:
+def with_defaults(part: TorchPart) -> dict[str, Attribute]:
     """A part's attributes, and those that it has without saying so."""
     defaults = OPERATORS[part.op].attributes if part.op in OPERATORS else {}
     return {**defaults, **part.attributes}
 
 
-def _native(call: TorchCall, results: int) -> Part:
+def _native(call: TorchCall, results: int) -> TorchPart:
     attributes: dict[str, Attribute] = {}
     parameters = {}
     for name, value in call.arguments.items():
@@ -105,7 +105,7 @@ def _native(call: TorchCall, results: int) -> Part:
             attributes[name] = _plain(value)
         for position, leaf in enumerate(known):
             parameters[name if value is leaf else f"{name}.{position}"] = call.parameter(leaf)
-    return Part(_native_name(call), attributes, _dependent(call), parameters, tuple(range(results)))
+    return TorchPart(_native_name(call), attributes, _dependent(call), parameters, tuple(range(results)))
 
 
 def _dependent(call: TorchCall) -> list[fx.Node]:
@@ -121,7 +121,7 @@ class _Builder:
         nodes: In order.
     """
 
-    def __init__(self, program: Program, constants: Constants) -> None:
+    def __init__(self, program: Program, constants: TorchConstants) -> None:
         self.names: dict[fx.Node, str] = {}
         self.tensors: dict[str, Tensor] = {}
         self.nodes: list[Node] = []
@@ -157,7 +157,7 @@ class _Builder:
             Node(node.name, node.name, "Constant", str(node.target), (), (node.name,), {}, {"value": value})
         )
 
-    def _add_part(self, call: TorchCall, part: Part) -> None:
+    def _add_part(self, call: TorchCall, part: TorchPart) -> None:
         node = call.node
         for tensor in part.inner:
             self.tensors[tensor.name] = tensor
@@ -220,7 +220,7 @@ class _Builder:
 class _Layers:
     """What the operators are called in the module: the path of a leaf module that consists of just one."""
 
-    def __init__(self, program: Program, constants: Constants) -> None:
+    def __init__(self, program: Program, constants: TorchConstants) -> None:
         calls = [
             node
             for node in program.module.graph.nodes

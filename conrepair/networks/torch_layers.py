@@ -11,7 +11,7 @@ from torch.fx import Node
 
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, Parameter, Tensor
-from conrepair.networks.torch_call import Part, Rule, TorchCall, axis, pair, sizes
+from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis, pair, sizes
 
 __all__ = ["RULES"]
 
@@ -28,7 +28,7 @@ def _split(call: TorchCall, roles: Mapping[str, Any]) -> tuple[list[Node | str |
     return inputs, parameters
 
 
-def _convolution(call: TorchCall) -> Part | None:
+def _convolution(call: TorchCall) -> TorchPart | None:
     weight = call["weight"]
     spatial = call.rank(weight) - 2
     if call.rank(call["input"]) != spatial + 2 or not call.depends(call["input"]):
@@ -46,7 +46,7 @@ def _convolution(call: TorchCall) -> Part | None:
     if transposed:
         attributes["output_padding"] = pair(call["output_padding"], spatial)
     inputs, parameters = _split(call, {"weight": weight, "bias": call["bias"]})
-    return Part("ConvTranspose" if transposed else "Conv", attributes, [call["input"], *inputs], parameters)
+    return TorchPart("ConvTranspose" if transposed else "Conv", attributes, [call["input"], *inputs], parameters)
 
 
 def _pads(padding: Any, size: Sequence[int], dilations: Sequence[int]) -> tuple[int, ...]:
@@ -58,36 +58,38 @@ def _pads(padding: Any, size: Sequence[int], dilations: Sequence[int]) -> tuple[
     return pair(padding, len(size)) * 2
 
 
-def _linear(call: TorchCall) -> Part | None:
+def _linear(call: TorchCall) -> TorchPart | None:
     weight, bias = call["weight"], call["bias"]
     if not call.depends(call["input"]) or call.rank(weight) != 2 or call.depends(bias):
         return None
     parameters = {} if bias is None else {"bias": call.parameter(bias)}
     if call.depends(weight):
-        return Part("MatMul", {"transpose_b": True}, [call["input"], weight], parameters)
-    return Part("MatMul", {}, [call["input"]], {"weight": call.parameter(weight, transform=torch.t), **parameters})
+        return TorchPart("MatMul", {"transpose_b": True}, [call["input"], weight], parameters)
+    return TorchPart(
+        "MatMul", {}, [call["input"]], {"weight": call.parameter(weight, transform=torch.t), **parameters}
+    )
 
 
-def _matmul(call: TorchCall) -> Part | None:
+def _matmul(call: TorchCall) -> TorchPart | None:
     first, second = call["self"], call["other"] if call["mat2"] is None else call["mat2"]
     if not call.depends(first):
-        return Part("MatMul", {}, [second], {"left": call.parameter(first)})
+        return TorchPart("MatMul", {}, [second], {"left": call.parameter(first)})
     if call.depends(second):
-        return Part("MatMul", {}, [first, second])
-    return Part("MatMul", {}, [first], {"weight": call.parameter(second)})
+        return TorchPart("MatMul", {}, [first, second])
+    return TorchPart("MatMul", {}, [first], {"weight": call.parameter(second)})
 
 
-def _addmm(call: TorchCall) -> Part | None:
+def _addmm(call: TorchCall) -> TorchPart | None:
     """A bias that is the same for all rows, plus a product."""
     if call["beta"] != 1 or call["alpha"] != 1 or call.depends(call["self"]) or call.rank(call["self"]) != 1:
         return None
     if not call.depends(call["mat1"]):
         return None
     inputs, parameters = _split(call, {"weight": call["mat2"]})
-    return Part("MatMul", {}, [call["mat1"], *inputs], {**parameters, "bias": call.parameter(call["self"])})
+    return TorchPart("MatMul", {}, [call["mat1"], *inputs], {**parameters, "bias": call.parameter(call["self"])})
 
 
-def _batch_norm(call: TorchCall) -> Part | None:
+def _batch_norm(call: TorchCall) -> TorchPart | None:
     roles = {
         "scale": call["weight"],
         "bias": call["bias"],
@@ -99,25 +101,25 @@ def _batch_norm(call: TorchCall) -> Part | None:
     )
 
 
-def _instance_norm(call: TorchCall) -> Part | None:
+def _instance_norm(call: TorchCall) -> TorchPart | None:
     if call["use_input_stats"]:
         roles = {"scale": call["weight"], "bias": call["bias"]}
         return _normalized(call, "InstanceNormalization", roles, {"epsilon": call["eps"]})
     return _batch_norm(call)
 
 
-def _group_norm(call: TorchCall) -> Part | None:
+def _group_norm(call: TorchCall) -> TorchPart | None:
     groups = call["num_groups"] if call["num_groups"] is not None else call["group"]
     roles = {"scale": call["weight"], "bias": call["bias"]}
     return _normalized(call, "GroupNormalization", roles, {"epsilon": call["eps"], "groups": int(groups)})
 
 
-def _layer_norm(call: TorchCall) -> Part | None:
+def _layer_norm(call: TorchCall) -> TorchPart | None:
     roles = {"scale": call["weight"], "bias": call["bias"]}
     return _normalized(call, "LayerNormalization", roles, {"epsilon": call["eps"], "axes": _normalized_axes(call)})
 
 
-def _rms_norm(call: TorchCall) -> Part | None:
+def _rms_norm(call: TorchCall) -> TorchPart | None:
     epsilon = call["eps"] if call["eps"] is not None else torch.finfo(call.value(call["input"]).dtype).eps
     return _normalized(
         call, "RMSNormalization", {"scale": call["weight"]}, {"epsilon": epsilon, "axes": _normalized_axes(call)}
@@ -131,21 +133,21 @@ def _normalized_axes(call: TorchCall) -> tuple[int, ...]:
 
 def _normalized(
     call: TorchCall, op: str, roles: Mapping[str, Any], attributes: Mapping[str, Attribute]
-) -> Part | None:
+) -> TorchPart | None:
     inputs, parameters = _split(call, roles)
     several = isinstance(call.value(), tuple | list)
     if inputs or not call.depends(call["input"]) or (several and any(map(call.is_read, (1, 2)))):
         return None
-    return Part(op, attributes, [call["input"]], parameters)
+    return TorchPart(op, attributes, [call["input"]], parameters)
 
 
-def _embedding(call: TorchCall) -> Part | None:
+def _embedding(call: TorchCall) -> TorchPart | None:
     if not call.is_constant(call["weight"]):
         return None
-    return Part("Gather", {"axis": 0}, [call["indices"]], {"table": call.parameter(call["weight"])})
+    return TorchPart("Gather", {"axis": 0}, [call["indices"]], {"table": call.parameter(call["weight"])})
 
 
-def _pool(call: TorchCall) -> Part | Sequence[Part] | None:
+def _pool(call: TorchCall) -> TorchPart | Sequence[TorchPart] | None:
     given = call["self"] if call["input"] is None else call["input"]
     spatial = int(call.name.split("pool")[1][0])
     if call.rank(given) != spatial + 2 or (isinstance(call.value(), tuple) and call.is_read(1)):
@@ -159,21 +161,23 @@ def _pool(call: TorchCall) -> Part | Sequence[Part] | None:
         "ceil_mode": bool(call["ceil_mode"]),
     }
     if call.name.startswith("max"):
-        return Part("MaxPool", attributes, [given])
+        return TorchPart("MaxPool", attributes, [given])
     if call.arguments.get("divisor_override") is None:
-        return Part("AveragePool", {**attributes, "count_include_pad": bool(call["count_include_pad"])}, [given])
+        return TorchPart("AveragePool", {**attributes, "count_include_pad": bool(call["count_include_pad"])}, [given])
     if call["ceil_mode"]:  # a mean over a window that the edge cuts counts fewer elements
         return None
     value = call.value()
     mean = Tensor(f"{call.node.name}/mean", sizes(value.shape), dtype_name(value.dtype), observable=False)
     factor = call.operand(math.prod(size) / call["divisor_override"], like=given)
     return [
-        Part("AveragePool", {**attributes, "count_include_pad": True}, [given], {}, [mean.name], [mean], "/mean"),
-        Part("Mul", {}, [mean.name], {"operand": factor}, native="divisor_override"),
+        TorchPart(
+            "AveragePool", {**attributes, "count_include_pad": True}, [given], {}, [mean.name], [mean], "/mean"
+        ),
+        TorchPart("Mul", {}, [mean.name], {"operand": factor}, native="divisor_override"),
     ]
 
 
-def _adaptive_pool(call: TorchCall) -> Part | None:
+def _adaptive_pool(call: TorchCall) -> TorchPart | None:
     """Windows of one size, where the output's sizes divide the input's."""
     maximum = "max" in call.name
     if maximum and call.is_read(1):
@@ -183,15 +187,15 @@ def _adaptive_pool(call: TorchCall) -> Part | None:
     rank = call.rank(call["self"])
     if set(wanted) == {1}:
         axes = tuple(range(rank - spatial, rank))
-        return Part("ReduceMax" if maximum else "ReduceMean", {"axes": axes, "keepdims": True}, [call["self"]])
+        return TorchPart("ReduceMax" if maximum else "ReduceMean", {"axes": axes, "keepdims": True}, [call["self"]])
     if rank != spatial + 2 or before is None or any(map(math.fmod, before[2:], wanted)):
         return None
     size = tuple(extent // count for extent, count in zip(before[2:], wanted, strict=True))
     attributes = {"kernel_shape": size, "strides": size, "pads": (0, 0) * spatial, "dilations": (1,) * spatial}
-    return Part("MaxPool" if maximum else "AveragePool", attributes, [call["self"]])
+    return TorchPart("MaxPool" if maximum else "AveragePool", attributes, [call["self"]])
 
 
-def _attention(call: TorchCall) -> Part | None:
+def _attention(call: TorchCall) -> TorchPart | None:
     """Only what stands between the projections, which are operators of their own."""
     scale = call["scale"] if call["scale"] is not None else call.value(call["query"]).shape[-1] ** -0.5
     if call["dropout_p"]:
@@ -199,14 +203,14 @@ def _attention(call: TorchCall) -> Part | None:
     inputs, parameters = _split(call, {name: call[name] for name in ("query", "key", "value", "attn_mask")})
     grouped = bool(call["enable_gqa"])
     attributes = {"scale": float(scale), "is_causal": bool(call["is_causal"]), "enable_gqa": grouped}
-    return Part("ScaledDotProductAttention", attributes, inputs, parameters)
+    return TorchPart("ScaledDotProductAttention", attributes, inputs, parameters)
 
 
-def _softmax(call: TorchCall) -> Part | None:
+def _softmax(call: TorchCall) -> TorchPart | None:
     if call["dtype"] is not None and call["dtype"] != call.value(call["self"]).dtype:
         return None
     place = axis(call["dim"], call.rank(call["self"]))
-    return Part("LogSoftmax" if "log" in call.name else "Softmax", {"axis": place}, [call["self"]])
+    return TorchPart("LogSoftmax" if "log" in call.name else "Softmax", {"axis": place}, [call["self"]])
 
 
 RULES: Mapping[str, Rule] = {

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_constants import TorchConstants
 
 __all__ = ["PlannedCall", "Planner", "compute", "needed"]
 
@@ -43,7 +43,7 @@ class Planner:
         storages: Addresses of the constants that are read.
     """
 
-    def __init__(self, constants: Constants, given: Mapping[Node, str], needs: Sequence[str]) -> None:
+    def __init__(self, constants: TorchConstants, given: Mapping[Node, str], needs: Sequence[str]) -> None:
         self._constants = constants
         slots = {name: index for index, name in enumerate(needs)}
         self._read = {node: slots[name] for node, name in given.items() if name in slots}
@@ -109,7 +109,9 @@ class Planner:
         return argument
 
 
-def needed(given: Mapping[Node, str], wanted: Sequence[Node], constants: Constants) -> tuple[list[Node], set[Node]]:
+def needed(
+    given: Mapping[Node, str], wanted: Sequence[Node], constants: TorchConstants
+) -> tuple[list[Node], set[Node]]:
     """The nodes to compute, in the graph's order, and those whose fed value is read."""
     found: set[Node] = set()
     reads: set[Node] = set()

@@ -10,7 +10,7 @@ from torch.fx import Node
 
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, Parameter, Tensor
-from conrepair.networks.torch_call import Part, Rule, TorchCall, sizes
+from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, sizes
 
 __all__ = ["RULES"]
 
@@ -20,7 +20,7 @@ _OPERATORS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"
 _STATES = ("initial_h", "initial_c")
 
 
-def _recurrent(call: TorchCall) -> Sequence[Part] | None:
+def _recurrent(call: TorchCall) -> Sequence[TorchPart] | None:
     """Results are laid out as PyTorch's: both directions side by side in the last axis."""
     weights, layers = call["params"], call["num_layers"]
     states = call["hx"] if isinstance(call["hx"], list | tuple) else [call["hx"]]
@@ -42,7 +42,9 @@ def _recurrent(call: TorchCall) -> Sequence[Part] | None:
     return [*parts, *(_joined_state(call, layers, index) for index in range(len(states)) if several)]
 
 
-def _layer(call: TorchCall, given: Node | str, weights: Sequence[Node], states: Sequence[Any], layer: int) -> Part:
+def _layer(
+    call: TorchCall, given: Node | str, weights: Sequence[Node], states: Sequence[Any], layer: int
+) -> TorchPart:
     op, layers = _OPERATORS[call.name], call["num_layers"]
     directions = 2 if call["bidirectional"] else 1
     several, last = layers > 1, layer == layers - 1
@@ -71,7 +73,7 @@ def _layer(call: TorchCall, given: Node | str, weights: Sequence[Node], states: 
         inner = [_inner(call, name, 1, (directions,)) for name in names]
         if not last:
             inner.append(_inner(call, _sequence_name(call, layer), 0, ()))
-    return Part(op, attributes, inputs, parameters, outputs, inner, f"/{layer}" if several else "")
+    return TorchPart(op, attributes, inputs, parameters, outputs, inner, f"/{layer}" if several else "")
 
 
 def _weights(call: TorchCall, op: str, weights: Sequence[Node]) -> dict[str, Parameter]:
@@ -100,9 +102,9 @@ def _rows(start: int, count: int) -> Any:
     return lambda tensor: tensor[start : start + count]
 
 
-def _joined_state(call: TorchCall, layers: int, index: int) -> Part:
+def _joined_state(call: TorchCall, layers: int, index: int) -> TorchPart:
     names = [_state_name(call, layer, index) for layer in range(layers)]
-    return Part("Concat", {"axis": 0}, names, outputs=(index + 1,), suffix=f"/{_STATES[index][-1]}")
+    return TorchPart("Concat", {"axis": 0}, names, outputs=(index + 1,), suffix=f"/{_STATES[index][-1]}")
 
 
 def _sequence_name(call: TorchCall, layer: int) -> str:

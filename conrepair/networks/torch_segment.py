@@ -13,7 +13,7 @@ from conrepair.frameworks.torch import array_from_tensor, tensor_from_array
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.network import Segment
-from conrepair.networks.torch_constants import Constants
+from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_plan import Planner, compute, needed
 from conrepair.runtime.errors import InferenceError
 
@@ -27,7 +27,7 @@ class TorchSegment(Segment):
         self,
         tensors: Mapping[str, Node],
         types: Mapping[str, torch.dtype],
-        constants: Constants,
+        constants: TorchConstants,
         fed: Collection[str],
         wanted: Sequence[str],
     ) -> None:

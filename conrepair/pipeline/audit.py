@@ -14,7 +14,7 @@ from conrepair.pipeline.from_config import settings_of, subjects_of
 from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import check_converters
-from conrepair.pipeline.run import Part, result_of, run_stages
+from conrepair.pipeline.run import AuditPart, result_of, run_stages
 from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.folder import check_folder
@@ -59,7 +59,7 @@ def run_audit(
     output = base / config.output
     check_output(config, base)
 
-    def result(parts: Sequence[Part]) -> AuditResult:
+    def result(parts: Sequence[AuditPart]) -> AuditResult:
         return result_of(
             parts,
             name=config.name,
@@ -95,14 +95,14 @@ def _run_parts(
     display: ProgressDisplay,
     store: Store,
     architectures: list[ModelConfig],
-    so_far: Callable[[Sequence[Part]], None],
-) -> list[Part]:
+    so_far: Callable[[Sequence[AuditPart]], None],
+) -> list[AuditPart]:
     """Run all models together, then each architecture by itself."""
     photos, settings = PhotoRoom(store, reuse=config.reuse), settings_of(config)
     folders = str(Path.cwd()), str(base)
     if not (hold := within_reach(CONFINED)).full:
         display.note(f"workers are {hold}: see docs/security.md")
-    parts: list[Part] = []
+    parts: list[AuditPart] = []
     with Workers(
         config.limits.workers, folders, jobs=JOBS, memory_gb=config.limits.memory_gb, folders=(store.work,)
     ) as workers:
@@ -112,7 +112,7 @@ def _run_parts(
                 subjects, notes = subjects_of(config, config.models, base, display)
                 parts.append(run_stages(RunState(settings, subjects, display, scheduler, photos, notes=notes)))
 
-            def one(model: ModelConfig, scheduler: Scheduler) -> Part:
+            def one(model: ModelConfig, scheduler: Scheduler) -> AuditPart:
                 subjects, notes = subjects_of(config, (model,), base, display)
                 state = RunState(settings, subjects, display, scheduler, photos, notes=notes, keep_failures=True)
                 return run_stages(state)

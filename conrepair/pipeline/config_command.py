@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.legacy.read import account_lines, moved, read_any, runnable_config
 from conrepair.config.legacy.translate import Translation
@@ -42,7 +42,7 @@ def load_for_run(path: Path, *, quiet: bool) -> AuditConfig:
     loaded = read_any(path)
     config = runnable_config(path, loaded)
     if loaded.translation is not None:
-        shown = (Outcome.REFUSED,) if quiet else (Outcome.REFUSED, Outcome.KEPT, Outcome.TRANSLATED)
+        shown = (KeyOutcome.REFUSED,) if quiet else (KeyOutcome.REFUSED, KeyOutcome.KEPT, KeyOutcome.TRANSLATED)
         lines = account_lines(loaded.translation, shown, count=not quiet)
         if not quiet:
             lines = [
@@ -115,7 +115,7 @@ def migrate_config(options: argparse.Namespace) -> int:
     if translation is None:
         raise ConfigError(f"{old} has the new form already; there is nothing to migrate")
     if translation.value is None:
-        lines = "\n".join(account_lines(translation, (Outcome.REFUSED,), count=False))
+        lines = "\n".join(account_lines(translation, (KeyOutcome.REFUSED,), count=False))
         raise ConfigError(f"{old}: it has no model that can be had, so there is nothing to write:\n{lines}")
     _check_output(old, new, force=options.force)
     value = moved(translation.value, old.absolute().parent, new.absolute().parent)

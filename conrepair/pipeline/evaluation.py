@@ -22,7 +22,7 @@ from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import BackendChoice, Settings
-from conrepair.pipeline.subject import Source
+from conrepair.pipeline.subject import LoadedModel
 from conrepair.report.result import OF_THE_MODEL, Build, Place, Problem, Ran, Row
 from conrepair.runtime.errors import ExitCode, known_code
 from conrepair.runtime.store import Entry
@@ -62,7 +62,7 @@ class Execution:
     conversion: str
     on: BackendChoice
     kind: str
-    source: Source | None
+    source: LoadedModel | None
     problem: Problem | None = None
     task: str | None = None
     second_task: str | None = None

@@ -34,7 +34,7 @@ from conrepair.pipeline.datasets import Dataset, folder_of_photos, synthetic, te
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.pipeline.settings import BackendChoice, LayerSettings, RepairSettings, Settings, Stages
-from conrepair.pipeline.subject import Made, OnDisk, Subject
+from conrepair.pipeline.subject import FactoryModel, OnDisk, Subject
 from conrepair.report.result import Place, Problem
 from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
@@ -271,7 +271,7 @@ def _give_origin(subject: Subject, model: ModelConfig, base: Path, progress: Pro
         if entry.factory is None:
             subject.origin = OnDisk(path, model.trust)
             return
-        subject.origin = Made(
+        subject.origin = FactoryModel(
             target=entry.factory, kwargs=model.kwargs, weights=path, initialize=model.initialize, seed=model.seed
         )
         subject.declared = (TensorSpec("", entry.input_shape or (), "float32", layout="NCHW"),)
@@ -285,7 +285,7 @@ def _give_origin(subject: Subject, model: ModelConfig, base: Path, progress: Pro
             f"model '{model.name}': no such weights file {weights}. Check `weights`; relative paths start "
             "at the configuration's folder."
         )
-    subject.origin = Made(
+    subject.origin = FactoryModel(
         target=str(model.factory),
         kwargs=model.kwargs,
         weights=weights,

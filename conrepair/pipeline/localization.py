@@ -21,7 +21,7 @@ from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import Settings
-from conrepair.pipeline.subject import Source
+from conrepair.pipeline.subject import LoadedModel
 from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import sha256_of
@@ -144,7 +144,7 @@ def _is_beyond_budget(row: Row) -> bool:
 
 
 def localization_side(
-    source: Source,
+    source: LoadedModel,
     inputs: Sequence[TensorSpec],
     data: DataReference,
     recipe: Recipe | None,

@@ -26,11 +26,11 @@ from conrepair.pipeline.subject import Subject
 from conrepair.report.result import AuditResult, Row, RunKind
 from conrepair.runtime.invocation import invoked
 
-__all__ = ["Part", "result_of", "run_stages"]
+__all__ = ["AuditPart", "result_of", "run_stages"]
 
 
 @dataclass(frozen=True)
-class Part:
+class AuditPart:
     """What became of some of a run's models."""
 
     subjects: list[Subject]
@@ -39,7 +39,7 @@ class Part:
     notes: list[str]
 
 
-def run_stages(state: RunState) -> Part:
+def run_stages(state: RunState) -> AuditPart:
     """Run the stages that the settings switch on.
 
     Args:
@@ -68,11 +68,11 @@ def run_stages(state: RunState) -> Part:
         from conrepair.pipeline.stages.repair import repair
 
         rows = repair(state, executed, rows)
-    return Part(state.subjects, rows, pairs, state.notes)
+    return AuditPart(state.subjects, rows, pairs, state.notes)
 
 
 def result_of(
-    parts: Sequence[Part],
+    parts: Sequence[AuditPart],
     *,
     name: str,
     folder: Path,

@@ -27,7 +27,7 @@ from conrepair.runtime.words import complain
 from conrepair.runtime.workers import Job, Outcome, Success, Workers
 
 if TYPE_CHECKING:
-    from conrepair.pipeline.run import Part
+    from conrepair.pipeline.run import AuditPart
     from conrepair.pipeline.scheduler import Result, Task
     from conrepair.pipeline.settings import Settings
     from conrepair.pipeline.subject import Subject
@@ -202,7 +202,7 @@ class Session:
         from conrepair.pipeline.scheduler import Scheduler
         from conrepair.pipeline.stages.state import RunState
 
-        def work() -> Part:
+        def work() -> AuditPart:
             photos = PhotoRoom(self.store, reuse=True)
             try:
                 with ProgressDisplay(quiet=self._quiet) as display:

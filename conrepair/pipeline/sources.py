@@ -14,7 +14,7 @@ from conrepair.frameworks.factories import factory_code
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.subject import Made, OnDisk, Source, Subject
+from conrepair.pipeline.subject import FactoryModel, LoadedModel, OnDisk, Subject
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.store import Entry
@@ -40,12 +40,12 @@ def source_task(subject: Subject, timeout: float, *, like: str | None = None) ->
     return _build(subject, subject.origin, timeout)
 
 
-def model_of(entry: Entry) -> Source:
+def model_of(entry: Entry) -> LoadedModel:
     """The model that a finished task made or described."""
     model = from_json(Model, entry.result["model"])
     path = Path(model.path)
     absolute = path if path.is_absolute() else entry.folder / path
-    return Source(
+    return LoadedModel(
         from_json(Model, to_json(model) | {"path": str(absolute)}),
         from_json(Description, entry.result["description"]),
     )
@@ -83,7 +83,7 @@ def _as_torch_takes(spec: TensorSpec) -> TensorSpec:
     return dataclasses.replace(spec, shape=(batch, channels, height, width), layout="NCHW")
 
 
-def _build(subject: Subject, origin: Made, timeout: float) -> Task:
+def _build(subject: Subject, origin: FactoryModel, timeout: float) -> Task:
     weights = origin.weights
     payload = {
         "target": origin.target,

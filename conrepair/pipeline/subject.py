@@ -19,7 +19,7 @@ from conrepair.pipeline.settings import LIBRARIES, BackendChoice
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["Made", "OnDisk", "Source", "Subject"]
+__all__ = ["FactoryModel", "LoadedModel", "OnDisk", "Subject"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class OnDisk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class FactoryModel:
     """A model that a factory makes.
 
     Attributes:
@@ -57,7 +57,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Source:
+class LoadedModel:
     """A model that exists on disk and was loaded once.
 
     Attributes:
@@ -92,7 +92,7 @@ class Subject:
     """
 
     name: str
-    origin: OnDisk | Made | None
+    origin: OnDisk | FactoryModel | None
     declared: tuple[TensorSpec, ...] = ()
     compare_with: str | None = None
     converted: bool = False
@@ -101,7 +101,7 @@ class Subject:
     batch_size: int = 16
     dataset: Dataset | None = None
     recipe: Recipe | None = None
-    source: Source | None = None
+    source: LoadedModel | None = None
     problem: Problem | None = None
     conversions: list[Conversion] = field(default_factory=list)
     impossible: dict[str, ConfigError] = field(default_factory=dict)
@@ -129,11 +129,11 @@ class Subject:
         """Of inputs that are drawn; None for others."""
         return self.dataset.limits if self.dataset is not None and self.drawn else None
 
-    def inputs(self, source: Source) -> tuple[TensorSpec, ...]:
+    def inputs(self, source: LoadedModel) -> tuple[TensorSpec, ...]:
         """A model's inputs, with what is declared about them filled in."""
         return merge_declared(source.description.inputs, self.declared)
 
-    def open_sizes_filled(self, source: Source) -> tuple[TensorSpec, ...]:
+    def open_sizes_filled(self, source: LoadedModel) -> tuple[TensorSpec, ...]:
         """A model's inputs, maybe of a conversion that renamed them, with declared sizes where its own are open."""
         return with_declared_sizes(source.description.inputs, self.declared)
 

@@ -25,7 +25,7 @@ from conrepair.repairs.outcomes import Delivery
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
 from conrepair.repairs.preparation import fed_otherwise, prepared_wrongly, repair_preparation
 from conrepair.repairs.result import RepairResult
-from conrepair.repairs.search import STEM, Outcome, search
+from conrepair.repairs.search import STEM, SearchOutcome, search
 from conrepair.repairs.sizes import other_sizes, repair_resized
 from conrepair.repairs.storage import storage_of
 from conrepair.repairs.told import beside
@@ -225,7 +225,7 @@ class _Searched:
         delivery: Why it's not the target itself.
     """
 
-    outcome: Outcome
+    outcome: SearchOutcome
     bench: Bench
     delivery: Delivery | None = None
 

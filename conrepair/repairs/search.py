@@ -31,7 +31,7 @@ from conrepair.repairs.state import VALUES, Candidate, RepairState, Taken, patch
 from conrepair.runtime.files import explain_write_error
 from conrepair.runtime.journal import Journal
 
-__all__ = ["STEM", "Outcome", "search"]
+__all__ = ["STEM", "SearchOutcome", "search"]
 
 STEM = "repaired"
 
@@ -40,7 +40,7 @@ _RULE = 4  # pieces
 
 
 @dataclass
-class Outcome:
+class SearchOutcome:
     """What a search came to.
 
     Attributes:
@@ -92,7 +92,7 @@ def search(
     seconds: float,
     journal: Journal | None = None,
     kinds: frozenset[EditKind] | None = None,
-) -> Outcome:
+) -> SearchOutcome:
     """Repair a target.
 
     Args:
@@ -132,9 +132,9 @@ class _EditSearch:
         self._spent: dict[str, set[str]] = {}
         self._helped: Sequence[Proposer] = CHANGES
 
-    def run(self) -> Outcome:
+    def run(self) -> SearchOutcome:
         before = self._bench.localize(self._model)
-        outcome = Outcome(before, RepairState((), before, self._model))
+        outcome = SearchOutcome(before, RepairState((), before, self._model))
         hopeless = self._fix_together(outcome, CHANGES)
         # Where as many pieces as one rule makes guilty are left, what none of them was repaired by fixes no other.
         if not outcome.taken and len(before.guilty) >= _RULE:
@@ -159,7 +159,9 @@ class _EditSearch:
         outcome.refused, outcome.failed = tuple(self._refused), tuple(self._failed)
         return outcome
 
-    def _fix_together(self, outcome: Outcome, sort: Sequence[Proposer], among: Set[str] | None = None) -> Set[str]:
+    def _fix_together(
+        self, outcome: SearchOutcome, sort: Sequence[Proposer], among: Set[str] | None = None
+    ) -> Set[str]:
         """Fix what one sort of changes can, in all pieces at once, where there are several.
 
         Args:
@@ -190,7 +192,7 @@ class _EditSearch:
             self._spent.setdefault(source, set()).update(spent)
         return rounds.hopeless
 
-    def _fix_one(self, outcome: Outcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
+    def _fix_one(self, outcome: SearchOutcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
         """Take the first edit that fixes a piece, else the one that leaves least of one; whether there was any.
 
         A piece with several faults can become smaller while they still hide one another, so that the outputs are
@@ -217,7 +219,7 @@ class _EditSearch:
                     return True
         return False
 
-    def _advance(self, outcome: Outcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
+    def _advance(self, outcome: SearchOutcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
         """Take the best edit of the first sort that has any."""
         before, found = outcome.state, outcome.after
         for sort in sorts:
@@ -227,7 +229,7 @@ class _EditSearch:
                 return True
         return False
 
-    def _fix_ends(self, outcome: Outcome) -> bool:
+    def _fix_ends(self, outcome: SearchOutcome) -> bool:
         """Take the best edit of inputs and outputs; whether there is any."""
         before = outcome.state
         ends = end_proposals(outcome.after, outcome.before, self._bench.editor)
@@ -241,7 +243,7 @@ class _EditSearch:
             if self._kinds is None or {kind_of(edit, graph) for edit in proposal} <= self._kinds:
                 yield piece, proposal
 
-    def _best(self, candidates: Candidates, outcome: Outcome) -> RepairState:
+    def _best(self, candidates: Candidates, outcome: SearchOutcome) -> RepairState:
         """The first that fixes a piece; else that with the smallest one left; else the state as it is.
 
         Pieces are looked at alone first. Where none comes out right, those that came nearer are looked at as a
@@ -254,7 +256,7 @@ class _EditSearch:
     def _first(
         self,
         candidates: Candidates,
-        outcome: Outcome,
+        outcome: SearchOutcome,
         least: RepairState,
         nearer: list[tuple[Guilty | None, Proposal]] | None,
     ) -> tuple[RepairState, bool]:
@@ -327,7 +329,7 @@ class _EditSearch:
             self._failed.setdefault(f"{edited}: right on samples, and not on {words}, where the source gives others")
         return found
 
-    def _over(self, outcome: Outcome) -> bool:
+    def _over(self, outcome: SearchOutcome) -> bool:
         """Whether nothing else shall be tried."""
         outcome.interrupted = self._journal.asked_to_end
         outcome.in_time = outcome.in_time and time.monotonic() <= self._end
@@ -352,12 +354,12 @@ class _EditSearch:
         proposed = proposals(region, self._bench.editor, self._bench.range_of, proposers, named)
         return ((piece, proposal) for proposal in proposed)
 
-    def _judged(self, taken: tuple[Taken, ...], outcome: Outcome) -> RepairState | None:
+    def _judged(self, taken: tuple[Taken, ...], outcome: SearchOutcome) -> RepairState | None:
         """The model with proposals, judged; None when it can't be written, loaded, or run."""
         candidate = self._made(taken, outcome)
         return None if candidate is None else self._localized(candidate)
 
-    def _made(self, taken: tuple[Taken, ...], outcome: Outcome) -> Candidate | None:
+    def _made(self, taken: tuple[Taken, ...], outcome: SearchOutcome) -> Candidate | None:
         """The model with proposals; None when it can't be written.
 
         None, too, when an earlier search has found it to be no good.

@@ -23,7 +23,7 @@ from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import Graft, Remove, SetParameter
 from conrepair.repairs.proposals.all import CHANGES
 from conrepair.repairs.proposals.proposal import Proposer
-from conrepair.repairs.search import Outcome, _EditSearch, search
+from conrepair.repairs.search import SearchOutcome, _EditSearch, search
 from conrepair.repairs.state import RepairState, Taken
 from conrepair.runtime.files import sha256_of
 
@@ -100,7 +100,7 @@ def scaled_and_shifted(path: Path, *, faulty: bool) -> Model:
     return model_of("onnx", written(path, text, arrays))
 
 
-def searched(right: Model, faulty: Model, folder: Path) -> Outcome:
+def searched(right: Model, faulty: Model, folder: Path) -> SearchOutcome:
     data = folder / "data.npz"
     np.savez(data, x=np.random.default_rng(6).normal(size=(_SAMPLES, _WIDTH)).astype(np.float32))
     inputs = framework("onnx").describe(right).inputs
@@ -127,14 +127,14 @@ def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(
     steps: list[tuple[Taken, ...]] = []
     usual = _EditSearch._fix_one
 
-    def fix_one(one: _EditSearch, outcome: Outcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
+    def fix_one(one: _EditSearch, outcome: SearchOutcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
         repaired = usual(one, outcome, retreats)
         steps.append(outcome.taken)
         return repaired
 
     advance = _EditSearch._advance
 
-    def advance_once(one: _EditSearch, outcome: Outcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
+    def advance_once(one: _EditSearch, outcome: SearchOutcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
         return not (steps and CHANGES in sorts) and advance(one, outcome, sorts)  # nothing fixes what was left
 
     monkeypatch.setattr(_EditSearch, "_fix_one", fix_one)

@@ -19,7 +19,7 @@ from conrepair.repairs.criteria import source_of, unplaced
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.all import CHANGES, IN_FLOAT, REWRITINGS
 from conrepair.repairs.proposals.proposal import Proposal
-from conrepair.repairs.search import Outcome, search
+from conrepair.repairs.search import SearchOutcome, search
 from conrepair.runtime.journal import Journal
 
 Look = Callable[[frozenset[str]], Found]
@@ -67,7 +67,7 @@ class Workbench:
     def localize(self, model: Model) -> Found:
         return self._look(frozenset(model.sha256.split()))
 
-    def run(self, folder: Path, *, seconds: float = 60, journal: Journal | None = None) -> Outcome:
+    def run(self, folder: Path, *, seconds: float = 60, journal: Journal | None = None) -> SearchOutcome:
         model = Model("onnx", str(folder / "target.onnx"), "")
         return search(cast(Any, self), model, folder, seconds=seconds, journal=journal)
 
@@ -137,7 +137,7 @@ def test_what_only_became_smaller_is_kept_for_the_moment(tmp_path: Path, monkeyp
     steps: list[tuple[list[str], list[frozenset[str]]]] = []
     one = searching._EditSearch._advance
 
-    def advance(self: Any, outcome: Outcome, sorts: Any) -> bool:
+    def advance(self: Any, outcome: SearchOutcome, sorts: Any) -> bool:
         changed = one(self, outcome, sorts)
         steps.append((nodes_of(outcome.state), [item.left for item in outcome.taken]))
         return changed

@@ -10,12 +10,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["Account", "Entry", "Outcome", "grouped"]
+__all__ = ["Account", "AccountEntry", "KeyOutcome", "grouped"]
 
 _INDEX = re.compile(r"\[\d+\]")
 
 
-class Outcome(enum.StrEnum):
+class KeyOutcome(enum.StrEnum):
     """What can become of a key.
 
     Attributes:
@@ -32,7 +32,7 @@ class Outcome(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class AccountEntry:
     """What became of one key, and of all that is below it where that has no entry of its own.
 
     Attributes:
@@ -42,7 +42,7 @@ class Entry:
     """
 
     path: str
-    outcome: Outcome
+    outcome: KeyOutcome
     words: str
 
 
@@ -50,32 +50,34 @@ class Account:
     """Collects entries while a configuration is translated."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, AccountEntry] = {}
 
     def __contains__(self, path: str) -> bool:
         return path in self._entries
 
-    def note(self, path: str, outcome: Outcome, words: str) -> None:
+    def note(self, path: str, outcome: KeyOutcome, words: str) -> None:
         """Say what became of a key; a later word replaces an earlier one."""
-        self._entries[path] = Entry(path, outcome, words)
+        self._entries[path] = AccountEntry(path, outcome, words)
 
     def translated(self, path: str, words: str) -> None:
         """The new configuration has it."""
-        self.note(path, Outcome.TRANSLATED, words)
+        self.note(path, KeyOutcome.TRANSLATED, words)
 
     def kept(self, path: str, words: str) -> None:
         """It's read, for a stage to come."""
-        self.note(path, Outcome.KEPT, words)
+        self.note(path, KeyOutcome.KEPT, words)
 
     def ignored(self, path: str, words: str) -> None:
         """It says nothing here."""
-        self.note(path, Outcome.IGNORED, words)
+        self.note(path, KeyOutcome.IGNORED, words)
 
     def refused(self, path: str, words: str) -> None:
         """What it asks for isn't done."""
-        self.note(path, Outcome.REFUSED, words)
+        self.note(path, KeyOutcome.REFUSED, words)
 
-    def keys(self, path: str, given: BaseModel, words: Mapping[str, str], outcome: Outcome = Outcome.IGNORED) -> None:
+    def keys(
+        self, path: str, given: BaseModel, words: Mapping[str, str], outcome: KeyOutcome = KeyOutcome.IGNORED
+    ) -> None:
         """Say the same kind of thing of several keys of an object, where it has them.
 
         Args:
@@ -88,7 +90,7 @@ class Account:
             if key in given.model_fields_set:
                 self.note(f"{path}.{key}", outcome, text)
 
-    def complete(self, value: Any) -> tuple[Entry, ...]:
+    def complete(self, value: Any) -> tuple[AccountEntry, ...]:
         """All entries in the order of the file, with one for every key that nothing was said of.
 
         Args:
@@ -104,9 +106,9 @@ class Account:
         return any(ancestor in self._entries for ancestor in _ancestors(path))
 
 
-def grouped(entries: Iterable[Entry]) -> list[Entry]:
+def grouped(entries: Iterable[AccountEntry]) -> list[AccountEntry]:
     """Entries that say the same as one: of keys of one object, and of the same keys in other items of a list."""
-    groups: dict[tuple[str, Outcome, str], dict[str, list[str]]] = {}
+    groups: dict[tuple[str, KeyOutcome, str], dict[str, list[str]]] = {}
     for entry in entries:
         parent, _, key = entry.path.rpartition(".")
         objects = groups.setdefault((_INDEX.sub("[]", parent), entry.outcome, entry.words), {})
@@ -116,7 +118,7 @@ def grouped(entries: Iterable[Entry]) -> list[Entry]:
         parent, keys = next(iter(objects.items()))
         others = sum(len(more) for more in objects.values()) - len(keys)
         place = f"{parent}.{keys[0]}" if len(keys) == 1 else f"{parent}.{{{', '.join(keys)}}}"
-        result.append(Entry(f"{place} and {others} more like it" if others else place, outcome, words))
+        result.append(AccountEntry(f"{place} and {others} more like it" if others else place, outcome, words))
     return result
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.schema import LegacyConfig, LegacyDevice
 from conrepair.config.tvm_names import PASSES, TARGET
@@ -39,7 +39,7 @@ def backends_of(context: Context, given: LegacyConfig) -> list[Any]:
     tvm = given.backend == "tvm"
     for key, words in _UNDONE.items():
         asked = bool(getattr(given, key))
-        outcome = Outcome.REFUSED if asked and tvm else Outcome.IGNORED
+        outcome = KeyOutcome.REFUSED if asked and tvm else KeyOutcome.IGNORED
         context.account.keys("$", given, {key: _NOTHING if not asked else words if tvm else _TVM_ONLY}, outcome)
     target = _target(context, given, tvm=tvm)
     options: dict[str, Any] = {"setting": _setting(context, given, tvm=tvm)}
@@ -51,7 +51,7 @@ def backends_of(context: Context, given: LegacyConfig) -> list[Any]:
     passes = {key: _passes(context, given, key, tvm) for key in ("required_pass", "disabled_pass")}
     options |= {key: names for key, names in passes.items() if names}
     if not tvm:
-        context.account.keys("$", given, {"backend": 'backends: ["libraries"]'}, Outcome.TRANSLATED)
+        context.account.keys("$", given, {"backend": 'backends: ["libraries"]'}, KeyOutcome.TRANSLATED)
         return ["libraries"]
     if target is None:
         context.account.refused("$.backend", "TVM isn't used, as its device can't be: models run in their libraries")

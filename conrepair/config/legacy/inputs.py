@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import Context
 from conrepair.config.model import InputConfig
 
@@ -44,7 +44,7 @@ def account_for_input(context: Context, path: str, keys: Sequence[str], dtype: s
                 place, f"there is no type '{dtype}', float32 is taken; known: {', '.join(_TYPES)}"
             )
         else:
-            context.account.note(place, Outcome.TRANSLATED, "declares the input (inputs)")
+            context.account.note(place, KeyOutcome.TRANSLATED, "declares the input (inputs)")
 
 
 def _size(axis: int, size: Any) -> int | str:

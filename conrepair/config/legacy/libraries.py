@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import UNREAD, Context
 from conrepair.config.legacy.inputs import account_for_input
-from conrepair.config.legacy.origins import CannotDoError, Origin, origin_of
+from conrepair.config.legacy.origins import CannotDoError, LegacyOrigin, origin_of
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.routes import Route, direction, route_of, switched_off
 from conrepair.config.legacy.schema import LegacyLibrary, LegacyModel
@@ -44,7 +44,7 @@ class Wish:
 
     path: str
     library: str
-    origin: Origin
+    origin: LegacyOrigin
     route: Route | None
     off: bool
     recipe: Recipe
@@ -101,7 +101,7 @@ def _wish(context: Context, path: str, given: LegacyLibrary, model: LegacyModel,
     return Wish(path, given.library, origin, route, off, recipe, given.input, given.dtype, given.output)
 
 
-def _origin(context: Context, given: LegacyLibrary, model: LegacyModel) -> Origin:
+def _origin(context: Context, given: LegacyLibrary, model: LegacyModel) -> LegacyOrigin:
     text = given.model or given.dependency
     if not text:
         raise CannotDoError("it has no `model`. Name the file or the network")
@@ -109,7 +109,7 @@ def _origin(context: Context, given: LegacyLibrary, model: LegacyModel) -> Origi
     return origin_of(text, context.paths, folders, shape=given.input)
 
 
-def _with_weights(context: Context, path: str, given: LegacyLibrary, origin: Origin) -> Origin:
+def _with_weights(context: Context, path: str, given: LegacyLibrary, origin: LegacyOrigin) -> LegacyOrigin:
     """The origin with the weights of a file in place of the library's."""
     account, factory = context.account, "factory" in origin.fields
     if given.weights_file and factory:
@@ -117,7 +117,7 @@ def _with_weights(context: Context, path: str, given: LegacyLibrary, origin: Ori
         account.translated(f"{path}.weights_file", f"weights: {file}")
         if given.weights_url:
             account.ignored(f"{path}.weights_url", "weights_file has them")
-        return Origin(
+        return LegacyOrigin(
             origin.framework,
             {**origin.fields, "kwargs": {"weights": None}, "weights": file},
             f"{origin.fields['factory']} with the weights {file}",
@@ -146,12 +146,12 @@ def _account_for(context: Context, path: str, given: LegacyLibrary, wish: Wish) 
     else:
         remarks = "".join(f"; {remark}" for remark in wish.route.remarks)
         account.translated(f"{path}.library", f"a conversion by {' > '.join(wish.route.via)}{off}{remarks}")
-    account.keys(path, given, {"model": wish.origin.words}, Outcome.TRANSLATED)
+    account.keys(path, given, {"model": wish.origin.words}, KeyOutcome.TRANSLATED)
     if f"{path}.dependency" not in account:
-        account.keys(path, given, {"dependency": recipe_words(wish.recipe)}, Outcome.TRANSLATED)
+        account.keys(path, given, {"dependency": recipe_words(wish.recipe)}, KeyOutcome.TRANSLATED)
     size = isinstance(wish.recipe, dict) and "size" in wish.recipe
     words = "the recipe's size" if size else "the input says the same"
-    account.keys(path, given, {"image_dimension": words}, Outcome.TRANSLATED if size else Outcome.IGNORED)
+    account.keys(path, given, {"image_dimension": words}, KeyOutcome.TRANSLATED if size else KeyOutcome.IGNORED)
     _account_for_shapes(context, path, given, wish)
 
 
@@ -161,11 +161,11 @@ def _account_for_shapes(context: Context, path: str, given: LegacyLibrary, wish:
     account_for_input(context, path, keys, given.dtype, declares=wish.origin.hides_inputs)
     account.keys(path, given, {"output": "the model says it"})
     format_words = "a conversion to ONNX" if wish.route is not None else "the model is stored in its own format"
-    account.keys(path, given, {"format": format_words}, Outcome.TRANSLATED)
+    account.keys(path, given, {"format": format_words}, KeyOutcome.TRANSLATED)
     exporting = wish.route is not None and any("opset" in item for item in wish.route.options.values())
     if exporting:
-        account.keys(path, given, {"opset": "the converter's option of that name"}, Outcome.TRANSLATED)
+        account.keys(path, given, {"opset": "the converter's option of that name"}, KeyOutcome.TRANSLATED)
     elif wish.route is not None and "opset" in "".join(wish.route.remarks):
-        account.keys(path, given, {"opset": "no converter writes it; theirs is taken"}, Outcome.REFUSED)
+        account.keys(path, given, {"opset": "no converter writes it; theirs is taken"}, KeyOutcome.REFUSED)
     else:
         account.keys(path, given, {"opset": "nothing is written as ONNX on the way"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import ONE_FOLDER, UNREAD, Context
 from conrepair.config.legacy.inputs import account_for_input, declared_input
 from conrepair.config.legacy.libraries import Wish, translate_library
-from conrepair.config.legacy.origins import CannotDoError, Origin, origin_of
+from conrepair.config.legacy.origins import CannotDoError, LegacyOrigin, origin_of
 from conrepair.config.legacy.paths import Names
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.routes import direction
@@ -41,7 +41,7 @@ _IGNORED = dict.fromkeys(
 class _Draft:
     """A model of our form in the making, and the wishes that belong to it."""
 
-    origin: Origin
+    origin: LegacyOrigin
     recipe: Recipe
     name: str
     input: tuple[Any, ...] | None
@@ -126,7 +126,7 @@ def _named(given: LegacyModel) -> tuple[str, str]:
     return next(((key, str(getattr(given, key))) for key in keys if getattr(given, key)), (keys[0], ""))
 
 
-def _check_library(given: LegacyModel, origin: Origin) -> None:
+def _check_library(given: LegacyModel, origin: LegacyOrigin) -> None:
     """Refuse a model that is of another library than it says.
 
     Raises:
@@ -139,13 +139,13 @@ def _check_library(given: LegacyModel, origin: Origin) -> None:
         raise CannotDoError(f"`library` is {given.library}, and {origin.words} is of {origin.framework}")
 
 
-def _recipe(context: Context, path: str, given: LegacyModel, text: str, origin: Origin) -> Recipe:
+def _recipe(context: Context, path: str, given: LegacyModel, text: str, origin: LegacyOrigin) -> Recipe:
     library = given.library or origin.framework
     recipe: Recipe
     try:
         recipe = recipe_of(library, text if "." in text else given.name, enabled=context.preprocessing)
         context.account.keys(
-            path, given, {"library": f"the model's format; {recipe_words(recipe)}"}, Outcome.TRANSLATED
+            path, given, {"library": f"the model's format; {recipe_words(recipe)}"}, KeyOutcome.TRANSLATED
         )
     except CannotDoError as error:
         recipe = "raw"
@@ -200,9 +200,9 @@ def _account_for(context: Context, path: str, given: LegacyModel) -> None:
     account.keys(path, given, {"alias": "a name of the downloaded file"})
     account.keys(path, given, {"model": "`url` says what the model is", "url": "`model` says what the model is"})
     words = "skip_analysis: it stays, and is left out" if given.skip_analysis else "the model is looked at"
-    account.keys(path, given, {"skip_analysis": words}, Outcome.TRANSLATED)
+    account.keys(path, given, {"skip_analysis": words}, KeyOutcome.TRANSLATED)
     account.keys(f"{path}.paths", given.paths, dict.fromkeys(LegacyPaths.model_fields, ONE_FOLDER))
-    account.keys(path, given, {"opset": "for conversions that have none of their own"}, Outcome.TRANSLATED)
+    account.keys(path, given, {"opset": "for conversions that have none of their own"}, KeyOutcome.TRANSLATED)
     for key in ("dll_libraries", "export_dll_libraries"):
         if key in given.model_fields_set and not getattr(given, key):
             account.ignored(f"{path}.{key}", "it's empty")
@@ -213,7 +213,9 @@ def _account_for(context: Context, path: str, given: LegacyModel) -> None:
         account.keys(path, given, {"export_dlls": words, "export_dll_libraries": words})
 
 
-def _account_for_layers(context: Context, path: str, given: LegacyModel, origin: Origin, recipe: Recipe) -> None:
+def _account_for_layers(
+    context: Context, path: str, given: LegacyModel, origin: LegacyOrigin, recipe: Recipe
+) -> None:
     account = context.account
     declares = origin.hides_inputs
     if given.dtype is not None:
@@ -226,5 +228,5 @@ def _account_for_layers(context: Context, path: str, given: LegacyModel, origin:
         f"{path}.layers",
         given.layers,
         {"image_dimension": "the recipe's size" if size else "the input says the same"},
-        Outcome.TRANSLATED if size else Outcome.IGNORED,
+        KeyOutcome.TRANSLATED if size else KeyOutcome.IGNORED,
     )

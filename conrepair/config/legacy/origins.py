@@ -12,7 +12,7 @@ from conrepair.config.legacy.paths import LegacyPaths
 from conrepair.frameworks.formats import BY_SUFFIX
 from conrepair.runtime.path_text import path_problem
 
-__all__ = ["CannotDoError", "Origin", "origin_of"]
+__all__ = ["CannotDoError", "LegacyOrigin", "origin_of"]
 
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _TORCHVISION = re.compile(r"(?:torchvision_models|torchvision\.models)\.([a-z]\w*)")
@@ -27,7 +27,7 @@ class CannotDoError(Exception):
 
 
 @dataclass(frozen=True)
-class Origin:
+class LegacyOrigin:
     """A model's origin in our form.
 
     Attributes:
@@ -55,7 +55,7 @@ def origin_of(
     *,
     alias: str | None = None,
     shape: Sequence[Any] | None = None,
-) -> Origin:
+) -> LegacyOrigin:
     """Where a model comes from.
 
     Args:
@@ -75,24 +75,26 @@ def origin_of(
         return _from_address(text, paths, folders, alias)
     if text in _ZOO:
         framework = "tflite" if text.endswith("uint8") else "torch"
-        return Origin(framework, {"zoo": text}, f"the zoo's {text}")
+        return LegacyOrigin(framework, {"zoo": text}, f"the zoo's {text}")
     suffix = posixpath.splitext(text)[1].lower()
     if suffix in BY_SUFFIX or "/" in text:
         path = paths.first(text, folders)
-        return Origin(BY_SUFFIX.get(suffix, "tensorflow"), {"path": path}, f"the file {path}")
+        return LegacyOrigin(BY_SUFFIX.get(suffix, "tensorflow"), {"path": path}, f"the file {path}")
     return _from_expression(text, shape)
 
 
-def _from_expression(text: str, shape: Sequence[Any] | None) -> Origin:
+def _from_expression(text: str, shape: Sequence[Any] | None) -> LegacyOrigin:
     if found := _TORCHVISION.fullmatch(text):
         name = found.group(1)
         if name == "mobilenet_v2" and tuple(shape or _ZOO_MOBILENET) == _ZOO_MOBILENET:
-            return Origin("torch", {"zoo": name}, "the zoo's mobilenet_v2, torchvision's with its ImageNet weights")
+            return LegacyOrigin(
+                "torch", {"zoo": name}, "the zoo's mobilenet_v2, torchvision's with its ImageNet weights"
+            )
         fields = {"factory": f"torchvision.models:{name}", "kwargs": {"weights": "IMAGENET1K_V1"}}
-        return Origin("torch", fields, f"torchvision.models:{name} with its ImageNet weights")
+        return LegacyOrigin("torch", fields, f"torchvision.models:{name} with its ImageNet weights")
     if found := _KERAS.fullmatch(text):
         fields = {"factory": f"keras.applications:{found.group(1)}", "kwargs": {"weights": "imagenet"}}
-        return Origin("keras", fields, f"keras.applications:{found.group(1)} with its ImageNet weights")
+        return LegacyOrigin("keras", fields, f"keras.applications:{found.group(1)} with its ImageNet weights")
     if _KERAS_MODULE.fullmatch(text):
         raise CannotDoError(
             f"'{text}' is a module of Keras, not a network. Name the function in it, as in "
@@ -109,7 +111,7 @@ def _from_expression(text: str, shape: Sequence[Any] | None) -> Origin:
     )
 
 
-def _from_address(text: str, paths: LegacyPaths, folders: Sequence[str | None], alias: str | None) -> Origin:
+def _from_address(text: str, paths: LegacyPaths, folders: Sequence[str | None], alias: str | None) -> LegacyOrigin:
     """The file that was downloaded from an address earlier, if it's here."""
     for name in (alias, posixpath.basename(text.split("?")[0])):
         suffix = posixpath.splitext(name or "")[1].lower()
@@ -117,7 +119,7 @@ def _from_address(text: str, paths: LegacyPaths, folders: Sequence[str | None], 
             continue
         path = paths.first(name, folders)
         if paths.has(path):
-            return Origin(BY_SUFFIX[suffix], {"path": path}, f"the file {path}, downloaded earlier")
+            return LegacyOrigin(BY_SUFFIX[suffix], {"path": path}, f"the file {path}, downloaded earlier")
     raise CannotDoError(
         f"models aren't downloaded from addresses ({text}). Download it yourself, and put it beside this file as "
         f'{alias or posixpath.basename(text)}, or give its "path" in the new form'

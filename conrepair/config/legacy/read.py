@@ -9,7 +9,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from conrepair.config.legacy.account import Entry, Outcome, grouped
+from conrepair.config.legacy.account import AccountEntry, KeyOutcome, grouped
 from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.legacy.translate import Translation, translate
 from conrepair.config.load import parse_config, read_json
@@ -64,7 +64,7 @@ def runnable_config(path: Path, loaded: Loaded) -> AuditConfig:
 
 
 def account_lines(
-    translation: Translation, outcomes: Sequence[Outcome] = tuple(Outcome), *, count: bool = True
+    translation: Translation, outcomes: Sequence[KeyOutcome] = tuple(KeyOutcome), *, count: bool = True
 ) -> list[str]:
     """What became of the keys, a line for each, like ones together.
 
@@ -74,7 +74,7 @@ def account_lines(
         count: Say how many others there are.
     """
     lines = []
-    for outcome in (Outcome.REFUSED, Outcome.KEPT, Outcome.TRANSLATED, Outcome.IGNORED):
+    for outcome in (KeyOutcome.REFUSED, KeyOutcome.KEPT, KeyOutcome.TRANSLATED, KeyOutcome.IGNORED):
         entries = [entry for entry in translation.entries if entry.outcome is outcome]
         if outcome in outcomes:
             lines += _lines(entries)
@@ -106,5 +106,5 @@ def moved(value: dict[str, Any], old: Path, new: Path) -> dict[str, Any]:
     }
 
 
-def _lines(entries: Sequence[Entry]) -> list[str]:
+def _lines(entries: Sequence[AccountEntry]) -> list[str]:
     return [f"  {entry.outcome}: {entry.path}: {entry.words}" for entry in grouped(entries)]

@@ -6,7 +6,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.origins import CannotDoError, origin_of
 from conrepair.config.legacy.paths import Names
@@ -166,7 +166,7 @@ def _side(context: Context, key: str, text: str | None, data: LegacyRepairModel)
     except CannotDoError as error:
         context.account.refused(place, str(error))
         return None
-    context.account.note(place, Outcome.REFUSED, "the other model of the pair can't be had")
+    context.account.note(place, KeyOutcome.REFUSED, "the other model of the pair can't be had")
     return {"path": origin.fields["path"], "recipe": _recipe(context, key, data)}
 
 
@@ -175,15 +175,15 @@ def _recipe(context: Context, key: str, data: LegacyRepairModel) -> Recipe:
     name = data.model_name or data.name or ""
     try:
         recipe = recipe_of(data.library or "", name, enabled=data.preprocessing_enabled is not False)
-        account.keys(place, data, {"model_name": recipe_words(recipe)}, Outcome.TRANSLATED)
+        account.keys(place, data, {"model_name": recipe_words(recipe)}, KeyOutcome.TRANSLATED)
     except CannotDoError as error:
         account.refused(f"{place}.model_name", str(error))
         recipe = "raw"
     result = sized(recipe, data.image_dimension, data.input)
     changed = isinstance(result, dict) and "size" in result
     words = "the recipe's size" if changed else "the input says the same"
-    account.keys(place, data, {"image_dimension": words}, Outcome.TRANSLATED if changed else Outcome.IGNORED)
-    account.keys(place, data, {"preprocessing_enabled": "the recipe"}, Outcome.TRANSLATED)
+    account.keys(place, data, {"image_dimension": words}, KeyOutcome.TRANSLATED if changed else KeyOutcome.IGNORED)
+    account.keys(place, data, {"preprocessing_enabled": "the recipe"}, KeyOutcome.TRANSLATED)
     return result
 
 
@@ -206,21 +206,21 @@ def _account_for_settings(context: Context, given: LegacyRepair) -> None:
     account, place, settings = context.account, f"{_PATH}.settings", given.settings
     if settings.enable_model_repair:
         words = "the layers at fault are named and repaired (stages.localize, stages.repair)"
-        account.keys(place, settings, {"enable_model_repair": words}, Outcome.TRANSLATED)
+        account.keys(place, settings, {"enable_model_repair": words}, KeyOutcome.TRANSLATED)
     else:
         words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"
-        account.keys(place, settings, {"enable_model_repair": words}, Outcome.TRANSLATED)
-    account.keys(place, settings, {"time_limit": "repair.seconds"}, Outcome.TRANSLATED)
+        account.keys(place, settings, {"enable_model_repair": words}, KeyOutcome.TRANSLATED)
+    account.keys(place, settings, {"time_limit": "repair.seconds"}, KeyOutcome.TRANSLATED)
     for key, kind in _SWITCHES.items():
         off = getattr(settings, key) is False
         words = f"repair.edits: without '{kind}'" if off else f"repair.edits: '{kind}' are among them"
-        account.keys(place, settings, {key: words}, Outcome.TRANSLATED)
+        account.keys(place, settings, {key: words}, KeyOutcome.TRANSLATED)
     for key, (refused, reason, words) in _ONE_WAY.items():
         value = getattr(settings, key)
         if value is refused:
             account.refused(f"{place}.{key}", reason)
         else:
-            account.keys(place, settings, {key: words}, Outcome.TRANSLATED)
+            account.keys(place, settings, {key: words}, KeyOutcome.TRANSLATED)
 
 
 def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:
     enabled = bool(settings.enable_layer_analysis)
     result: dict[str, Any] = {"enabled": enabled}
     words = f"localize.suspiciousness.enabled: {str(enabled).lower()}"
-    account.keys(place, settings, {"enable_layer_analysis": words}, Outcome.TRANSLATED)
+    account.keys(place, settings, {"enable_layer_analysis": words}, KeyOutcome.TRANSLATED)
     for old, new, least in (
         ("similar_sample", "similar_sample", _LEAST_SAMPLE),
         ("dissimilar_sample", "dissimilar_sample", _LEAST_SAMPLE),

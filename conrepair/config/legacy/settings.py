@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conrepair.config.legacy.account import Outcome
+from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import UNREAD, Context
 from conrepair.config.legacy.schema import LegacyConfig, LegacyModel
 
@@ -31,14 +31,14 @@ def account_for_settings(context: Context, given: LegacyConfig) -> None:
     account = context.account
     account.keys("$", given, _UNREAD)
     words = "as the recipe of every model" if context.preprocessing else 'recipe "raw" for every model'
-    account.keys("$", given, {"preprocessing_enabled": words}, Outcome.TRANSLATED)
+    account.keys("$", given, {"preprocessing_enabled": words}, KeyOutcome.TRANSLATED)
     if given.runs_no is not None and given.runs_no != 1:
         account.refused(
             "$.runs_no",
             f"{given.runs_no} runs: one is made, as answers don't change. For times, repeat it with --fresh",
         )
     else:
-        account.keys("$", given, {"runs_no": "one run"}, Outcome.TRANSLATED)
+        account.keys("$", given, {"runs_no": "one run"}, KeyOutcome.TRANSLATED)
     _account_for_analyses(context, given)
 
 
@@ -62,7 +62,7 @@ def dataset_of(context: Context, given: LegacyConfig) -> dict[str, Any]:
         return {"zoo": "photos"}
     here = context.paths.path(folder)
     account.translated(f"$.datasets[{selected}].dataset_path_relative", f"dataset: folder {here}, without labels")
-    account.keys("$", given, {"selected_dataset": "the dataset of the run"}, Outcome.TRANSLATED)
+    account.keys("$", given, {"selected_dataset": "the dataset of the run"}, KeyOutcome.TRANSLATED)
     return {"folder": here, "labels": "none"}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from conrepair.config.legacy.account import Account, Entry, Outcome
+from conrepair.config.legacy.account import Account, AccountEntry, KeyOutcome
 from conrepair.config.legacy.compiler import backends_of
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.models import translate_model
@@ -37,13 +37,13 @@ class Translation:
 
     value: dict[str, Any] | None
     config: AuditConfig | None
-    entries: tuple[Entry, ...]
+    entries: tuple[AccountEntry, ...]
     repair: RepairRequest | None
 
     @property
-    def refused(self) -> tuple[Entry, ...]:
+    def refused(self) -> tuple[AccountEntry, ...]:
         """What isn't done."""
-        return tuple(entry for entry in self.entries if entry.outcome is Outcome.REFUSED)
+        return tuple(entry for entry in self.entries if entry.outcome is KeyOutcome.REFUSED)
 
     @property
     def runnable(self) -> bool:

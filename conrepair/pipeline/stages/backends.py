@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice
-from conrepair.pipeline.subject import Source, Subject
+from conrepair.pipeline.subject import LoadedModel, Subject
 
 __all__ = ["backends_of"]
 
 
-def backends_of(subject: Subject, source: Source | None) -> list[BackendChoice]:
+def backends_of(subject: Subject, source: LoadedModel | None) -> list[BackendChoice]:
     """The configured backends that run a model or a conversion of it, compilers last.
 
     Its own library runs it where none but compilers and optimizers do: what those make is judged against the model

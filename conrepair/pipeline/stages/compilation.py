@@ -12,13 +12,13 @@ from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.state import RunState
-from conrepair.pipeline.subject import Source, Subject
+from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 
 __all__ = ["compile_builds", "compile_task", "models_of", "prepare"]
 
-Made = tuple[Subject, str, Source]
+Made = tuple[Subject, str, LoadedModel]
 """A model, the task that made it or what was converted from it, and that."""
 
 
@@ -48,7 +48,9 @@ def prepare(state: RunState, models: Iterable[Made]) -> None:
             state.scheduler.run(unmade, side_by_side=state.settings.workers, advance=stage.advance)
 
 
-def _plan(state: RunState, subject: Subject, name: str, source: Source, config: BackendChoice) -> dict[str, Task]:
+def _plan(
+    state: RunState, subject: Subject, name: str, source: LoadedModel, config: BackendChoice
+) -> dict[str, Task]:
     if subject.source is None:
         return {}
     try:
@@ -63,7 +65,12 @@ def _plan(state: RunState, subject: Subject, name: str, source: Source, config: 
 
 
 def compile_task(
-    state: RunState, subject: Subject, name: str, source: Source, config: BackendChoice, options: Mapping[str, Any]
+    state: RunState,
+    subject: Subject,
+    name: str,
+    source: LoadedModel,
+    config: BackendChoice,
+    options: Mapping[str, Any],
 ) -> Task:
     """The compilation of a model, or of a conversion of it, for a backend."""
     batch_size = subject.batch_size

@@ -13,7 +13,7 @@ from conrepair.pipeline.datasets import with_ranges
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.state import RunState
-from conrepair.pipeline.subject import Source, Subject
+from conrepair.pipeline.subject import LoadedModel, Subject
 
 __all__ = ["draw"]
 
@@ -73,7 +73,7 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
     return Task(f"{name}, inputs", "draw_inputs", lambda _: payload, needs=needs, timeout=state.settings.seconds)
 
 
-def _reader(source: Source, inputs: Sequence[TensorSpec]) -> dict[str, Any]:
+def _reader(source: LoadedModel, inputs: Sequence[TensorSpec]) -> dict[str, Any]:
     return {
         "model": to_json(dataclasses.replace(source.model, provenance=None)),
         "inputs": [to_json(spec) for spec in inputs],

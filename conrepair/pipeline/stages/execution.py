@@ -18,7 +18,7 @@ from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.compilation import compile_builds, compile_task
 from conrepair.pipeline.stages.state import RunState, problem_of
-from conrepair.pipeline.subject import Source, Subject
+from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.store import Entry
@@ -175,7 +175,7 @@ def plan_execution(
 
 
 def _execution_task(
-    state: RunState, name: str, source: Source, payload: dict[str, Any], build_task: str | None = None
+    state: RunState, name: str, source: LoadedModel, payload: dict[str, Any], build_task: str | None = None
 ) -> Task:
     def complete(entries: Mapping[str, Entry]) -> dict[str, Any]:
         if build_task is None:
@@ -197,7 +197,11 @@ def _execution_task(
 
 
 def execution_of(
-    state: RunState, subject: Subject, source: Source, config: BackendChoice, options: Mapping[str, Any] | None = None
+    state: RunState,
+    subject: Subject,
+    source: LoadedModel,
+    config: BackendChoice,
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What the job is told that runs a model on a backend.
 

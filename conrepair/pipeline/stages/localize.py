@@ -23,7 +23,7 @@ from conrepair.pipeline.localization import (
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.state import RunState, problem_of
-from conrepair.pipeline.subject import Source, Subject
+from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Compared, Row
 
 __all__ = ["localization_task", "localize", "localized"]
@@ -127,7 +127,7 @@ def _compared(state: RunState, item: Execution) -> Compared:
     )
 
 
-def _compiled(state: RunState, item: Execution) -> Source:
+def _compiled(state: RunState, item: Execution) -> LoadedModel:
     """What was compiled: the model, or what had to be made of it first."""
     prepared = state.subject(item.model).prepared.get((item.made, item.backend))
     compiled = state.outcome(prepared.result)[0] if isinstance(prepared, Preparation) else item.source

@@ -16,7 +16,7 @@ from conrepair.pipeline.recipes import sized_recipe
 from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.sources import model_of
-from conrepair.pipeline.subject import Source, Subject
+from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import ProgressDisplay
@@ -62,7 +62,7 @@ class RunState:
         """A model of the run."""
         return next(subject for subject in self.subjects if subject.name == name)
 
-    def outcome(self, name: str, *, loading: bool = False) -> tuple[Source | None, Problem | None]:
+    def outcome(self, name: str, *, loading: bool = False) -> tuple[LoadedModel | None, Problem | None]:
         """What a build or convert task made, or one found that did nothing but load a model."""
         result = self.scheduler.results[name]
         if result.entry is not None:
@@ -73,7 +73,7 @@ class RunState:
         """The task with its failures stored, whatever they are, where that's wanted."""
         return dataclasses.replace(task, keep_failure=True, keep_stopped=True) if self.keep_failures else task
 
-    def data_for(self, subject: Subject, source: Source) -> tuple[DataReference, Recipe | None]:
+    def data_for(self, subject: Subject, source: LoadedModel) -> tuple[DataReference, Recipe | None]:
         """The dataset of a model as a model made from it takes it, and the recipe for photos."""
         data = self._data(subject)
         if subject.recipe is None or subject.dataset is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from xml.etree import ElementTree as ET
 
-from conrepair.report.machine.targets import Outcome, Target, targets_of
+from conrepair.report.machine.targets import Target, TestOutcome, targets_of
 from conrepair.report.result import AuditResult
 from conrepair.runtime.words import printable, shortened
 
 __all__ = ["junit_xml"]
 
 _NAME, _MESSAGE, _LAYERS = 200, 300, 20
-_TAGS = {Outcome.FAILED: "failure", Outcome.ERROR: "error", Outcome.SKIPPED: "skipped"}
+_TAGS = {TestOutcome.FAILED: "failure", TestOutcome.ERROR: "error", TestOutcome.SKIPPED: "skipped"}
 
 
 def junit_xml(result: AuditResult) -> str:
@@ -38,9 +38,9 @@ def _counts(targets: list[Target]) -> dict[str, str]:
     counts = Counter(target.outcome for target in targets)
     return {
         "tests": str(len(targets)),
-        "failures": str(counts[Outcome.FAILED]),
-        "errors": str(counts[Outcome.ERROR]),
-        "skipped": str(counts[Outcome.SKIPPED]),
+        "failures": str(counts[TestOutcome.FAILED]),
+        "errors": str(counts[TestOutcome.ERROR]),
+        "skipped": str(counts[TestOutcome.SKIPPED]),
     }
 
 
@@ -53,7 +53,7 @@ def _case(suite: ET.Element, target: Target) -> None:
         name=shortened(f"{target.name} on {row.backend}", _NAME),
     )
     _properties(case, _figures(target))
-    if target.outcome is Outcome.PASSED:
+    if target.outcome is TestOutcome.PASSED:
         return
     layers = [layer for finding in target.findings for layer in finding.layers[:1]]
     where = f" at {shortened(layers[0], _NAME)}" if layers else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from conrepair.report.machine.targets import Outcome, Target, targets_of
+from conrepair.report.machine.targets import Target, TestOutcome, targets_of
 from conrepair.report.page.overview import overview
 from conrepair.report.result import AuditResult
 from conrepair.runtime.words import number, printable, shortened
@@ -18,7 +18,7 @@ MOST = 65_536
 _ROOM = 60_000  # for tables; what stands around them needs far less than the rest
 _NAME, _WORDS, _COMMAND = 80, 300, 1000
 _MARKS = {"right": "✅", "warning": "⚠️", "wrong": "❌", "unknown": "❔"}
-_ORDER = (Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED, Outcome.PASSED)
+_ORDER = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.SKIPPED, TestOutcome.PASSED)
 _ACTED_ON = re.compile(r"[^\w\s.,;/=%()'+-]|_|(?<=www)\.", re.IGNORECASE)
 _LINKS = re.compile("&#64;|&#35;")
 _HEAD = ("target", "ran by", "verdict", "answers that differ", "relative error", "rounding explains", "ms")
@@ -41,7 +41,7 @@ def summary_markdown(result: AuditResult) -> str:
     ends.append(f"<sub>{_text(told.seen)} {result.seconds:.0f} s. {_text(versions)}</sub>\n")
     room = _ROOM - sum(map(len, [*parts, *ends]))
     table, left = _fitting([_line(target) for target in targets], room // 2)
-    failed = [target for target in targets if target.outcome is Outcome.ERROR]
+    failed = [target for target in targets if target.outcome is TestOutcome.ERROR]
     unseen, hidden = _fitting([_told(target) for target in failed], room // 8 if failed else 0)
     faults, more = _fitting([line for target in targets for line in _faults(target)], room // 2 - room // 8)
     parts += [_row(_HEAD), _row(["---"] * len(_HEAD)), *table, ""] if table else []
@@ -86,7 +86,7 @@ def _faults(target: Target) -> Iterable[str]:
         more = f" and {len(finding.layers) - 1} more" if len(finding.layers) > 1 else ""
         where = f" at {_code(finding.layers[0], _NAME)}{more}" if finding.layers else ""
         yield f"- {_code(target.name, _NAME)}: **{finding.kind}**{where}: {_text(finding.words)}"
-    if not target.findings and target.outcome is Outcome.FAILED:
+    if not target.findings and target.outcome is TestOutcome.FAILED:
         yield _told(target)
 
 

@@ -12,7 +12,7 @@ from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
 from conrepair.report.encode import encode
-from conrepair.report.machine.targets import Outcome, Target, TargetFinding, targets_of
+from conrepair.report.machine.targets import Target, TargetFinding, TestOutcome, targets_of
 from conrepair.report.result import AuditResult
 from conrepair.runtime.words import printable, shortened
 
@@ -47,9 +47,9 @@ def sarif_text(result: AuditResult) -> str:
         "version": result.versions.get("conrepair", "0"),
         "rules": [{"id": str(kind), "shortDescription": {"text": words}} for kind, words in _RULES.items()],
     }
-    failed = [target for target in targets if target.outcome in {Outcome.ERROR, Outcome.SKIPPED}]
+    failed = [target for target in targets if target.outcome in {TestOutcome.ERROR, TestOutcome.SKIPPED}]
     invocation = {
-        "executionSuccessful": not any(target.outcome is Outcome.ERROR for target in failed),
+        "executionSuccessful": not any(target.outcome is TestOutcome.ERROR for target in failed),
         "exitCode": result.exit_code,
         "commandLine": printable(result.command),
         "toolExecutionNotifications": [_unseen(target) for target in failed],
@@ -66,13 +66,13 @@ def sarif_text(result: AuditResult) -> str:
 
 
 def _results(target: Target) -> Iterator[dict[str, Any]]:
-    if target.outcome not in {Outcome.PASSED, Outcome.FAILED}:
+    if target.outcome not in {TestOutcome.PASSED, TestOutcome.FAILED}:
         return
     findings = target.findings
-    if not findings and target.outcome is Outcome.FAILED:
+    if not findings and target.outcome is TestOutcome.FAILED:
         findings = (TargetFinding(kind=target.word, words=target.reason),)
     undecided = target.word == Verdict.UNDECIDED
-    level = "note" if target.outcome is Outcome.PASSED else "warning" if undecided else "error"
+    level = "note" if target.outcome is TestOutcome.PASSED else "warning" if undecided else "error"
     for finding in findings:
         yield _result(finding, target, level)
 
@@ -104,7 +104,7 @@ def _result(finding: TargetFinding, target: Target, level: str) -> dict[str, Any
 
 def _unseen(target: Target) -> dict[str, Any]:
     """A target that couldn't be looked at."""
-    level = "error" if target.outcome is Outcome.ERROR else "note"
+    level = "error" if target.outcome is TestOutcome.ERROR else "note"
     words = f"{target.name} on {target.row.backend}: {target.word}: {target.reason}"
     return {"level": level, "message": {"text": shortened(words, _MESSAGE)}}
 

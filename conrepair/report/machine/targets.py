@@ -13,10 +13,10 @@ from conrepair.report.target_rows import name_of, target_rows, without_device, w
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import quoted
 
-__all__ = ["Outcome", "Target", "TargetFinding", "findings_of", "targets_of"]
+__all__ = ["Target", "TargetFinding", "TestOutcome", "findings_of", "targets_of"]
 
 
-class Outcome(enum.StrEnum):
+class TestOutcome(enum.StrEnum):
     """What a test's report calls it; a row that alone would make the command end with 1 has failed."""
 
     PASSED = "passed"
@@ -60,7 +60,7 @@ class Target:
     row: Row
     name: str
     source: str
-    outcome: Outcome
+    outcome: TestOutcome
     word: str
     reason: str
     repaired: bool
@@ -82,9 +82,9 @@ def _target(row: Row, result: AuditResult, known: Mapping[str, str]) -> Target:
     by_layers = found is not None and result.kind in {"localize", "repair"}
     verdict = found.verdict if found is not None and by_layers else row.verdict
     reason = found.reason if found is not None and by_layers else row.reason
-    outcome = Outcome.PASSED if result.exit_code_of(row) == ExitCode.EQUIVALENT else Outcome.FAILED
+    outcome = TestOutcome.PASSED if result.exit_code_of(row) == ExitCode.EQUIVALENT else TestOutcome.FAILED
     if verdict is None:
-        outcome = Outcome.SKIPPED if row.problem is None or without_device(row) else Outcome.ERROR
+        outcome = TestOutcome.SKIPPED if row.problem is None or without_device(row) else TestOutcome.ERROR
     names, done = {} if found is None else names_of(found), row.repaired.result
     return Target(
         row=row,

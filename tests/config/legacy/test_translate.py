@@ -12,7 +12,7 @@ from legacy_configs import config, library, minimal, model, repair, torch_librar
 from pydantic import BaseModel
 
 from conrepair.config.legacy import schema
-from conrepair.config.legacy.account import Entry, Outcome, grouped
+from conrepair.config.legacy.account import AccountEntry, KeyOutcome, grouped
 from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.legacy.paths import Names
 from conrepair.config.legacy.translate import Translation, translate
@@ -36,7 +36,7 @@ def models_of(value: Any, folder: Path) -> list[dict[str, Any]]:
     return list(result.value["models"])
 
 
-def entry(result: Translation, path: str) -> Entry:
+def entry(result: Translation, path: str) -> AccountEntry:
     return next(item for item in result.entries if item.path == path)
 
 
@@ -105,7 +105,7 @@ def test_entries_are_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 def test_unknown_keys_are_named(tmp_path: Path) -> None:
     result = of_model(tmp_path, surprise={"a": 1})
-    assert entry(result, "$.models[0].surprise.a").outcome is Outcome.IGNORED
+    assert entry(result, "$.models[0].surprise.a").outcome is KeyOutcome.IGNORED
     assert "nothing is known of it" in entry(result, "$.models[0].surprise.a").words
 
 
@@ -127,7 +127,7 @@ def test_what_is_recognised() -> None:
 
 
 def test_entries_that_say_the_same_are_shown_as_one() -> None:
-    entries = [Entry(f"$.m[{i}].{key}", Outcome.IGNORED, "same") for i in (0, 1) for key in ("a", "b")]
+    entries = [AccountEntry(f"$.m[{i}].{key}", KeyOutcome.IGNORED, "same") for i in (0, 1) for key in ("a", "b")]
     assert [item.path for item in grouped(entries)] == ["$.m[0].{a, b} and 2 more like it"]
 
 
@@ -198,7 +198,7 @@ def test_models_that_cant_be_had(text: str, words: str, tmp_path: Path, monkeypa
     assert result.value is None
     assert not result.runnable
     assert words in entry(result, "$.models[0].model").words
-    assert entry(result, "$.models[0].model").outcome is Outcome.REFUSED
+    assert entry(result, "$.models[0].model").outcome is KeyOutcome.REFUSED
     assert not (tmp_path / "evil").exists()
 
 
@@ -283,7 +283,7 @@ def test_conversions_of_the_model_itself_belong_to_it(tmp_path: Path) -> None:
 
 def test_opsets_that_no_converter_writes_are_refused(tmp_path: Path) -> None:
     result = of_model(tmp_path, dll_libraries=[torch_library("torch_to_keras", opset=5)])
-    assert entry(result, "$.models[0].dll_libraries[0].opset").outcome is Outcome.REFUSED
+    assert entry(result, "$.models[0].dll_libraries[0].opset").outcome is KeyOutcome.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -300,11 +300,11 @@ def test_opsets_that_no_converter_writes_are_refused(tmp_path: Path) -> None:
 def test_libraries_that_cant_be_had(given: dict[str, Any], words: str, tmp_path: Path) -> None:
     result = of_model(tmp_path, dll_libraries=[given])
     found = entry(result, "$.models[0].dll_libraries[0]")
-    assert found.outcome is Outcome.REFUSED
+    assert found.outcome is KeyOutcome.REFUSED
     assert words in found.words
     off = of_model(tmp_path, dll_libraries=[given | {"library": f"noop_{given['library']}"}])
     found = entry(off, "$.models[0].dll_libraries[0]")
-    assert found.outcome is Outcome.IGNORED
+    assert found.outcome is KeyOutcome.IGNORED
     assert words in found.words
 
 
@@ -315,7 +315,7 @@ def test_weights_of_a_file(tmp_path: Path) -> None:
     found = result.value["models"][1]
     assert found["weights"] == "weights/w.h5"
     assert found["kwargs"] == {"weights": None}
-    assert entry(result, "$.models[0].dll_libraries[0].weights_url").outcome is Outcome.IGNORED
+    assert entry(result, "$.models[0].dll_libraries[0].weights_url").outcome is KeyOutcome.IGNORED
 
 
 def test_files_are_conversions_made_elsewhere_when_their_answers_have_the_same_shape(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_network_has_one_recipe(tmp_path: Path) -> None:
     ]
     result = of_model(tmp_path, dll_libraries=entries)
     found = entry(result, "$.models[0].dll_libraries[1].dependency")
-    assert found.outcome is Outcome.REFUSED
+    assert found.outcome is KeyOutcome.REFUSED
     assert "'ResNet18-keras_library' has recipe keras:tf" in found.words
 
 
@@ -344,7 +344,7 @@ def test_exported_libraries(tmp_path: Path) -> None:
     result = of_model(tmp_path, export_dlls=False, export_dll_libraries=exported)
     assert result.value is not None
     assert "conversions" not in result.value["models"][0]
-    assert entry(result, "$.models[0].export_dll_libraries").outcome is Outcome.IGNORED
+    assert entry(result, "$.models[0].export_dll_libraries").outcome is KeyOutcome.IGNORED
 
 
 # --- Preprocessing ---
@@ -377,7 +377,7 @@ def test_recipes_of_unknown_modules_are_refused(tmp_path: Path) -> None:
     section = repair(source_model_data={"model_name": "keras.applications.mine"})
     result = translated(minimal(model_repair_config=section), tmp_path)
     found = entry(result, "$.model_repair_config.source_model_data.model_name")
-    assert found.outcome is Outcome.REFUSED
+    assert found.outcome is KeyOutcome.REFUSED
     assert result.value is not None
     assert result.value["models"][0]["recipe"] == "raw"
 
@@ -397,19 +397,19 @@ def test_no_preprocessing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "outcome"),
     {
-        "opt_level": Outcome.TRANSLATED,
-        "required_pass": Outcome.TRANSLATED,
-        "disabled_pass": Outcome.TRANSLATED,
-        "quantize": Outcome.REFUSED,
-        "debug_enabled": Outcome.TRANSLATED,
+        "opt_level": KeyOutcome.TRANSLATED,
+        "required_pass": KeyOutcome.TRANSLATED,
+        "disabled_pass": KeyOutcome.TRANSLATED,
+        "quantize": KeyOutcome.REFUSED,
+        "debug_enabled": KeyOutcome.TRANSLATED,
     }.items(),
 )
-def test_options_of_tvm(key: str, outcome: Outcome, tmp_path: Path) -> None:
+def test_options_of_tvm(key: str, outcome: KeyOutcome, tmp_path: Path) -> None:
     assert entry(translated(config(), tmp_path), f"$.{key}").outcome is outcome
     other = translated(config(backend="libraries"), tmp_path)
-    assert entry(other, f"$.{key}").outcome is Outcome.IGNORED
+    assert entry(other, f"$.{key}").outcome is KeyOutcome.IGNORED
     empty = translated(config(**{key: None}), tmp_path)
-    assert entry(empty, f"$.{key}").outcome is (Outcome.TRANSLATED if key == "opt_level" else Outcome.IGNORED)
+    assert entry(empty, f"$.{key}").outcome is (KeyOutcome.TRANSLATED if key == "opt_level" else KeyOutcome.IGNORED)
 
 
 def test_tvm_is_a_backend_beside_the_libraries(tmp_path: Path) -> None:
@@ -438,14 +438,14 @@ def test_tvm_is_a_backend_beside_the_libraries(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("selected", "backend", "outcome", "target"),
     [
-        ("graphics", "tvm", Outcome.TRANSLATED, "opencl"),
-        ("graphics", "libraries", Outcome.IGNORED, None),
-        ("board", "libraries", Outcome.REFUSED, None),
-        ("board", "tvm", Outcome.REFUSED, None),
-        ("cpu", "tvm", Outcome.TRANSLATED, "llvm -mcpu=core-avx2"),
+        ("graphics", "tvm", KeyOutcome.TRANSLATED, "opencl"),
+        ("graphics", "libraries", KeyOutcome.IGNORED, None),
+        ("board", "libraries", KeyOutcome.REFUSED, None),
+        ("board", "tvm", KeyOutcome.REFUSED, None),
+        ("cpu", "tvm", KeyOutcome.TRANSLATED, "llvm -mcpu=core-avx2"),
     ],
 )
-def test_devices(selected: str, backend: str, outcome: Outcome, target: str | None, tmp_path: Path) -> None:
+def test_devices(selected: str, backend: str, outcome: KeyOutcome, target: str | None, tmp_path: Path) -> None:
     devices = config()["devices"] | {"selected": selected}
     result = translated(config(devices=devices, backend=backend), tmp_path)
     assert entry(result, f"$.devices.{selected}").outcome is outcome
@@ -471,7 +471,7 @@ def test_datasets(changes: dict[str, Any], dataset: dict[str, Any], refused: str
     assert result.value is not None
     assert result.value["dataset"] == dataset
     if refused is not None:
-        assert entry(result, refused).outcome is Outcome.REFUSED
+        assert entry(result, refused).outcome is KeyOutcome.REFUSED
 
 
 def test_stages(tmp_path: Path) -> None:
@@ -483,8 +483,8 @@ def test_stages(tmp_path: Path) -> None:
     result = translated({"models": both, "runs_no": 1}, tmp_path)
     assert result.value is not None
     assert all(result.value["stages"].values())
-    assert entry(result, "$.models[0].execute").outcome is Outcome.REFUSED
-    assert entry(result, "$.models[1].execute").outcome is Outcome.TRANSLATED
+    assert entry(result, "$.models[0].execute").outcome is KeyOutcome.REFUSED
+    assert entry(result, "$.models[1].execute").outcome is KeyOutcome.TRANSLATED
 
 
 # --- Repair ---
@@ -496,7 +496,7 @@ def test_a_pair_is_compared_and_localized(tmp_path: Path) -> None:
     source, target = result.value["models"]
     assert (source["path"], target["path"], target["compare_with"]) == ("net.onnx", "other.onnx", "net.onnx")
     assert result.value["stages"]["localize"] is True
-    assert entry(result, "$.model_repair_config.settings.enable_model_repair").outcome is Outcome.TRANSLATED
+    assert entry(result, "$.model_repair_config.settings.enable_model_repair").outcome is KeyOutcome.TRANSLATED
 
 
 def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
@@ -513,9 +513,9 @@ def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
     assert request.seconds == 600
     assert request.target_input.shape == (1, 32, 32, 3)
     settings = [item for item in result.entries if item.path.startswith("$.model_repair_config.settings.")]
-    refused = {item.path.rpartition(".")[2] for item in settings if item.outcome is Outcome.REFUSED}
+    refused = {item.path.rpartition(".")[2] for item in settings if item.outcome is KeyOutcome.REFUSED}
     assert refused == set()
-    assert not [item for item in result.entries if item.outcome is Outcome.KEPT]
+    assert not [item for item in result.entries if item.outcome is KeyOutcome.KEPT]
     assert result.value is not None
     assert result.value["stages"]["repair"] is True
     edits = ["recipe", "inputs", "sizes", "parameters", "precision", "attributes", "operators"]
@@ -525,19 +525,21 @@ def test_each_wish_of_a_repair_is_met_or_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "outcome", "left_out"),
     [
-        ("enable_transpose", False, Outcome.TRANSLATED, "transposes"),
-        ("enable_transpose", True, Outcome.TRANSLATED, None),
-        ("align_dimension", False, Outcome.TRANSLATED, "inputs"),
-        ("align_dimension", True, Outcome.TRANSLATED, None),
-        ("enable_dim_fix", True, Outcome.TRANSLATED, None),
-        ("enable_dim_fix", False, Outcome.TRANSLATED, "sizes"),
-        ("clear_multiple_outputs", True, Outcome.TRANSLATED, None),
-        ("clear_multiple_outputs", False, Outcome.TRANSLATED, "outputs"),
-        ("continue_repair_when_image_fixed", False, Outcome.REFUSED, None),
-        ("continue_repair_when_image_fixed", True, Outcome.TRANSLATED, None),
+        ("enable_transpose", False, KeyOutcome.TRANSLATED, "transposes"),
+        ("enable_transpose", True, KeyOutcome.TRANSLATED, None),
+        ("align_dimension", False, KeyOutcome.TRANSLATED, "inputs"),
+        ("align_dimension", True, KeyOutcome.TRANSLATED, None),
+        ("enable_dim_fix", True, KeyOutcome.TRANSLATED, None),
+        ("enable_dim_fix", False, KeyOutcome.TRANSLATED, "sizes"),
+        ("clear_multiple_outputs", True, KeyOutcome.TRANSLATED, None),
+        ("clear_multiple_outputs", False, KeyOutcome.TRANSLATED, "outputs"),
+        ("continue_repair_when_image_fixed", False, KeyOutcome.REFUSED, None),
+        ("continue_repair_when_image_fixed", True, KeyOutcome.TRANSLATED, None),
     ],
 )
-def test_a_switch_of_a_repair(key: str, value: bool, outcome: Outcome, left_out: str | None, tmp_path: Path) -> None:
+def test_a_switch_of_a_repair(
+    key: str, value: bool, outcome: KeyOutcome, left_out: str | None, tmp_path: Path
+) -> None:
     section = repair()
     section["settings"] = {"enable_model_repair": True, key: value}
     result = translated(minimal(model_repair_config=section), tmp_path)
@@ -579,7 +581,7 @@ def test_half_a_pair(key: str, tmp_path: Path) -> None:
     result = translated(minimal(model_repair_config=repair(**{key: None})), tmp_path)
     assert result.value is None
     assert result.repair is None
-    assert entry(result, f"$.model_repair_config.{key}").outcome is Outcome.REFUSED
+    assert entry(result, f"$.model_repair_config.{key}").outcome is KeyOutcome.REFUSED
 
 
 def test_names_are_new_fit_and_take_no_longer_the_more_there_are() -> None:
