@@ -31,7 +31,7 @@ from benchmarks.common.jobs import JOBS
 from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
 from conrepair.backends.tvm.import_onnx import definite_onnx, relax_of_onnx
 from conrepair.backends.tvm.runnable import arrays_of
-from conrepair.backends.tvm.settings import Place, steps_of
+from conrepair.backends.tvm.settings import BuildContext, steps_of
 from conrepair.backends.tvm.target import parse_target
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.files import write_text
@@ -136,7 +136,7 @@ def _through_tvm(model: onnx.ModelProto, feeds: dict[str, Array], frozen: Sequen
     with tempfile.TemporaryDirectory() as folder, target, tvm.transform.PassContext(opt_level=3):
         module, _ = relax_of_onnx(definite_onnx(proto, specs), specs, "the case")
         for step in steps_of(text, "O2"):
-            module = step.build(Place(target, Path(folder), 0, None))(module)
+            module = step.build(BuildContext(target, Path(folder), 0, None))(module)
         machine = relax.VirtualMachine(relax.build(module, target, relax_pipeline=None), tvm.cpu())
         result = machine["main"](*[tvm.runtime.tensor(np.asarray(array, order="C")) for array in left.values()])
     return arrays_of(result)

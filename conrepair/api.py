@@ -26,7 +26,7 @@ from conrepair.pipeline.building import build_model
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
 from conrepair.pipeline.options import asked_of, read_options, slug, subject_of
-from conrepair.pipeline.pair import Asked
+from conrepair.pipeline.pair import PairRequest
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import (
@@ -328,7 +328,7 @@ class _Opened:
         weakref.finalize(result, self._stack.pop_all().close)
         return result
 
-    def asked(self, options: Pair) -> Asked:
+    def asked(self, options: Pair) -> PairRequest:
         """What is asked for of two models, objects written as files."""
         declared, data = input_specs(options.inputs), data_file(options.data, self.given, limit=options.count)
         between = getattr(options, "between", ())

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.zoo.packages import Archive, fetch
+from conrepair.zoo.packages import PackageArchive, fetch
 
 __all__ = ["read_digits"]
 
 _FILE = "digits.csv.gz"
 _PIXELS, _HIGHEST = 8, 16.0
-_PACKAGE = Archive(
+_PACKAGE = PackageArchive(
     "scikit-learn",
     "1.7.2",
     "scikit_learn-1.7.2-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl",

@@ -21,7 +21,7 @@ from benchmarks.generate.covering import AT, CONVERTERS, FOUND
 from benchmarks.generate.curves import Curve, curves_svg
 from benchmarks.generate.nnsmith_process import NNSmith
 from conrepair.generate.wishes import Wishes
-from conrepair.pipeline.generating import Asked, generate
+from conrepair.pipeline.generating import GenerationRequest, generate
 from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["covered", "curves_of"]
@@ -92,7 +92,9 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def _ours(converter: str, count: int, seed: int, folder: Path) -> list[Path]:
-    asked = Asked(Wishes(), count + count // 10, seed, support=_SUPPORT.get(converter, converter), workers=1)
+    asked = GenerationRequest(
+        Wishes(), count + count // 10, seed, support=_SUPPORT.get(converter, converter), workers=1
+    )
     with ProgressDisplay() as display:
         generate(asked, folder, display)
     return sorted(folder.glob("*/model.onnx"))[:count]

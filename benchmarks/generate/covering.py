@@ -94,7 +94,7 @@ def _import(modules: tuple[str, ...]) -> None:
 def _taking(name: str) -> Callable[[Path], None]:
     from conrepair.converters.all_converters import converter
     from conrepair.frameworks.model import Model
-    from conrepair.pipeline.narrowing_targets import Target, target
+    from conrepair.pipeline.narrowing_targets import NarrowingTarget, target
 
     if name == "tvm":
         from conrepair.backends.tvm.import_onnx import import_onnx
@@ -106,7 +106,7 @@ def _taking(name: str) -> Callable[[Path], None]:
     steps = (converter(name),)
     if steps[0].source != "onnx":
         steps = (*target(steps[0].source).steps, *steps)
-    asked = Target(name, steps)
+    asked = NarrowingTarget(name, steps)
 
     def converted(path: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:

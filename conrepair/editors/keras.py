@@ -18,7 +18,7 @@ from conrepair.editors.keras_activations import activation_layer, function_name
 from conrepair.editors.keras_graft import KerasWriter
 from conrepair.editors.keras_graph import graph_of_network
 from conrepair.editors.keras_kept import carry_over
-from conrepair.editors.keras_rebuild import Changes, Graft, rebuild
+from conrepair.editors.keras_rebuild import KerasChanges, KerasGraft, rebuild
 from conrepair.editors.keras_stored import assign
 from conrepair.editors.keras_windows import window_config
 from conrepair.editors.operation import Operation
@@ -47,7 +47,7 @@ class KerasEditor(Editor):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._network = load_keras(model)
-        self._changes = Changes()
+        self._changes = KerasChanges()
         self.graph, self._origins, self._ids = graph_of_network(self._network)
         calls = [origin.step.call for origin in self._origins.values() if not origin.place]
         self._often = Counter(map(id, calls))  # a call in a model that is called itself is there several times
@@ -162,7 +162,7 @@ class KerasEditor(Editor):
             return result
 
         wanted = frozenset(id(self._call(item)) for item in readers)
-        graft = Graft(compute, {item: self._same(item) for item in read}, wanted)
+        graft = KerasGraft(compute, {item: self._same(item) for item in read}, wanted)
         self._changes.grafts.setdefault(self._same(tensor)[0], []).append(graft)
         self.touched |= {name for item in readers for name in self.names(item)}
         self.touched |= self.tensor_names(tensor)
@@ -189,7 +189,7 @@ class KerasEditor(Editor):
         """Each of both is put in the other's place for these layers, when the model is built anew."""
         wanted = frozenset(id(self._call(item)) for item in readers)
         for here, there in ((one, two), (two, one)):
-            graft = Graft(operator.itemgetter(there), {there: self._same(there)}, wanted)
+            graft = KerasGraft(operator.itemgetter(there), {there: self._same(there)}, wanted)
             self._changes.grafts.setdefault(self._same(here)[0], []).append(graft)
         self.touched |= {name for item in readers for name in self.names(item)}
 

@@ -12,14 +12,14 @@ import keras
 from conrepair.editors.editor import NotEditableError
 from conrepair.frameworks.keras import functional_of
 
-__all__ = ["Changes", "Graft", "rebuild"]
+__all__ = ["KerasChanges", "KerasGraft", "rebuild"]
 
 Call = Callable[[Any, Sequence[Any], Any], Any]
 """From a layer, and the positional and named arguments of its call, to the result."""
 
 
 @dataclass(frozen=True)
-class Graft:
+class KerasGraft:
     """What is read in place of a tensor.
 
     Attributes:
@@ -34,7 +34,7 @@ class Graft:
 
 
 @dataclass
-class Changes:
+class KerasChanges:
     """What shall be different; layers and calls are the ids of those of the old model.
 
     Attributes:
@@ -50,7 +50,7 @@ class Changes:
 
     layers: dict[int, Callable[[], Any]] = field(default_factory=dict)
     calls: dict[int, Call] = field(default_factory=dict)
-    grafts: dict[int, list[Graft]] = field(default_factory=dict)
+    grafts: dict[int, list[KerasGraft]] = field(default_factory=dict)
     inputs: dict[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
     weights: dict[int, Callable[[Any, Any], None]] = field(default_factory=dict)
     outputs: list[int] | None = None
@@ -61,7 +61,7 @@ class Changes:
         return any(getattr(self, item.name) for item in fields(self))
 
 
-def rebuild(network: Any, changes: Changes) -> Any:
+def rebuild(network: Any, changes: KerasChanges) -> Any:
     """A new model with its own weights.
 
     Args:
@@ -105,7 +105,7 @@ def _with_more(structure: Any, more: Sequence[Any]) -> Any:
 
 
 class _Builder:
-    def __init__(self, changes: Changes) -> None:
+    def __init__(self, changes: KerasChanges) -> None:
         self._changes = changes
         self._old: dict[int, Any] = {}  # layers of the old model, by the ids of the new ones
         self._new: dict[int, Any] = {}  # and the other way round; those of one call alone by the call's
@@ -213,7 +213,7 @@ class _Run:
 
     def __init__(
         self,
-        grafts: Mapping[int, Sequence[Graft]],
+        grafts: Mapping[int, Sequence[KerasGraft]],
         call: Callable[[Any, Sequence[Any], Any], Any],
     ) -> None:
         self._grafts, self._call = grafts, call

@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import Editor
-from conrepair.editors.onnx_attributes import Place, write_attributes
+from conrepair.editors.onnx_attributes import WrittenNode, write_attributes
 from conrepair.editors.onnx_blocks import is_packed, requantize_packed
 from conrepair.editors.onnx_constants import set_constant, to_file
 from conrepair.editors.onnx_expand import expand, is_newer
@@ -294,10 +294,10 @@ class OnnxEditor(Editor):
             self.refuse(f"input {index} of {node.name} is none of the file's node.")
         return place
 
-    def _place(self, node: Node, target: onnx_ir.Node) -> Place:
+    def _place(self, node: Node, target: onnx_ir.Node) -> WrittenNode:
         origin = self._origins[node.name]
         first = self.graph.tensors.get(node.inputs[0]) if node.inputs else None
-        return Place(
+        return WrittenNode(
             self._file,
             self._nodes.get(node.name, node),
             target,

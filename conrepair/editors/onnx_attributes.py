@@ -17,7 +17,7 @@ from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.graph.layer_graph import Attribute, Node
 from conrepair.graph.operators import OPERATORS
 
-__all__ = ["Place", "write_attributes"]
+__all__ = ["WrittenNode", "write_attributes"]
 
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
 _WINDOWED = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
@@ -32,7 +32,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True)
-class Place:
+class WrittenNode:
     """A node whose attributes are written.
 
     Attributes:
@@ -62,7 +62,7 @@ class Place:
         write(self.file, self.target, name, value)
 
 
-def write_attributes(place: Place, changes: Mapping[str, Attribute]) -> None:
+def write_attributes(place: WrittenNode, changes: Mapping[str, Attribute]) -> None:
     """Write attributes that differ from what's said, in place.
 
     Raises:
@@ -83,7 +83,7 @@ def write_attributes(place: Place, changes: Mapping[str, Attribute]) -> None:
             _write_plain(place, name, value)
 
 
-def _write_plain(place: Place, name: str, value: Attribute) -> None:
+def _write_plain(place: WrittenNode, name: str, value: Attribute) -> None:
     names = _NAMES.get((place.node.op, name), (name,))
     known = [item for item in names if knows(place.file, place.target, item)]
     if not known and _says_nothing(place.node.op, name, value):
@@ -106,7 +106,7 @@ def _says_nothing(operator: str, name: str, value: Attribute) -> bool:
 # --- windows ------------------------------------------------------------------------------------------------------
 
 
-def _with_pads(place: Place, changes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+def _with_pads(place: WrittenNode, changes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
     """Changes with what follows for pads: they and `auto_pad` exclude one another."""
     if place.node.op not in _WINDOWED or not {"pads", "auto_pad"} & set(changes):
         return changes
@@ -118,7 +118,7 @@ def _with_pads(place: Place, changes: Mapping[str, Attribute]) -> Mapping[str, A
     return {**changes, "auto_pad": mode, "pads": None}
 
 
-def _unfold_global(place: Place) -> None:
+def _unfold_global(place: WrittenNode) -> None:
     """Write a global pooling as the reduction that it is, so that it has axes."""
     operator = "ReduceMean" if place.target.op_type == "GlobalAveragePool" else "ReduceMax"
     become(place.file, place.target, operator)
@@ -129,7 +129,7 @@ def _unfold_global(place: Place) -> None:
 # --- products -----------------------------------------------------------------------------------------------------
 
 
-def _write_product(place: Place, name: str, value: Attribute) -> None:
+def _write_product(place: WrittenNode, name: str, value: Attribute) -> None:
     """Attributes of Gemm; of an operand that is constant, the transposition is part of its numbers."""
     flips = {"transpose_a": 0, "transpose_b": 1}
     if name in flips and flips[name] in place.constants:
@@ -140,7 +140,7 @@ def _write_product(place: Place, name: str, value: Attribute) -> None:
     place.write(names.get(name, name), value)
 
 
-def _exchange_constant(place: Place, name: str, value: Attribute) -> None:
+def _exchange_constant(place: WrittenNode, name: str, value: Attribute) -> None:
     if (0 in place.constants) == bool(value):
         return
     one, two = place.target.inputs[:2]
@@ -151,7 +151,7 @@ def _exchange_constant(place: Place, name: str, value: Attribute) -> None:
 # --- axes and sizes -----------------------------------------------------------------------------------------------
 
 
-def _write_last_axes(place: Place, name: str, value: Attribute) -> None:
+def _write_last_axes(place: WrittenNode, name: str, value: Attribute) -> None:
     """Normalized axes, which ONNX says by the first of them."""
     rank = None if place.shape is None else len(place.shape)
     axes = value if isinstance(value, tuple) else ()
@@ -160,13 +160,13 @@ def _write_last_axes(place: Place, name: str, value: Attribute) -> None:
     place.write("axis", axes[0])
 
 
-def _write_only_axis(place: Place, name: str, value: Attribute) -> None:
+def _write_only_axis(place: WrittenNode, name: str, value: Attribute) -> None:
     if not isinstance(value, tuple) or len(value) != 1:
         place.refuse(f"it normalizes along one axis, not along {value}.")
     place.write("axis", value[0])
 
 
-def _write_softmax_axis(place: Place, name: str, value: Attribute) -> None:
+def _write_softmax_axis(place: WrittenNode, name: str, value: Attribute) -> None:
     if not place.whole:
         place.refuse("it sees its input as a matrix in this opset, which has one axis only.")
     old = place.file.opset(place.target) < _OWN_AXIS
@@ -176,14 +176,14 @@ def _write_softmax_axis(place: Place, name: str, value: Attribute) -> None:
     place.write("axis", value)
 
 
-def _write_channel(place: Place, name: str, value: Attribute) -> None:
+def _write_channel(place: WrittenNode, name: str, value: Attribute) -> None:
     scale = place.target.inputs[1]
     if scale is not None and place.file.shape(scale) in ([], [1]):
         place.refuse("it has one scale for all channels, so no axis.")
     place.write("axis", value)
 
 
-def _write_shape(place: Place, name: str, value: Attribute) -> None:
+def _write_shape(place: WrittenNode, name: str, value: Attribute) -> None:
     """A shape; what the file says relative to the input (0, -1) stays so where the size is the same."""
     if not isinstance(value, tuple):
         place.refuse(f"{value} is no shape.")
@@ -204,7 +204,7 @@ def _write_shape(place: Place, name: str, value: Attribute) -> None:
     place.write("shape", tuple(table))
 
 
-def _write_slice(place: Place, name: str, value: Attribute) -> None:
+def _write_slice(place: WrittenNode, name: str, value: Attribute) -> None:
     """One of Slice's tables; ends beyond the size, and from the end, stay so where they mean the same."""
     if not isinstance(value, tuple):
         place.refuse(f"{value} says not where to cut.")
@@ -227,19 +227,19 @@ def _kept(stored: Sequence[int], said: Sequence[Any], wanted: Sequence[Any]) -> 
     ]
 
 
-def _write_all_pads(place: Place, name: str, value: Attribute) -> None:
+def _write_all_pads(place: WrittenNode, name: str, value: Attribute) -> None:
     """Pads of all axes: a list of axes isn't needed any more."""
     if knows(place.file, place.target, "axes"):
         place.write("axes", None)
     _write_plain(place, name, value)
 
 
-def _write_sizes(place: Place, name: str, value: Attribute) -> None:
+def _write_sizes(place: WrittenNode, name: str, value: Attribute) -> None:
     place.target.attributes.pop("num_outputs", None)
     _write_plain(place, name, value)
 
 
-def _write_scales(place: Place, name: str, value: Attribute) -> None:
+def _write_scales(place: WrittenNode, name: str, value: Attribute) -> None:
     """Scales of all axes, instead of sizes or of scales of some."""
     place.target.attributes.pop("axes", None)
     if knows(place.file, place.target, "sizes"):
@@ -247,13 +247,13 @@ def _write_scales(place: Place, name: str, value: Attribute) -> None:
     place.write("scales", value)
 
 
-def _write_type(place: Place, name: str, value: Attribute) -> None:
+def _write_type(place: WrittenNode, name: str, value: Attribute) -> None:
     if place.target.op_type != "Cast" or not isinstance(value, str):
         place.refuse(f"its type can't be set to {value}.")
     place.write("to", int(onnx_ir.DataType.from_numpy(np.dtype(value))))
 
 
-_SPECIAL: Mapping[tuple[str, str], Callable[[Place, str, Attribute], None]] = {
+_SPECIAL: Mapping[tuple[str, str], Callable[[WrittenNode, str, Attribute], None]] = {
     **{(operator, "constant_first"): _exchange_constant for operator in ("Sub", "Div", "Pow", "Mod")},
     **{(operator, "constant_first"): _exchange_constant for operator in ("Greater", "GreaterOrEqual")},
     **{(operator, "constant_first"): _exchange_constant for operator in ("Less", "LessOrEqual")},

@@ -9,7 +9,7 @@ import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.lowering import CHANNELLED, lower
-from conrepair.editors.onnx_attributes import Place, write_attributes
+from conrepair.editors.onnx_attributes import WrittenNode, write_attributes
 from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_rewire import hand_over
@@ -97,7 +97,7 @@ class OnnxWriter(Writer[onnx_ir.Value]):
             None if shape is None or any(size is None for size in shape) else tuple(int(size or 0) for size in shape)
         )
         described = Node(str(node.name), str(node.name), operator, operator, (), (), operation.attributes)
-        write_attributes(Place(file, described, node, {}, sizes, frozenset(), whole=True), given)
+        write_attributes(WrittenNode(file, described, node, {}, sizes, frozenset(), whole=True), given)
         if not schema.min_input <= len(node.inputs) <= schema.max_input:
             self.refuse(f"{operator} takes {schema.min_input} to {schema.max_input} operands, not {len(node.inputs)}")
         missing = [name for name, item in schema.attributes.items() if item.required and name not in node.attributes]

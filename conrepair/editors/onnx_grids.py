@@ -19,7 +19,7 @@ from conrepair.graph.per_channel import per_channel
 from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.onnx_quantization import MOVING, OPERANDS, RESULTS
 
-__all__ = ["Grid", "kind_of", "requantize", "rescale_bias", "set_range", "store_anew"]
+__all__ = ["IntegerGrid", "kind_of", "requantize", "rescale_bias", "set_range", "store_anew"]
 
 _INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
 _REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
@@ -27,7 +27,7 @@ _SYMMETRIC = {"int16"}
 
 
 @dataclass(frozen=True)
-class Grid:
+class IntegerGrid:
     """Where a node reads a constant's integers, and what they stand for.
 
     Attributes:
@@ -134,11 +134,11 @@ def requantize(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> 
     if attribute(first, "block_size", 0):
         requantize_blocks(file, first, array)
         return
-    grid = Grid(0, (first, 1), 2, int(attribute(first, "axis", 1)))
+    grid = IntegerGrid(0, (first, 1), 2, int(attribute(first, "axis", 1)))
     rescale_bias(file, node, store_anew(file, first, grid, array))
 
 
-def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: Grid, array: Array) -> Array:
+def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: IntegerGrid, array: Array) -> Array:
     """Give a node other integers, scales and zero points, those that numbers take, of the shapes that they had.
 
     Args:

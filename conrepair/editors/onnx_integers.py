@@ -10,7 +10,7 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain, whole_steps
 from conrepair.editors.onnx_file import OnnxFile
-from conrepair.editors.onnx_grids import Grid, kind_of, rescale_bias, store_anew
+from conrepair.editors.onnx_grids import IntegerGrid, kind_of, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_dynamic import INTEGER_PRODUCTS, scale_of_weight
 
@@ -101,13 +101,13 @@ def _turned(node: onnx_ir.Node, index: int, array: Array) -> Array:
     return np.ascontiguousarray(array.T) if turns else array
 
 
-def _grid(node: onnx_ir.Node, index: int) -> Grid:
+def _grid(node: onnx_ir.Node, index: int) -> IntegerGrid:
     if kind_of(node) == _LSTM:
         if index not in _GATES:
             raise NotEditableError(f"input {index} of {node.name} isn't quantized.")
         scale, zero = _GATES[index]
         held = numbers_of(node.inputs[scale])
-        return Grid(index, (node, scale), zero, (0,) if held is None or held.ndim == 1 else (0, 2))
+        return IntegerGrid(index, (node, scale), zero, (0,) if held is None or held.ndim == 1 else (0, 2))
     axis = _AXES[kind_of(node)]
     if kind_of(node) == _GEMM and attribute(node, "transB", 0):
         axis = 0
@@ -117,11 +117,11 @@ def _grid(node: onnx_ir.Node, index: int) -> Grid:
         place = scale_of_weight(node, lambda value: numbers_of(value) is not None)
         if place is None:
             raise NotEditableError(f"nothing says the scale of input {index} of {node.name}.")
-        return Grid(index, place, _ZERO, axis)
-    return Grid(index, (node, index + 1), index + 2, axis)
+        return IntegerGrid(index, place, _ZERO, axis)
+    return IntegerGrid(index, (node, index + 1), index + 2, axis)
 
 
-def _zero(node: onnx_ir.Node, grid: Grid) -> Array | None:
+def _zero(node: onnx_ir.Node, grid: IntegerGrid) -> Array | None:
     return numbers_of(node.inputs[grid.zero]) if len(node.inputs) > grid.zero else None
 
 

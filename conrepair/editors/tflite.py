@@ -15,7 +15,7 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.fused import unfused
 from conrepair.editors.grid import symmetric_scales
 from conrepair.editors.operation import Operation
-from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
 from conrepair.editors.tflite_graph import (
     ACTIVATION,
@@ -57,7 +57,7 @@ class _Place:
         symmetric: Whether the operator's kernel wants zero stored as 0.
     """
 
-    file: TfliteFile
+    file: EditedTfliteFile
     operator: Any
     position: int
     native: Array
@@ -70,7 +70,7 @@ class TfliteEditor(Editor):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         TfliteRunnable(model)  # says what is wrong with the file, if anything
-        self._file = TfliteFile(Path(model.path))
+        self._file = EditedTfliteFile(Path(model.path))
         self.graph, self._operators = graph_of_file(self._file)
         self._instead: dict[str, int] = {}  # what stands for tensors by now
 

@@ -17,7 +17,7 @@ from conrepair.editors.tflite_stored import StoredModel
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_subgraphs import InnerConstant, called_subgraphs, inner_constants
 
-__all__ = ["DTYPES", "TfliteFile"]
+__all__ = ["DTYPES", "EditedTfliteFile"]
 
 _KINDS = {value: name for name, value in vars(schema.BuiltinOperator).items() if isinstance(value, int)}
 _DEPRECATED_LIMIT = 127  # operators above have a placeholder in the old field
@@ -36,7 +36,7 @@ DTYPES = {
 _TYPES = {name: value for value, name in DTYPES.items()}
 
 
-class TfliteFile:
+class EditedTfliteFile:
     """A graph of a model file, open to changes.
 
     Attributes:
@@ -61,7 +61,7 @@ class TfliteFile:
         often = Counter(names)
         self._names = [name if often[name] == 1 and name else f"{name}#{place}" for place, name in enumerate(names)]
 
-    def inside(self, subgraph: int) -> TfliteFile:
+    def inside(self, subgraph: int) -> EditedTfliteFile:
         """The same file, seen from another of its subgraphs: what's changed there is changed here.
 
         Args:

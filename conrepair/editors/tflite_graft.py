@@ -13,7 +13,7 @@ from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, Writer
 from conrepair.editors.operation_shapes import shape_of_result, slices_of
-from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_graph import LAYOUTS
 from conrepair.editors.tflite_options import new_options, options_for
 from conrepair.graph.layer_graph import Array
@@ -39,7 +39,7 @@ class TfliteWriter(Writer[int]):
 
     channels_last = True
 
-    def __init__(self, file: TfliteFile, label: str) -> None:
+    def __init__(self, file: EditedTfliteFile, label: str) -> None:
         """Make one.
 
         Args:
@@ -116,7 +116,7 @@ class TfliteWriter(Writer[int]):
         return result
 
 
-def _open(file: TfliteFile, place: int) -> Sizes:
+def _open(file: EditedTfliteFile, place: int) -> Sizes:
     """Sizes, None for those that may be any."""
     signature = file.tensor(place).shapeSignature
     if signature is None or not len(signature):
@@ -361,7 +361,7 @@ _TYPES: Mapping[str, Callable[[Operation], str | None]] = {
 }
 
 
-def place_operators(file: TfliteFile, operators: Sequence[Any], source: int) -> None:
+def place_operators(file: EditedTfliteFile, operators: Sequence[Any], source: int) -> None:
     """Put new operators into the graph, behind what they read and in front of their readers, in place.
 
     Args:
@@ -388,7 +388,7 @@ def place_operators(file: TfliteFile, operators: Sequence[Any], source: int) -> 
     file.operators[:] = ready
 
 
-def drop_unread(file: TfliteFile, source: int) -> None:
+def drop_unread(file: EditedTfliteFile, source: int) -> None:
     """Take out what computes a tensor that nothing reads, and what only that reads, in place."""
     operator = file.producer(source)
     if operator is None or any(file.readers(index) or index in file.graph.outputs for index in operator.outputs):

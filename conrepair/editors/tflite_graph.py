@@ -12,7 +12,7 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.data.tensor_spec import Quantization
-from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.operators import ELEMENTWISE_BINARY
 from conrepair.networks.tflite_elementwise import BOUNDS, FUSED
@@ -101,7 +101,7 @@ LAYOUTS: dict[tuple[str, str], _Layout] = {
 """To the vocabulary's convention, and back."""
 
 
-def graph_of_file(file: TfliteFile) -> tuple[LayerGraph, dict[str, Any]]:
+def graph_of_file(file: EditedTfliteFile) -> tuple[LayerGraph, dict[str, Any]]:
     """The layers of the main graph.
 
     Returns:
@@ -125,12 +125,12 @@ def graph_of_file(file: TfliteFile) -> tuple[LayerGraph, dict[str, Any]]:
     return LayerGraph(inputs, outputs, tensors, tuple(nodes)), operators
 
 
-def is_computed(file: TfliteFile, operator: Any) -> bool:
+def is_computed(file: EditedTfliteFile, operator: Any) -> bool:
     """Whether an operator's result depends on the network's inputs."""
     return any(_is_variable(file, index) for index in operator.inputs)
 
 
-def constant_behind(file: TfliteFile, index: int) -> int | None:
+def constant_behind(file: EditedTfliteFile, index: int) -> int | None:
     """The constant that a tensor is, or that it's made from by a DEQUANTIZE."""
     if index < 0:
         return None
@@ -142,14 +142,14 @@ def constant_behind(file: TfliteFile, index: int) -> int | None:
     return None
 
 
-def _is_variable(file: TfliteFile, index: int) -> bool:
+def _is_variable(file: EditedTfliteFile, index: int) -> bool:
     if index in file.graph.inputs:
         return True
     producer = file.producer(index) if index >= 0 else None
     return producer is not None and constant_behind(file, index) is None
 
 
-def _nodes(file: TfliteFile, operator: Any) -> list[Node]:
+def _nodes(file: EditedTfliteFile, operator: Any) -> list[Node]:
     layer = file.name(operator.outputs[0])
     kind = file.kind(operator)
     activation = getattr(operator.builtinOptions, "fusedActivationFunction", 0)
@@ -171,7 +171,7 @@ def _nodes(file: TfliteFile, operator: Any) -> list[Node]:
     return [main, Node(layer + ACTIVATION, layer, op, kind, main.outputs, (layer,), values, {}, True)]
 
 
-def _attributes(file: TfliteFile, operator: Any, kind: str) -> dict[str, Attribute]:
+def _attributes(file: EditedTfliteFile, operator: Any, kind: str) -> dict[str, Attribute]:
     options, found = operator.builtinOptions, dict[str, Attribute]()
     if kind in {"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "MAX_POOL_2D", "AVERAGE_POOL_2D"}:
         same = options.padding == schema.Padding.SAME
@@ -202,7 +202,7 @@ def _attributes(file: TfliteFile, operator: Any, kind: str) -> dict[str, Attribu
     return found
 
 
-def _parameters(file: TfliteFile, operator: Any, kind: str) -> dict[str, Parameter]:
+def _parameters(file: EditedTfliteFile, operator: Any, kind: str) -> dict[str, Parameter]:
     found = {}
     for role, position in _positions(file, operator, kind).items():
         parameter = _parameter(file, operator, position, LAYOUTS.get((kind, role), _PLAIN)[0])
@@ -221,14 +221,16 @@ def _parameters(file: TfliteFile, operator: Any, kind: str) -> dict[str, Paramet
     return found
 
 
-def _parameter(file: TfliteFile, operator: Any, position: int, convert: Callable[[Array], Array]) -> Parameter | None:
+def _parameter(
+    file: EditedTfliteFile, operator: Any, position: int, convert: Callable[[Array], Array]
+) -> Parameter | None:
     """A constant operand; None for others."""
     place = operator.inputs[position] if position < len(operator.inputs) else -1
     index = constant_behind(file, place)
     return None if index is None else _of_tensor(file, index, convert)
 
 
-def _of_tensor(file: TfliteFile, index: int, convert: Callable[[Array], Array]) -> Parameter | None:
+def _of_tensor(file: EditedTfliteFile, index: int, convert: Callable[[Array], Array]) -> Parameter | None:
     """A tensor's real numbers; None where it has none."""
     real = file.real(index)
     if real is None:
@@ -263,7 +265,7 @@ def gates_of(kind: str, role: str, array: Array) -> list[tuple[int, Array]]:
     return list(zip(places, np.split(rows, len(places)), strict=True))
 
 
-def _positions(file: TfliteFile, operator: Any, kind: str) -> dict[str, int]:
+def _positions(file: EditedTfliteFile, operator: Any, kind: str) -> dict[str, int]:
     """Where a layer's parameters are among its inputs; the constant of an elementwise operator may be either one."""
     if OPERATORS.get(kind) not in ELEMENTWISE_BINARY:
         return _POSITIONS.get(kind, {})
@@ -271,7 +273,7 @@ def _positions(file: TfliteFile, operator: Any, kind: str) -> dict[str, int]:
     return {"operand": constant[0]} if len(constant) == 1 else {}
 
 
-def _loader(file: TfliteFile, index: int, convert: Callable[[Array], Array]) -> Callable[[], Array]:
+def _loader(file: EditedTfliteFile, index: int, convert: Callable[[Array], Array]) -> Callable[[], Array]:
     def load() -> Array:
         real = file.real(index)
         if real is None:
@@ -281,7 +283,7 @@ def _loader(file: TfliteFile, index: int, convert: Callable[[Array], Array]) -> 
     return load
 
 
-def _tensor(file: TfliteFile, index: int) -> Tensor:
+def _tensor(file: EditedTfliteFile, index: int) -> Tensor:
     scales = file.scales(index) if file.is_quantized(index) else None
     zeros = file.tensor(index).quantization.zeroPoint if scales is not None else None
     quantization = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.grid import affine_grid, symmetric_scales
-from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.graph.layer_graph import Array
 
 __all__ = ["rescale_bias", "set_constant_grid", "set_range"]
@@ -97,7 +97,7 @@ _PRODUCTS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
 _SYMMETRIC = {"int16"}
 
 
-def set_range(file: TfliteFile, index: int, low: float, high: float) -> tuple[Any, ...]:
+def set_range(file: EditedTfliteFile, index: int, low: float, high: float) -> tuple[Any, ...]:
     """Quantize an activation, and what must have its scale, for another range; biases in its steps follow.
 
     Args:
@@ -130,7 +130,7 @@ def set_range(file: TfliteFile, index: int, low: float, high: float) -> tuple[An
     return tuple(operator for operator in file.operators if set(operator.outputs) & set(group))
 
 
-def set_constant_grid(file: TfliteFile, operator: Any, index: int, real: Array, *, symmetric: bool) -> None:
+def set_constant_grid(file: EditedTfliteFile, operator: Any, index: int, real: Array, *, symmetric: bool) -> None:
     """Give a constant other numbers, with the scales that these take; a bias in steps of them follows.
 
     Args:
@@ -161,7 +161,7 @@ def set_constant_grid(file: TfliteFile, operator: Any, index: int, real: Array, 
     rescale_bias(file, operator)
 
 
-def rescale_bias(file: TfliteFile, operator: Any) -> None:
+def rescale_bias(file: EditedTfliteFile, operator: Any) -> None:
     """Store an integer bias in steps of the product of both scales, as kernels take it, whatever it's stored in.
 
     Args:
@@ -173,7 +173,7 @@ def rescale_bias(file: TfliteFile, operator: Any) -> None:
             _rescale_bias(file, operator, bias, (operator.inputs[data], operator.inputs[weight]))
 
 
-def _rescale_bias(file: TfliteFile, operator: Any, position: int, factors: tuple[int, int]) -> None:
+def _rescale_bias(file: EditedTfliteFile, operator: Any, position: int, factors: tuple[int, int]) -> None:
     place = operator.inputs[position]
     if not file.is_quantized(place) or file.dtype(place) not in {"int32", "int64"}:
         return
@@ -187,7 +187,7 @@ def _rescale_bias(file: TfliteFile, operator: Any, position: int, factors: tuple
     file.set_constant(place, file.stored(place, real))
 
 
-def _group(file: TfliteFile, index: int) -> list[int]:
+def _group(file: EditedTfliteFile, index: int) -> list[int]:
     """The tensors that have one scale with a tensor, for kernels want it."""
     ahead, found = [index], {index: None}
     while ahead:
@@ -208,7 +208,7 @@ def _group(file: TfliteFile, index: int) -> list[int]:
     return list(found)
 
 
-def _set_grid(file: TfliteFile, index: int, scales: Array, zero: int) -> None:
+def _set_grid(file: EditedTfliteFile, index: int, scales: Array, zero: int) -> None:
     """In a quantization of the tensor's own, without the range that it was calibrated for."""
     tensor = file.tensor(index)
     tensor.quantization = copy.copy(tensor.quantization)

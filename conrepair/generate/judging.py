@@ -11,7 +11,7 @@ import onnx
 
 from conrepair.generate.running import RefusedError, run
 
-__all__ = ["Difference", "difference", "optimized"]
+__all__ = ["ResultDifference", "difference", "optimized"]
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -20,7 +20,7 @@ _TOLERANCES = {"float64": (1e-2, 1e-3), "float32": (1e-2, 1e-3), "float16": (5e-
 
 
 @dataclass(frozen=True)
-class Difference:
+class ResultDifference:
     """Where results are not the same.
 
     Attributes:
@@ -34,7 +34,7 @@ class Difference:
     elements: int
 
 
-def difference(expected: Arrays, found: Arrays, coarsest: str = "float32") -> Difference | None:
+def difference(expected: Arrays, found: Arrays, coarsest: str = "float32") -> ResultDifference | None:
     """Compare outputs by name.
 
     Args:
@@ -61,7 +61,7 @@ def optimized(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest:
         coarsest: The coarsest real numbers in it.
 
     Returns:
-        "verdict": "same", "differs" (with the fields of `Difference`) or "fails" (with the runtime's "words").
+        "verdict": "same", "differs" (with the fields of `ResultDifference`) or "fails" (with the runtime's "words").
     """
     try:
         found = run(model, inputs, list(outputs), optimized=True)
@@ -73,9 +73,9 @@ def optimized(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest:
 
 def _of_one(
     name: str, expected: np.ndarray[Any, Any], found: np.ndarray[Any, Any], coarsest: str
-) -> Difference | None:
+) -> ResultDifference | None:
     if expected.shape != found.shape:
-        return Difference(name, None, expected.size)
+        return ResultDifference(name, None, expected.size)
     if expected.dtype.kind == "f":
         relative, absolute = _TOLERANCES[min(coarsest, expected.dtype.name, key=_precision)]
         one, other = expected.astype(np.float64), found.astype(np.float64)
@@ -88,10 +88,10 @@ def _of_one(
         return None
     apart = np.abs(np.asarray(one - other)[wrong].astype(np.float64))
     largest = float(apart.max())
-    return Difference(name, largest if np.isfinite(largest) else None, int(wrong.sum()))
+    return ResultDifference(name, largest if np.isfinite(largest) else None, int(wrong.sum()))
 
 
-def _size(wrong: Difference) -> float:
+def _size(wrong: ResultDifference) -> float:
     return np.inf if wrong.largest is None else wrong.largest
 
 

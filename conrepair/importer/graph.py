@@ -12,11 +12,21 @@ import numpy as np
 import onnx_ir
 
 from conrepair.importer.constants import evaluate
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.prepare import prepare
 from conrepair.importer.rules import rules
 from conrepair.importer.shapes import evaluate_sizes
-from conrepair.importer.values import DTYPES, Array, Size, Tensor, Value, channels_last, inverse, is_symbolic, symbol
+from conrepair.importer.values import (
+    DTYPES,
+    Array,
+    ImportedTensor,
+    Size,
+    Value,
+    channels_last,
+    inverse,
+    is_symbolic,
+    symbol,
+)
 from conrepair.importer.workspace import Workspace
 from conrepair.runtime.errors import ConversionError
 
@@ -84,7 +94,7 @@ class _Walk:
         order = channels_last(len(shape)) if last and len(shape) > 2 else tuple(range(len(shape)))
         stored = tuple(shape[axis] if isinstance(shape[axis], int) else None for axis in inverse(order))
         tensor = keras.Input(batch_shape=stored, dtype=dtype, name=self._workspace.unique(str(value.name)))
-        self._values[value] = Tensor(tensor, order, shape)
+        self._values[value] = ImportedTensor(tensor, order, shape)
         self._workspace.remember(self._values[value])  # type: ignore[arg-type]
         return tensor
 
@@ -121,7 +131,7 @@ class _Walk:
     def _node(self, ir: onnx_ir.Node) -> list[Value | None]:
         inputs = [None if value is None else self._values[value] for value in ir.inputs]
         domain = "" if ir.domain in _DOMAINS else ir.domain
-        node = Node(ir, self._imports.get(ir.domain, self._imports.get(domain, 1)), inputs, self._workspace)
+        node = ImportedNode(ir, self._imports.get(ir.domain, self._imports.get(domain, 1)), inputs, self._workspace)
         constant = all(value is None or isinstance(value, np.ndarray) for value in inputs)
         symbolic = any(is_symbolic(value) for value in inputs)
         if constant and not symbolic and _computable(ir):
@@ -143,13 +153,13 @@ class _Walk:
         results = result if isinstance(result, list) else [result]
         return [self._value(node, item, index) for index, item in enumerate(results)]
 
-    def _value(self, node: Node, result: Any, index: int) -> Value | None:
+    def _value(self, node: ImportedNode, result: Any, index: int) -> Value | None:
         if result is None or isinstance(result, np.ndarray):
             return result
         if isinstance(result, tuple):  # a sequence of values, which only rules for sequences look into
             return cast(Value, result)
-        value = result if isinstance(result, Tensor) else self._workspace.wrap(node, result, index=index)
-        if not isinstance(value, Tensor):
+        value = result if isinstance(result, ImportedTensor) else self._workspace.wrap(node, result, index=index)
+        if not isinstance(value, ImportedTensor):
             return value
         declared = node.ir.outputs[index].dtype if index < len(node.ir.outputs) else None
         if declared is None or value.dtype == (wanted := declared.numpy().name):
@@ -172,7 +182,7 @@ def _computable(node: onnx_ir.Node) -> bool:
     return not subgraphs and not own and node.op_type not in _RANDOM and "Sequence" not in node.op_type
 
 
-def _evaluated(node: Node) -> Iterable[Array]:
+def _evaluated(node: ImportedNode) -> Iterable[Array]:
     if node.operator == "Constant" and "value" in node.ir.attributes:
         return [node.attribute("value")]
     try:
@@ -181,7 +191,7 @@ def _evaluated(node: Node) -> Iterable[Array]:
         raise _refusal(node, f"its inputs are constant, but it can't be computed ({error})") from error
 
 
-def _refusal(node: Node, reason: str) -> ConversionError:
+def _refusal(node: ImportedNode, reason: str) -> ConversionError:
     try:
         node.refuse(reason)
     except ConversionError as error:

@@ -12,7 +12,7 @@ from conrepair.importer.addition import add
 from conrepair.importer.values import Size, known
 
 if TYPE_CHECKING:
-    from conrepair.importer.node import Node
+    from conrepair.importer.node import ImportedNode
 
 __all__ = ["computed", "flat_positions", "from_front", "positions"]
 
@@ -29,7 +29,7 @@ def _shaped(operand: Any) -> Any:
     return np.asarray(operand) if isinstance(operand, int | float) else operand
 
 
-def from_front(node: Node, indices: Any, size: Size) -> Any:
+def from_front(node: ImportedNode, indices: Any, size: Size) -> Any:
     """Indices along an axis of that size (int64), counted from its front; negative ones count from its end."""
     if isinstance(indices, np.ndarray) and indices.min(initial=0) >= 0:
         return indices.astype(np.int64)
@@ -38,7 +38,7 @@ def from_front(node: Node, indices: Any, size: Size) -> Any:
     return computed("where", computed("less", indices, 0), computed("add", indices, end), indices)
 
 
-def positions(node: Node, size: Size, axis: int, rank: int) -> Any:
+def positions(node: ImportedNode, size: Size, axis: int, rank: int) -> Any:
     """0, 1, 2... along one of `rank` axes (int64): an array, or a tensor where the size is known by name only."""
     shape = [-1 if place == axis else 1 for place in range(rank)]
     if known(size):

@@ -15,7 +15,7 @@ import numpy as np
 
 from conrepair.importer.values import Array
 
-__all__ = ["Axis", "Kernel", "coordinates", "cubic", "linear", "nearest", "weights"]
+__all__ = ["Axis", "WeightKernel", "coordinates", "cubic", "linear", "nearest", "weights"]
 
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 
@@ -38,7 +38,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class WeightKernel:
     """A function that says what a cell weighs at a distance.
 
     Attributes:
@@ -50,10 +50,10 @@ class Kernel:
     radius: int
 
 
-linear = Kernel(lambda distance: np.clip(1 - np.abs(distance), 0, 1), 1)
+linear = WeightKernel(lambda distance: np.clip(1 - np.abs(distance), 0, 1), 1)
 
 
-def cubic(a: float) -> Kernel:
+def cubic(a: float) -> WeightKernel:
     """Keys's cubic convolution."""
 
     def weight(distance: Array) -> Array:
@@ -62,7 +62,7 @@ def cubic(a: float) -> Kernel:
         far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
         return np.where(x <= 1, near, np.where(x < 2, far, 0))
 
-    return Kernel(weight, 2)
+    return WeightKernel(weight, 2)
 
 
 def coordinates(axis: Axis, mode: str) -> Array:
@@ -100,7 +100,7 @@ def nearest(where: Array, mode: str, axis: Axis) -> Array:
     return np.clip((below + up[mode]).astype(np.int32), 0, axis.size - 1)
 
 
-def weights(where: Array, axis: Axis, kernel: Kernel, *, antialias: bool, exclude_outside: bool) -> Array:
+def weights(where: Array, axis: Axis, kernel: WeightKernel, *, antialias: bool, exclude_outside: bool) -> Array:
     """What each input cell contributes to each output cell: float64, [length, size].
 
     Cells that would lie outside the input are those at its border, or don't count (`exclude_outside`).

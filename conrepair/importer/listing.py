@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx
 
-from conrepair.importer.rules import Rule, rules
+from conrepair.importer.rules import ImportRule, rules
 from conrepair.importer.values import DTYPES
 from conrepair.runtime.files import write_text
 
@@ -42,11 +42,11 @@ def listing() -> str:
     return "\n".join(parts)
 
 
-def _by_family(rule: Rule) -> tuple[str, str, str]:
+def _by_family(rule: ImportRule) -> tuple[str, str, str]:
     return rule.family, rule.domain, rule.operator
 
 
-def _line(rule: Rule) -> str:
+def _line(rule: ImportRule) -> str:
     name = f"{rule.domain}.{rule.operator}" if rule.domain else rule.operator
     return f"| {name} | {', '.join(rule.constant)} | {rule.refuses} |"
 

@@ -11,16 +11,16 @@ import onnx
 import onnx_ir
 from keras import ops
 
-from conrepair.importer.values import Array, Size, Tensor, Value, channels_last, is_symbolic, known
+from conrepair.importer.values import Array, ImportedTensor, Size, Value, channels_last, is_symbolic, known
 from conrepair.runtime.errors import ConversionError
 
 if TYPE_CHECKING:
     from conrepair.importer.workspace import Workspace
 
-__all__ = ["Node", "broadcast_shape"]
+__all__ = ["ImportedNode", "broadcast_shape"]
 
 
-class Node:
+class ImportedNode:
     """One node, with its inputs imported.
 
     Attributes:
@@ -95,7 +95,7 @@ class Node:
         if not self.has(index):
             return default
         value = self.inputs[index]
-        if isinstance(value, Tensor) or is_symbolic(value):
+        if isinstance(value, ImportedTensor) or is_symbolic(value):
             self.refuse(f"input {self.input_name(index)} must be constant")
         return value
 
@@ -109,7 +109,7 @@ class Node:
     def sizes(self, index: int) -> list[Size]:
         """An input that is a list of sizes, each a number or an expression."""
         value = self.value(index)
-        if isinstance(value, Tensor):
+        if isinstance(value, ImportedTensor):
             self.refuse(f"input {self.input_name(index)} must be constant, or follow from shapes")
         return [int(size) if is_symbolic(value) and known(size) else size for size in value.reshape(-1).tolist()]
 
@@ -159,7 +159,7 @@ class Node:
         """
         return self.stored(self.value(index), order)
 
-    def computed(self, value: Value) -> Tensor:
+    def computed(self, value: Value) -> ImportedTensor:
         """A value as a tensor of the model, even if it's constant, for layers: they take no arrays."""
         return self._workspace.computed(value)
 
@@ -246,7 +246,11 @@ class Node:
         values = [self.value(index) for index in (range(len(self.inputs)) if indices is None else indices)]
         rank = max(len(value.shape) for value in values)
         order = next(
-            (v.order for v in values if isinstance(v, Tensor) and v.rank == rank and v.order != tuple(range(rank))),
+            (
+                v.order
+                for v in values
+                if isinstance(v, ImportedTensor) and v.rank == rank and v.order != tuple(range(rank))
+            ),
             tuple(range(rank)),
         )
         arranged = [self._workspace.broadcastable(value, order) for value in values]

@@ -10,15 +10,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from conrepair.importer.node import Node
+    from conrepair.importer.node import ImportedNode
 
-__all__ = ["Rule", "operator", "rules"]
+__all__ = ["ImportRule", "operator", "rules"]
 
-Function: TypeAlias = "Callable[[Node], Any]"
+Function: TypeAlias = "Callable[[ImportedNode], Any]"
 
 
 @dataclass(frozen=True)
-class Rule:
+class ImportRule:
     """How one operator is imported.
 
     Attributes:
@@ -41,7 +41,7 @@ class Rule:
     refuses: str = ""
 
 
-_RULES: dict[tuple[str, str], Rule] = {}
+_RULES: dict[tuple[str, str], ImportRule] = {}
 
 
 def operator(
@@ -51,19 +51,19 @@ def operator(
     ignores: Sequence[str] = (),
     refuses: str = "",
 ) -> Callable[[Function], Function]:
-    """Register a function as the rule of operators; see `Rule`."""
+    """Register a function as the rule of operators; see `ImportRule`."""
 
     def register(function: Function) -> Function:
         family = function.__module__.rpartition(".")[2]
         for name in names:
-            _RULES[domain, name] = Rule(name, domain, family, function, constant, ignores, refuses)
+            _RULES[domain, name] = ImportRule(name, domain, family, function, constant, ignores, refuses)
         return function
 
     return register
 
 
 @cache
-def rules() -> dict[tuple[str, str], Rule]:
+def rules() -> dict[tuple[str, str], ImportRule]:
     """All rules by domain and operator."""
     package = importlib.import_module("conrepair.importer.operators")
     for module in pkgutil.iter_modules(package.__path__):

@@ -14,12 +14,12 @@ import sympy
 from conrepair.importer.values import Array, is_symbolic, known
 
 if TYPE_CHECKING:
-    from conrepair.importer.node import Node
+    from conrepair.importer.node import ImportedNode
 
 __all__ = ["evaluate_sizes", "settled", "slice_of", "split_lengths"]
 
 
-def evaluate_sizes(node: Node) -> list[Array] | None:
+def evaluate_sizes(node: ImportedNode) -> list[Array] | None:
     """The outputs of a node of sizes; None when there's no arithmetic for its operator here."""
     function = _FUNCTIONS.get(node.operator)
     if function is None or node.ir.domain not in {"", "ai.onnx"}:
@@ -32,7 +32,7 @@ def evaluate_sizes(node: Node) -> list[Array] | None:
     return [_typed(node, item, index) for index, item in enumerate(results)]
 
 
-def _typed(node: Node, sizes: Array, index: int) -> Array:
+def _typed(node: ImportedNode, sizes: Array, index: int) -> Array:
     """Once they are known, sizes have the type of the node's output: further nodes look at it."""
     declared = node.ir.outputs[index].dtype if index < len(node.ir.outputs) else None
     return sizes if sizes.dtype != np.int64 or declared is None else sizes.astype(declared.numpy())
@@ -48,19 +48,19 @@ def settled(sizes: Array) -> Array:
     return sizes.astype(np.int64) if all(map(known, items)) else sizes
 
 
-def _array(node: Node, index: int) -> Array:
+def _array(node: ImportedNode, index: int) -> Array:
     return np.asarray(node.value(index))
 
 
-def _axes(node: Node, index: int) -> list[int] | None:
+def _axes(node: ImportedNode, index: int) -> list[int] | None:
     axes = node.constant_or_attribute("axes", index)
     return None if axes is None else [int(axis) for axis in np.atleast_1d(axes)]
 
 
-def _each(function: Callable[..., Any]) -> Callable[[Node], Any]:
+def _each(function: Callable[..., Any]) -> Callable[[ImportedNode], Any]:
     """A function of as many sizes as the node has inputs, element by element."""
 
-    def evaluate(node: Node) -> Any:
+    def evaluate(node: ImportedNode) -> Any:
         arrays = np.broadcast_arrays(*(_array(node, index) for index in range(len(node.inputs))))
         items = [function(*sizes) for sizes in zip(*(array.reshape(-1).tolist() for array in arrays), strict=True)]
         if any(item is None for item in items):
@@ -90,16 +90,16 @@ def _divide(one: Any, two: Any) -> Any:
     return -sympy.floor(-quotient) if quotient.is_nonpositive else None
 
 
-def _modulo(node: Node) -> Any:
+def _modulo(node: ImportedNode) -> Any:
     """The sign is the divisor's; what fmod asks for, the dividend's, is left to the run."""
     return None if node.attribute("fmod", 0) else _each(sympy.Mod)(node)
 
 
-def _gather(node: Node) -> Any:
+def _gather(node: ImportedNode) -> Any:
     return np.take(_array(node, 0), node.constant(1), axis=node.axis(0))
 
 
-def _slice(node: Node) -> Any:
+def _slice(node: ImportedNode) -> Any:
     if any(is_symbolic(value) for value in node.inputs[1:]):
         return None
     data = _array(node, 0)
@@ -132,30 +132,30 @@ def slice_of(start: int, end: int, step: int, size: int) -> slice:
     return slice(first, None if behind in {lowest, size} else behind, step)
 
 
-def _concat(node: Node) -> Any:
+def _concat(node: ImportedNode) -> Any:
     return np.concatenate([_array(node, index) for index in range(len(node.inputs))], axis=node.axis(0))
 
 
-def _unsqueeze(node: Node) -> Any:
+def _unsqueeze(node: ImportedNode) -> Any:
     axes = _axes(node, 1)
     return None if axes is None else np.expand_dims(_array(node, 0), tuple(axes))
 
 
-def _squeeze(node: Node) -> Any:
+def _squeeze(node: ImportedNode) -> Any:
     axes = _axes(node, 1)
     return np.squeeze(_array(node, 0), None if axes is None else tuple(axes))
 
 
-def _cast(node: Node) -> Any:
+def _cast(node: ImportedNode) -> Any:
     return _array(node, 0) if node.attribute("to") in _INTEGERS else None
 
 
-def _split(node: Node) -> Any:
+def _split(node: ImportedNode) -> Any:
     data, axis = _array(node, 0), node.axis(0)
     return list(np.split(data, np.cumsum(split_lengths(node, data.shape[axis]))[:-1], axis))
 
 
-def split_lengths(node: Node, size: int) -> list[int]:
+def split_lengths(node: ImportedNode, size: int) -> list[int]:
     """Lengths of the parts that a Split makes of an axis: the last ones may be shorter."""
     lengths = node.constant_or_attribute("split", 1)
     if lengths is not None:
@@ -165,20 +165,20 @@ def split_lengths(node: Node, size: int) -> list[int]:
     return [max(min(each, size - each * index), 0) for index in range(count)]
 
 
-def _reshape(node: Node) -> Any:
+def _reshape(node: ImportedNode) -> Any:
     data, target = _array(node, 0), node.constant(1).tolist()
     if not node.attribute("allowzero", 0):
         target = [data.shape[axis] if wanted == 0 else wanted for axis, wanted in enumerate(target)]
     return data.reshape(target)
 
 
-def _where(node: Node) -> Any:
+def _where(node: ImportedNode) -> Any:
     condition = node.constant(0)
     return np.where(condition, _array(node, 1).astype(object), _array(node, 2).astype(object))
 
 
-def _reduce(function: Callable[[Sequence[Any]], Any]) -> Callable[[Node], Any]:
-    def evaluate(node: Node) -> Any:
+def _reduce(function: Callable[[Sequence[Any]], Any]) -> Callable[[ImportedNode], Any]:
+    def evaluate(node: ImportedNode) -> Any:
         data, axes = _array(node, 0), _axes(node, 1)
         if data.ndim != 1 or (axes is not None and axes not in ([0], [-1])):
             return None
@@ -190,7 +190,7 @@ def _reduce(function: Callable[[Sequence[Any]], Any]) -> Callable[[Node], Any]:
 
 
 _INTEGERS = {6, 7}  # INT32, INT64
-_FUNCTIONS: dict[str, Callable[[Node], Any]] = {
+_FUNCTIONS: dict[str, Callable[[ImportedNode], Any]] = {
     "Add": _each(lambda one, two: one + two),
     "Cast": _cast,
     "Concat": _concat,

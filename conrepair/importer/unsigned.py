@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 
 __all__ = ["of_bits", "of_order"]
 
@@ -16,7 +16,7 @@ _Function = Callable[..., Any]
 _LOWEST = -(2**63)
 
 
-def of_bits(node: Node, function: _Function) -> _Function:
+def of_bits(node: ImportedNode, function: _Function) -> _Function:
     """A function of bits, or of sums and products, which wrap around alike; what it gives is of the node's type.
 
     Args:
@@ -28,7 +28,7 @@ def of_bits(node: Node, function: _Function) -> _Function:
     return lambda *tensors: ops.view(function(*map(_signed, tensors)), "uint64")
 
 
-def of_order(node: Node, function: _Function, *, compares: bool) -> _Function:
+def of_order(node: ImportedNode, function: _Function, *, compares: bool) -> _Function:
     """A function that asks which number is larger; see `of_bits`.
 
     Args:
@@ -46,7 +46,7 @@ def of_order(node: Node, function: _Function, *, compares: bool) -> _Function:
     return ordered
 
 
-def _concerned(node: Node) -> bool:
+def _concerned(node: ImportedNode) -> bool:
     return node.dtype(len(node.inputs) - 1) == "uint64"
 
 

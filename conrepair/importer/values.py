@@ -1,10 +1,10 @@
 """What flows along the edges of the graph while it is imported.
 
-A value is one of three things: a `Tensor` that the Keras model computes, a numpy array that is known now
+A value is one of three things: a `ImportedTensor` that the Keras model computes, a numpy array that is known now
 (weights, folded constants), or a numpy array of dtype object whose elements are sizes that are known only by
 name (what `Shape` gives for a symbolic batch), as sympy expressions.
 
-A `Tensor` remembers in which order its axes are stored, so that the transposes between ONNX's channels-first
+A `ImportedTensor` remembers in which order its axes are stored, so that the transposes between ONNX's channels-first
 and Keras's channels-last layout are written only where somebody needs the other order.
 """
 
@@ -18,7 +18,18 @@ import numpy as np
 import numpy.typing as npt
 import sympy
 
-__all__ = ["DTYPES", "Array", "Size", "Tensor", "Value", "channels_last", "inverse", "is_symbolic", "known", "symbol"]
+__all__ = [
+    "DTYPES",
+    "Array",
+    "ImportedTensor",
+    "Size",
+    "Value",
+    "channels_last",
+    "inverse",
+    "is_symbolic",
+    "known",
+    "symbol",
+]
 
 Array: TypeAlias = npt.NDArray[Any]
 Size: TypeAlias = Any
@@ -33,7 +44,7 @@ DTYPES = frozenset(
 
 
 @dataclass(frozen=True)
-class Tensor:
+class ImportedTensor:
     """A tensor of the Keras model.
 
     Attributes:
@@ -56,12 +67,14 @@ class Tensor:
         """Keras's name of the element type."""
         return str(self.stored.dtype)
 
-    def transposed(self, axes: Sequence[int]) -> Tensor:
+    def transposed(self, axes: Sequence[int]) -> ImportedTensor:
         """What ONNX's Transpose gives: nothing moves, axes are only counted in another order."""
-        return Tensor(self.stored, tuple(self.order[axis] for axis in axes), tuple(self.shape[axis] for axis in axes))
+        return ImportedTensor(
+            self.stored, tuple(self.order[axis] for axis in axes), tuple(self.shape[axis] for axis in axes)
+        )
 
 
-Value: TypeAlias = Tensor | Array
+Value: TypeAlias = ImportedTensor | Array
 
 
 def channels_last(rank: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from keras import ops
 from conrepair.importer.values import Size, known
 
 if TYPE_CHECKING:
-    from conrepair.importer.node import Node
+    from conrepair.importer.node import ImportedNode
 
 __all__ = ["Window", "padded", "window_of"]
 
@@ -54,7 +54,7 @@ class Window:
         )
 
 
-def window_of(node: Node, kernel: Sequence[int]) -> Window:
+def window_of(node: ImportedNode, kernel: Sequence[int]) -> Window:
     """The window that a node's attributes describe; refuses where it depends on sizes that aren't known."""
     sizes = tuple(node.shape(0)[2:])
     axes = len(kernel)

@@ -14,11 +14,11 @@ import onnx_ir
 import sympy
 from keras import ops
 
-from conrepair.importer.values import Size, Tensor, Value, inverse, is_symbolic, known, symbol
+from conrepair.importer.values import ImportedTensor, Size, Value, inverse, is_symbolic, known, symbol
 from conrepair.runtime.errors import ConversionError
 
 if TYPE_CHECKING:
-    from conrepair.importer.node import Node
+    from conrepair.importer.node import ImportedNode
 
 __all__ = ["Workspace"]
 
@@ -64,7 +64,7 @@ class Workspace:
             order: For each of ONNX's axes where it shall lie; default: as ONNX counts.
         """
         order = tuple(range(len(value.shape))) if order is None else tuple(map(int, order))
-        if not isinstance(value, Tensor):
+        if not isinstance(value, ImportedTensor):
             array = self._measured(value) if is_symbolic(value) else value
             if value.ndim > 1 and not value.size and self._first is not None:  # of whose shape files keep the front
                 array = self.computed(value).stored
@@ -84,16 +84,16 @@ class Workspace:
         if isinstance(value, np.ndarray) and value.size == 1 and not is_symbolic(value) and (missing or not rank):
             # Keras's files keep a number, without its type, of what has no axes: that does for single precision.
             return value.reshape(() if str(value.dtype) in _NUMBERS else (1,))
-        if missing and isinstance(value, Tensor):
+        if missing and isinstance(value, ImportedTensor):
             if not value.shape or order == tuple(range(rank)):
                 return self.stored(value)
             widened = ops.expand_dims(self.stored(value), tuple(range(missing)))
-            value = Tensor(widened, tuple(range(rank)), (*[1] * missing, *value.shape))
+            value = ImportedTensor(widened, tuple(range(rank)), (*[1] * missing, *value.shape))
         elif missing and isinstance(value, np.ndarray):
             value = value.reshape((1,) * missing + value.shape)
         return self.stored(value, order)
 
-    def computed(self, value: Value, dtype: str | None = None) -> Tensor:
+    def computed(self, value: Value, dtype: str | None = None) -> ImportedTensor:
         """A value as a tensor that the model computes, as outputs and layers want it, even if it's known now.
 
         Args:
@@ -103,7 +103,7 @@ class Workspace:
         Raises:
             ConversionError: if the model has no input, from which Keras lets everything come.
         """
-        if isinstance(value, Tensor):
+        if isinstance(value, ImportedTensor):
             return value
         if self._first is None:
             raise ConversionError("the model has no inputs; a Keras model needs one.")
@@ -121,13 +121,13 @@ class Workspace:
             stored = ops.add(known_now, ops.cast(nothing, dtype))
         if value.size == 0:
             stored = ops.broadcast_to(stored, value.shape)
-        return Tensor(stored, tuple(range(value.ndim)), value.shape)
+        return ImportedTensor(stored, tuple(range(value.ndim)), value.shape)
 
     # --- results ------------------------------------------------------------------------------------------
 
     def wrap(
         self,
-        node: Node,
+        node: ImportedNode,
         stored: Any,
         order: Sequence[int] | None = None,
         shape: Sequence[Size] | None = None,
@@ -148,18 +148,18 @@ class Workspace:
                 given = shape[axis] if shape is not None else None
                 size = given if given is not None else self._guess(node, index, axis, len(order))
             sizes.append(size)
-        tensor = Tensor(stored, order, tuple(sizes))
+        tensor = ImportedTensor(stored, order, tuple(sizes))
         self.remember(tensor)
         return tensor
 
-    def remember(self, tensor: Tensor) -> None:
+    def remember(self, tensor: ImportedTensor) -> None:
         """Note where the named sizes of a tensor can be measured."""
         self._first = tensor.stored if self._first is None else self._first
         for axis, size in enumerate(tensor.shape):
             if not known(size):
                 self._origins.setdefault(size, (tensor.stored, tensor.order[axis]))
 
-    def _guess(self, node: Node, index: int, axis: int, rank: int) -> Size:
+    def _guess(self, node: ImportedNode, index: int, axis: int, rank: int) -> Size:
         """The name of a size that Keras doesn't know: ONNX's inference, else the batch of the only tensor."""
         inferred = node.ir.outputs[index].shape if index < len(node.ir.outputs) else None
         if inferred is not None and len(inferred) == rank:
@@ -168,7 +168,7 @@ class Workspace:
                 return size
             if size.value is not None:
                 return symbol(str(size.value))
-        tensors = [value for value in node.inputs if isinstance(value, Tensor)]
+        tensors = [value for value in node.inputs if isinstance(value, ImportedTensor)]
         if axis == 0 and len(tensors) == 1 and tensors[0].rank == rank and not known(tensors[0].shape[0]):
             return tensors[0].shape[0]
         return self.new_size(f"{node.name}:{index}.{axis}")

@@ -19,7 +19,7 @@ from conrepair.metrics.running_error import RunningError, error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["DISTURBANCE", "Floor", "Reference", "shaken"]
+__all__ = ["DISTURBANCE", "Reference", "RoundingFloor", "shaken"]
 
 DISTURBANCE = 2.0**-20
 """Relative change by which conditioning is measured: eight units in the last place of float32."""
@@ -31,7 +31,7 @@ _CHUNK = 1 << 18  # elements at a time: what's computed on the way takes no memo
 
 
 @dataclass(frozen=True)
-class Floor:
+class RoundingFloor:
     """What rounding explains of a tensor, computed from the nearest tensors that are fed.
 
     Attributes:
@@ -73,7 +73,7 @@ class Reference:
         self.network = network
         self._folder, self._second_opinion, self._keep = folder, second_opinion, keep
         self._batches: dict[int, Activations] = {}
-        self._floors: dict[frozenset[str], dict[str, Floor]] = {}
+        self._floors: dict[frozenset[str], dict[str, RoundingFloor]] = {}
         self._second_outputs: dict[str, Array] | None = None
         self._rounded_outputs: dict[str, Array] | None = None
         self._asked = False
@@ -167,7 +167,7 @@ class Reference:
             }
         return self._rounded_outputs
 
-    def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, Floor]:
+    def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, RoundingFloor]:
         """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.
 
         Args:
@@ -182,7 +182,7 @@ class Reference:
             known.update(self._measured(right, fed, missing))
         return known
 
-    def _measured(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> dict[str, Floor]:
+    def _measured(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> dict[str, RoundingFloor]:
         disturbed: dict[str, tuple[float, float]] = {}
         for name, array in Pieces.between(self.network, fed, wanted).run(lambda item: shaken(right[item])):
             disturbed[name] = (1.0, 1.0)  # where rounding decides how many there are, it decides everything
@@ -197,7 +197,10 @@ class Reference:
             for name, array in Pieces.between(other, fed, wanted).attempt(functools.partial(_stored, right, other)):
                 differing[name] = error_of(right[name], array.reshape(right[name].shape))  # () and (1,) are one
                 del array
-        return {name: Floor(disturbed[name][0], differing.get(name), carried=disturbed[name][1]) for name in wanted}
+        return {
+            name: RoundingFloor(disturbed[name][0], differing.get(name), carried=disturbed[name][1])
+            for name in wanted
+        }
 
 
 def _stages(network: Network) -> Iterator[list[str]]:

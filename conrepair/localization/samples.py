@@ -14,7 +14,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.layout import Layout, Shape, layouts
 from conrepair.metrics.body import Body, bodies_of
 
-__all__ = ["Comparison", "Fetch", "Matrix", "Places", "Samples", "compare", "drawn", "positions_of"]
+__all__ = ["Fetch", "Matrix", "Places", "SampleComparison", "Samples", "compare", "drawn", "positions_of"]
 
 _SAMPLED = 4096  # elements of a tensor that stand for all of it
 _SEED = 20261120
@@ -106,7 +106,7 @@ class Samples:
 
 
 @dataclass
-class Comparison:
+class SampleComparison:
     """Some tensors of a source (down) with some of a target (across).
 
     Attributes:
@@ -126,13 +126,13 @@ class Comparison:
         index = int(self.layout[source, target])
         return None if index < 0 else self.choices[index]
 
-    def part(self, rows: Places, columns: Places) -> Comparison:
+    def part(self, rows: Places, columns: Places) -> SampleComparison:
         """Some of the tensors only, by their places here."""
         chosen = np.ix_(rows, columns)
-        return Comparison(self.error[chosen], self.correlation[chosen], self.layout[chosen], self.choices)
+        return SampleComparison(self.error[chosen], self.correlation[chosen], self.layout[chosen], self.choices)
 
 
-def compare(sources: Samples, ours: Places, targets: Samples, theirs: Places, *, hidden: bool) -> Comparison:
+def compare(sources: Samples, ours: Places, targets: Samples, theirs: Places, *, hidden: bool) -> SampleComparison:
     """Compare tensors, each with each.
 
     A few thousand elements of each are looked at, the same ones in every layout.
@@ -146,7 +146,7 @@ def compare(sources: Samples, ours: Places, targets: Samples, theirs: Places, *,
             ones leave of the others is what was wanted.
     """
     size = (len(ours), len(theirs))
-    result = Comparison(np.full(size, np.inf), np.zeros(size), np.full(size, -1, np.int32), [])
+    result = SampleComparison(np.full(size, np.inf), np.zeros(size), np.full(size, -1, np.int32), [])
     rows, columns = ({place: index for index, place in enumerate(side.tolist())} for side in (ours, theirs))
     others = targets.grouped(theirs)
     for source_shape, members in sources.grouped(ours).items():
@@ -203,7 +203,7 @@ def _centred(rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def _note(
-    result: Comparison,
+    result: SampleComparison,
     layout: Layout,
     ours: Sequence[int],
     theirs: Sequence[int],

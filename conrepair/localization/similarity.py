@@ -15,7 +15,7 @@ from conrepair.localization.apart import Apart
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.nearness import Near, Nearness
 from conrepair.localization.neighbourhood import Neighbours
-from conrepair.localization.samples import Comparison, Matrix, Places, Samples, compare, drawn
+from conrepair.localization.samples import Matrix, Places, SampleComparison, Samples, compare, drawn
 from conrepair.metrics.running_error import error_of, relative_l2
 
 __all__ = ["NEAREST", "Known", "Similarity"]
@@ -72,7 +72,7 @@ class Similarity:
         self._nearness = Nearness(sources, reach, hidden=hidden)
         self._partners = np.full(len(sources.names), -1), np.full(len(targets.names), -1)
         self._layouts: dict[int, Layout] = {}
-        self._blocks: deque[tuple[Places, Places, Comparison]] = deque(maxlen=_HELD)
+        self._blocks: deque[tuple[Places, Places, SampleComparison]] = deque(maxlen=_HELD)
         self.apart = Apart(_NONE, self.size, reach, ())
         self._hold(self.again(targets))
 
@@ -200,7 +200,7 @@ class Similarity:
             found += best.tolist()
         return found
 
-    def block(self, rows: Places, columns: Places) -> Comparison:
+    def block(self, rows: Places, columns: Places) -> SampleComparison:
         """Some tensors compared each with each, by values of the target that nothing was fed to.
 
         Args:
@@ -214,7 +214,7 @@ class Similarity:
         self._blocks.append((rows, columns, block))
         return block
 
-    def _compared(self, row: int, column: int) -> Comparison:
+    def _compared(self, row: int, column: int) -> SampleComparison:
         places = np.array([row]), np.array([column])
         return compare(self._sides[0], places[0], self._sides[1], places[1], hidden=self.hidden)
 

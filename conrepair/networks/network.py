@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["Kernel", "Network", "Segment"]
+__all__ = ["CompiledKernel", "Network", "Segment"]
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CompiledKernel:
     """What computes a tensor of a network that was compiled.
 
     Attributes:
@@ -72,7 +72,7 @@ class Network(abc.ABC):
     producer: str = ""
     channels: str = ""
 
-    def kernel(self, tensor: str) -> Kernel | None:
+    def kernel(self, tensor: str) -> CompiledKernel | None:
         """What computes a tensor, where this was compiled; None for an input."""
         return None
 

@@ -12,7 +12,7 @@ from onnx_ir.serde import serialize_node, serialize_shape_into, serialize_type_i
 
 from conrepair.networks.onnx_source import OnnxSource, operands
 
-__all__ = ["Cut", "cut", "is_plain"]
+__all__ = ["OnnxCut", "cut", "is_plain"]
 
 _SMALL = 1024  # bytes; some kernels want their axes and shapes inside the model
 _NOWHERE = 1 << 40  # bytes; where no file has anything, so that reading it fails rather than giving other numbers
@@ -20,7 +20,7 @@ _IR_VERSION = 13  # ONNX Runtime reads no newer files
 
 
 @dataclass(frozen=True)
-class Cut:
+class OnnxCut:
     """A model of a piece.
 
     Attributes:
@@ -36,7 +36,7 @@ class Cut:
     wanted: tuple[str, ...] = ()
 
 
-def cut(source: OnnxSource, fed: Collection[str], wanted: Sequence[str]) -> Cut:
+def cut(source: OnnxSource, fed: Collection[str], wanted: Sequence[str]) -> OnnxCut:
     """Take the nodes that compute some tensors out of a graph.
 
     Args:
@@ -65,7 +65,7 @@ def cut(source: OnnxSource, fed: Collection[str], wanted: Sequence[str]) -> Cut:
     version = min(source.model.ir_version, _IR_VERSION)
     imports = [onnx.helper.make_opsetid(*item) for item in source.model.opset_imports.items()]
     proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=version)
-    return Cut(proto, given, feeds, tuple(wanted))
+    return OnnxCut(proto, given, feeds, tuple(wanted))
 
 
 def _needed(source: OnnxSource, fed: set[str], wanted: Sequence[str]) -> tuple[list[onnx_ir.Node], dict[str, None]]:

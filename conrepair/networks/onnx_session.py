@@ -13,7 +13,7 @@ import onnxruntime
 from conrepair.data.stored_values import quantized, real_values
 from conrepair.graph.layer_graph import Array, Tensor
 from conrepair.networks.network import Segment
-from conrepair.networks.onnx_cut import Cut
+from conrepair.networks.onnx_cut import OnnxCut
 from conrepair.runtime.errors import InferenceError
 
 __all__ = ["OnnxSegment", "OpenPiece", "Sessions"]
@@ -67,7 +67,7 @@ class Sessions:
     weights: int
     optimized: bool = False
 
-    def open(self, piece: Cut) -> OpenPiece:
+    def open(self, piece: OnnxCut) -> OpenPiece:
         """Make a piece ready to run.
 
         Raises:
@@ -106,7 +106,7 @@ class Sessions:
 class OnnxSegment(Segment):
     """See `conrepair.networks.network.Segment`."""
 
-    def __init__(self, piece: Cut, tensors: Mapping[str, Tensor], sessions: Sessions) -> None:
+    def __init__(self, piece: OnnxCut, tensors: Mapping[str, Tensor], sessions: Sessions) -> None:
         self.needs = tuple(piece.feeds)
         self.wanted = piece.wanted
         self._feeds = dict(piece.feeds)

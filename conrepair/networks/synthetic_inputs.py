@@ -20,7 +20,7 @@ from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["Chosen", "Reader", "choose_inputs"]
+__all__ = ["ChosenValues", "Reader", "choose_inputs"]
 
 _SAMPLES = 8  # that a range is tried with
 _SIZE = 2  # of what a file leaves open
@@ -43,7 +43,7 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenValues:
     """What to draw.
 
     Attributes:
@@ -83,7 +83,7 @@ class _Answers:
 
 def choose_inputs(
     source: Reader, targets: Sequence[Reader], limits: SyntheticRange, count: int, *, batch: int = _SIZE
-) -> Chosen:
+) -> ChosenValues:
     """Find out what inputs a source and its targets are made for, and whether its outputs depend on them.
 
     What the source's file says counts, then what a target's does. Where its outputs hardly depend on such inputs, or
@@ -113,7 +113,7 @@ def choose_inputs(
         tried = f"; {tried}: tried too" if others else ""
         found = f", so they're drawn {_in_short(chosen)}" if chosen != wanted else tried
         notes += (f"on inputs {in_words(source.inputs, wanted)}, {first}{found}: {_OTHER_DATA}",)
-    return Chosen(chosen, notes)
+    return ChosenValues(chosen, notes)
 
 
 def _in_short(limits: SyntheticRange) -> str:

@@ -18,7 +18,7 @@ from conrepair.networks.tensorflow_constants import TensorflowConstants
 from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_operators import parts_of
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, lift_constants, operator_of
-from conrepair.networks.tensorflow_rules import Operation
+from conrepair.networks.tensorflow_rules import TensorflowOperation
 from conrepair.networks.tensorflow_segment import PieceNetwork
 from conrepair.networks.tensorflow_specs import Specs, in_order, known_specs
 from conrepair.runtime.errors import ModelLoadError
@@ -130,7 +130,7 @@ def _layer_graph(
         places = sorted(used[item.name], key=_position)
         for place in places:
             tensors[_named(place)] = _tensor(place, specs)
-        operation = Operation(item, tuple(data_inputs(item)), tuple(places), constants, specs)
+        operation = TensorflowOperation(item, tuple(data_inputs(item)), tuple(places), constants, specs)
         inputs = tuple(
             _named(name) if operation.is_tensor(index) else "" for index, name in enumerate(operation.inputs)
         )

@@ -6,17 +6,17 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.parts import LayerPart, out_in_kernel, same_pads
-from conrepair.networks.tensorflow_rules import Operation, Rule
+from conrepair.networks.tensorflow_rules import Rule, TensorflowOperation
 
 __all__ = ["RULES"]
 
 
-def _spatial(operation: Operation, values: tuple[int, ...]) -> tuple[int, ...]:
+def _spatial(operation: TensorflowOperation, values: tuple[int, ...]) -> tuple[int, ...]:
     """The entries of the axes that a window slides along."""
     return tuple(map(int, values[1:-1] if operation.channels_last else values[2:]))
 
 
-def _window(operation: Operation, kernel: tuple[int, ...], *, full: int = 0) -> dict[str, Attribute]:
+def _window(operation: TensorflowOperation, kernel: tuple[int, ...], *, full: int = 0) -> dict[str, Attribute]:
     """The attributes of everything that slides.
 
     Args:
@@ -53,7 +53,7 @@ def _depthwise_kernel(kernel: Array) -> Array:
     return np.moveaxis(kernel, (-2, -1), (0, 1)).reshape(-1, 1, *kernel.shape[:-2])
 
 
-def _convolution(operation: Operation) -> list[LayerPart]:
+def _convolution(operation: TensorflowOperation) -> list[LayerPart]:
     last, kernel = operation.channels_last, operation.sizes(1)
     shape = operation.sizes(0)
     channels = shape[-1] if last else shape[1]
@@ -61,14 +61,14 @@ def _convolution(operation: Operation) -> list[LayerPart]:
     return [LayerPart("Conv", attributes, {"weight": operation.parameter(1, out_in_kernel)}, last)]
 
 
-def _depthwise(operation: Operation) -> list[LayerPart]:
+def _depthwise(operation: TensorflowOperation) -> list[LayerPart]:
     kernel = operation.sizes(1)
     attributes = _window(operation, kernel[:-2]) | {"group": kernel[-2]}
     weight = operation.parameter(1, _depthwise_kernel)
     return [LayerPart("Conv", attributes, {"weight": weight}, operation.channels_last)]
 
 
-def _transposed(operation: Operation) -> list[LayerPart]:
+def _transposed(operation: TensorflowOperation) -> list[LayerPart]:
     """The gradient of the convolution that makes the input's sizes from the output's."""
     kernel = operation.sizes(1)[:-2]
     attributes = _window(operation, kernel, full=-1)
@@ -83,7 +83,7 @@ def _transposed(operation: Operation) -> list[LayerPart]:
 
 
 def _pool(op: str) -> Rule:
-    def rule(operation: Operation) -> list[LayerPart]:
+    def rule(operation: TensorflowOperation) -> list[LayerPart]:
         attributes = _window(operation, _spatial(operation, operation.attribute("ksize"))) | {"ceil_mode": False}
         if op == "AveragePool":
             attributes["count_include_pad"] = False
@@ -92,7 +92,7 @@ def _pool(op: str) -> Rule:
     return rule
 
 
-def _bias(operation: Operation) -> list[LayerPart]:
+def _bias(operation: TensorflowOperation) -> list[LayerPart]:
     rank = len(operation.sizes(0))
     last = operation.channels_last
 
@@ -102,7 +102,7 @@ def _bias(operation: Operation) -> list[LayerPart]:
     return [LayerPart("Add", {"constant_first": False}, {"operand": operation.parameter(1, arrange)}, last)]
 
 
-def _batch_normalization(operation: Operation) -> list[LayerPart]:
+def _batch_normalization(operation: TensorflowOperation) -> list[LayerPart]:
     training = bool(operation.attribute("is_training"))
     roles = ("scale", "bias") if training else ("scale", "bias", "mean", "variance")
     parameters: dict[str, Parameter] = {role: operation.parameter(index) for index, role in enumerate(roles, start=1)}
@@ -116,7 +116,7 @@ def _batch_normalization(operation: Operation) -> list[LayerPart]:
 def _matmul(left: str, right: str) -> Rule:
     """A product; `left` and `right` are what the attributes that transpose are called."""
 
-    def rule(operation: Operation) -> list[LayerPart]:
+    def rule(operation: TensorflowOperation) -> list[LayerPart]:
         first, second = bool(operation.attribute(left)), bool(operation.attribute(right))
         attributes: dict[str, Attribute] = {"transpose_a": first, "transpose_b": second}
         if operation.is_tensor(0) and operation.is_tensor(1):
@@ -129,7 +129,7 @@ def _matmul(left: str, right: str) -> Rule:
     return rule
 
 
-def _einsum(operation: Operation) -> list[LayerPart]:
+def _einsum(operation: TensorflowOperation) -> list[LayerPart]:
     equation = operation.attribute("equation").replace(" ", "")
     if len(operation.inputs) == 2 and operation.is_tensor(0) and not operation.is_tensor(1):
         operands, _, result = equation.partition("->")

@@ -8,7 +8,7 @@ from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks import tensorflow_convolution, tensorflow_shape
 from conrepair.networks.parts import LayerPart
-from conrepair.networks.tensorflow_rules import Operation, Rule, binary, native_part
+from conrepair.networks.tensorflow_rules import Rule, TensorflowOperation, binary, native_part
 
 __all__ = ["parts_of"]
 
@@ -45,16 +45,16 @@ def _along_last(op: str) -> Rule:
     return lambda operation: [LayerPart(op, {"axis": len(operation.sizes(0)) - 1})]
 
 
-def _cast(operation: Operation) -> list[LayerPart]:
+def _cast(operation: TensorflowOperation) -> list[LayerPart]:
     to = operation.attribute("DstT")
     return [LayerPart("Identity")] if to == operation.attribute("SrcT") else [LayerPart("Cast", {"to": to})]
 
 
-def _leaky(operation: Operation) -> list[LayerPart]:
+def _leaky(operation: TensorflowOperation) -> list[LayerPart]:
     return [LayerPart("LeakyRelu", {"alpha": float(operation.attribute("alpha"))})]
 
 
-def _local_response(operation: Operation) -> list[LayerPart]:
+def _local_response(operation: TensorflowOperation) -> list[LayerPart]:
     """ONNX's alpha is of the sum over all neighbours, TensorFlow's of each."""
     size = 2 * int(operation.attribute("depth_radius")) + 1
     attributes: dict[str, Attribute] = {
@@ -81,7 +81,7 @@ _RULES: dict[str, Rule] = {
 }
 
 
-def parts_of(operation: Operation) -> list[LayerPart]:
+def parts_of(operation: TensorflowOperation) -> list[LayerPart]:
     """Take an operator apart.
 
     Returns:

@@ -12,11 +12,11 @@ from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.parts import LayerPart, Shape
 from conrepair.networks.tensorflow_constants import TensorflowConstants
 
-__all__ = ["Operation", "Rule", "binary", "native_part"]
+__all__ = ["Rule", "TensorflowOperation", "binary", "native_part"]
 
 
 @dataclass(frozen=True)
-class Operation:
+class TensorflowOperation:
     """One operator.
 
     Attributes:
@@ -118,13 +118,13 @@ class Operation:
         return bool(str(format_).endswith("C"))
 
 
-Rule = Callable[[Operation], list[LayerPart]]
+Rule = Callable[[TensorflowOperation], list[LayerPart]]
 
 
 def binary(op: str, *, commutes: bool) -> Rule:
     """An elementwise operator of two."""
 
-    def rule(operation: Operation) -> list[LayerPart]:
+    def rule(operation: TensorflowOperation) -> list[LayerPart]:
         if operation.is_tensor(0) and operation.is_tensor(1):
             return [LayerPart(op, {"constant_first": False})]
         first = not operation.is_tensor(0)
@@ -134,7 +134,7 @@ def binary(op: str, *, commutes: bool) -> Rule:
     return rule
 
 
-def native_part(operation: Operation, op: str) -> LayerPart:
+def native_part(operation: TensorflowOperation, op: str) -> LayerPart:
     """An operator that the vocabulary has no word for, with its settings and constants."""
     attributes: dict[str, Attribute] = {}
     for name in operation.definition.attr:

@@ -8,21 +8,21 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.parts import LayerPart, slice_parts
-from conrepair.networks.tensorflow_rules import Operation, Rule
+from conrepair.networks.tensorflow_rules import Rule, TensorflowOperation
 
 __all__ = ["RULES"]
 
 
-def _reshape(operation: Operation) -> list[LayerPart]:
+def _reshape(operation: TensorflowOperation) -> list[LayerPart]:
     return [LayerPart("Reshape", {"shape": operation.result()})]
 
 
-def _transpose(operation: Operation) -> list[LayerPart]:
+def _transpose(operation: TensorflowOperation) -> list[LayerPart]:
     return [LayerPart("Transpose", {"perm": operation.numbers(1)})]
 
 
 def _reduction(op: str) -> Rule:
-    def rule(operation: Operation) -> list[LayerPart]:
+    def rule(operation: TensorflowOperation) -> list[LayerPart]:
         axes = operation.axes(1, len(operation.sizes(0)))
         return [LayerPart(op, {"axes": axes, "keepdims": bool(operation.attribute("keep_dims"))})]
 
@@ -30,14 +30,14 @@ def _reduction(op: str) -> Rule:
 
 
 def _arg(op: str) -> Rule:
-    def rule(operation: Operation) -> list[LayerPart]:
+    def rule(operation: TensorflowOperation) -> list[LayerPart]:
         (axis,) = operation.axes(1, len(operation.sizes(0)))
         return [LayerPart(op, {"axis": axis, "keepdims": False})]
 
     return rule
 
 
-def _cumsum(operation: Operation) -> list[LayerPart]:
+def _cumsum(operation: TensorflowOperation) -> list[LayerPart]:
     (axis,) = operation.axes(1, len(operation.sizes(0)))
     backwards = {name: bool(operation.attribute(name)) for name in ("exclusive", "reverse")}
     return [LayerPart("CumSum", {"axis": axis, **backwards})]
@@ -47,7 +47,7 @@ _BLOCKS = {"SpaceToBatchND": ("SpaceToBatch", "pads"), "BatchToSpaceND": ("Batch
 _MODES = {"Pad": "constant", "PadV2": "constant", "MirrorPad": ""}
 
 
-def _pad(operation: Operation) -> list[LayerPart]:
+def _pad(operation: TensorflowOperation) -> list[LayerPart]:
     pairs = np.reshape(operation.numbers(1), (-1, 2))
     mode = _MODES[operation.definition.op] or str(operation.attribute("mode")).lower()
     value = float(operation.parameter(2).numpy()) if operation.definition.op == "PadV2" else 0.0
@@ -55,7 +55,7 @@ def _pad(operation: Operation) -> list[LayerPart]:
     return [LayerPart("Pad", {"pads": pads, "mode": mode, "value": value}, reads=(0,))]
 
 
-def _batches(operation: Operation) -> list[LayerPart]:
+def _batches(operation: TensorflowOperation) -> list[LayerPart]:
     """Blocks of pictures that are pictures of their own: how dilated convolutions are written."""
     op, name = _BLOCKS[operation.definition.op]
     block, margins = map(int, operation.numbers(1)), np.reshape(operation.numbers(2), (-1, 2))
@@ -63,7 +63,7 @@ def _batches(operation: Operation) -> list[LayerPart]:
     return [LayerPart(op, {"block": tuple(block), name: both}, reads=(0,))]
 
 
-def _concat(operation: Operation) -> list[LayerPart]:
+def _concat(operation: TensorflowOperation) -> list[LayerPart]:
     count = len(operation.inputs) - 1
     (axis,) = operation.axes(count, len(operation.result_sizes()))
     constants = [index for index in range(count) if not operation.is_tensor(index)]
@@ -73,13 +73,13 @@ def _concat(operation: Operation) -> list[LayerPart]:
     return [LayerPart("Concat", {"axis": axis}, parameters)]
 
 
-def _stack(operation: Operation) -> list[LayerPart]:
+def _stack(operation: TensorflowOperation) -> list[LayerPart]:
     if not all(map(operation.is_tensor, range(len(operation.inputs)))):
         raise ValueError("with constants")
     return [LayerPart("Stack", {"axis": int(operation.attribute("axis")) % len(operation.result_sizes())})]
 
 
-def _split(operation: Operation) -> list[LayerPart]:
+def _split(operation: TensorflowOperation) -> list[LayerPart]:
     """All pieces must be read, else those that aren't would have to be tensors."""
     at = 0 if operation.definition.op == "Split" else 2
     value = 1 - at if at == 0 else 0
@@ -92,7 +92,7 @@ def _split(operation: Operation) -> list[LayerPart]:
     return [LayerPart("Split", {"axis": axis, "sizes": tuple(piece[axis] for piece in pieces if piece)})]
 
 
-def _strided_slice(operation: Operation) -> list[LayerPart]:
+def _strided_slice(operation: TensorflowOperation) -> list[LayerPart]:
     begins, ends, strides = (operation.numbers(index) for index in (1, 2, 3))
     masks = {
         name: int(operation.attribute(f"{name}_mask"))
@@ -113,13 +113,13 @@ def _strided_slice(operation: Operation) -> list[LayerPart]:
     return slice_parts(operation.shape(0), operation.result(), [key(index) for index in range(len(begins))])
 
 
-def _slice(operation: Operation) -> list[LayerPart]:
+def _slice(operation: TensorflowOperation) -> list[LayerPart]:
     begins, sizes = operation.numbers(1), operation.result_sizes()
     keys = [slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=True)]
     return slice_parts(operation.shape(0), sizes, keys)
 
 
-def _gather(operation: Operation) -> list[LayerPart]:
+def _gather(operation: TensorflowOperation) -> list[LayerPart]:
     if "batch_dims" in operation.definition.attr and operation.attribute("batch_dims"):
         raise ValueError("of each batch its own")
     axis = operation.numbers(2)[0] if operation.definition.op == "GatherV2" else 0
@@ -131,18 +131,18 @@ def _gather(operation: Operation) -> list[LayerPart]:
     return [LayerPart("Gather", {"axis": axis}, parameters)]
 
 
-def _tile(operation: Operation) -> list[LayerPart]:
+def _tile(operation: TensorflowOperation) -> list[LayerPart]:
     return [LayerPart("Tile", {"repeats": operation.numbers(1)}, reads=(0,))]
 
 
-def _expand(operation: Operation) -> list[LayerPart]:
+def _expand(operation: TensorflowOperation) -> list[LayerPart]:
     return [LayerPart("Expand", {"shape": operation.result()}, reads=(0,))]
 
 
 _RESIZES = {"ResizeBilinear": "linear", "ResizeNearestNeighbor": "nearest", "ResizeBicubic": "cubic"}
 
 
-def _resize(operation: Operation) -> list[LayerPart]:
+def _resize(operation: TensorflowOperation) -> list[LayerPart]:
     before, after = operation.sizes(0), operation.result_sizes()
     corners, half = bool(operation.attribute("align_corners")), bool(operation.attribute("half_pixel_centers"))
     mode = _RESIZES[operation.definition.op]
@@ -156,14 +156,14 @@ def _resize(operation: Operation) -> list[LayerPart]:
     return [LayerPart("Resize", attributes, channels_last=True)]
 
 
-def _depth_to_space(operation: Operation) -> list[LayerPart]:
+def _depth_to_space(operation: TensorflowOperation) -> list[LayerPart]:
     attributes: dict[str, Attribute] = {"blocksize": int(operation.attribute("block_size"))}
     if operation.definition.op == "DepthToSpace":
         attributes["mode"] = "DCR"
     return [LayerPart(operation.definition.op, attributes, channels_last=operation.channels_last)]
 
 
-def _where(operation: Operation) -> list[LayerPart]:
+def _where(operation: TensorflowOperation) -> list[LayerPart]:
     roles = ("condition", "x", "y")
     parameters = {
         role: operation.parameter(index) for index, role in enumerate(roles) if not operation.is_tensor(index)

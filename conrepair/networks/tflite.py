@@ -13,7 +13,7 @@ from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_graph import build_graph
 from conrepair.networks.tflite_piece import TflitePiece, write_piece
-from conrepair.networks.tflite_segment import Port, TfliteSegment
+from conrepair.networks.tflite_segment import SegmentPort, TfliteSegment
 from conrepair.networks.tflite_shapes import probe
 from conrepair.runtime.errors import ConrepairError
 
@@ -96,9 +96,11 @@ class TfliteNetwork(Network):
             return []
         return [index for index, kind in enumerate(kinds) if kind == "CALL_ONCE"]
 
-    def _port(self, name: str) -> Port:
+    def _port(self, name: str) -> SegmentPort:
         tensor: Tensor = self.graph.tensors[name]
-        return Port(TensorSpec(name, tensor.shape or (), tensor.dtype, tensor.quantization), tensor.shape is not None)
+        return SegmentPort(
+            TensorSpec(name, tensor.shape or (), tensor.dtype, tensor.quantization), tensor.shape is not None
+        )
 
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> TfliteNetwork:

@@ -15,11 +15,11 @@ from conrepair.networks.network import Segment
 from conrepair.networks.tflite_piece import WrittenPiece, interpreter_of
 from conrepair.runtime.errors import DataError, InferenceError
 
-__all__ = ["Port", "TfliteSegment"]
+__all__ = ["SegmentPort", "TfliteSegment"]
 
 
 @dataclass(frozen=True)
-class Port:
+class SegmentPort:
     """A tensor that goes into or comes out of a segment.
 
     Attributes:
@@ -55,8 +55,8 @@ class TfliteSegment(Segment):
     def __init__(
         self,
         written: WrittenPiece | None,
-        needs: Sequence[Port],
-        computed: Sequence[Port],
+        needs: Sequence[SegmentPort],
+        computed: Sequence[SegmentPort],
         wanted: Sequence[str],
         constants: Mapping[str, Array],
         *,
@@ -66,8 +66,8 @@ class TfliteSegment(Segment):
         self.needs = tuple(port.spec.name for port in needs)
         self.wanted = tuple(wanted)
         self._constants = dict(constants)
-        self._inputs: list[tuple[Port, int]] = []
-        self._outputs: list[tuple[Port, int]] = []
+        self._inputs: list[tuple[SegmentPort, int]] = []
+        self._outputs: list[tuple[SegmentPort, int]] = []
         self._interpreter: Any = None
         self._resized: list[tuple[int, ...]] | None = None
         self._written, self._reference, self._assigns = written, reference, assigns

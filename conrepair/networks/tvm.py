@@ -18,7 +18,7 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
-from conrepair.networks.network import Kernel, Network, Segment
+from conrepair.networks.network import CompiledKernel, Network, Segment
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.json_file import read_json_text, value_of
@@ -108,7 +108,7 @@ class TvmNetwork(Network):
         specs = {name: self._spec(name) for name in (*needs, *wanted)}
         return TvmSegment(self._stepping, {name: self._values[name] for name in specs}, specs, needs, wanted)
 
-    def kernel(self, tensor: str) -> Kernel | None:
+    def kernel(self, tensor: str) -> CompiledKernel | None:
         """See the base class; None where a kernel has the tensor inside, too."""
         last = self._writer.get(self._values.get(tensor, ""))
         if last is None:
@@ -120,7 +120,7 @@ class TvmNetwork(Network):
             parts |= {id(call): call for call in more}
             pending += more
         functions = tuple(call.function for call in self._calls.calls if id(call) in parts)
-        return Kernel(functions, tuple((name, self._calls.operators[name]) for name in last.members))
+        return CompiledKernel(functions, tuple((name, self._calls.operators[name]) for name in last.members))
 
     def _needs(self, fed: Collection[str], wanted: Sequence[str]) -> tuple[str, ...]:
         """The fed tensors that some others are computed from."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from conrepair.localization.result import Localization, LocatedFault
-from conrepair.pipeline.conversion_repair import Trial
+from conrepair.pipeline.conversion_repair import RouteTrial
 from conrepair.repairs.conversion.remedies import Remedy, RouteStep
 from conrepair.repairs.outcomes import Advice
 
@@ -20,8 +20,8 @@ _FOUND = "another way avoids the fault already"
 def advise(
     ways: Iterable[Remedy],
     found: Localization,
-    try_route: Callable[[Sequence[RouteStep]], Trial],
-    localize: Callable[[Trial], Localization | None],
+    try_route: Callable[[Sequence[RouteStep]], RouteTrial],
+    localize: Callable[[RouteTrial], Localization | None],
     seconds: float,
     refusal: str = "",
 ) -> tuple[Advice, ...]:
@@ -54,7 +54,7 @@ def advise(
 
 
 def _tried(
-    way: Remedy, found: Localization, trial: Trial, localize: Callable[[Trial], Localization | None]
+    way: Remedy, found: Localization, trial: RouteTrial, localize: Callable[[RouteTrial], Localization | None]
 ) -> Advice:
     outcome, avoids = "", False
     made = trial.models[-1] if trial.models else None

@@ -17,7 +17,7 @@ from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop
 from conrepair.runtime.workers import Failure
 
-__all__ = ["Attempts", "Piece"]
+__all__ = ["Attempts", "GraphPiece"]
 
 _TRIES = 60
 _NAMED = 4  # nodes that an error names, tried before all others
@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Piece:
+class GraphPiece:
     """Nodes of an outlined graph.
 
     Attributes:
@@ -51,7 +51,7 @@ class Attempts:
 
     def stop_of(
         self, model: Model, steps: Sequence[RouteStep], failure: Failure, end: float, *, run: bool
-    ) -> tuple[Stop, Piece | None]:
+    ) -> tuple[Stop, GraphPiece | None]:
         """Find what converters stop at.
 
         Args:
@@ -74,14 +74,14 @@ class Attempts:
         if isinstance(outlined, Failure):
             return _without(stop, f"the graph can't be cut: {outlined}"), None
         proto, nodes = outlined
-        whole = Piece(proto, None)
+        whole = GraphPiece(proto, None)
         here = self.failure_of(whole, steps, run=run)
         if here is None or not same_failure(here, failure):
             said = "doesn't fail" if here is None else f"fails otherwise: {here}"
             return _without(stop, f"with its functions inlined and its sizes declared, the graph {said}"), None
 
         def fails(places: Sequence[int]) -> bool:
-            found = self.failure_of(Piece(proto, tuple(places)), steps, run=run)
+            found = self.failure_of(GraphPiece(proto, tuple(places)), steps, run=run)
             return found is not None and same_failure(found, failure)
 
         found = self._named(nodes, failure, fails) or smallest_failing(
@@ -98,9 +98,9 @@ class Attempts:
             seconds=time.monotonic() - started,
             exact=found.exact,
         )
-        return stop, Piece(proto, found.places)
+        return stop, GraphPiece(proto, found.places)
 
-    def failure_of(self, piece: Piece, steps: Sequence[RouteStep], *, run: bool) -> Failure | None:
+    def failure_of(self, piece: GraphPiece, steps: Sequence[RouteStep], *, run: bool) -> Failure | None:
         """How converters fail on a piece, one after the other; None where they don't."""
         payload = {
             "model": piece.model,

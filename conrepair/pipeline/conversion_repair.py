@@ -20,7 +20,7 @@ from conrepair.report.repair.conversion import NOT_COMPARED
 from conrepair.report.result import Row
 from conrepair.runtime.workers import STORAGE, Failure
 
-__all__ = ["ConversionRepairer", "Failed", "Trial", "attempt_seconds"]
+__all__ = ["ConversionRepairer", "Failed", "RouteTrial", "attempt_seconds"]
 
 _ROUNDS = 6  # operators that stop a converter one behind the other
 _GOOD = {Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED}
@@ -36,7 +36,7 @@ def attempt_seconds(settings: Settings) -> float:
 
 
 @dataclass(frozen=True)
-class Trial:
+class RouteTrial:
     """What became of a route.
 
     Attributes:
@@ -66,7 +66,7 @@ class Failed:
     """
 
     steps: tuple[RouteStep, ...]
-    trial: Trial
+    trial: RouteTrial
 
 
 @dataclass
@@ -93,10 +93,12 @@ class ConversionRepairer:
         seconds: For one conversion.
     """
 
-    def __init__(self, attempts: Attempts, try_route: Callable[[Sequence[RouteStep]], Trial], seconds: float) -> None:
+    def __init__(
+        self, attempts: Attempts, try_route: Callable[[Sequence[RouteStep]], RouteTrial], seconds: float
+    ) -> None:
         self._attempts, self._try_route, self._seconds = attempts, try_route, seconds
 
-    def repair(self, failed: Failed) -> tuple[Mending, Trial | None]:
+    def repair(self, failed: Failed) -> tuple[Mending, RouteTrial | None]:
         """Try other ways until one is as good as a conversion should be.
 
         Returns:
@@ -126,7 +128,7 @@ class ConversionRepairer:
         )
         return done, trial
 
-    def _rewritten(self, failed: Failed, search: _RouteSearch) -> tuple[Remedy, Trial] | None:
+    def _rewritten(self, failed: Failed, search: _RouteSearch) -> tuple[Remedy, RouteTrial] | None:
         """Other options, other operators; what another operator then stops is looked into again."""
         state: Failed | None = failed
         for _ in range(_ROUNDS):
@@ -159,7 +161,7 @@ class ConversionRepairer:
                     state = state or Failed(remedy.steps, found)
         return None
 
-    def _around(self, failed: Failed, search: _RouteSearch) -> tuple[Remedy, Trial] | None:
+    def _around(self, failed: Failed, search: _RouteSearch) -> tuple[Remedy, RouteTrial] | None:
         """All rewrites at once, other options before the step that fails, other converters, other routes.
 
         Those that fail are repaired in turn, when none of them gives anything.
@@ -176,7 +178,7 @@ class ConversionRepairer:
                 failing.append(Failed(remedy.steps, trial))
         return next(filter(None, (self._rewritten(other, search) for other in failing)), None)
 
-    def _tried(self, remedy: Remedy, search: _RouteSearch) -> Trial:
+    def _tried(self, remedy: Remedy, search: _RouteSearch) -> RouteTrial:
         trial = self._try_route(remedy.steps)
         row = trial.rows[-1] if trial.rows else None
         if trial.failure is not None and trial.failure.kind == STORAGE:

@@ -42,7 +42,7 @@ from conrepair.zoo.catalog import zoo_model
 from conrepair.zoo.packages import ProgressCallback
 
 if TYPE_CHECKING:
-    from conrepair.pipeline.generating import Asked
+    from conrepair.pipeline.generating import GenerationRequest
 
 __all__ = [
     "active_models",
@@ -60,7 +60,7 @@ _TORCHVISION_INPUT = {"inception_v3": 299}
 _DEFAULT_IMAGE = 224
 
 
-def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> Asked:
+def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> GenerationRequest:
     """What networks a configuration asks for.
 
     Args:
@@ -75,10 +75,10 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> 
     from conrepair.generate.wishes import Wishes  # imports ONNX
     from conrepair.pipeline.generate_functions import function_files
     from conrepair.pipeline.generate_material import material_files
-    from conrepair.pipeline.generating import Asked
+    from conrepair.pipeline.generating import GenerationRequest
 
     own = wanted.model_dump(include={field.name for field in dataclasses.fields(Wishes)})
-    return Asked(
+    return GenerationRequest(
         wishes=Wishes(most=wanted.elements, quotas=wanted.forms, **own),
         count=wanted.count,
         seed=wanted.seed,

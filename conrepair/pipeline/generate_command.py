@@ -14,7 +14,7 @@ from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.from_config import asked_networks
 from conrepair.pipeline.generate_functions import function_files
 from conrepair.pipeline.generate_material import material_files
-from conrepair.pipeline.generating import Asked, generate
+from conrepair.pipeline.generating import GenerationRequest, generate
 from conrepair.pipeline.network_folder import name_of
 from conrepair.pipeline.next_step import command, tell_next
 from conrepair.pipeline.support_command import show_support
@@ -52,7 +52,7 @@ def generate_networks(options: argparse.Namespace) -> int:
         patterns=dict(_share("--pattern", "conv and batch norm=0.5", text) for text in options.pattern),
         changes=options.changes,
     )
-    asked = Asked(
+    asked = GenerationRequest(
         wishes=wishes,
         count=options.count,
         seed=options.seed,

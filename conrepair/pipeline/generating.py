@@ -34,7 +34,7 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import scratch_folder
 from conrepair.runtime.workers import Failure, Job, Outcome, Workers
 
-__all__ = ["Asked", "generate"]
+__all__ = ["GenerationRequest", "generate"]
 
 _KIND = "generate"
 _WORK = ".generating-"
@@ -44,7 +44,7 @@ _ALARM = "SIGALRM"
 
 
 @dataclass(frozen=True)
-class Asked:
+class GenerationRequest:
     """What networks there should be, and how long it may take.
 
     Attributes:
@@ -78,7 +78,9 @@ class _TimeIsUpError(Exception):
     """No further network is to be begun."""
 
 
-def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool = False) -> dict[str, Any]:
+def generate(
+    asked: GenerationRequest, root: Path, display: ProgressDisplay, *, force: bool = False
+) -> dict[str, Any]:
     """Generate networks; those that are there already are kept.
 
     Args:
@@ -128,7 +130,7 @@ def generate(asked: Asked, root: Path, display: ProgressDisplay, *, force: bool 
     return summary
 
 
-def _taken(asked: Asked, display: ProgressDisplay) -> dict[str, Taken]:
+def _taken(asked: GenerationRequest, display: ProgressDisplay) -> dict[str, Taken]:
     """What the target takes that was named, by operator.
 
     Raises:
@@ -142,7 +144,7 @@ def _taken(asked: Asked, display: ProgressDisplay) -> dict[str, Taken]:
     return found
 
 
-def _named(taken: Mapping[str, Taken], asked: Asked) -> dict[str, str]:
+def _named(taken: Mapping[str, Taken], asked: GenerationRequest) -> dict[str, str]:
     """What identifies that, beside versions."""
     if asked.support is None:
         return {}
@@ -154,7 +156,11 @@ class _Making:
     """Makes the networks that aren't there yet."""
 
     def __init__(
-        self, asked: Asked, folder: NetworkFolder, taken: Mapping[str, Taken], instances: Sequence[Instance]
+        self,
+        asked: GenerationRequest,
+        folder: NetworkFolder,
+        taken: Mapping[str, Taken],
+        instances: Sequence[Instance],
     ) -> None:
         self._asked, self._folder, self._taken = asked, folder, taken
         self._without: dict[int, list[int]] = {}

@@ -7,10 +7,10 @@ from typing import Any
 
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import versions
-from conrepair.generate.narrowing.table import Row, Taken, taken_of
+from conrepair.generate.narrowing.table import NarrowingRow, Taken, taken_of
 from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.evaluation import problem_of_failure
-from conrepair.pipeline.narrowing_targets import Target, target
+from conrepair.pipeline.narrowing_targets import NarrowingTarget, target
 from conrepair.pipeline.scheduler import Result, Task
 from conrepair.pipeline.session import Session
 from conrepair.runtime.progress import ProgressDisplay
@@ -70,7 +70,7 @@ def support_of(
     return {op: _found(results[op]) for op in wishes.names}
 
 
-def _task(asked: Target, op: str, opset: int, seconds: float, before: Collection[Task]) -> Task:
+def _task(asked: NarrowingTarget, op: str, opset: int, seconds: float, before: Collection[Task]) -> Task:
     payload = {"target": asked.name, "op": op, "opset": opset, "seconds": seconds, "versions": asked.versions()}
 
     def whole(entries: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,4 +92,4 @@ def _task(asked: Target, op: str, opset: int, seconds: float, before: Collection
 def _found(result: Result) -> Taken:
     if result.entry is None:  # it ends one worker after the other
         return Taken(0, 0, refusals={str(result.failure): 1})
-    return taken_of([Row.of_json(row) for row in result.entry.result["rows"]])
+    return taken_of([NarrowingRow.of_json(row) for row in result.entry.result["rows"]])

@@ -12,14 +12,14 @@ import numpy as np
 from conrepair.generate.graph import Draft
 from conrepair.generate.narrowing.facts import facts_of
 from conrepair.generate.narrowing.settings import settings_of
-from conrepair.generate.narrowing.table import Row
+from conrepair.generate.narrowing.table import NarrowingRow
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.pipeline.generate_jobs import bounded
-from conrepair.pipeline.narrowing_targets import Target, target
+from conrepair.pipeline.narrowing_targets import NarrowingTarget, target
 from conrepair.runtime.journal import Journal
 
 __all__ = ["narrow"]
@@ -52,11 +52,11 @@ def narrow(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         weights, feeds = _sources(draft, place)
         facts = facts_of(setting, None if len(draft.sources) < 2 else bool(weights))
         if str(place) in journal:
-            rows.append(Row(facts, f"ends its process, or takes more than {payload['seconds']:g} s"))
+            rows.append(NarrowingRow(facts, f"ends its process, or takes more than {payload['seconds']:g} s"))
             continue
         more = 0.0 if asked.name in _asked else _FIRST_SECONDS
         with journal.trying(str(place)), bounded(payload["seconds"] + more):
-            rows.append(Row(facts, _refusal(asked, model_of(draft, weights), feeds, folder / "model")))
+            rows.append(NarrowingRow(facts, _refusal(asked, model_of(draft, weights), feeds, folder / "model")))
         _asked.add(asked.name)
     return {"rows": [row.as_json() for row in rows], "seconds": time.process_time() - begun}
 
@@ -64,7 +64,7 @@ def narrow(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 _asked: set[str] = set()  # targets that this process has tried
 
 
-def _refusal(asked: Target, model: Any, feeds: dict[str, Any], folder: Path) -> str | None:
+def _refusal(asked: NarrowingTarget, model: Any, feeds: dict[str, Any], folder: Path) -> str | None:
     folder.mkdir()
     try:
         asked.take(model, feeds, folder)

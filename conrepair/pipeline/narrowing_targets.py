@@ -15,7 +15,7 @@ from conrepair.frameworks.model import Model
 from conrepair.pipeline.fingerprint import code_fingerprint, library_versions
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["TARGETS", "Target", "target"]
+__all__ = ["TARGETS", "NarrowingTarget", "target"]
 
 _RUNTIME = "onnxruntime"
 _FORMATS = ("keras", "torch", "tflite")
@@ -23,7 +23,7 @@ _FILE = "model.onnx"
 
 
 @dataclass(frozen=True)
-class Target:
+class NarrowingTarget:
     """One that takes ONNX models.
 
     Attributes:
@@ -100,19 +100,19 @@ class Target:
         return Path(there.path)
 
 
-def target(name: str) -> Target:
+def target(name: str) -> NarrowingTarget:
     """The one of that name.
 
     Raises:
         UsageError: if there's none.
     """
     if name == _RUNTIME or name in COMPILERS:
-        return Target(name)
+        return NarrowingTarget(name)
     if name in _FORMATS:
-        return Target(name, find_route("onnx", name).steps)
+        return NarrowingTarget(name, find_route("onnx", name).steps)
     found = CONVERTERS.get(name)
     if found is not None and found.source == "onnx":
-        return Target(name, (found,))
+        return NarrowingTarget(name, (found,))
     raise UsageError(f"nobody called {name!r} can be asked what it takes; known: {', '.join(TARGETS)}")
 
 

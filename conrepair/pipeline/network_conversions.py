@@ -33,7 +33,7 @@ def convert_network(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         folder: Receives the model.
 
     Returns:
-        "route"; "file" (below the folder); "verdict": "same", or "differs" with the fields of `Difference`.
+        "route"; "file" (below the folder); "verdict": "same", or "differs" with the fields of `ResultDifference`.
 
     Raises:
         ConrepairError: if it can't be converted, or the result can't be run.

@@ -12,7 +12,7 @@ from conrepair.data.named_recipes import named_recipe
 from conrepair.data.recipe import Recipe
 from conrepair.pipeline.datasets import dataset_for
 from conrepair.pipeline.declared_inputs import input_specs
-from conrepair.pipeline.pair import Asked, fitting_recipe
+from conrepair.pipeline.pair import PairRequest, fitting_recipe
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def asked_of(options: Pair, paths: Sequence[Path], data: Path | None, *, trust: bool) -> Asked:
+def asked_of(options: Pair, paths: Sequence[Path], data: Path | None, *, trust: bool) -> PairRequest:
     """What is asked for: two files, those between them, and what they're fed.
 
     Args:
@@ -46,7 +46,7 @@ def asked_of(options: Pair, paths: Sequence[Path], data: Path | None, *, trust: 
     """
     layers = isinstance(options, Layers)
     batch = {"batch_size": options.batch_size} if isinstance(options, Compare) else {}  # layers have one of their own
-    return Asked(
+    return PairRequest(
         source=paths[0],
         target=paths[-1],
         between=tuple(paths[1:-1]),
@@ -65,7 +65,7 @@ def asked_of(options: Pair, paths: Sequence[Path], data: Path | None, *, trust: 
     )
 
 
-def files_of(options: Pair) -> Asked:
+def files_of(options: Pair) -> PairRequest:
     """What is asked for where models and data are paths.
 
     Args:

@@ -21,13 +21,13 @@ from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.result import AuditResult, Row, RunKind
 from conrepair.runtime.errors import ConfigError, UsageError
 
-__all__ = ["Asked", "fitting_recipe", "is_build", "layered_rows", "subjects_of_pair"]
+__all__ = ["PairRequest", "fitting_recipe", "is_build", "layered_rows", "subjects_of_pair"]
 
 _BUILD_LABEL = "build"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PairRequest:
     """Two files, and what they're fed.
 
     Attributes:
@@ -128,7 +128,7 @@ def is_build(path: Path) -> bool:
     return (path / BUILD).is_file()
 
 
-def subjects_of_pair(asked: Asked) -> tuple[list[Subject], list[str]]:
+def subjects_of_pair(asked: PairRequest) -> tuple[list[Subject], list[str]]:
     """The models to look at, the source first; and what a person should know.
 
     Raises:
@@ -186,7 +186,7 @@ def _built(folder: Path) -> BackendChoice:
     return tvm_choice(options, folder.parent)
 
 
-def layered_rows(asked: Asked, settings: Settings, session: Session) -> tuple[AuditResult, list[Row]]:
+def layered_rows(asked: PairRequest, settings: Settings, session: Session) -> tuple[AuditResult, list[Row]]:
     """Look at every layer of a source and what was made of it.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conrepair.pipeline.options import slug
 from conrepair.runtime.errors import ConrepairError
-from conrepair.runtime.file_names import Names
+from conrepair.runtime.file_names import FileNames
 from conrepair.runtime.progress import say
 from conrepair.runtime.words import complain
 
@@ -45,7 +45,7 @@ def each_target(options: argparse.Namespace, look: Callable[[argparse.Namespace]
 
 def _folders(options: argparse.Namespace) -> Iterator[str | None]:
     """Of each target: files of one name are numbered."""
-    names = Names()
+    names = FileNames()
     for place, target in enumerate(options.targets):
         name = names.of(place, slug(Path(target)))
         yield None if options.output is None else str(Path(options.output) / name)

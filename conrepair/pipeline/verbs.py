@@ -12,7 +12,7 @@ from conrepair.converters.routes import Route
 from conrepair.data.named_recipes import RECIPES
 from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.datasets import is_array_file
-from conrepair.pipeline.pair import Asked, layered_rows, subjects_of_pair
+from conrepair.pipeline.pair import PairRequest, layered_rows, subjects_of_pair
 from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
@@ -29,7 +29,7 @@ from conrepair.runtime.store import journals
 __all__ = ["check_calibration", "compare_pair", "convert_model", "execute_model", "localize_pair", "repair_pair"]
 
 
-def compare_pair(asked: Asked, settings: Settings, session: Session, *, folder: Path | None = None) -> Compared:
+def compare_pair(asked: PairRequest, settings: Settings, session: Session, *, folder: Path | None = None) -> Compared:
     """Run both models, and judge the target's answers.
 
     Args:
@@ -59,7 +59,7 @@ def compare_pair(asked: Asked, settings: Settings, session: Session, *, folder: 
     return Compared(run=result, row=result.rows[-1], store=session.store.root)
 
 
-def localize_pair(asked: Asked, settings: Settings, session: Session) -> Localized:
+def localize_pair(asked: PairRequest, settings: Settings, session: Session) -> Localized:
     """Name the layers in which the target stops being its source.
 
     Args:
@@ -85,7 +85,7 @@ def localize_pair(asked: Asked, settings: Settings, session: Session) -> Localiz
     return Localized(run=result.with_row(row), row=row)
 
 
-def repair_pair(asked: Asked, settings: Settings, session: Session) -> Repaired:
+def repair_pair(asked: PairRequest, settings: Settings, session: Session) -> Repaired:
     """Repair the target in its own format; the first Ctrl-C ends the search with the best that was verified.
 
     Args:

@@ -20,13 +20,13 @@ from conrepair.repairs.bench import Bench
 from conrepair.repairs.edits import SetRecipe
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Preparation", "fed_by", "fed_otherwise", "prepared_wrongly", "repair_preparation"]
+__all__ = ["RecipeRepair", "fed_by", "fed_otherwise", "prepared_wrongly", "repair_preparation"]
 
 _AS_IT_IS = "as it is"
 
 
 @dataclass(frozen=True)
-class Preparation:
+class RecipeRepair:
     """A recipe that puts inputs right.
 
     Attributes:
@@ -55,7 +55,7 @@ def fed_otherwise(source: FedModel, target: FedModel) -> bool:
 
 def repair_preparation(
     bench: Bench, source: FedModel, model: Model, before: Found, folder: Path, *, end: float
-) -> Preparation | None:
+) -> RecipeRepair | None:
     """Find the recipe by which a target's inputs are right; it's fed by that from then on.
 
     The source's own recipe is tried first, then the best of a search. Where it can't be told whether the preparation
@@ -80,7 +80,7 @@ def repair_preparation(
     certain, doubtful = prepared_wrongly(before), bool(before.result.faults and before.result.notes)
     if target.recipe is None or source.recipe is None or not (certain or doubtful):
         return None
-    best: Preparation | None = None
+    best: RecipeRepair | None = None
     fed_best = target
     for place, recipe in enumerate(_candidates(bench, source.recipe, target.recipe, model, before, end)):
         changes = changes_in_words(target.recipe, recipe)
@@ -93,7 +93,7 @@ def repair_preparation(
         if not again.result.faults or (certain and fixes):
             gain = f"outputs differ by {again.result.output_error:.1e}, {before.result.output_error:.1e} before"
             if best is None or not again.result.faults:
-                best, fed_best = Preparation(SetRecipe(recipe, changes), gain, again), fed
+                best, fed_best = RecipeRepair(SetRecipe(recipe, changes), gain, again), fed
             # What's at fault behind an input may be right, and another recipe meant: one with part of it inside.
             if not any(piece.region.starts_at_input for piece in again.guilty):
                 break

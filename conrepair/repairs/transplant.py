@@ -17,7 +17,7 @@ from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.layout import Layout
 from conrepair.repairs.batch_places import BatchPlace, batch_places, place_in_shape
 
-__all__ = ["Known", "perm_of", "transplant"]
+__all__ = ["KnownTensor", "perm_of", "transplant"]
 
 Perm = tuple[int, ...]
 """For each axis that a tensor has in the target, which one it is in the source."""
@@ -31,7 +31,7 @@ _ALONG = {
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownTensor:
     """What stands for a tensor of the source.
 
     Attributes:
@@ -54,7 +54,7 @@ class _Value:
 def transplant(
     nodes: Sequence[Node],
     graph: LayerGraph,
-    known: Mapping[str, Known],
+    known: Mapping[str, KnownTensor],
     end: Layout,
     constants: Mapping[str, Array] = _NONE,
 ) -> tuple[Operation, ...]:
@@ -83,7 +83,7 @@ def transplant(
 
 
 class _Transplant:
-    def __init__(self, graph: LayerGraph, known: Mapping[str, Known]) -> None:
+    def __init__(self, graph: LayerGraph, known: Mapping[str, KnownTensor]) -> None:
         self._known, self._batches = known, batch_places(graph)
         self._values: dict[str, _Value] = {}
         self._operations: list[Operation] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 from conrepair.evaluate.answers import BestClasses, as_scores, read_answers
 from conrepair.evaluate.run import Run
 from conrepair.report.csv_text import csv_text
-from conrepair.runtime.file_names import Names
+from conrepair.runtime.file_names import FileNames
 from conrepair.runtime.files import put_text
 
 __all__ = ["write_record"]
@@ -25,7 +25,7 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
         top_k: How many classes.
         folder: Exists already.
     """
-    answers, files = _answers(run, top_k), Names()  # folders of the dataset become part of a file's name
+    answers, files = _answers(run, top_k), FileNames()  # folders of the dataset become part of a file's name
     ranks = 0 if answers is None else answers.labels.shape[1]
     columns = [f"{what}_{rank + 1}" for rank in range(ranks) for what in ("class", "score")]
     rows = []

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from conrepair.report.result import Row
-from conrepair.runtime.file_names import Names
+from conrepair.runtime.file_names import FileNames
 
 __all__ = ["RowFolders"]
 
@@ -23,10 +23,10 @@ class RowFolders:
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self._models, self._errors = Names(), Names()
-        self._looked_into: defaultdict[str, Names] = defaultdict(Names)
-        self._conversions: defaultdict[str, Names] = defaultdict(Names)
-        self._backends: defaultdict[tuple[str, str], Names] = defaultdict(Names)
+        self._models, self._errors = FileNames(), FileNames()
+        self._looked_into: defaultdict[str, FileNames] = defaultdict(FileNames)
+        self._conversions: defaultdict[str, FileNames] = defaultdict(FileNames)
+        self._backends: defaultdict[tuple[str, str], FileNames] = defaultdict(FileNames)
         for row in rows:
             self.run(row), self.looked_into(row), self.error(row)
 

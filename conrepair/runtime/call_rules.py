@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from conrepair.runtime.reach import GPU, NETWORK
 
-__all__ = ["Argument", "Rule", "rules"]
+__all__ = ["Argument", "CallRule", "rules"]
 
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEW*
 _STREAM, _DATAGRAM, _PACKETS = 1, 2, 5
@@ -42,7 +42,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Rule:
+class CallRule:
     """When a call is allowed.
 
     Attributes:
@@ -54,11 +54,11 @@ class Rule:
     otherwise: int = errno.EACCES
 
 
-_ALWAYS = Rule(((),))
-_NEVER = Rule(())
+_ALWAYS = CallRule(((),))
+_NEVER = CallRule(())
 
 
-def rules(reach: str) -> Mapping[str, Rule]:
+def rules(reach: str) -> Mapping[str, CallRule]:
     """By the names of `kernel_calls.FILTERED`.
 
     Args:
@@ -73,19 +73,19 @@ def rules(reach: str) -> Mapping[str, Rule]:
     # CUDA makes a socket for others to ask it for memory, and doesn't start where it can't.
     waited_at = _NEVER if reach not in {NETWORK, GPU} else _ALWAYS
     return {
-        "clone": Rule(((Argument(0, (0,), _NEW_NAMESPACES),),)),
-        "fcntl": Rule(((Argument(1, _OF_DESCRIPTORS),),)),
-        "ioctl": Rule((asked, of_gpus) if reach == GPU else (asked,), errno.ENOTTY),
-        "prlimit64": Rule((_own(0),)),
-        "move_pages": Rule((_own(0),)),
+        "clone": CallRule(((Argument(0, (0,), _NEW_NAMESPACES),),)),
+        "fcntl": CallRule(((Argument(1, _OF_DESCRIPTORS),),)),
+        "ioctl": CallRule((asked, of_gpus) if reach == GPU else (asked,), errno.ENOTTY),
+        "prlimit64": CallRule((_own(0),)),
+        "move_pages": CallRule((_own(0),)),
         # Threads have numbers, too, that a filter can't tell from those of other processes.
-        "setpriority": Rule(((Argument(0, (0,)), *_own(1)),), 0),
-        "sched_setaffinity": Rule((_own(0),), 0),
-        "sched_setscheduler": Rule((_own(0),), 0),
-        "sched_setparam": Rule((_own(0),), 0),
-        "sched_setattr": Rule((_own(0),), 0),
-        "socketpair": Rule((local,)),
-        "socket": {NETWORK: Rule((over_ip,)), GPU: Rule((local,))}.get(reach, _NEVER),
+        "setpriority": CallRule(((Argument(0, (0,)), *_own(1)),), 0),
+        "sched_setaffinity": CallRule((_own(0),), 0),
+        "sched_setscheduler": CallRule((_own(0),), 0),
+        "sched_setparam": CallRule((_own(0),), 0),
+        "sched_setattr": CallRule((_own(0),), 0),
+        "socketpair": CallRule((local,)),
+        "socket": {NETWORK: CallRule((over_ip,)), GPU: CallRule((local,))}.get(reach, _NEVER),
         "bind": waited_at,
         "listen": waited_at,
         "connect": reached,

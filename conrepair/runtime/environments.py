@@ -33,7 +33,7 @@ __all__ = [
     "ENVIRONMENTS",
     "PINNED_PYTHON",
     "Environment",
-    "Made",
+    "MadeEnvironment",
     "environment",
     "environments_folder",
     "find_environment",
@@ -93,7 +93,7 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class Made:
+class MadeEnvironment:
     """An environment that exists, complete.
 
     Attributes:
@@ -142,7 +142,7 @@ def environments_folder() -> Path:
     return Path(platformdirs.user_cache_dir("conrepair", appauthor=False)) / "environments"
 
 
-def find_environment(wanted: Environment, root: Path | None = None) -> Made | None:
+def find_environment(wanted: Environment, root: Path | None = None) -> MadeEnvironment | None:
     """The environment, if it has been made and its interpreter is still there.
 
     Args:
@@ -152,7 +152,7 @@ def find_environment(wanted: Environment, root: Path | None = None) -> Made | No
     folder = _folder(wanted, root)
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        made = Made(folder, float(record["gigabytes"]), float(record["seconds"]))
+        made = MadeEnvironment(folder, float(record["gigabytes"]), float(record["seconds"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return made if made.python.is_file() else None  # a link into a Python that was removed is no file
@@ -165,7 +165,7 @@ def leftovers(wanted: Environment, root: Path | None = None) -> list[Path]:
     return [folder for folder in folders if made is None or folder != made.folder]
 
 
-def make_environment(wanted: Environment, display: ProgressDisplay, root: Path | None = None) -> Made:
+def make_environment(wanted: Environment, display: ProgressDisplay, root: Path | None = None) -> MadeEnvironment:
     """Return the environment, making it if it isn't there.
 
     Args:
@@ -196,7 +196,7 @@ def make_environment(wanted: Environment, display: ProgressDisplay, root: Path |
 
 
 @contextlib.contextmanager
-def use_environment(wanted: Environment, root: Path | None = None) -> Iterator[tuple[Made, int] | None]:
+def use_environment(wanted: Environment, root: Path | None = None) -> Iterator[tuple[MadeEnvironment, int] | None]:
     """Keep the environment from being removed; waits while another process makes or removes it.
 
     Yields:
@@ -228,7 +228,7 @@ def remove_environment(wanted: Environment, display: ProgressDisplay, root: Path
     return folders
 
 
-def _make(wanted: Environment, folder: Path, display: ProgressDisplay, lock: int) -> Made:
+def _make(wanted: Environment, folder: Path, display: ProgressDisplay, lock: int) -> MadeEnvironment:
     started = time.perf_counter()
     with display.stage(f"environment {wanted.name}", len(wanted.pins)) as stage:
 
@@ -244,7 +244,7 @@ def _make(wanted: Environment, folder: Path, display: ProgressDisplay, lock: int
         install = [*pip, "install", "--progress-bar", "off", "--requirement", str(wanted.requirements)]
         _call(wanted, install, watch, lock)
     size = sum(file.lstat().st_blocks * 512 for file in folder.rglob("*")) / 1e9
-    made = Made(folder, round(size, 2), round(time.perf_counter() - started, 1))
+    made = MadeEnvironment(folder, round(size, 2), round(time.perf_counter() - started, 1))
     write_json(folder / _RECORD, {"gigabytes": made.gigabytes, "seconds": made.seconds, "pins": wanted.pins})
     return made
 

@@ -7,10 +7,10 @@ from collections.abc import Hashable
 
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["Names"]
+__all__ = ["FileNames"]
 
 
-class Names:
+class FileNames:
     """Names in one folder: each thing has its own, also where case and forms of letters don't count."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import platform
 import sys
 
 from conrepair.runtime import kernel_calls
-from conrepair.runtime.call_rules import Argument, Rule, rules
+from conrepair.runtime.call_rules import Argument, CallRule, rules
 
 __all__ = ["available", "restrict"]
 
@@ -90,7 +90,7 @@ def _ranges(machine: str, reach: str) -> list[tuple[int, list[_Step]]]:
     return found
 
 
-def _by_arguments(rule: Rule) -> list[_Step]:
+def _by_arguments(rule: CallRule) -> list[_Step]:
     steps = _answer(rule.otherwise)
     for way in reversed(rule.ways):
         allowed = [(_RETURN, 0, 0, _ALLOW)]

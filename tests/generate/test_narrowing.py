@@ -10,7 +10,7 @@ from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.narrowing.facts import Facts, facts_of, sort_of
 from conrepair.generate.narrowing.narrowed import Narrowed
 from conrepair.generate.narrowing.settings import FEWEST, settings_of
-from conrepair.generate.narrowing.table import Row, Taken, taken_of
+from conrepair.generate.narrowing.table import NarrowingRow, Taken, taken_of
 from conrepair.generate.networks import made
 from conrepair.generate.ports import Operand, Support
 from conrepair.generate.reading import Reading
@@ -19,9 +19,9 @@ from conrepair.generate.tensors import TensorType
 from conrepair.generate.wishes import Wishes
 
 
-def rows(count: int, *, refused: bool, **facts: dict[str, object]) -> list[Row]:
+def rows(count: int, *, refused: bool, **facts: dict[str, object]) -> list[NarrowingRow]:
     own = Facts(facts.get("types", {}), facts.get("ranks", {}), facts.get("values", {}))  # type: ignore[arg-type]
-    return [Row(own, "ValueError: t12 of /tmp/model.onnx" if refused else None)] * count
+    return [NarrowingRow(own, "ValueError: t12 of /tmp/model.onnx" if refused else None)] * count
 
 
 def test_what_is_refused_for_its_type_says_nothing_about_its_rank() -> None:
@@ -60,7 +60,7 @@ def test_whether_weights_may_be_inputs_comes_first() -> None:
 
 def test_rows_are_what_they_were_in_a_file() -> None:
     (row,) = rows(1, refused=True, types={"T": "float32"}, ranks={"X": 2}, values={"axis": "negative"})
-    assert Row.of_json(row.as_json()) == row
+    assert NarrowingRow.of_json(row.as_json()) == row
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sympy
 from keras import ops
 from onnx_cases import check_text, imported, layers_of, random, text_model
 
-from conrepair.importer.values import Tensor, channels_last, symbol
+from conrepair.importer.values import ImportedTensor, channels_last, symbol
 from conrepair.importer.workspace import Workspace
 from conrepair.runtime.errors import ConversionError
 
@@ -18,7 +18,7 @@ def image(*shape):
     """A tensor [N, C, H, W] that is stored channels last."""
     order = channels_last(len(shape))
     stored = tuple(shape[axis] for axis in np.argsort(order))
-    return Tensor(keras.Input(batch_shape=stored), order, shape)
+    return ImportedTensor(keras.Input(batch_shape=stored), order, shape)
 
 
 # --- names ---------------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def test_a_transpose_is_written_once():
 def test_constants_and_tensors_are_stored_alike(order):
     space, array = workspace(), random(2, 3, 4, 5)
     place = channels_last(4)
-    tensor = Tensor(keras.Input(batch_shape=(2, 4, 5, 3)), place, (2, 3, 4, 5))
+    tensor = ImportedTensor(keras.Input(batch_shape=(2, 4, 5, 3)), place, (2, 3, 4, 5))
     stored = space.stored(tensor, order)
     function = keras.Function(tensor.stored, stored) if stored is not tensor.stored else None
     given = array.transpose(np.argsort(place))
@@ -85,9 +85,9 @@ def test_lower_ranks_broadcast_against_stored_axes(shape):
 def test_tensors_of_lower_rank_broadcast_likewise():
     space, value = workspace(), image(2, 3, 4, 5)
     other = keras.Input(batch_shape=(4, 5))
-    row = space.broadcastable(Tensor(other, (0, 1), (4, 5)), channels_last(4))
+    row = space.broadcastable(ImportedTensor(other, (0, 1), (4, 5)), channels_last(4))
     assert tuple(row.shape) == (1, 4, 5, 1)
-    turned = space.broadcastable(Tensor(other, (1, 0), (5, 4)), (0, 1, 2))
+    turned = space.broadcastable(ImportedTensor(other, (1, 0), (5, 4)), (0, 1, 2))
     assert tuple(turned.shape)[-2:] == (5, 4)
     assert space.broadcastable(value, value.order) is value.stored
 
@@ -98,7 +98,7 @@ def test_tensors_of_lower_rank_broadcast_likewise():
 def test_ones_of_an_open_size():
     space, n = workspace(), symbol("n")
     x = keras.Input(batch_shape=(3, None))
-    space.remember(Tensor(x, (0, 1), (3, n)))
+    space.remember(ImportedTensor(x, (0, 1), (3, n)))
     ones = keras.Function(x, space.ones([2, n, 1], "float32"))(np.zeros((3, 4), np.float32))
     np.testing.assert_array_equal(np.asarray(ones), np.ones((2, 4, 1)))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conrepair.localization.matching import EQUAL
-from conrepair.localization.samples import Comparison, Samples, compare
+from conrepair.localization.samples import SampleComparison, Samples, compare
 from conrepair.localization.similarity import Similarity
 
 Array = np.ndarray
@@ -19,7 +19,7 @@ def sampled(values: Sequence[Array]) -> Samples:
     return Samples(list(named), named.__getitem__)
 
 
-def compared(source: Sequence[Array], target: Sequence[Array]) -> Comparison:
+def compared(source: Sequence[Array], target: Sequence[Array]) -> SampleComparison:
     ours, theirs = sampled(source), sampled(target)
     return compare(ours, np.arange(len(source)), theirs, np.arange(len(target)), hidden=True)
 

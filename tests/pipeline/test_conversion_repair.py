@@ -22,7 +22,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.onnx_passes.files import load
 from conrepair.pipeline import session
-from conrepair.pipeline.conversion_repair import ConversionRepairer, Failed, Trial
+from conrepair.pipeline.conversion_repair import ConversionRepairer, Failed, RouteTrial
 from conrepair.pipeline.job_table import JOBS
 from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop
@@ -247,11 +247,11 @@ def test_a_full_disk_ends_the_search_for_other_ways() -> None:
     steps = (RouteStep(CONVERTERS["onnx2torch"], {}),)
     tried = []
 
-    def try_route(steps: Sequence[RouteStep]) -> Trial:
+    def try_route(steps: Sequence[RouteStep]) -> RouteTrial:
         tried.append(steps)
-        return Trial(models=(model,), failure=Failure("storage", "OSError", "no space left to write below /tmp"))
+        return RouteTrial(models=(model,), failure=Failure("storage", "OSError", "no space left to write below /tmp"))
 
-    failed = Failed(steps, Trial(models=(model,), failure=Failure("crash", "SIGBUS", "died")))
+    failed = Failed(steps, RouteTrial(models=(model,), failure=Failure("crash", "SIGBUS", "died")))
     attempts = SimpleNamespace(stop_of=lambda *_, **__: (Stop(converter="onnx2torch", error="died"), None))
     found, trial = ConversionRepairer(attempts, try_route, 60.0).repair(failed)
     assert (len(tried), trial) == (1, None)

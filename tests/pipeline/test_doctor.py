@@ -15,7 +15,7 @@ from conrepair.pipeline import gpu_probes
 from conrepair.pipeline.doctor import DoctorLine, doctor
 from conrepair.pipeline.gpu_probes import GPU_PROBES, probe_gpu
 from conrepair.runtime.confinement import GPU
-from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, Made
+from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, MadeEnvironment
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
 
@@ -68,7 +68,9 @@ def test_converters_are_as_their_environments(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(doctors, "find_environment", lambda _: Made(Path("/e"), 2.0, 1.0) if made else None)
+    monkeypatch.setattr(
+        doctors, "find_environment", lambda _: MadeEnvironment(Path("/e"), 2.0, 1.0) if made else None
+    )
     monkeypatch.setattr(sys, "version_info", (*version, 0, "final", 0))
     lines = found(capsys)
     names = [f"environment {name}" for name in ENVIRONMENTS]

@@ -23,7 +23,7 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.wishes import Wishes
 from conrepair.pipeline import generate_jobs, generating
 from conrepair.pipeline.generate_command import tell_generated
-from conrepair.pipeline.generating import Asked
+from conrepair.pipeline.generating import GenerationRequest
 from conrepair.pipeline.job_table import JOBS
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.files import sha256_of
@@ -32,10 +32,10 @@ from conrepair.runtime.outputs import LIST
 from conrepair.runtime.progress import ProgressDisplay
 
 FILES = {LIST, "model.onnx", "inputs.npz", "outputs.npz", "model.json"}
-ASKED = Asked(Wishes(nodes=2, operators=("Add", "Relu"), dtypes=("float32",)), count=3, seed=7)
+ASKED = GenerationRequest(Wishes(nodes=2, operators=("Add", "Relu"), dtypes=("float32",)), count=3, seed=7)
 
 
-def generate(root: Path, asked: Asked = ASKED, **changes: Any) -> dict[str, Any]:
+def generate(root: Path, asked: GenerationRequest = ASKED, **changes: Any) -> dict[str, Any]:
     force = changes.pop("force", False)
     with ProgressDisplay(quiet=True) as display:
         return generating.generate(dataclasses.replace(asked, **changes), root, display, force=force)
@@ -302,7 +302,7 @@ def test_findings_and_refusals_are_listed(tmp_path: Path, capsys: pytest.Capture
 def test_networks_are_converted_and_the_results_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     wishes = Wishes(nodes=1, operators=("Relu", "Hardmax"), dtypes=("float32",), ranks=(2, 3))
-    asked = Asked(wishes, count=4, seed=1, formats=("torch",))
+    asked = GenerationRequest(wishes, count=4, seed=1, formats=("torch",))
     summary = generate(tmp_path, asked)
     told = summary["conversions"]["torch"]
     assert (told["differs"], told["same"] + told["failed"]) == ([], 4)

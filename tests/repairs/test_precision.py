@@ -14,7 +14,7 @@ from quantized_networks import converted, source, subject
 from small_models import model_of
 
 from conrepair.editors.open_editor import open_editor
-from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.frameworks.model import Model
 from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
@@ -152,7 +152,7 @@ def test_an_activation_gets_the_range_of_the_source(
 
 
 def test_weights_of_a_tflite_file_get_scales_and_the_bias_its_steps(made: dict[str, Model], tmp_path: Path) -> None:
-    file = TfliteFile(Path(made["tflite"].path))
+    file = EditedTfliteFile(Path(made["tflite"].path))
     layer = next(item for item in file.operators if file.name(item.outputs[0]).startswith("small_1/d_1/"))
     tensor = file.tensor(layer.inputs[1])
     tensor.quantization.scale = np.asarray(tensor.quantization.scale, np.float32) * 3
@@ -160,7 +160,7 @@ def test_weights_of_a_tflite_file_get_scales_and_the_bias_its_steps(made: dict[s
     result, edits = repaired(made, model_of("tflite", tmp_path / "wrong.tflite"), tmp_path)
     assert [type(edit) for edit in edits] == [Requantize]
     assert_stored_as_before(result)
-    fixed = TfliteFile(tmp_path / "out" / "repaired.tflite")
+    fixed = EditedTfliteFile(tmp_path / "out" / "repaired.tflite")
     layer = next(item for item in fixed.operators if fixed.name(item.outputs[0]).startswith("small_1/d_1/"))
     data, weight, bias = (fixed.scales(place) for place in layer.inputs)
     assert data is not None
@@ -171,7 +171,7 @@ def test_weights_of_a_tflite_file_get_scales_and_the_bias_its_steps(made: dict[s
 def test_a_scale_that_others_share_changes_with_them(made: dict[str, Model], tmp_path: Path) -> None:
     """TFLite's poolings copy integers: a scale of what they give is one of what they read."""
     wrong = edited(made["tflite"], lambda editor: editor.set_range("small_1/MaxPool2d", 0.0, 0.8), tmp_path)
-    file = TfliteFile(Path(wrong.path))
+    file = EditedTfliteFile(Path(wrong.path))
     pooling = next(item for item in file.operators if file.kind(item) == "MAX_POOL_2D")
     assert file.scales(pooling.inputs[0]) == file.scales(pooling.outputs[0]) == np.float32(0.8 / 255)
     _, edits = repaired(made, wrong, tmp_path)

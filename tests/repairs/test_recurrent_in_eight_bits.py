@@ -16,7 +16,7 @@ from tflite_files import fused_lstm
 
 from conrepair.data.feeds import DataReference
 from conrepair.editors.open_editor import open_editor
-from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -64,7 +64,7 @@ def test_one_gate_of_the_fused_lstm_of_tflite(rows: np.ndarray, tmp_path: Path) 
     assert localize_models(ours, theirs, tmp_path / "right", _OPTIONS).verdict is Verdict.QUANTIZED
     wrong = fused_lstm(tmp_path / "wrong.tflite", hidden=12, scaled={_GATE: 1.3})
     found = _put_back(source, wrong, rows, tmp_path, "are scaled by 1.3 in 12 of 48 slices of axis 1")
-    held, repaired = TfliteFile(Path(right.path)), TfliteFile(found)
+    held, repaired = EditedTfliteFile(Path(right.path)), EditedTfliteFile(found)
     for index in range(len(held.graph.tensors)):
         np.testing.assert_array_equal(held.constant(index), repaired.constant(index))
         np.testing.assert_array_equal(held.scales(index), repaired.scales(index))
@@ -84,8 +84,8 @@ def test_other_numbers_for_one_gate_leave_the_others(tmp_path: Path) -> None:
     bias[:, 16:20] += 1.0  # a second one, of the input gate
     editor.set_parameter(node, "R", changed)
     editor.set_parameter(node, "B", bias)
-    saved = TfliteFile(Path(editor.save(tmp_path, "changed").path))
-    before = TfliteFile(Path(right.path))
+    saved = EditedTfliteFile(Path(editor.save(tmp_path, "changed").path))
+    before = EditedTfliteFile(Path(right.path))
     differing = {
         before.name(index)
         for index in range(len(before.graph.tensors))

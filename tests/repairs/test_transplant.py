@@ -18,7 +18,7 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.layout import Layout, layouts
 from conrepair.networks.onnx import open_network
 from conrepair.repairs.batch_places import BatchPlace, batch_places
-from conrepair.repairs.transplant import Known, transplant
+from conrepair.repairs.transplant import KnownTensor, transplant
 
 _SHAPE = (2, 3, 5, 4)
 _LAST = Layout(_SHAPE, _SHAPE, (0, 2, 3, 1), (2, 5, 4, 3))
@@ -67,7 +67,7 @@ def answer(editor: OnnxEditor, folder: Path, feed: Array) -> Array:
 def test_what_is_transplanted_computes_the_same(name: str, tmp_path: Path) -> None:
     lines, shape, most = NETWORKS[name]
     source, layout = network(lines, shape, tmp_path), end_layout(shape)
-    operations = transplant(source.graph.nodes, source.graph, {"x": Known("x", _LAST)}, layout)
+    operations = transplant(source.graph.nodes, source.graph, {"x": KnownTensor("x", _LAST)}, layout)
     assert sum(item.operator == "Transpose" for item in operations) <= most
     text = "small (float[2, 5, 4, 3] x) => (float[2, 5, 4, 3] y) { y = Identity (x) }"
     target = OnnxEditor(model_of("onnx", written(tmp_path / "target.onnx", text, {}, 13)))
@@ -82,7 +82,7 @@ def test_values_that_are_merged_in_the_target_are_taken_apart(tmp_path: Path) ->
     source = network("y = Conv <pads = [1, 1, 1, 1]> (x, w, b)", (2, 6, 5, 4), tmp_path)
     merged = next(item for item in layouts(_SHAPE, (2, 20, 3)) if not item.is_plain)
     end = next(item for item in layouts((2, 6, 5, 4), (2, 20, 6)) if not item.is_plain)
-    operations = transplant(source.graph.nodes, source.graph, {"x": Known("x", merged)}, end)
+    operations = transplant(source.graph.nodes, source.graph, {"x": KnownTensor("x", merged)}, end)
     shapes = [item.attributes["shape"] for item in operations if item.operator == "Reshape"]
     assert shapes
     assert all(isinstance(shape, tuple) and shape[0] == -1 for shape in shapes)  # of any batch
@@ -126,7 +126,11 @@ def test_what_follows_from_sizes_alone_is_written_as_numbers(line: str, tmp_path
     path = written(tmp_path / "source.onnx", text, {"p": np.array([1, 1, 2, 2])}, 13)
     source = OnnxEditor(model_of("onnx", path))
     assert source.graph.unfed == {"f", "a", "c"}
-    shape, known, feed = (4, 3, 2, 2), {"x": Known("x", layouts((4, 3, 2, 2), (4, 3, 2, 2))[0])}, drawn(4, 3, 2, 2)
+    shape, known, feed = (
+        (4, 3, 2, 2),
+        {"x": KnownTensor("x", layouts((4, 3, 2, 2), (4, 3, 2, 2))[0])},
+        drawn(4, 3, 2, 2),
+    )
     network = open_network(model_of("onnx", path), [TensorSpec("x", ("a", "b", "c", "d"), "float32")])
     constants = Activations(network, {"x": feed}, tmp_path / "shelf").constants()
     np.testing.assert_allclose(constants["c"], np.sin(np.array(shape, np.float32)).reshape(1, 1, 2, 2), rtol=1e-6)

@@ -14,7 +14,7 @@ from quantized_networks import converted, source, subject
 from small_models import model_of
 
 from conrepair.cli import main
-from conrepair.editors.tflite_file import TfliteFile
+from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.localization.models import localize_models
@@ -147,7 +147,7 @@ def test_nothing_is_said_of_right_files(made: dict[str, Model], form: str, tmp_p
 
 
 def test_values_beyond_one_end_get_the_same_steps_elsewhere(made: dict[str, Model], tmp_path: Path) -> None:
-    file = TfliteFile(Path(made["tflite"].path))
+    file = EditedTfliteFile(Path(made["tflite"].path))
     (index,) = {item.outputs[0] for item in file.operators if file.kind(item) == "QUANTIZE"}
     before, zero = file.scales(index), int(file.tensor(index).quantization.zeroPoint[0])
     moved = {index, *(item.outputs[0] for item in file.readers(index) if file.kind(item) == "TRANSPOSE")}
@@ -157,7 +157,7 @@ def test_values_beyond_one_end_get_the_same_steps_elsewhere(made: dict[str, Mode
     result = _repaired(made, model_of("tflite", tmp_path / "wrong.tflite"), tmp_path)
     words = [text for fault in result.before.faults for text in fault.evidence]
     assert any("a range that lies elsewhere, as by another zero point" in text for text in words), words
-    repaired = TfliteFile(tmp_path / "out" / "repaired.tflite")
+    repaired = EditedTfliteFile(tmp_path / "out" / "repaired.tflite")
     assert repaired.scales(index) == before
     assert abs(int(repaired.tensor(index).quantization.zeroPoint[0]) - zero) <= 3, "calibrated on these samples"
 
@@ -165,7 +165,7 @@ def test_values_beyond_one_end_get_the_same_steps_elsewhere(made: dict[str, Mode
 def test_what_no_output_shows_is_noted_and_left(
     made: dict[str, Model], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = TfliteFile(Path(made["tflite"].path))
+    file = EditedTfliteFile(Path(made["tflite"].path))
     (index,) = {item.outputs[0] for item in file.operators if file.kind(item) == "ADD"}
     file.tensor(index).quantization.zeroPoint = np.array([-122])
     file.save(tmp_path / "wrong.tflite")

@@ -17,7 +17,7 @@ from conrepair.runtime import environments as module
 from conrepair.runtime.environments import (
     ENVIRONMENTS,
     Environment,
-    Made,
+    MadeEnvironment,
     environment,
     find_environment,
     leftovers,
@@ -138,7 +138,7 @@ def test_progress_counts_the_pins(tmp_path: Path, fake_python: Path, capsys: pyt
 def test_two_at_once_make_it_once(tmp_path: Path, fake_python: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script(fake_python, f'echo x >> "{tmp_path}/tally"', "sleep 1", MAKES_IT)
     root, item = tmp_path / "root", wanted(tmp_path)
-    made: list[Made] = []
+    made: list[MadeEnvironment] = []
     threads = [
         threading.Thread(target=lambda: made.append(make_environment(item, ProgressDisplay(), root)))
         for _ in range(2)

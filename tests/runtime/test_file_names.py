@@ -8,7 +8,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.runtime.file_names import Names
+from conrepair.runtime.file_names import FileNames
 
 ODD = st.text("./\\aA\0\r é\u0301", max_size=6) | st.sampled_from(["..", "con", "CON", "x" * 300])
 TEXTS = st.text(max_size=300) | ODD
@@ -16,7 +16,7 @@ TEXTS = st.text(max_size=300) | ODD
 
 @given(st.lists(TEXTS, max_size=12))
 def test_every_text_has_its_own_name_in_one_folder(texts: list[str]) -> None:
-    names = Names()
+    names = FileNames()
     found = {text: names.of(text, text) for text in texts}
     assert {text: names.of(text, text) for text in reversed(texts)} == found
     for name in found.values():
@@ -28,10 +28,10 @@ def test_every_text_has_its_own_name_in_one_folder(texts: list[str]) -> None:
 
 
 def test_a_name_that_was_made_for_another_is_not_taken() -> None:
-    names = Names()
+    names = FileNames()
     made = names.of("a/b", "a/b")
     assert names.of(made, made) != made
-    assert [Names().of(name, name) for name in ("MobileNetV2", "torch-onnx+onnx-keras")] == [
+    assert [FileNames().of(name, name) for name in ("MobileNetV2", "torch-onnx+onnx-keras")] == [
         "MobileNetV2",
         "torch-onnx+onnx-keras",
     ]

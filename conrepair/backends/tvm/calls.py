@@ -8,13 +8,13 @@ from typing import Any
 
 from conrepair.backends.tvm.naming import MAIN, bindings_of, identity
 
-__all__ = ["CALLS", "Calls", "KernelCall", "Operator", "calls_of"]
+__all__ = ["CALLS", "Calls", "KernelCall", "ModelOperator", "calls_of"]
 
 CALLS = "calls.json"
 
 
 @dataclass(frozen=True)
-class Operator:
+class ModelOperator:
     """An operator of the imported model.
 
     Attributes:
@@ -71,7 +71,7 @@ class Calls:
 
 
 def calls_of(
-    module: Any, inputs: Sequence[str], names: Mapping[str, tuple[str, ...]], operators: Sequence[Operator]
+    module: Any, inputs: Sequence[str], names: Mapping[str, tuple[str, ...]], operators: Sequence[ModelOperator]
 ) -> Calls | None:
     """Read the calls off a module.
 
@@ -190,7 +190,7 @@ Members = tuple[tuple[str, ...], bool]
 
 
 def _members(
-    calls: Sequence[KernelCall], known: Mapping[str, str], operators: Sequence[Operator], inputs: Sequence[str]
+    calls: Sequence[KernelCall], known: Mapping[str, str], operators: Sequence[ModelOperator], inputs: Sequence[str]
 ) -> list[Members]:
     """The operators between what a kernel reads and what it writes.
 
@@ -214,7 +214,7 @@ def _members(
     return found
 
 
-def _depending(operators: Sequence[Operator], inputs: Sequence[str]) -> list[Operator]:
+def _depending(operators: Sequence[ModelOperator], inputs: Sequence[str]) -> list[ModelOperator]:
     """The operators whose results depend on the inputs."""
     variable, found = set(inputs), []
     for operator in operators:
@@ -224,7 +224,7 @@ def _depending(operators: Sequence[Operator], inputs: Sequence[str]) -> list[Ope
     return found
 
 
-def _between(operators: Sequence[Operator], known: Mapping[str, str], ends: Sequence[str]) -> tuple[str, ...]:
+def _between(operators: Sequence[ModelOperator], known: Mapping[str, str], ends: Sequence[str]) -> tuple[str, ...]:
     """Names of the operators that compute some tensors from the nearest ones that are computed elsewhere."""
     needed, names = set(ends), []
     own = {known[name] for name in ends}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from conrepair.backends.tvm.calls import Operator, calls_of
+from conrepair.backends.tvm.calls import ModelOperator, calls_of
 from conrepair.backends.tvm.naming import MAIN, bindings_of, identity
 
 __all__ = ["with_exceptions"]
@@ -20,7 +20,7 @@ def with_exceptions(
     apart: Mapping[str, Collection[str]],
     inputs: Sequence[str],
     names: Mapping[str, tuple[str, ...]],
-    operators: Sequence[Operator],
+    operators: Sequence[ModelOperator],
 ) -> Any:
     """Prepare a module for a pass so that it leaves some operators alone.
 
@@ -50,7 +50,7 @@ def _marked(
     attributes: Mapping[str, Any],
     inputs: Sequence[str],
     names: Mapping[str, tuple[str, ...]],
-    operators: Sequence[Operator],
+    operators: Sequence[ModelOperator],
 ) -> Any:
     from tvm import relax
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.calls import Operator
+from conrepair.backends.tvm.calls import ModelOperator
 from conrepair.backends.tvm.imported import Imported, definite, import_error
 from conrepair.backends.tvm.naming import named
 from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
@@ -57,9 +57,9 @@ def _save(proto: Any, path: str, folder: Path) -> str:
     return _FILE
 
 
-def _operator(node: Any) -> Operator:
+def _operator(node: Any) -> ModelOperator:
     writes = tuple(filter(None, node.output))
-    return Operator(node.name or writes[0], node.op_type, tuple(filter(None, node.input)), writes)
+    return ModelOperator(node.name or writes[0], node.op_type, tuple(filter(None, node.input)), writes)
 
 
 def definite_onnx(proto: Any, inputs: Sequence[TensorSpec]) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.calls import Operator
+from conrepair.backends.tvm.calls import ModelOperator
 from conrepair.backends.tvm.imported import Imported, import_error
 from conrepair.backends.tvm.naming import named
 from conrepair.data.tensor_spec import TensorSpec
@@ -68,7 +68,7 @@ def _computed(graph: Any, made: dict[str, Any]) -> dict[str, Any]:
     return {name: made[key] for name, key in named_so.items() if key in made}
 
 
-def _operators(content: Any, inputs: Sequence[TensorSpec]) -> Iterator[Operator]:
+def _operators(content: Any, inputs: Sequence[TensorSpec]) -> Iterator[ModelOperator]:
     import tflite
 
     kinds = {number: name for name, number in vars(tflite.BuiltinOperator).items() if isinstance(number, int)}
@@ -84,7 +84,7 @@ def _operators(content: Any, inputs: Sequence[TensorSpec]) -> Iterator[Operator]
         code = content.OperatorCodes(operator.OpcodeIndex())
         kind = kinds.get(max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), "CUSTOM")
         reads, writes = tensors(operator.InputsAsNumpy()), tensors(operator.OutputsAsNumpy())
-        yield Operator(writes[0] if writes else f"{kind} {place}", kind, reads, writes)
+        yield ModelOperator(writes[0] if writes else f"{kind} {place}", kind, reads, writes)
 
 
 def _in_order(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.calls import Operator
+from conrepair.backends.tvm.calls import ModelOperator
 from conrepair.backends.tvm.imported import Imported, definite, import_error
 from conrepair.backends.tvm.naming import named
 from conrepair.data.tensor_spec import with_declared_sizes
@@ -79,6 +79,6 @@ def _is_one(made: Any) -> bool:
     return isinstance(made, relax.Expr) and not isinstance(made, relax.Tuple)
 
 
-def _operator(node: Any, given: Mapping[str, str]) -> Operator:
+def _operator(node: Any, given: Mapping[str, str]) -> ModelOperator:
     reads = tuple(given.get(item.name, item.name) for item in node.all_input_nodes)
-    return Operator(node.name, str(node.target), reads, (node.name,))
+    return ModelOperator(node.name, str(node.target), reads, (node.name,))

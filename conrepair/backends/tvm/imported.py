@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from conrepair.backends.tvm.calls import Operator
+from conrepair.backends.tvm.calls import ModelOperator
 from conrepair.data.symbolic_sizes import declaration
 from conrepair.data.tensor_spec import TensorSpec, has_batch
 from conrepair.runtime.errors import ConversionError
@@ -36,7 +36,7 @@ class Imported:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    operators: tuple[Operator, ...] = ()
+    operators: tuple[ModelOperator, ...] = ()
     save: Callable[[Path], str] | None = None
 
 

@@ -20,7 +20,7 @@ __all__ = [
     "SCHEDULES",
     "SETTINGS",
     "TUNED",
-    "Place",
+    "BuildContext",
     "PlacedPass",
     "check_passes",
     "explain",
@@ -37,7 +37,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
-class Place:
+class BuildContext:
     """What a pass may need to know of the build that it's part of.
 
     Attributes:
@@ -75,13 +75,13 @@ class PlacedPass:
     gpu: frozenset[str] = _ALL
     mandatory: bool = False
     lowering: bool = False
-    make: Callable[[Place], Any] | None = None
+    make: Callable[[BuildContext], Any] | None = None
 
     def settings(self, target: TargetText) -> frozenset[str]:
         """Settings that it's part of."""
         return self.gpu if target.on_gpu else self.cpu
 
-    def build(self, place: Place) -> Any:
+    def build(self, place: BuildContext) -> Any:
         """The `tvm.transform.Pass`, for a build."""
         if self.make is not None:
             return self.make(place)
@@ -90,43 +90,43 @@ class PlacedPass:
         return getattr(relax.transform, self.name)()
 
 
-def _dispatch_sampling(_: Place) -> Any:
+def _dispatch_sampling(_: BuildContext) -> Any:
     from tvm import relax
 
     return relax.backend.DispatchSampling()
 
 
-def _dispatch_sort_scan(_: Place) -> Any:
+def _dispatch_sort_scan(_: BuildContext) -> Any:
     from tvm import relax
 
     return relax.backend.DispatchSortScan()
 
 
-def _schedule_cpu(_: Place) -> Any:
+def _schedule_cpu(_: BuildContext) -> Any:
     from conrepair.backends.tvm.schedules import cpu_schedules
 
     return cpu_schedules()
 
 
-def _schedule_gpu(_: Place) -> Any:
+def _schedule_gpu(_: BuildContext) -> Any:
     from conrepair.backends.tvm.schedules import gpu_schedules
 
     return gpu_schedules()
 
 
-def _schedule_gpu_more(_: Place) -> Any:
+def _schedule_gpu_more(_: BuildContext) -> Any:
     from conrepair.backends.tvm.schedules import more_gpu_schedules
 
     return more_gpu_schedules()
 
 
-def _schedule_gpu_fallback(_: Place) -> Any:
+def _schedule_gpu_fallback(_: BuildContext) -> Any:
     from conrepair.backends.tvm.schedules import gpu_fallback
 
     return gpu_fallback()
 
 
-def _apply_tuned(place: Place) -> Any:
+def _apply_tuned(place: BuildContext) -> Any:
     from conrepair.backends.tvm.tuning import tuned_schedules
 
     return tuned_schedules(place.target, place.folder, place.trials, place.database, place.tuning)

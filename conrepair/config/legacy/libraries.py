@@ -10,7 +10,7 @@ from conrepair.config.legacy.context import UNREAD, Context
 from conrepair.config.legacy.inputs import account_for_input
 from conrepair.config.legacy.origins import CannotDoError, LegacyOrigin, origin_of
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
-from conrepair.config.legacy.routes import Route, direction, route_of, switched_off
+from conrepair.config.legacy.routes import LegacyRoute, direction, route_of, switched_off
 from conrepair.config.legacy.schema import LegacyLibrary, LegacyModel
 
 __all__ = ["Wish", "translate_library"]
@@ -45,7 +45,7 @@ class Wish:
     path: str
     library: str
     origin: LegacyOrigin
-    route: Route | None
+    route: LegacyRoute | None
     off: bool
     recipe: Recipe
     input: tuple[Any, ...] | None

@@ -10,7 +10,7 @@ from conrepair.config.legacy.context import ONE_FOLDER, UNREAD, Context
 from conrepair.config.legacy.inputs import account_for_input, declared_input
 from conrepair.config.legacy.libraries import Wish, translate_library
 from conrepair.config.legacy.origins import CannotDoError, LegacyOrigin, origin_of
-from conrepair.config.legacy.paths import Names
+from conrepair.config.legacy.paths import ModelNames
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.routes import direction
 from conrepair.config.legacy.schema import LegacyModel, LegacyPaths
@@ -68,7 +68,7 @@ class _Draft:
         return value | ({"skip_analysis": True} if self.skip else {})
 
 
-def translate_model(context: Context, path: str, given: LegacyModel, names: Names) -> list[dict[str, Any]]:
+def translate_model(context: Context, path: str, given: LegacyModel, names: ModelNames) -> list[dict[str, Any]]:
     """Translate one model with all its libraries.
 
     Args:
@@ -99,7 +99,7 @@ def translate_model(context: Context, path: str, given: LegacyModel, names: Name
     return [draft.form() for draft in drafts]
 
 
-def _main(context: Context, path: str, given: LegacyModel, names: Names) -> _Draft | None:
+def _main(context: Context, path: str, given: LegacyModel, names: ModelNames) -> _Draft | None:
     key, text = _named(given)
     shape = given.layers.input
     folders = (given.paths.models_out_relative, given.paths.dll_models_out_relative)
@@ -155,7 +155,7 @@ def _recipe(context: Context, path: str, given: LegacyModel, text: str, origin: 
     return sized(recipe, given.layers.image_dimension, given.layers.input)
 
 
-def _assign(context: Context, wish: Wish, drafts: list[_Draft], given: LegacyModel, names: Names) -> None:
+def _assign(context: Context, wish: Wish, drafts: list[_Draft], given: LegacyModel, names: ModelNames) -> None:
     """Put a wish to the model that it converts; one that isn't there yet is added."""
     draft = next((draft for draft in drafts if draft.origin == wish.origin), None)
     if draft is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["LegacyPaths", "Names", "model_name"]
+__all__ = ["LegacyPaths", "ModelNames", "model_name"]
 
 _LETTERS = 90  # of a name, with a few left for a number
 
@@ -63,7 +63,7 @@ def model_name(text: str) -> str:
     return fitting_name(re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip("._-") or "model", _LETTERS)
 
 
-class Names:
+class ModelNames:
     """Names of models, of which nobody gets another's."""
 
     def __init__(self) -> None:

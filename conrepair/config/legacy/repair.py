@@ -9,7 +9,7 @@ from typing import Any, get_args
 from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.origins import CannotDoError, origin_of
-from conrepair.config.legacy.paths import Names
+from conrepair.config.legacy.paths import ModelNames
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
 from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel, LegacyRepairSettings
 from conrepair.graph.kinds import EditKind
@@ -111,7 +111,7 @@ class RepairTranslation:
     request: RepairRequest | None
 
 
-def translate_repair(context: Context, given: LegacyRepair, names: Names) -> RepairTranslation:
+def translate_repair(context: Context, given: LegacyRepair, names: ModelNames) -> RepairTranslation:
     """Translate the section.
 
     Args:
@@ -129,7 +129,7 @@ def translate_repair(context: Context, given: LegacyRepair, names: Names) -> Rep
     return RepairTranslation(models, localize, request)
 
 
-def _pair(context: Context, given: LegacyRepair, names: Names) -> tuple[dict[str, Any], ...]:
+def _pair(context: Context, given: LegacyRepair, names: ModelNames) -> tuple[dict[str, Any], ...]:
     enabled = bool(given.settings.enable_model_repair)
     sides: list[dict[str, Any]] = []
     for key, text, data in (

@@ -8,7 +8,7 @@ from typing import Any
 
 from conrepair.config.legacy.origins import CannotDoError
 
-__all__ = ["Route", "direction", "route_of", "switched_off"]
+__all__ = ["LegacyRoute", "direction", "route_of", "switched_off"]
 
 _FORMATS = {
     "tf": "tensorflow",
@@ -41,7 +41,7 @@ _REPLACED = frozenset({"onnx-keras", "keras-savedmodel"})
 
 
 @dataclass(frozen=True)
-class Route:
+class LegacyRoute:
     """A conversion in our form.
 
     Attributes:
@@ -90,7 +90,7 @@ def direction(library: str) -> tuple[str, str | None]:
     return _FORMATS[source], _FORMATS[target] if target else None
 
 
-def route_of(library: str, source: str, target: str, opset: int | None) -> Route:
+def route_of(library: str, source: str, target: str, opset: int | None) -> LegacyRoute:
     """The route that is closest to what the older tool did: the same tools where we have them.
 
     Args:
@@ -114,7 +114,7 @@ def route_of(library: str, source: str, target: str, opset: int | None) -> Route
     options, remarks = _options(via, opset)
     if _REPLACED & set(via):
         remarks.append("ONNX becomes Keras by conrepair's own importer, where older tools did it")
-    return Route(target, via, options, tuple(remarks))
+    return LegacyRoute(target, via, options, tuple(remarks))
 
 
 def _options(via: tuple[str, ...], opset: int | None) -> tuple[dict[str, dict[str, Any]], list[str]]:

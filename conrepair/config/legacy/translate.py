@@ -13,7 +13,7 @@ from conrepair.config.legacy.account import Account, AccountEntry, KeyOutcome
 from conrepair.config.legacy.compiler import backends_of
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.models import translate_model
-from conrepair.config.legacy.paths import LegacyPaths, Names, model_name
+from conrepair.config.legacy.paths import LegacyPaths, ModelNames, model_name
 from conrepair.config.legacy.repair import RepairRequest, translate_repair
 from conrepair.config.legacy.schema import LegacyConfig
 from conrepair.config.legacy.settings import account_for_settings, dataset_of, stages_of
@@ -73,7 +73,7 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
     account_for_settings(context, given)
     backends = backends_of(context, given)
     models: list[dict[str, Any]] = []
-    names = Names()
+    names = ModelNames()
     for index, model in enumerate(given.models):
         models += translate_model(context, f"$.models[{index}]", model, names)
     localize: dict[str, Any] = {}

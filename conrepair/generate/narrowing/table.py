@@ -10,7 +10,7 @@ from typing import Any
 
 from conrepair.generate.narrowing.facts import WEIGHTS, Facts
 
-__all__ = ["Row", "Taken", "taken_of"]
+__all__ = ["NarrowingRow", "Taken", "taken_of"]
 
 _FEWEST = 3
 """Of settings that were all refused, before it's said that something is never taken."""
@@ -25,7 +25,7 @@ _LETTERS = 120
 
 
 @dataclass(frozen=True)
-class Row:
+class NarrowingRow:
     """One setting, and what became of it.
 
     Attributes:
@@ -41,9 +41,9 @@ class Row:
         return {**asdict(self.facts), "refusal": self.refusal}
 
     @staticmethod
-    def of_json(value: Mapping[str, Any]) -> Row:
+    def of_json(value: Mapping[str, Any]) -> NarrowingRow:
         """From a file."""
-        return Row(Facts(value["types"], value["ranks"], value["values"]), value["refusal"])
+        return NarrowingRow(Facts(value["types"], value["ranks"], value["values"]), value["refusal"])
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Taken:
         )
 
 
-def taken_of(rows: Sequence[Row]) -> Taken:
+def taken_of(rows: Sequence[NarrowingRow]) -> Taken:
     """What follows from an operator's settings.
 
     First whether it takes inputs in the place of weights; then, of the settings that this leaves, which element types

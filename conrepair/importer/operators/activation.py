@@ -9,52 +9,52 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.reduction import one_zero
 from conrepair.importer.rules import operator
-from conrepair.importer.values import Tensor
+from conrepair.importer.values import ImportedTensor
 
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
 
 @operator("Relu", ignores=("consumed_inputs",))
-def relu(node: Node) -> Any:
+def relu(node: ImportedNode) -> Any:
     return node.elementwise(ops.relu if "float" in node.dtype(0) else lambda x: ops.maximum(x, 0))
 
 
 @operator("Sigmoid", "Softsign", "Softplus", "Tanh", "Erf")
-def plain(node: Node) -> Any:
+def plain(node: ImportedNode) -> Any:
     return node.elementwise(getattr(ops, node.operator.lower()))
 
 
 @operator("Elu")
-def elu(node: Node) -> Any:
+def elu(node: ImportedNode) -> Any:
     return node.elementwise(lambda x: ops.elu(x, node.attribute("alpha", 1.0)))
 
 
 @operator("Celu")
-def celu(node: Node) -> Any:
+def celu(node: ImportedNode) -> Any:
     return node.elementwise(lambda x: ops.celu(x, node.attribute("alpha", 1.0)))
 
 
 @operator("Selu")
-def selu(node: Node) -> Any:
+def selu(node: ImportedNode) -> Any:
     alpha, gamma = node.attribute("alpha", _SELU_ALPHA), node.attribute("gamma", _SELU_GAMMA)
     return node.elementwise(lambda x: ops.multiply(ops.elu(x, alpha), gamma))
 
 
 @operator("LeakyRelu")
-def leaky_relu(node: Node) -> Any:
+def leaky_relu(node: ImportedNode) -> Any:
     return node.elementwise(lambda x: ops.leaky_relu(x, node.attribute("alpha", 0.01)))
 
 
 @operator("ThresholdedRelu")
-def thresholded_relu(node: Node) -> Any:
+def thresholded_relu(node: ImportedNode) -> Any:
     return node.elementwise(lambda x: ops.threshold(x, node.attribute("alpha", 1.0), 0.0))
 
 
 @operator("PRelu")
-def prelu(node: Node) -> Any:
+def prelu(node: ImportedNode) -> Any:
     def function(x: Any, slope: Any) -> Any:
         return ops.where(ops.less(x, 0), ops.multiply(x, slope), x)
 
@@ -62,34 +62,34 @@ def prelu(node: Node) -> Any:
 
 
 @operator("HardSigmoid")
-def hard_sigmoid(node: Node) -> Any:
+def hard_sigmoid(node: ImportedNode) -> Any:
     alpha, beta = node.attribute("alpha", 0.2), node.attribute("beta", 0.5)
     return node.elementwise(lambda x: ops.clip(add(ops.multiply(x, alpha), beta), 0.0, 1.0))
 
 
 @operator("HardSwish")
-def hard_swish(node: Node) -> Any:
+def hard_swish(node: ImportedNode) -> Any:
     return node.elementwise(ops.hard_swish)
 
 
 @operator("Mish")
-def mish(node: Node) -> Any:
+def mish(node: ImportedNode) -> Any:
     return node.elementwise(lambda x: ops.multiply(x, ops.tanh(ops.softplus(x))))
 
 
 @operator("Swish")
-def swish(node: Node) -> Any:
+def swish(node: ImportedNode) -> Any:
     alpha = node.attribute("alpha", 1.0)
     return node.elementwise(lambda x: ops.multiply(x, ops.sigmoid(x if alpha == 1 else ops.multiply(x, alpha))))
 
 
 @operator("Gelu")
-def gelu(node: Node) -> Any:
+def gelu(node: ImportedNode) -> Any:
     return node.elementwise(lambda x: ops.gelu(x, approximate=node.attribute("approximate", "none") == "tanh"))
 
 
 @operator("Shrink")
-def shrink(node: Node) -> Any:
+def shrink(node: ImportedNode) -> Any:
     """Of integers, too, thresholds and results are real numbers, which are cut to integers in the end."""
     bias, threshold, dtype = node.attribute("bias", 0.0), node.attribute("lambd", 0.5), node.dtype(0)
 
@@ -103,7 +103,7 @@ def shrink(node: Node) -> Any:
 
 
 @operator("Clip", ignores=("consumed_inputs",))
-def clip(node: Node) -> Any:
+def clip(node: ImportedNode) -> Any:
     """Bounds that are known are numbers; others are tensors."""
     bounds = [node.attribute(name) for name in ("min", "max")]
     computed = [index for index in (1, 2) if node.has(index) and not node.is_constant(index)]
@@ -127,9 +127,9 @@ def clip(node: Node) -> Any:
 
 
 @operator("Softmax", "LogSoftmax", "Hardmax")
-def softmax(node: Node) -> Any:
+def softmax(node: ImportedNode) -> Any:
     value = node.value(0)
-    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    assert isinstance(value, ImportedTensor)  # noqa: S101 - constants don't reach rules
     if node.opset < 13:
         return _flattened_softmax(node)
     axis = node.axis(-1)
@@ -138,7 +138,7 @@ def softmax(node: Node) -> Any:
     return node.output(_softmax(node, node.tensor(0), axis), None, value.shape)
 
 
-def _flattened_softmax(node: Node) -> Any:
+def _flattened_softmax(node: ImportedNode) -> Any:
     """Before opset 13, all axes from `axis` on were one."""
     axis, shape = node.axis(1), node.shape(0)
     tail = node.known_shape(0, range(axis, len(shape)))
@@ -153,7 +153,7 @@ def _flattened_softmax(node: Node) -> Any:
     return node.output(ops.reshape(_softmax(node, flat, -1), [*head, *tail]), None, shape)
 
 
-def _softmax(node: Node, x: Any, axis: int) -> Any:
+def _softmax(node: ImportedNode, x: Any, axis: int) -> Any:
     if node.operator == "Softmax":
         return ops.softmax(x, axis=axis) if len(x.shape) < 6 else _written_out(x, axis)
     if node.operator == "LogSoftmax":

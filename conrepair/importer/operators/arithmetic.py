@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.unsigned import of_bits, of_order
 
@@ -42,19 +42,19 @@ _MANY = {"Max": ops.maximum, "Min": ops.minimum, "Sum": add, "Mean": add}
 
 
 @operator(*_UNARY)
-def unary(node: Node) -> Any:
+def unary(node: ImportedNode) -> Any:
     if node.operator == "Sign" and node.dtype(0).startswith("uint"):  # which TensorFlow has no signs of
         return node.elementwise(lambda x: ops.cast(ops.cast(x, "bool"), node.dtype(0)))
     return node.elementwise(_UNARY[node.operator])
 
 
 @operator(*_BINARY)
-def binary(node: Node) -> Any:
+def binary(node: ImportedNode) -> Any:
     return node.elementwise(of_bits(node, _BINARY[node.operator]))
 
 
 @operator("Identity", "Dropout", ignores=("consumed_inputs", "is_test", "ratio", "seed"))
-def identity(node: Node) -> Any:
+def identity(node: ImportedNode) -> Any:
     """Dropout does nothing when a model is used; its mask says so since opset 12, and was empty before."""
     if node.operator == "Dropout" and node.has(2) and np.any(node.constant(2)) and node.constant(1, 0.5) != 0:
         node.refuse("training_mode is on, so its output is random")
@@ -66,7 +66,7 @@ def identity(node: Node) -> Any:
 
 
 @operator(*_MANY)
-def many(node: Node) -> Any:
+def many(node: ImportedNode) -> Any:
     function = _MANY[node.operator]
 
     def combine(*tensors: Any) -> Any:
@@ -79,7 +79,7 @@ def many(node: Node) -> Any:
 
 
 @operator("Div")
-def divide(node: Node) -> Any:
+def divide(node: ImportedNode) -> Any:
     """Integers are divided with truncation towards zero."""
     dtype = node.dtype(0)
     if "float" in dtype:
@@ -99,7 +99,7 @@ def truncated_quotient(x: Any, y: Any) -> Any:
 
 
 @operator("Mod")
-def modulo(node: Node) -> Any:
+def modulo(node: ImportedNode) -> Any:
     """With fmod the result has the dividend's sign, else the divisor's."""
     if not node.attribute("fmod", 0):
         return node.elementwise(ops.mod)
@@ -114,7 +114,7 @@ def modulo(node: Node) -> Any:
 
 
 @operator("Pow")
-def power(node: Node) -> Any:
+def power(node: ImportedNode) -> Any:
     """The result has the base's type; small integer powers are exact."""
     dtype = node.dtype(0)
 
@@ -145,16 +145,16 @@ def _whole_power(x: Any, y: Any) -> Any:
 
 
 @operator("CumSum", constant=("axis",))
-def cumulative_sum(node: Node) -> Any:
+def cumulative_sum(node: ImportedNode) -> Any:
     return _cumulative(node, ops.cumsum)
 
 
 @operator("CumProd", constant=("axis",))
-def cumulative_product(node: Node) -> Any:
+def cumulative_product(node: ImportedNode) -> Any:
     return _cumulative(node, ops.cumprod)
 
 
-def _cumulative(node: Node, function: Any) -> Any:
+def _cumulative(node: ImportedNode, function: Any) -> Any:
     x, axis = node.tensor(0), int(np.asarray(node.constant(1)).item())
     axis += node.rank(0) if axis < 0 else 0
     if node.attribute("reverse", 0):

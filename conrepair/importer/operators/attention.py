@@ -12,14 +12,14 @@ import onnx
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 
 _INFINITY = float("inf")
 
 
 @operator("MultiHeadAttention", domain="conrepair")
-def multi_head_attention(node: Node) -> Any:
+def multi_head_attention(node: ImportedNode) -> Any:
     """A block with its projections, found by `patterns`: query, key, value, then kernels and biases."""
     heads, batch = node.attribute("heads"), node.attribute("batch_axis")
     order = (0, 1, 2) if batch == 0 else (1, 0, 2)
@@ -45,7 +45,7 @@ def multi_head_attention(node: Node) -> Any:
 
 
 @operator("Attention", refuses="masks that are shorter than the keys by an unknown number")
-def attention(node: Node) -> Any:
+def attention(node: ImportedNode) -> Any:
     flat = node.rank(0) == 3
     query = _with_heads(node, 0, node.attribute("q_num_heads"))
     key, value = (_with_heads(node, index, node.attribute("kv_num_heads")) for index in (1, 2))
@@ -72,7 +72,7 @@ def attention(node: Node) -> Any:
     return [node.output(item) for item in results[: node.outputs]]
 
 
-def _with_heads(node: Node, index: int, heads: int) -> Any:
+def _with_heads(node: ImportedNode, index: int, heads: int) -> Any:
     """An input [batch, steps, heads * width] or [batch, heads, steps, width] as the latter."""
     x = node.tensor(index)
     if node.rank(index) == 4:
@@ -80,7 +80,7 @@ def _with_heads(node: Node, index: int, heads: int) -> Any:
     return _split_heads(node, x, heads)
 
 
-def _split_heads(node: Node, x: Any, heads: int) -> Any:
+def _split_heads(node: ImportedNode, x: Any, heads: int) -> Any:
     steps, width = x.shape[1], x.shape[2] // heads
     if steps is None:
         x = node.layer(keras.layers.Reshape, x, target_shape=(-1, heads, width))
@@ -114,7 +114,7 @@ def _places(scores: Any, axis: int) -> Any:
     return ops.subtract(ops.cumsum(ops.ones_like(row, dtype="int32"), axis=axis), 1)
 
 
-def _bias(node: Node, scores: Any, past: Any) -> tuple[Any, bool]:
+def _bias(node: ImportedNode, scores: Any, past: Any) -> tuple[Any, bool]:
     """What is added to the scores (None: nothing), and whether it may exclude all keys of a query."""
     causal = bool(node.attribute("is_causal", 0))
     left, right = node.attribute("left_window_size", -1), node.attribute("right_window_size", -1)
@@ -154,7 +154,7 @@ def _bias(node: Node, scores: Any, past: Any) -> tuple[Any, bool]:
     return reduce(add, arrays), not only_causal
 
 
-def _mask(node: Node, scores: Any) -> Any:
+def _mask(node: ImportedNode, scores: Any) -> Any:
     mask, keys = node.tensor(3), scores.shape[3]
     missing = None if keys is None or mask.shape[-1] is None else keys - mask.shape[-1]
     if missing is None and (keys, mask.shape[-1]) != (None, None):
@@ -168,7 +168,7 @@ def _mask(node: Node, scores: Any) -> Any:
     return ops.pad(mask, pads, constant_values=fill)
 
 
-def _probabilities(node: Node, scores: Any, bias: Any) -> Any:
+def _probabilities(node: ImportedNode, scores: Any, bias: Any) -> Any:
     dtype, code = scores.dtype, node.attribute("softmax_precision")
     if code is not None:
         scores = ops.cast(scores, onnx.helper.tensor_dtype_to_np_dtype(code).name)
@@ -205,7 +205,7 @@ def _arrays(*values: Any) -> bool:
 
 
 @operator("LinearAttention", refuses="more than 1024 steps, sequences of unknown length")
-def linear_attention(node: Node) -> Any:
+def linear_attention(node: ImportedNode) -> Any:
     """The recurrence, written out step by step."""
     heads, shared = node.attribute("q_num_heads"), node.attribute("kv_num_heads")
     steps = node.known_shape(0, [1])[0]
@@ -238,7 +238,7 @@ def linear_attention(node: Node) -> Any:
     return [node.output(ops.cast(item, dtype)) for item in (y, state)]
 
 
-def _rates(node: Node, index: int, heads: int, dtype: str, used: bool) -> Any:
+def _rates(node: ImportedNode, index: int, heads: int, dtype: str, used: bool) -> Any:
     """Decay or update rate as [batch, heads or 1, steps, width or 1]; None when the rule doesn't use it."""
     if not used:
         return None
@@ -250,7 +250,7 @@ _LONGEST = 1024
 
 
 @operator("CausalConvWithState", constant=("weight",))
-def causal_convolution(node: Node) -> Any:
+def causal_convolution(node: ImportedNode) -> Any:
     """A depthwise convolution that sees what came before, and hands on what comes next."""
     weight = node.constant(1)
     channels, _, taps = weight.shape
@@ -273,7 +273,7 @@ _MICROSOFT = "com.microsoft"
 
 
 @operator("Gelu", "QuickGelu", "FastGelu", "BiasGelu", domain=_MICROSOFT)
-def gelu(node: Node) -> Any:
+def gelu(node: ImportedNode) -> Any:
     alpha = node.attribute("alpha", 1.702)
 
     def function(x: Any, bias: Any = None) -> Any:
@@ -286,13 +286,13 @@ def gelu(node: Node) -> Any:
 
 
 @operator("Gelu", domain="conrepair")
-def joined_gelu(node: Node) -> Any:
+def joined_gelu(node: ImportedNode) -> Any:
     """What `patterns` found."""
     return node.elementwise(lambda x: ops.gelu(x, approximate=bool(node.attribute("approximate"))))
 
 
 @operator("FusedMatMul", domain=_MICROSOFT)
-def fused_matmul(node: Node) -> Any:
+def fused_matmul(node: ImportedNode) -> Any:
     sides = []
     for index, name in ((0, "A"), (1, "B")):
         if node.attribute(f"transBatch{name}", 0):
@@ -307,7 +307,7 @@ def fused_matmul(node: Node) -> Any:
 
 
 @operator("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=_MICROSOFT, constant=("gamma", "beta"))
-def skip_layer_normalization(node: Node) -> Any:
+def skip_layer_normalization(node: ImportedNode) -> Any:
     """input, skip, gamma, beta, bias; the simplified one has no beta."""
     simplified = "Simplified" in node.operator
     total = add(node.tensor(0), node.tensor(1))
@@ -319,13 +319,13 @@ def skip_layer_normalization(node: Node) -> Any:
 
 
 @operator("SimplifiedLayerNormalization", constant=("scale",))
-def simplified_layer_normalization(node: Node) -> Any:
+def simplified_layer_normalization(node: ImportedNode) -> Any:
     if node.axis(-1) != node.rank(0) - 1 or node.outputs > 1:
         node.refuse("Keras's RMSNormalization works along the last axis, with one output")
     return node.output(_normalized(node, node.tensor(0), node.constant(1), None, True), None, node.shape(0))
 
 
-def _normalized(node: Node, x: Any, scale: Any, bias: Any, simplified: bool) -> Any:
+def _normalized(node: ImportedNode, x: Any, scale: Any, bias: Any, simplified: bool) -> Any:
     kind = keras.layers.RMSNormalization if simplified else keras.layers.LayerNormalization
     weights = [scale] if bias is None else [scale, bias]
     settings = {} if simplified else {"center": bias is not None}
@@ -335,7 +335,7 @@ def _normalized(node: Node, x: Any, scale: Any, bias: Any, simplified: bool) -> 
 
 
 @operator("MultiHeadAttention", domain=_MICROSOFT, refuses="packed inputs, masks, past states")
-def contributed_attention(node: Node) -> Any:
+def contributed_attention(node: ImportedNode) -> Any:
     heads = node.attribute("num_heads")
     if any(node.has(index) for index in range(4, len(node.inputs))) or node.outputs > 1 or node.rank(0) != 3:
         node.refuse("packed inputs, masks and past states aren't handled")

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
-from conrepair.importer.values import Tensor
+from conrepair.importer.values import ImportedTensor
 
 _LONGEST = 1024
 
 
 @operator("If", ignores=("else_branch", "then_branch"), refuses="results whose shapes depend on values")
-def branch(node: Node) -> Any:
+def branch(node: ImportedNode) -> Any:
     """Where the condition depends on values both branches are computed, and the results of one are taken."""
-    if not isinstance(node.value(0), Tensor):
+    if not isinstance(node.value(0), ImportedTensor):
         chosen = "then_branch" if np.asarray(node.constant(0)).item() else "else_branch"
         return node.subgraph(chosen, [])
     condition = ops.reshape(node.tensor(0), ())
@@ -25,7 +25,7 @@ def branch(node: Node) -> Any:
     return [_either(node, condition, *pair) for pair in pairs]
 
 
-def _either(node: Node, condition: Any, one: Any, two: Any) -> Any:
+def _either(node: ImportedNode, condition: Any, one: Any, two: Any) -> Any:
     if isinstance(one, tuple) or isinstance(two, tuple) or one.shape != two.shape or one.dtype != two.dtype:
         node.refuse("input cond must be constant where the branches' results are of different shapes")
     first, second = node.computed(one), node.computed(two)
@@ -39,7 +39,7 @@ def _either(node: Node, condition: Any, one: Any, two: Any) -> Any:
     ignores=("body",),
     refuses="conditions that depend on values, more than 1024 rounds",
 )
-def loop(node: Node) -> Any:
+def loop(node: ImportedNode) -> Any:
     count, going = node.constant(0), bool(np.all(node.constant(1, True)))
     carried = [node.value(index) for index in range(2, len(node.inputs))]
     rows: list[list[Any]] = []
@@ -48,7 +48,7 @@ def loop(node: Node) -> Any:
         if round_ == _LONGEST:
             node.refuse(f"it takes more than {_LONGEST} rounds")
         condition, *results = node.subgraph("body", [np.array(round_, np.int64), np.array(True), *carried])
-        if isinstance(condition, Tensor) or condition.dtype == object:
+        if isinstance(condition, ImportedTensor) or condition.dtype == object:
             node.refuse("whether it goes on depends on values")
         carried = results[: len(carried)]
         rows.append(results[len(carried) :])
@@ -60,7 +60,7 @@ def loop(node: Node) -> Any:
 
 
 @operator("Scan", refuses="more than 1024 rounds, sequences of unknown length, opset 8")
-def scan(node: Node) -> Any:
+def scan(node: ImportedNode) -> Any:
     if node.opset < 9:
         node.refuse("Scan of opset 8 is another operator")
     sequences = int(node.attribute("num_scan_inputs"))
@@ -87,10 +87,10 @@ def scan(node: Node) -> Any:
     return [*states, *(_stack(node, column, axis) for column, axis in zip(columns, places, strict=True))]
 
 
-def _stacked(node: Node, rows: list[list[Any]], axes: list[int]) -> list[Any]:
+def _stacked(node: ImportedNode, rows: list[list[Any]], axes: list[int]) -> list[Any]:
     return [_stack(node, [row[index] for row in rows], axis) for index, axis in enumerate(axes)]
 
 
-def _stack(node: Node, column: list[Any], axis: int) -> Any:
+def _stack(node: ImportedNode, column: list[Any], axis: int) -> Any:
     parts = [node.stored(item) for item in column]
     return (np if all(isinstance(part, np.ndarray) for part in parts) else ops).stack(parts, axis=axis)

@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Array, Size, known
 from conrepair.importer.window import Window, padded, window_of
@@ -21,14 +21,16 @@ _TRANSPOSED = {1: keras.layers.Conv1DTranspose, 2: keras.layers.Conv2DTranspose,
 
 
 @operator("Conv", ignores=("kernel_shape",), refuses="more than three spatial axes")
-def convolution(node: Node) -> Any:
+def convolution(node: ImportedNode) -> Any:
     apply = _layer if node.is_constant(1) else _with_tensor_weights
     return node.from_channels_last(
         convolved(node, node.channels_last(0), node.shape(1), lambda x, settings: apply(node, x, settings))
     )
 
 
-def convolved(node: Node, x: Any, weights: Sequence[Size], apply: Callable[[Any, dict[str, Any]], Any]) -> Any:
+def convolved(
+    node: ImportedNode, x: Any, weights: Sequence[Size], apply: Callable[[Any, dict[str, Any]], Any]
+) -> Any:
     """What a function gives that convolves, with the window that a node's attributes describe.
 
     Args:
@@ -55,22 +57,22 @@ def convolved(node: Node, x: Any, weights: Sequence[Size], apply: Callable[[Any,
     return y[(slice(None), *(slice(None, None, stride) for stride in window.strides))] if skips else y
 
 
-def _unsupported_strides(node: Node, window: Window, weights: Sequence[Size]) -> bool:
+def _unsupported_strides(node: ImportedNode, window: Window, weights: Sequence[Size]) -> bool:
     mixed = max(window.strides) > 1 and max(window.dilations) > 1
     return mixed or (_is_depthwise(node, weights) and len(set(window.strides)) > 1)
 
 
-def _is_depthwise(node: Node, weights: Sequence[Size]) -> bool:
+def _is_depthwise(node: ImportedNode, weights: Sequence[Size]) -> bool:
     return bool(node.attribute("group", 1) > 1 and weights[1] == 1 and len(weights) - 2 in _DEPTHWISE)
 
 
-def _layer(node: Node, x: Any, settings: dict[str, Any]) -> Any:
+def _layer(node: ImportedNode, x: Any, settings: dict[str, Any]) -> Any:
     own_bias = node.is_constant(2) or not node.has(2)
     y = layer_of(node, x, node.constant(1), [node.constant(2)] if node.has(2) and own_bias else [], settings)
     return y if own_bias else add(y, node.tensor(2))
 
 
-def layer_of(node: Node, x: Any, weights: Array, biases: Sequence[Array], settings: dict[str, Any]) -> Any:
+def layer_of(node: ImportedNode, x: Any, weights: Array, biases: Sequence[Array], settings: dict[str, Any]) -> Any:
     """Apply the layer with some weights (in ONNX's order) and at most one bias; see `convolved`."""
     groups, kernel = node.attribute("group", 1), weights.shape[2:]
     common = {"kernel_size": kernel, "use_bias": bool(biases), "data_format": "channels_last"} | settings
@@ -83,12 +85,12 @@ def layer_of(node: Node, x: Any, weights: Array, biases: Sequence[Array], settin
     return node.layer(kind, x, weights=[taps, *biases], filters=weights.shape[0], groups=groups, **common)
 
 
-def _with_tensor_weights(node: Node, x: Any, settings: dict[str, Any]) -> Any:
+def _with_tensor_weights(node: ImportedNode, x: Any, settings: dict[str, Any]) -> Any:
     y = convolved_with_tensor(node, x, node.tensor(1), settings)
     return add(y, node.tensor(2)) if node.has(2) else y
 
 
-def convolved_with_tensor(node: Node, x: Any, weights: Any, settings: dict[str, Any]) -> Any:
+def convolved_with_tensor(node: ImportedNode, x: Any, weights: Any, settings: dict[str, Any]) -> Any:
     """As `layer_of`, with weights that the model computes; those of groups `keras.ops` doesn't take at once."""
     groups, rank = node.attribute("group", 1), len(weights.shape)
     taps = ops.transpose(weights, (*range(2, rank), 1, 0))
@@ -99,7 +101,7 @@ def convolved_with_tensor(node: Node, x: Any, weights: Any, settings: dict[str, 
 
 
 @operator("ConvTranspose", ignores=("kernel_shape",), refuses="more than three spatial axes")
-def transposed_convolution(node: Node) -> Any:
+def transposed_convolution(node: ImportedNode) -> Any:
     spatial = node.rank(0) - 2
     if spatial not in _TRANSPOSED:
         node.refuse(f"Keras has no transposed convolution over {spatial} spatial axes")
@@ -154,7 +156,9 @@ def _spaced(x: Any, axis: int, step: int) -> Any:
     return long[(*[slice(None)] * axis, slice(0, 1 - step))]
 
 
-def _transposed_layer(node: Node, x: Any, taps: Array, biases: Sequence[Array], strides: tuple[int, ...]) -> Any:
+def _transposed_layer(
+    node: ImportedNode, x: Any, taps: Array, biases: Sequence[Array], strides: tuple[int, ...]
+) -> Any:
     return node.layer(
         _TRANSPOSED[taps.ndim - 2],
         x,
@@ -177,7 +181,7 @@ def _dilated(weights: Array, dilations: list[int]) -> Array:
     return result
 
 
-def _crops(node: Node, kernel: tuple[int, ...], strides: tuple[int, ...]) -> list[tuple[int, int]]:
+def _crops(node: ImportedNode, kernel: tuple[int, ...], strides: tuple[int, ...]) -> list[tuple[int, int]]:
     """Cells to cut off in front of and behind (in - 1) * stride + kernel cells; negative: to add."""
     axes = len(kernel)
     extra = node.attribute("output_padding", [0] * axes)

@@ -10,13 +10,13 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node, broadcast_shape
+from conrepair.importer.node import ImportedNode, broadcast_shape
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Size
 
 
 @operator("Gemm")
-def gemm(node: Node) -> Any:
+def gemm(node: ImportedNode) -> Any:
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
     a = node.tensor(0, (1, 0) if node.attribute("transA", 0) else None)
     b = node.tensor(1, (1, 0) if node.attribute("transB", 0) else None)
@@ -32,7 +32,7 @@ def gemm(node: Node) -> Any:
 
 
 @operator("MatMul")
-def matmul(node: Node) -> Any:
+def matmul(node: ImportedNode) -> Any:
     if _is_dense(node):
         kernel = node.constant(1)
         y = node.layer(keras.layers.Dense, node.tensor(0), weights=[kernel], units=kernel.shape[1], use_bias=False)
@@ -40,7 +40,7 @@ def matmul(node: Node) -> Any:
     return node.output(_product(node, node.tensor(0), node.tensor(1)), None, _product_shape(node))
 
 
-def _product(node: Node, one: Any, two: Any) -> Any:
+def _product(node: ImportedNode, one: Any, two: Any) -> Any:
     """A matrix product; Keras would compute that of integers in float32, so it's written out for them."""
     if "float" in node.dtype(0):
         return ops.matmul(one, two)
@@ -51,14 +51,14 @@ def _product(node: Node, one: Any, two: Any) -> Any:
     return ops.cast(ops.squeeze(product, tuple(gone)) if gone else product, node.dtype(0))
 
 
-def _product_shape(node: Node) -> list[Size]:
+def _product_shape(node: ImportedNode) -> list[Size]:
     one, two = node.shape(0), node.shape(1)
     rows, columns = one[-2:-1], two[-1:] if len(two) > 1 else ()
     return [*broadcast_shape([one[:-2], two[:-2]], node.new_size), *rows, *columns]
 
 
 @operator("MatMulBias", domain="conrepair")
-def matmul_bias(node: Node) -> Any:
+def matmul_bias(node: ImportedNode) -> Any:
     """A MatMul and the Add behind it, joined by `prepare`."""
     kernel, bias = node.constant(1), node.constant(2)
     if node.is_constant(0):
@@ -70,7 +70,7 @@ def matmul_bias(node: Node) -> Any:
 
 
 @operator("Einsum")
-def einsum(node: Node) -> Any:
+def einsum(node: ImportedNode) -> Any:
     if "float" not in node.dtype(0):
         node.refuse(f"Keras computes it in float32 instead of {node.dtype(0)}")
     equation = str(node.attribute("equation")).replace(" ", "")
@@ -91,7 +91,7 @@ def einsum(node: Node) -> Any:
 
 
 @operator("Det")
-def determinant(node: Node) -> Any:
+def determinant(node: ImportedNode) -> Any:
     """TensorFlow has none of half precision."""
     x, dtype = node.tensor(0), node.dtype(0)
     wide = dtype if dtype in {"float32", "float64"} else "float32"
@@ -101,7 +101,7 @@ def determinant(node: Node) -> Any:
 _ROW = {(), (1,)}
 
 
-def _is_dense(node: Node) -> bool:
+def _is_dense(node: ImportedNode) -> bool:
     matrix = node.is_constant(1) and node.rank(1) == 2
     return matrix and not node.is_constant(0) and node.rank(0) > 1 and "float" in node.dtype(0)
 

@@ -9,10 +9,10 @@ import onnx
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.unsigned import of_bits, of_order
-from conrepair.importer.values import DTYPES, Tensor, is_symbolic
+from conrepair.importer.values import DTYPES, ImportedTensor, is_symbolic
 
 _BINARY = {
     "And": ops.logical_and,
@@ -30,7 +30,7 @@ _BINARY = {
 
 
 @operator(*_BINARY)
-def binary(node: Node) -> Any:
+def binary(node: ImportedNode) -> Any:
     function = _BINARY[node.operator]
     if node.operator.startswith("Bitwise"):
         return node.elementwise(of_bits(node, lambda x, y: function(_widened(x, y), y)))
@@ -47,17 +47,17 @@ def _widened(x: Any, y: Any) -> Any:
 
 
 @operator("Not")
-def negation(node: Node) -> Any:
+def negation(node: ImportedNode) -> Any:
     return node.elementwise(ops.logical_not)
 
 
 @operator("BitwiseNot")
-def bitwise_negation(node: Node) -> Any:
+def bitwise_negation(node: ImportedNode) -> Any:
     return node.elementwise(of_bits(node, ops.bitwise_not))
 
 
 @operator("BitShift")
-def shift(node: Node) -> Any:
+def shift(node: ImportedNode) -> Any:
     """Shifts by no number of bits that the type has leave nothing but copies of the sign."""
     dtype = node.dtype(0)
     bits, left = 8 * np.dtype(dtype).itemsize, node.attribute("direction") == "LEFT"
@@ -94,12 +94,12 @@ def shift(node: Node) -> Any:
 
 
 @operator("IsNaN")
-def is_nan(node: Node) -> Any:
+def is_nan(node: ImportedNode) -> Any:
     return node.elementwise(ops.isnan)
 
 
 @operator("IsInf")
-def is_inf(node: Node) -> Any:
+def is_inf(node: ImportedNode) -> Any:
     positive, negative = node.attribute("detect_positive", 1), node.attribute("detect_negative", 1)
 
     def function(x: Any) -> Any:
@@ -113,7 +113,7 @@ def is_inf(node: Node) -> Any:
 
 
 @operator("Where")
-def where(node: Node) -> Any:
+def where(node: ImportedNode) -> Any:
     def function(condition: Any, one: Any, two: Any) -> Any:
         if not all(isinstance(x, np.ndarray) and x.ndim == 0 for x in (one, two)):
             return ops.where(condition, one, two)
@@ -125,22 +125,22 @@ def where(node: Node) -> Any:
 
 
 @operator("Cast", refuses="text, 4-bit and 8-bit float types")
-def cast(node: Node) -> Any:
+def cast(node: ImportedNode) -> Any:
     target = onnx.helper.tensor_dtype_to_np_dtype(node.attribute("to")).name
     return _cast(node, target)
 
 
 @operator("CastLike", refuses="text, 4-bit and 8-bit float types")
-def cast_like(node: Node) -> Any:
+def cast_like(node: ImportedNode) -> Any:
     return _cast(node, node.dtype(1))
 
 
-def _cast(node: Node, target: str) -> Any:
+def _cast(node: ImportedNode, target: str) -> Any:
     source = node.dtype(0)
     if not {source, target} <= DTYPES:
         node.refuse(f"Keras doesn't compute with {target if source in DTYPES else source}")
     value = node.value(0)
-    if isinstance(value, Tensor) and source == target:
+    if isinstance(value, ImportedTensor) and source == target:
         return [value]
     if isinstance(value, np.ndarray) and not is_symbolic(value):
         return value.astype(target)

@@ -11,12 +11,12 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 
 
 @operator("BatchNormalization", ignores=("consumed_inputs", "is_test", "momentum"), refuses="training mode")
-def batch_normalization(node: Node) -> Any:
+def batch_normalization(node: ImportedNode) -> Any:
     if node.attribute("training_mode", 0) or node.outputs > 1:
         node.refuse("it's in training mode, where the answer depends on the rest of the batch")
     if not node.attribute("spatial", 1):
@@ -36,7 +36,7 @@ def batch_normalization(node: Node) -> Any:
     return node.output(y, value.order, value.shape)
 
 
-def _batch_normalization_of_tensors(node: Node, epsilon: float) -> Any:
+def _batch_normalization_of_tensors(node: ImportedNode, epsilon: float) -> Any:
     shape = [-1, *[1] * (node.rank(0) - 2)] if node.rank(0) > 1 else [-1]
     scale, bias, mean, variance = (ops.reshape(node.tensor(index), shape) for index in range(1, 5))
     factor = ops.multiply(scale, ops.rsqrt(add(variance, epsilon)))
@@ -44,7 +44,7 @@ def _batch_normalization_of_tensors(node: Node, epsilon: float) -> Any:
 
 
 @operator("LayerNormalization", ignores=("stash_type",))
-def layer_normalization(node: Node) -> Any:
+def layer_normalization(node: ImportedNode) -> Any:
     axis, rank, epsilon = node.axis(-1), node.rank(0), node.attribute("epsilon", 1e-5)
     axes = list(range(axis, rank))
     x = node.tensor(0)
@@ -72,7 +72,7 @@ def layer_normalization(node: Node) -> Any:
 
 
 @operator("RMSNormalization", ignores=("stash_type",))
-def rms_normalization(node: Node) -> Any:
+def rms_normalization(node: ImportedNode) -> Any:
     axis, rank, epsilon = node.axis(-1), node.rank(0), node.attribute("epsilon", 1e-5)
     x = node.tensor(0)
     if axis == rank - 1 and node.is_constant(1):
@@ -85,18 +85,18 @@ def rms_normalization(node: Node) -> Any:
 
 
 @operator("InstanceNormalization", ignores=("consumed_inputs",))
-def instance_normalization(node: Node) -> Any:
+def instance_normalization(node: ImportedNode) -> Any:
     return _grouped(node, node.known_shape(0, [1])[0], 1)
 
 
 @operator("GroupNormalization", ignores=("stash_type",))
-def group_normalization(node: Node) -> Any:
+def group_normalization(node: ImportedNode) -> Any:
     """Until opset 20 there was a weight for each group, since 21 for each channel."""
     groups, channels = node.attribute("num_groups"), node.known_shape(0, [1])[0]
     return _grouped(node, groups, channels // node.known_shape(1)[0])
 
 
-def _grouped(node: Node, groups: int, repeats: int) -> Any:
+def _grouped(node: ImportedNode, groups: int, repeats: int) -> Any:
     epsilon, x = node.attribute("epsilon", 1e-5), node.channels_last(0)
     if all(node.is_constant(index) for index in (1, 2)):
         weights = [np.repeat(node.constant(index), repeats) for index in (1, 2)]
@@ -115,7 +115,7 @@ def _grouped(node: Node, groups: int, repeats: int) -> Any:
 
 
 @operator("LRN")
-def local_response_normalization(node: Node) -> Any:
+def local_response_normalization(node: ImportedNode) -> Any:
     size, alpha = node.attribute("size"), node.attribute("alpha", 1e-4)
     beta, bias = node.attribute("beta", 0.75), node.attribute("bias", 1.0)
     x = node.channels_last(0)
@@ -128,7 +128,7 @@ def local_response_normalization(node: Node) -> Any:
 
 
 @operator("LpNormalization")
-def lp_normalization(node: Node) -> Any:
+def lp_normalization(node: ImportedNode) -> Any:
     axis, x = node.axis(-1), node.tensor(0)
     if node.attribute("p", 2) == 1:
         norm = ops.sum(ops.absolute(x), axis=axis, keepdims=True)

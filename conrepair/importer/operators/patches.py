@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Array
 
 
 @operator("Col2Im", constant=("image_shape", "block_shape"), refuses="an unknown number of blocks")
-def image_of_columns(node: Node) -> Any:
+def image_of_columns(node: ImportedNode) -> Any:
     """Each cell of the image adds up what the blocks have for it; a table says where that stands."""
     image, block = node.constant(1).tolist(), node.constant(2).tolist()
     table = _sources(node, image, block)
@@ -26,7 +26,7 @@ def image_of_columns(node: Node) -> Any:
     return node.from_channels_last(ops.reshape(y, [-1, *image, channels]), [node.shape(0)[0], channels, *image])
 
 
-def _sources(node: Node, image: list[int], block: list[int]) -> Array:
+def _sources(node: ImportedNode, image: list[int], block: list[int]) -> Array:
     """For each cell and tap of the block, the row that holds it: [cells, taps]."""
     axes = len(image)
     strides = node.attribute("strides", [1] * axes)
@@ -48,7 +48,7 @@ def _sources(node: Node, image: list[int], block: list[int]) -> Array:
 
 
 @operator("MaxUnpool", constant=("output_shape",), refuses="unknown sizes, another output_shape than the window's")
-def max_unpool(node: Node) -> Any:
+def max_unpool(node: ImportedNode) -> Any:
     kernel = node.attribute("kernel_shape")
     axes, sizes = len(kernel), node.known_shape(0)
     strides, pads = node.attribute("strides", [1] * axes), node.attribute("pads", [0] * 2 * axes)

@@ -12,14 +12,14 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Array, known
 from conrepair.importer.window import Window, padded, window_of
 
 
 @operator("MaxPool", ignores=("storage_order",), refuses="ceil_mode with unknown sizes")
-def max_pool(node: Node) -> Any:
+def max_pool(node: ImportedNode) -> Any:
     window = _window(node)
     x, dtype = node.channels_last(0), node.dtype(0)
     own = dtype == "float32" or (dtype in {"float16", "bfloat16"} and len(window.kernel) < 3)  # TensorFlow has these
@@ -44,7 +44,7 @@ def max_pool(node: Node) -> Any:
 
 
 @operator("AveragePool", refuses="ceil_mode with unknown sizes")
-def average_pool(node: Node) -> Any:
+def average_pool(node: ImportedNode) -> Any:
     window = _window(node)
     x, with_pads = node.channels_last(0), bool(node.attribute("count_include_pad", 0))
     simple = max(window.dilations) == 1 and len(window.kernel) < 4
@@ -62,14 +62,14 @@ def average_pool(node: Node) -> Any:
 
 
 @operator("LpPool", refuses="ceil_mode with unknown sizes")
-def lp_pool(node: Node) -> Any:
+def lp_pool(node: ImportedNode) -> Any:
     window, p = _window(node), node.attribute("p", 2)
     powers = ops.power(ops.absolute(padded(node.channels_last(0), window.pads)), p)
     return node.from_channels_last(ops.power(reduce(add, _taps(powers, window)), 1 / p))
 
 
 @operator("GlobalAveragePool", "GlobalMaxPool")
-def global_pool(node: Node) -> Any:
+def global_pool(node: ImportedNode) -> Any:
     x = node.channels_last(0)
     axes = tuple(range(1, node.rank(0) - 1))
     function = ops.mean if node.operator == "GlobalAveragePool" else ops.max
@@ -77,13 +77,13 @@ def global_pool(node: Node) -> Any:
 
 
 @operator("GlobalLpPool")
-def global_lp_pool(node: Node) -> Any:
+def global_lp_pool(node: ImportedNode) -> Any:
     p, axes = node.attribute("p", 2), tuple(range(1, node.rank(0) - 1))
     total = ops.sum(ops.power(ops.absolute(node.channels_last(0)), p), axis=axes, keepdims=True)
     return node.from_channels_last(ops.power(total, 1 / p))
 
 
-def _window(node: Node) -> Window:
+def _window(node: ImportedNode) -> Window:
     """The window, with the cells behind the input that ceil_mode asks for."""
     window = window_of(node, node.attribute("kernel_shape"))
     if not node.attribute("ceil_mode", 0) or max(window.strides) == 1:
@@ -101,7 +101,7 @@ def _window(node: Node) -> Window:
     return replace(window, pads=tuple(pads))
 
 
-def _declared_pads(node: Node, window: Window) -> list[tuple[int, int]]:
+def _declared_pads(node: ImportedNode, window: Window) -> list[tuple[int, int]]:
     """The padding that counts as input; what ceil_mode adds behind it doesn't."""
     declared = window_of(node, window.kernel).pads
     return [(before, min(behind, more)) for (before, behind), (_, more) in zip(declared, window.pads, strict=True)]
@@ -146,7 +146,7 @@ def _taps(x: Any, window: Window) -> list[Any]:
     return result
 
 
-def _positions(node: Node, stacked: Any, window: Window) -> Any:
+def _positions(node: ImportedNode, stacked: Any, window: Window) -> Any:
     """Where each maximum lies in the input, counted over the whole of [N, C, spatial...]."""
     shape = node.known_shape(0)
     grid = np.arange(math.prod(shape)).reshape(shape)

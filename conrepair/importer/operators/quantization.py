@@ -11,17 +11,17 @@ import onnx
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.convolution import convolved, convolved_with_tensor, layer_of
 from conrepair.importer.rules import operator
-from conrepair.importer.values import Size, Tensor, Value, known
+from conrepair.importer.values import ImportedTensor, Size, Value, known
 
 _INTEGERS = {"int8", "uint8", "int16", "uint16"}
 _REFUSES = "2-bit, 4-bit and 8-bit float types"
 
 
 @operator("QuantizeLinear", refuses=_REFUSES)
-def quantize(node: Node) -> Any:
+def quantize(node: ImportedNode) -> Any:
     target = node.dtype(2) if node.has(2) else _named(node.attribute("output_dtype", 0)) or "uint8"
     if target not in _INTEGERS:
         node.refuse(f"Keras has no {target} to quantize to")
@@ -34,7 +34,7 @@ def quantize(node: Node) -> Any:
 
 
 @operator("DequantizeLinear", refuses=_REFUSES)
-def dequantize(node: Node) -> Any:
+def dequantize(node: ImportedNode) -> Any:
     if node.dtype(0) not in {*_INTEGERS, "int32"}:
         node.refuse(f"Keras can't compute with {node.dtype(0)}")
     value = node.computed(node.value(0))
@@ -47,7 +47,7 @@ def dequantize(node: Node) -> Any:
 
 
 @operator("DynamicQuantizeLinear")
-def quantize_by_range(node: Node) -> Any:
+def quantize_by_range(node: ImportedNode) -> Any:
     """The range is the input's own, with 0 in it."""
     x = node.tensor(0)
     low, high = ops.minimum(ops.min(x), 0.0), ops.maximum(ops.max(x), 0.0)
@@ -59,17 +59,17 @@ def quantize_by_range(node: Node) -> Any:
 
 
 @operator("MatMulInteger")
-def integer_product(node: Node) -> Any:
+def integer_product(node: ImportedNode) -> Any:
     return ops.cast(_product(node, 0, 1, 2, 3), "int32")
 
 
 @operator("QLinearMatMul", refuses=_REFUSES)
-def quantized_product(node: Node) -> Any:
+def quantized_product(node: ImportedNode) -> Any:
     return _requantized(node, _product(node, 0, 3, 2, 5), (1, 4, 6), 7)
 
 
 @operator("ConvInteger", ignores=("kernel_shape",))
-def integer_convolution(node: Node) -> Any:
+def integer_convolution(node: ImportedNode) -> Any:
     return node.from_channels_last(ops.cast(_convolution(node, 1, 2, 3), "int32"))
 
 
@@ -79,7 +79,7 @@ def integer_convolution(node: Node) -> Any:
     ignores=("kernel_shape",),
     refuses=_REFUSES,
 )
-def quantized_convolution(node: Node) -> Any:
+def quantized_convolution(node: ImportedNode) -> Any:
     total = _convolution(node, 3, 2, 5)
     if node.has(8):
         total = add(total, node.constant(8).astype(total.dtype))
@@ -87,14 +87,14 @@ def quantized_convolution(node: Node) -> Any:
 
 
 @operator("QLinearAdd", "QLinearMul", domain="com.microsoft")
-def quantized_arithmetic(node: Node) -> Any:
+def quantized_arithmetic(node: ImportedNode) -> Any:
     """a, its scale and zero point, b, its scale and zero point, scale and zero point of the result."""
     function = add if node.operator == "QLinearAdd" else ops.multiply
     return node.elementwise(lambda a, b: _remade(node, function(_real(node, a, 1), _real(node, b, 4)), 6), [0, 3])
 
 
 @operator("QLinearGlobalAveragePool", domain="com.microsoft")
-def quantized_global_average(node: Node) -> Any:
+def quantized_global_average(node: ImportedNode) -> Any:
     rank = node.rank(0)
     last = bool(node.attribute("channels_last", 0))
     axes = tuple(range(1, rank - 1) if last else range(2, rank))
@@ -102,7 +102,7 @@ def quantized_global_average(node: Node) -> Any:
 
 
 @operator("QGemm", domain="com.microsoft")
-def quantized_gemm(node: Node) -> Any:
+def quantized_gemm(node: ImportedNode) -> Any:
     """A, scale, zero point, B, scale, zero point, C (of A's and B's scales), scale and zero point of the result."""
     if node.attribute("transA", 0) or not node.is_constant(3):
         node.refuse("only a constant B, and A as it is, are handled")
@@ -123,14 +123,14 @@ def quantized_gemm(node: Node) -> Any:
     return _saturated(scaled, node.constant(8).reshape(-1)[0], node.dtype(8))
 
 
-def _real(node: Node, x: Any, index: int) -> Any:
+def _real(node: ImportedNode, x: Any, index: int) -> Any:
     """A quantized tensor as real numbers; its scale and zero point are single constants."""
     zero = int(node.constant(index + 1, np.zeros(1)).reshape(-1)[0])
     scale = np.float32(node.constant(index).reshape(()))
     return ops.multiply(ops.cast(ops.subtract(ops.cast(x, "int32"), zero), "float32"), float(scale))
 
 
-def _remade(node: Node, x: Any, index: int) -> Any:
+def _remade(node: ImportedNode, x: Any, index: int) -> Any:
     scale = node.constant(index).astype(np.float32).reshape(())
     zero = node.constant(index + 1, np.zeros(1, np.uint8)).reshape(-1)[0]
     return _saturated(_quotient(x, scale), zero, str(zero.dtype))
@@ -139,7 +139,7 @@ def _remade(node: Node, x: Any, index: int) -> Any:
 # --- exact sums -----------------------------------------------------------------------------------------------
 
 
-def _product(node: Node, left: int, right: int, left_zero: int, right_zero: int) -> Any:
+def _product(node: ImportedNode, left: int, right: int, left_zero: int, right_zero: int) -> Any:
     """A matrix product of integers, as floats that hold it exactly."""
     terms = node.known_shape(right)[-2 if node.rank(right) > 1 else -1]
     dtype = _wide_enough(node, terms, left, right)
@@ -152,7 +152,7 @@ def _product(node: Node, left: int, right: int, left_zero: int, right_zero: int)
     return ops.round(product)
 
 
-def _convolution(node: Node, weight: int, zero: int, weight_zero: int) -> Any:
+def _convolution(node: ImportedNode, weight: int, zero: int, weight_zero: int) -> Any:
     """A convolution of integers, channels last, as floats that hold it exactly."""
     shape = node.known_shape(weight)
     dtype = _wide_enough(node, math.prod(shape[1:]), 0, weight)
@@ -173,7 +173,7 @@ def _convolution(node: Node, weight: int, zero: int, weight_zero: int) -> Any:
     return ops.round(convolved(node, x, shape, apply))
 
 
-def _centred(node: Node, index: int, zero: int, dtype: str, *, rows: bool) -> Any:
+def _centred(node: ImportedNode, index: int, zero: int, dtype: str, *, rows: bool) -> Any:
     """A matrix less its zero point, which may be given for each row or column."""
     x = _cast(node.tensor(index), dtype)
     if not node.has(zero):
@@ -188,7 +188,7 @@ def _difference(x: Any, y: Any) -> Any:
     return x - y if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) else ops.subtract(x, y)
 
 
-def _wide_enough(node: Node, terms: int, *indices: int) -> str:
+def _wide_enough(node: ImportedNode, terms: int, *indices: int) -> str:
     """A float type in which sums of so many products are exact."""
     if any(node.dtype(index) not in {"int8", "uint8"} for index in indices):
         node.refuse("only 8-bit integers are multiplied")
@@ -207,7 +207,7 @@ def _quotient(x: Any, scale: Any) -> Any:
     return ops.divide(x, ops.where(ops.less(x, far), scale, np.nextafter(scale, np.inf).astype(scale.dtype)))
 
 
-def _requantized(node: Node, total: Any, scales: tuple[int, int, int], zero: int) -> Any:
+def _requantized(node: ImportedNode, total: Any, scales: tuple[int, int, int], zero: int) -> Any:
     """Sums as quantized values, as ONNX Runtime computes them: one factor in float32."""
     one, two, three = (_cast(node.tensor(index), "float32") for index in scales)
     constant = all(node.is_constant(index) for index in scales)
@@ -240,7 +240,7 @@ def _cast(x: Any, dtype: str) -> Any:
     return x.astype(dtype) if isinstance(x, np.ndarray | np.generic) else ops.cast(x, dtype)
 
 
-def _spread(node: Node, parameter: Value, value: Tensor) -> Any:
+def _spread(node: ImportedNode, parameter: Value, value: ImportedTensor) -> Any:
     """A scale or zero point so that it broadcasts against a tensor as it is stored."""
     rank, axis = value.rank, int(node.attribute("axis", 1)) % max(value.rank, 1)
     size = math.prod(int(length) if known(length) else 2 for length in parameter.shape)
@@ -258,13 +258,13 @@ def _single(x: Any) -> Any:
     return x.reshape(()) if isinstance(x, np.ndarray) else ops.reshape(x, ())
 
 
-def _arranged(node: Node, parameter: Value, shape: list[int], value: Tensor) -> Any:
+def _arranged(node: ImportedNode, parameter: Value, shape: list[int], value: ImportedTensor) -> Any:
     if isinstance(parameter, np.ndarray):
         return node.stored(parameter.reshape(shape), value.order)
     return node.stored(node.output(ops.reshape(node.stored(parameter), shape)), value.order)
 
 
-def _blocked(node: Node, parameter: Value, axis: int, block: int, value: Tensor) -> Any:
+def _blocked(node: ImportedNode, parameter: Value, axis: int, block: int, value: ImportedTensor) -> Any:
     size: Size = value.shape[axis]
     if not known(size):
         node.refuse(f"the size of axis {axis} must be known; fix it with --input")

@@ -12,7 +12,7 @@ import onnx_ir
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Array, Size
 
@@ -63,7 +63,7 @@ class _Activation:
     ignores=("hidden_size", "output_sequence"),
     refuses=_REFUSES,
 )
-def recurrent(node: Node) -> Any:
+def recurrent(node: ImportedNode) -> Any:
     kind = _KINDS[node.operator]
     _refuse_variants(node)
     batch_first = bool(node.attribute("layout", 0))
@@ -76,7 +76,7 @@ def recurrent(node: Node) -> Any:
     return _outputs(node, runs, length, batch, batch_first)
 
 
-def _refuse_variants(node: Node) -> None:
+def _refuse_variants(node: ImportedNode) -> None:
     if node.attribute("clip") is not None:
         node.refuse("Keras's layers can't clip what goes into an activation")
     if node.attribute("input_forget", 0):
@@ -85,7 +85,7 @@ def _refuse_variants(node: Node) -> None:
         node.refuse("Keras's LSTM has no peepholes")
 
 
-def _mask(node: Node, x: Any) -> Any:
+def _mask(node: ImportedNode, x: Any) -> Any:
     """Which steps of which sequence count, [batch, steps]; None when all do."""
     if not node.has(4):
         return None
@@ -96,7 +96,7 @@ def _mask(node: Node, x: Any) -> Any:
     return ops.less_equal(places, ops.expand_dims(ops.cast(node.tensor(4), "int32"), 1))
 
 
-def _run(node: Node, kind: _Kind, x: Any, mask: Any, index: int, backward: bool) -> list[Any]:
+def _run(node: ImportedNode, kind: _Kind, x: Any, mask: Any, index: int, backward: bool) -> list[Any]:
     """One direction: the answers [batch, steps, hidden] in the order of the steps, and the final states."""
     functions = _activations(node, kind, index)
     settings: dict[str, Any] = {"activation": functions[min(1, len(functions) - 1)].function}
@@ -122,7 +122,9 @@ def _run(node: Node, kind: _Kind, x: Any, mask: Any, index: int, backward: bool)
     return [ops.flip(answers, axis=1) if backward else answers, *final]
 
 
-def _outputs(node: Node, runs: Sequence[list[Any]], length: Size, batch: Size, batch_first: bool) -> list[Any]:
+def _outputs(
+    node: ImportedNode, runs: Sequence[list[Any]], length: Size, batch: Size, batch_first: bool
+) -> list[Any]:
     directions = len(runs)
     answers = _joined([run[0] for run in runs], axis=2)
     hidden = answers.shape[-1]
@@ -146,7 +148,7 @@ def _joined(tensors: Sequence[Any], axis: int) -> Any:
 # --- weights ----------------------------------------------------------------------------------------------
 
 
-def _weights(node: Node, kind: _Kind, functions: Sequence[_Activation], index: int) -> list[Array]:
+def _weights(node: ImportedNode, kind: _Kind, functions: Sequence[_Activation], index: int) -> list[Array]:
     """Kernel, recurrent kernel and bias as Keras's layer stores them."""
     hidden = node.constant(2).shape[2]
     gates = [functions[place] for place in kind.functions]
@@ -171,7 +173,7 @@ def _rearranged(array: Array, gates: Sequence[int]) -> Array:
 # --- states -----------------------------------------------------------------------------------------------
 
 
-def _state(node: Node, x: Any, place: int, index: int) -> Any:
+def _state(node: ImportedNode, x: Any, place: int, index: int) -> Any:
     """The initial state of one direction, [batch, hidden]; None for zeros."""
     if not node.has(place) or _is_zero(node.ir.inputs[place]):
         return None
@@ -181,7 +183,7 @@ def _state(node: Node, x: Any, place: int, index: int) -> Any:
     return add(_zeros(node, x), state) if node.is_constant(place) else state
 
 
-def _zeros(node: Node, x: Any) -> Any:
+def _zeros(node: ImportedNode, x: Any) -> Any:
     return ops.zeros_like(ops.repeat(x[:, 0, :1], node.constant(2).shape[2], axis=1))
 
 
@@ -207,7 +209,7 @@ _SHAPING = {"Cast", "Expand", "Identity", "Reshape", "Slice", "Squeeze", "Tile",
 # --- activations ------------------------------------------------------------------------------------------
 
 
-def _activations(node: Node, kind: _Kind, index: int) -> list[_Activation]:
+def _activations(node: ImportedNode, kind: _Kind, index: int) -> list[_Activation]:
     """The activations of one direction; of LSTM the first two, as Keras uses its second one twice."""
     count = len(kind.defaults)
     names = node.attribute("activations") or list(kind.defaults) * (index + 1)
@@ -225,7 +227,7 @@ def _activations(node: Node, kind: _Kind, index: int) -> list[_Activation]:
 _PLAIN = {"relu", "sigmoid", "softplus", "softsign", "tanh"}
 
 
-def _activation(node: Node, name: str, alphas: Any, betas: Any) -> _Activation:
+def _activation(node: ImportedNode, name: str, alphas: Any, betas: Any) -> _Activation:
     """ONNX's activation; `alphas` and `betas` hold numbers for those only that take one."""
     if name in _PLAIN:
         return _Activation(name, key=(name,))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.arithmetic import truncated_quotient
 from conrepair.importer.rules import operator
-from conrepair.importer.values import Tensor, inverse
+from conrepair.importer.values import ImportedTensor, inverse
 
 
 def _l1(x: Any, **axes: Any) -> Any:
@@ -45,9 +45,9 @@ _FUNCTIONS = {
 
 
 @operator(*_FUNCTIONS, constant=("axes",))
-def reduction(node: Node) -> Any:
+def reduction(node: ImportedNode) -> Any:
     value = node.value(0)
-    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    assert isinstance(value, ImportedTensor)  # noqa: S101 - constants don't reach rules
     axes = node.constant_or_attribute("axes", 1) or []
     noop = node.attribute("noop_with_empty_axes", 0)  # says nothing where there are axes
     keep = bool(node.attribute("keepdims", 1))  # says nothing where nothing is reduced
@@ -71,7 +71,7 @@ def reduction(node: Node) -> Any:
     return node.output(y, order, [value.shape[axis] for axis in left])
 
 
-def _integer_mean(node: Node, gone: set[int]) -> Any:
+def _integer_mean(node: ImportedNode, gone: set[int]) -> Any:
     """Keras takes the mean of integers in float32."""
     count = math.prod(node.known_shape(0, sorted(gone)))
 
@@ -83,7 +83,7 @@ def _integer_mean(node: Node, gone: set[int]) -> Any:
 
 
 def _in_double(function: Any) -> Any:
-    def of_integers(node: Node, _: set[int]) -> Any:
+    def of_integers(node: ImportedNode, _: set[int]) -> Any:
         return lambda x, **axes: ops.cast(function(ops.cast(x, "float64"), **axes), node.dtype(0))
 
     return of_integers
@@ -105,7 +105,7 @@ def one_zero(x: Any) -> Any:
 
 
 @operator("ArgMax", "ArgMin")
-def argument(node: Node) -> Any:
+def argument(node: ImportedNode) -> Any:
     function = ops.argmax if node.operator == "ArgMax" else ops.argmin
     axis, x = node.axis(0), node.tensor(0)
     x = one_zero(x)
@@ -123,7 +123,7 @@ def argument(node: Node) -> Any:
 
 
 @operator("TopK", constant=("K",), ignores=("sorted",))
-def top_k(node: Node) -> Any:
+def top_k(node: ImportedNode) -> Any:
     k = int(node.attribute("k", 0) or np.asarray(node.constant(1)).item())
     axis, rank, dtype = node.axis(-1), node.rank(0), node.dtype(0)
     swap = [place for place in range(rank) if place != axis] + [axis]

@@ -12,7 +12,7 @@ import sympy
 from keras import ops
 
 from conrepair.importer.interpolation import Axis, coordinates, cubic, linear, nearest, weights
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Array, Size, channels_last, known
 
@@ -28,7 +28,7 @@ _HALF_PIXEL = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"}
     ignores=("antialias", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "nearest_mode"),
     refuses="fractional factors of unknown sizes",
 )
-def resize(node: Node) -> Any:
+def resize(node: ImportedNode) -> Any:
     lengths, scales = _targets(node)
     order = channels_last(node.rank(0)) if node.rank(0) > 2 else tuple(range(node.rank(0)))
     mode, x = node.attribute("mode", "nearest"), node.tensor(0, order)
@@ -46,7 +46,7 @@ def resize(node: Node) -> Any:
     return node.output(x, order, lengths)
 
 
-def _check_whole(node: Node, changed: list[int], scales: list[float]) -> None:
+def _check_whole(node: ImportedNode, changed: list[int], scales: list[float]) -> None:
     """The standard aligns with the corner of size x scale, ONNX Runtime and PyTorch with that of the rounded size."""
     for axis in changed:
         size = node.shape(0)[axis]
@@ -58,7 +58,7 @@ def _check_whole(node: Node, changed: list[int], scales: list[float]) -> None:
             )
 
 
-def _targets(node: Node) -> tuple[list[Size], list[float]]:
+def _targets(node: ImportedNode) -> tuple[list[Size], list[float]]:
     """Sizes of the output and, for each axis, the factor that coordinates are computed with."""
     source, place = list(node.shape(0)), 2 if node.operator == "Resize" and node.opset > 10 else 1
     axes = [int(axis) % len(source) for axis in node.attribute("axes", range(len(source)))]
@@ -87,25 +87,25 @@ def _scaled(size: Size, scale: np.float32) -> Size:
     return size if scale == 1 else sympy.floor(size * sympy.nsimplify(float(scale)))
 
 
-def _ratio(node: Node, length: Size, size: Size) -> Fraction:
+def _ratio(node: ImportedNode, length: Size, size: Size) -> Fraction:
     ratio = sympy.cancel(sympy.sympify(length) / sympy.sympify(size))
     if not ratio.is_rational or ratio.free_symbols:
         node.refuse(f"the factor {length} / {size} must be known; fix sizes with --input")
     return Fraction(int(ratio.p), int(ratio.q))
 
 
-def _coordinate_mode(node: Node) -> str:
+def _coordinate_mode(node: ImportedNode) -> str:
     if node.operator == "Upsample" or node.opset < 11:
         return "asymmetric"
     return str(node.attribute("coordinate_transformation_mode", "half_pixel"))
 
 
-def _cropped_axes(node: Node) -> list[int]:
+def _cropped_axes(node: ImportedNode) -> list[int]:
     rank = node.rank(0)
     return [int(axis) % rank for axis in node.attribute("axes", range(rank))]
 
 
-def _region(node: Node, axis: int) -> tuple[float, float]:
+def _region(node: ImportedNode, axis: int) -> tuple[float, float]:
     if _coordinate_mode(node) != "tf_crop_and_resize":
         return 0.0, 1.0
     axes, region = _cropped_axes(node), np.asarray(node.constant(1)).tolist()
@@ -113,7 +113,7 @@ def _region(node: Node, axis: int) -> tuple[float, float]:
     return region[place], region[len(axes) + place]
 
 
-def _check_unscaled(node: Node, changed: list[int], scales: list[float]) -> None:
+def _check_unscaled(node: ImportedNode, changed: list[int], scales: list[float]) -> None:
     """Where an axis keeps its size, the standard crops it and ONNX Runtime doesn't."""
     for axis in changed:
         if scales[axis] == 1 and _region(node, axis) != (0.0, 1.0):
@@ -123,7 +123,7 @@ def _check_unscaled(node: Node, changed: list[int], scales: list[float]) -> None
 # --- Keras's own layer ------------------------------------------------------------------------------------
 
 
-def _factors(node: Node, changed: list[int], lengths: list[Size], scales: list[float]) -> list[int] | None:
+def _factors(node: ImportedNode, changed: list[int], lengths: list[Size], scales: list[float]) -> list[int] | None:
     """Whole factors of the spatial axes, where Keras's UpSampling layers do exactly what is asked for."""
     mode, rank = node.attribute("mode", "nearest"), node.rank(0)
     if not changed or rank not in {3, 4, 5} or min(changed) < 2:
@@ -138,7 +138,7 @@ def _factors(node: Node, changed: list[int], lengths: list[Size], scales: list[f
     return [int(scale) for scale in scales[2:]] if exact else None
 
 
-def _repeats(node: Node, axis: int, lengths: list[Size], scales: list[float]) -> bool:
+def _repeats(node: ImportedNode, axis: int, lengths: list[Size], scales: list[float]) -> bool:
     """Whether taking the nearest cell means repeating each; unknown sizes are tried out."""
     size, factor = node.shape(0)[axis], int(scales[axis])
     tried = [int(size)] if known(size) else _PROBES
@@ -148,7 +148,7 @@ def _repeats(node: Node, axis: int, lengths: list[Size], scales: list[float]) ->
     )
 
 
-def _upsampled(node: Node, x: Any, factors: list[int], interpolation: str) -> Any:
+def _upsampled(node: ImportedNode, x: Any, factors: list[int], interpolation: str) -> Any:
     if len(factors) == 2:
         return node.layer(keras.layers.UpSampling2D, x, size=tuple(factors), interpolation=interpolation)
     kind = keras.layers.UpSampling1D if len(factors) == 1 else keras.layers.UpSampling3D
@@ -158,7 +158,7 @@ def _upsampled(node: Node, x: Any, factors: list[int], interpolation: str) -> An
 # --- axis by axis -----------------------------------------------------------------------------------------
 
 
-def _along(node: Node, x: Any, axis: int, place: int, lengths: list[Size], scales: list[float]) -> Any:
+def _along(node: ImportedNode, x: Any, axis: int, place: int, lengths: list[Size], scales: list[float]) -> Any:
     """Resize one axis, which lies at `place` of the Keras tensor."""
     size, length = node.shape(0)[axis], lengths[axis]
     mode = node.attribute("mode", "nearest")
@@ -182,11 +182,11 @@ def _along(node: Node, x: Any, axis: int, place: int, lengths: list[Size], scale
     return _filled(node, _multiplied(node, x, matrix.astype(node.dtype(0)), place), described, place)
 
 
-def _axis(node: Node, axis: int, size: int, length: int, scales: list[float]) -> Axis:
+def _axis(node: ImportedNode, axis: int, size: int, length: int, scales: list[float]) -> Axis:
     return Axis(size, length, scales[axis], _region(node, axis))
 
 
-def _chosen(node: Node, axis: Axis) -> Array:
+def _chosen(node: ImportedNode, axis: Axis) -> Array:
     mode = node.attribute("nearest_mode", "round_prefer_floor")
     if node.operator == "Upsample" or node.opset < 11:
         mode = "simple"
@@ -203,7 +203,7 @@ def _picked(x: Any, indices: Array, place: int) -> Any:
     return ops.take(x, indices, axis=place)
 
 
-def _multiplied(node: Node, x: Any, matrix: Array, place: int) -> Any:
+def _multiplied(node: ImportedNode, x: Any, matrix: Array, place: int) -> Any:
     """Each row of cells along an axis times a matrix, without moving the axis."""
     if place == len(x.shape) - 1:
         return ops.matmul(x, matrix.T)
@@ -217,7 +217,7 @@ def _multiplied(node: Node, x: Any, matrix: Array, place: int) -> Any:
     return ops.reshape(ops.matmul(matrix, flat), [*front, len(matrix), *behind])
 
 
-def _filled(node: Node, x: Any, axis: Axis, place: int) -> Any:
+def _filled(node: ImportedNode, x: Any, axis: Axis, place: int) -> Any:
     """With tf_crop_and_resize, cells that look outside the input get a value of their own."""
     if _coordinate_mode(node) != "tf_crop_and_resize":
         return x

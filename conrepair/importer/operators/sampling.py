@@ -11,7 +11,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.indexing import positions
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.shape import reshaped_array
 from conrepair.importer.rules import operator
 from conrepair.importer.sampling import Taps, cubic_taps, linear_taps, read, reflected
@@ -22,7 +22,7 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
 @operator("GridSample", refuses="images of unknown size")
-def grid_sample(node: Node) -> Any:
+def grid_sample(node: ImportedNode) -> Any:
     rank, sizes = node.rank(0), node.known_shape(0, range(2, node.rank(0)))
     mode, align = node.attribute("mode", "linear"), bool(node.attribute("align_corners", 0))
     mode, padding = _MODES.get(mode, mode), node.attribute("padding_mode", "zeros")
@@ -44,7 +44,7 @@ def grid_sample(node: Node) -> Any:
     return node.from_channels_last(y, [*node.shape(0)[:2], *node.shape(1)[1:-1]])
 
 
-def _computed(node: Node, index: int) -> Any:
+def _computed(node: ImportedNode, index: int) -> Any:
     return node.stored(node.computed(node.value(index)))
 
 
@@ -79,7 +79,7 @@ def _counted(cell: Any, weight: Any, size: int) -> Any:
 
 
 @operator("RoiAlign", refuses="sampling_ratio=0, images of unknown size")
-def roi_align(node: Node) -> Any:
+def roi_align(node: ImportedNode) -> Any:
     ratio = node.attribute("sampling_ratio", 0)
     if ratio == 0:
         node.refuse("with sampling_ratio=0 the number of samples depends on the regions' sizes")
@@ -121,7 +121,7 @@ def _region_taps(regions: Any, axis: int, bins: int, ratio: int, size: int, half
     ignores=("kernel_shape",),
     refuses="more or fewer than two spatial axes, unknown sizes",
 )
-def deformable_convolution(node: Node) -> Any:
+def deformable_convolution(node: ImportedNode) -> Any:
     """Every tap of the kernel reads at its place plus an offset, times a mask; the rest is a matrix product."""
     kernel = node.constant(1)
     if kernel.ndim != 4:
@@ -150,7 +150,7 @@ def deformable_convolution(node: Node) -> Any:
     return node.from_channels_last(y, [node.shape(0)[0], filters, height, width])
 
 
-def _tap_grid(node: Node, extent: list[int], height: int, width: int) -> list[Array]:
+def _tap_grid(node: ImportedNode, extent: list[int], height: int, width: int) -> list[Array]:
     """Where each tap would read without offsets: rows and columns, each [taps, height, width]."""
     window = window_of(node, extent)
     places = np.meshgrid(*map(np.arange, extent), indexing="ij")
@@ -162,7 +162,7 @@ def _tap_grid(node: Node, extent: list[int], height: int, width: int) -> list[Ar
     return grids
 
 
-def _rows(node: Node) -> Any:
+def _rows(node: ImportedNode) -> Any:
     """The image [N, C, spatial...] as [N * cells, C]."""
     channels, *sizes = node.known_shape(0, range(1, node.rank(0)))
     return reshaped_array(node, node.channels_last(0), [node.shape(0)[0] * math.prod(sizes), channels])

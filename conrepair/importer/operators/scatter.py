@@ -13,7 +13,7 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.indexing import computed, flat_positions, from_front, positions
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.shape import reshaped_array
 from conrepair.importer.rules import operator
 from conrepair.importer.values import known
@@ -22,7 +22,7 @@ _OPEN = "unknown sizes of axes that are indexed, the first apart"
 
 
 @operator("GatherElements")
-def gather_elements(node: Node) -> Any:
+def gather_elements(node: ImportedNode) -> Any:
     axis, sizes, wanted = node.axis(0), node.shape(0), node.shape(1)
     data, places = node.tensor(0), from_front(node, node.tensor(1), sizes[axis])
     front = tuple(
@@ -34,7 +34,7 @@ def gather_elements(node: Node) -> Any:
 
 
 @operator("GatherND", refuses=_OPEN)
-def gather_nd(node: Node) -> Any:
+def gather_nd(node: ImportedNode) -> Any:
     batch, depth = node.attribute("batch_dims", 0), node.known_shape(1, [node.rank(1) - 1])[0]
     sizes, front = node.shape(0), node.shape(1)[:-1]
     indices = node.tensor(1)
@@ -46,7 +46,7 @@ def gather_nd(node: Node) -> Any:
 
 
 @operator("ScatterElements", "Scatter", refuses=_OPEN)
-def scatter_elements(node: Node) -> Any:
+def scatter_elements(node: ImportedNode) -> Any:
     axis, sizes = node.axis(0), node.shape(0)
     coordinates = [positions(node, size, place, len(sizes)) for place, size in enumerate(node.shape(1))]
     coordinates[axis] = from_front(node, node.tensor(1), sizes[axis])
@@ -54,7 +54,7 @@ def scatter_elements(node: Node) -> Any:
 
 
 @operator("ScatterND", refuses=_OPEN)
-def scatter_nd(node: Node) -> Any:
+def scatter_nd(node: ImportedNode) -> Any:
     indices = node.tensor(1)
     depth = node.known_shape(1, [node.rank(1) - 1])[0]
     coordinates = [from_front(node, indices[..., place], node.shape(0)[place]) for place in range(depth)]
@@ -62,7 +62,7 @@ def scatter_nd(node: Node) -> Any:
 
 
 @operator("TensorScatter", refuses=_OPEN)
-def tensor_scatter(node: Node) -> Any:
+def tensor_scatter(node: ImportedNode) -> Any:
     """Write a stretch of each sample at its own place along an axis, around its end if it's circular."""
     axis, rank = node.axis(-2), node.rank(0)
     coordinates = [positions(node, size, place, rank) for place, size in enumerate(node.shape(1))]
@@ -75,7 +75,7 @@ def tensor_scatter(node: Node) -> Any:
 
 
 @operator("ReverseSequence")
-def reverse_sequence(node: Node) -> Any:
+def reverse_sequence(node: ImportedNode) -> Any:
     """The first cells along the time axis, as many as each sample's length says, in reverse."""
     time, batch, sizes = node.attribute("time_axis", 0), node.attribute("batch_axis", 1), node.shape(0)
     steps = positions(node, sizes[time], time, len(sizes))
@@ -85,13 +85,13 @@ def reverse_sequence(node: Node) -> Any:
     return node.output(ops.take_along_axis(node.tensor(0), chosen, axis=time), None, sizes)
 
 
-def _flattened(node: Node, data: Any, axes: int) -> Any:
+def _flattened(node: ImportedNode, data: Any, axes: int) -> Any:
     """The data with its first axes made one."""
     sizes = node.shape(0)
     return reshaped_array(node, data, [math.prod(sizes[:axes], start=1), *sizes[axes:]])
 
 
-def _scattered(node: Node, coordinates: list[Any], updates: Any) -> Any:
+def _scattered(node: ImportedNode, coordinates: list[Any], updates: Any) -> Any:
     """The first input with updates written into the cells that the coordinates of its first axes name."""
     sizes, axes = node.shape(0), len(coordinates)
     reduction = node.attribute("reduction", "none")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from keras import ops
 
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Value
 
@@ -15,37 +15,37 @@ _INDEX = ("position",)
 
 
 @operator("SequenceEmpty", "SequenceConstruct", ignores=("dtype",))
-def construct(node: Node) -> Any:
+def construct(node: ImportedNode) -> Any:
     return [tuple(node.value(index) for index in range(len(node.inputs)))]
 
 
 @operator("SequenceAt", constant=_INDEX)
-def element(node: Node) -> Any:
+def element(node: ImportedNode) -> Any:
     members = _members(node)
     return [members[_position(node, 1, len(members))]]
 
 
 @operator("SequenceInsert", constant=_INDEX)
-def insert(node: Node) -> Any:
+def insert(node: ImportedNode) -> Any:
     members = list(_members(node))
     members.insert(_position(node, 2, len(members) + 1) if node.has(2) else len(members), node.value(1))
     return [tuple(members)]
 
 
 @operator("SequenceErase", constant=_INDEX)
-def erase(node: Node) -> Any:
+def erase(node: ImportedNode) -> Any:
     members = list(_members(node))
     del members[_position(node, 1, len(members)) if node.has(1) else -1]
     return [tuple(members)]
 
 
 @operator("SequenceLength")
-def count(node: Node) -> Any:
+def count(node: ImportedNode) -> Any:
     return np.array(len(_members(node)), np.int64)
 
 
 @operator("ConcatFromSequence")
-def concatenate(node: Node) -> Any:
+def concatenate(node: ImportedNode) -> Any:
     members, axis = [node.stored(value) for value in _members(node)], node.attribute("axis")
     name = "stack" if node.attribute("new_axis", 0) else "concatenate"
     constant = all(isinstance(member, np.ndarray) for member in members)
@@ -53,7 +53,7 @@ def concatenate(node: Node) -> Any:
 
 
 @operator("SplitToSequence", constant=("split",))
-def split(node: Node) -> Any:
+def split(node: ImportedNode) -> Any:
     axis = node.axis(0)
     size = node.known_shape(0, [axis])[0]
     lengths, alone = _lengths(node, size), not node.has(1) and not node.attribute("keepdims", 1)
@@ -71,7 +71,7 @@ def split(node: Node) -> Any:
     return [tuple(members)]
 
 
-def _lengths(node: Node, size: int) -> list[int]:
+def _lengths(node: ImportedNode, size: int) -> list[int]:
     split = node.constant(1)
     if split is None:
         return [1] * size
@@ -81,14 +81,14 @@ def _lengths(node: Node, size: int) -> list[int]:
     return [min(each, size - start) for start in range(0, size, each)]
 
 
-def _members(node: Node) -> tuple[Value, ...]:
+def _members(node: ImportedNode) -> tuple[Value, ...]:
     value: Any = node.value(0)
     if not isinstance(value, tuple):
         node.refuse("its sequence is an input of the model, and only sequences made inside are done")
     return value
 
 
-def _position(node: Node, index: int, length: int) -> int:
+def _position(node: ImportedNode, index: int, length: int) -> int:
     position = int(np.asarray(node.constant(index)).item())
     if not -length <= position < length:
         node.refuse(f"position {position} lies outside a sequence of {length}")

@@ -12,32 +12,32 @@ import sympy
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node, broadcast_shape
+from conrepair.importer.node import ImportedNode, broadcast_shape
 from conrepair.importer.rules import operator
 from conrepair.importer.shapes import settled
-from conrepair.importer.values import Size, Tensor, Value, inverse, known
+from conrepair.importer.values import ImportedTensor, Size, Value, inverse, known
 
 
 @operator("Shape")
-def shape(node: Node) -> Any:
+def shape(node: ImportedNode) -> Any:
     sizes = node.shape(0)[slice(node.attribute("start", 0), node.attribute("end"))]
     return _sizes(list(sizes))
 
 
 @operator("Size")
-def size(node: Node) -> Any:
+def size(node: ImportedNode) -> Any:
     return _sizes([math.prod(node.shape(0), start=1)]).reshape(())
 
 
 @operator("Transpose")
-def transpose(node: Node) -> Any:
+def transpose(node: ImportedNode) -> Any:
     axes = node.attribute("perm", list(range(node.rank(0)))[::-1])
     value = node.value(0)
-    return [value.transposed(axes) if isinstance(value, Tensor) else value.transpose(axes)]
+    return [value.transposed(axes) if isinstance(value, ImportedTensor) else value.transpose(axes)]
 
 
 @operator("Reshape", constant=("shape",), refuses="targets with two sizes that are unknown, the batch apart")
-def reshape(node: Node) -> Any:
+def reshape(node: ImportedNode) -> Any:
     source = node.shape(0)
     target = node.sizes(1)
     if not node.attribute("allowzero", 0):
@@ -46,7 +46,7 @@ def reshape(node: Node) -> Any:
 
 
 @operator("Flatten")
-def flatten(node: Node) -> Any:
+def flatten(node: ImportedNode) -> Any:
     source, axis = node.shape(0), int(node.attribute("axis", 1))
     axis += len(source) if axis < 0 else 0
     target = [math.prod(source[:axis], start=1), math.prod(source[axis:], start=1)]
@@ -54,7 +54,7 @@ def flatten(node: Node) -> Any:
 
 
 @operator("Squeeze", constant=("axes",))
-def squeeze(node: Node) -> Any:
+def squeeze(node: ImportedNode) -> Any:
     value, axes = node.value(0), node.constant_or_attribute("axes", 1)
     rank = len(value.shape)
     if axes is None:
@@ -64,7 +64,7 @@ def squeeze(node: Node) -> Any:
 
 
 @operator("Unsqueeze", constant=("axes",))
-def unsqueeze(node: Node) -> Any:
+def unsqueeze(node: ImportedNode) -> Any:
     source = node.shape(0)
     axes = [int(axis) for axis in np.atleast_1d(node.constant_or_attribute("axes", 1))]
     rank = len(source) + len(axes)
@@ -73,7 +73,7 @@ def unsqueeze(node: Node) -> Any:
 
 
 @operator("Expand", constant=("shape",))
-def expand(node: Node) -> Any:
+def expand(node: ImportedNode) -> Any:
     source, target = node.shape(0), node.sizes(1)
     rank = max(len(source), len(target))
     source = (*[1] * (rank - len(source)), *source)
@@ -87,14 +87,14 @@ def expand(node: Node) -> Any:
     return node.output(stretched(node, x, grown), None, final)
 
 
-def stretched(node: Node, x: Any, sizes: Sequence[Size]) -> Any:
+def stretched(node: ImportedNode, x: Any, sizes: Sequence[Size]) -> Any:
     """The node's first input, as the tensor or array `x`, broadcast to sizes of which some are known by name."""
     dtype = node.dtype(0)
     return (ops.logical_and if dtype == "bool" else ops.multiply)(x, node.ones(sizes, dtype))
 
 
 @operator("ConstantOfShape", refuses="sizes that depend on values")
-def constant_of_shape(node: Node) -> Any:
+def constant_of_shape(node: ImportedNode) -> Any:
     sizes = node.sizes(0)
     value = np.asarray(node.attribute("value", np.zeros(1, np.float32))).reshape(-1)[0]
     ones = node.ones(sizes, str(value.dtype))
@@ -102,7 +102,7 @@ def constant_of_shape(node: Node) -> Any:
 
 
 @operator("Range", refuses="steps other than 1 when the length is unknown")
-def arange(node: Node) -> Any:
+def arange(node: ImportedNode) -> Any:
     start, limit, delta = (np.asarray(node.sizes(index)[0]) for index in range(3))
     if delta.item() != 1:
         node.refuse("its length is unknown, and its step isn't 1")
@@ -112,7 +112,7 @@ def arange(node: Node) -> Any:
 
 
 @operator("EyeLike")
-def eye_like(node: Node) -> Any:
+def eye_like(node: ImportedNode) -> Any:
     import onnx
 
     rows, columns = node.known_shape(0)
@@ -121,7 +121,7 @@ def eye_like(node: Node) -> Any:
     return np.eye(rows, columns, node.attribute("k", 0)).astype(dtype)
 
 
-def reshaped(node: Node, value: Value, target: Sequence[Size]) -> Value:
+def reshaped(node: ImportedNode, value: Value, target: Sequence[Size]) -> Value:
     """Reshape a value.
 
     Where axes are split or joined, they are so in the order in which they lie, and nothing is transposed.
@@ -172,7 +172,7 @@ def regrouped(source: Sequence[Size], target: Sequence[Size]) -> list[tuple[list
     return groups
 
 
-def reshaped_array(node: Node, stored: Any, target: Sequence[Size], source: Sequence[Size] = ()) -> Any:
+def reshaped_array(node: ImportedNode, stored: Any, target: Sequence[Size], source: Sequence[Size] = ()) -> Any:
     """Reshape a Keras tensor (or array) as it lies.
 
     Args:
@@ -192,7 +192,7 @@ def reshaped_array(node: Node, stored: Any, target: Sequence[Size], source: Sequ
     return ops.reshape(stored, numbers)
 
 
-def _without_minus_one(node: Node, source: Sequence[Size], target: list[Size]) -> list[Size]:
+def _without_minus_one(node: ImportedNode, source: Sequence[Size], target: list[Size]) -> list[Size]:
     places = [axis for axis, wanted in enumerate(target) if known(wanted) and wanted == -1]
     if not places:
         return target

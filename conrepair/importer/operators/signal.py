@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from keras import ops
 
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.shape import reshaped_array
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Array
@@ -19,7 +19,7 @@ _LONGEST = 4096
 
 
 @operator("DFT", constant=("dft_length", "axis"), refuses=f"unknown lengths, lengths above {_LONGEST}")
-def fourier(node: Node) -> Any:
+def fourier(node: ImportedNode) -> Any:
     rank = node.rank(0)
     axis = int(np.asarray(node.constant(2, -2))) if node.opset >= 20 else int(node.attribute("axis", 1))
     axis %= rank
@@ -36,7 +36,7 @@ def fourier(node: Node) -> Any:
 
 
 @operator("STFT", constant=("frame_step", "frame_length"), refuses=f"frames longer than {_LONGEST}")
-def short_time_fourier(node: Node) -> Any:
+def short_time_fourier(node: ImportedNode) -> Any:
     """A convolution: each frame times the window times the matrix of the transform."""
     step = int(np.asarray(node.constant(1)))
     length = int(np.asarray(node.constant(3))) if node.has(3) else node.known_shape(2)[0]
@@ -63,7 +63,7 @@ def short_time_fourier(node: Node) -> Any:
 
 
 @operator("HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix", refuses="sizes that aren't constant")
-def constants(node: Node) -> Any:
+def constants(node: ImportedNode) -> Any:
     """With constant inputs they are computed before any rule is asked."""
     for index in range(len(node.inputs)):
         node.constant(index)
@@ -71,7 +71,7 @@ def constants(node: Node) -> Any:
 
 
 @operator("BitCast", refuses="types of another size")
-def bit_cast(node: Node) -> Any:
+def bit_cast(node: ImportedNode) -> Any:
     target = onnx.helper.tensor_dtype_to_np_dtype(node.attribute("to"))
     if node.dtype(0) == "bool" and target.itemsize == 1:
         return node.elementwise(lambda x: ops.cast(x, target.name), [0])
@@ -80,7 +80,7 @@ def bit_cast(node: Node) -> Any:
     return node.elementwise(lambda x: ops.view(x, target.name), [0])
 
 
-def _transform(node: Node, size: int) -> Callable[[Array], Array]:
+def _transform(node: ImportedNode, size: int) -> Callable[[Array], Array]:
     """What is done to rows of `size` complex numbers."""
     inverse, one_sided = node.attribute("inverse", 0), bool(node.attribute("onesided", 0))
     default = 2 * (size - 1) if inverse and one_sided else size
@@ -104,11 +104,11 @@ def _matrix(size: int, parts: int, transform: Callable[[Array], Array]) -> Array
     return np.stack([stacked.real, stacked.imag], axis=-1) if np.iscomplexobj(stacked) else stacked[..., None]
 
 
-def _product(node: Node, x: Any, matrix: Array) -> Any:
+def _product(node: ImportedNode, x: Any, matrix: Array) -> Any:
     return node.layer(keras.layers.Dense, x, weights=[matrix], units=matrix.shape[1], use_bias=False, trainable=False)
 
 
-def _checked(node: Node, length: int) -> int:
+def _checked(node: ImportedNode, length: int) -> int:
     if length > _LONGEST:
         node.refuse(f"a transform of length {length} would need a matrix of that size; up to {_LONGEST} are done")
     return length

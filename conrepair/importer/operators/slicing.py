@@ -9,20 +9,20 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.node import Node
+from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.shape import stretched
 from conrepair.importer.rules import operator
 from conrepair.importer.shapes import slice_of, split_lengths
-from conrepair.importer.values import Tensor, inverse, known
+from conrepair.importer.values import ImportedTensor, inverse, known
 
 _FAR = 2**31 - 1
 _TABLES = {"float16", "float32"}  # others lose by what an Embedding computes in
 
 
 @operator("Slice", constant=("starts", "ends", "axes", "steps"))
-def slices(node: Node) -> Any:
+def slices(node: ImportedNode) -> Any:
     value = node.value(0)
-    if not isinstance(value, Tensor):
+    if not isinstance(value, ImportedTensor):
         return _rows_of_table(node)
     starts, ends = node.constant_or_attribute("starts", 1), _ends(node)
     axes = node.constant_or_attribute("axes", 3, list(range(len(starts))))
@@ -40,7 +40,7 @@ def slices(node: Node) -> Any:
     return node.output(value.stored[tuple(index)], value.order, shape)
 
 
-def _rows_of_table(node: Node) -> Any:
+def _rows_of_table(node: ImportedNode) -> Any:
     """The first rows of a constant, as many as a size known by name says: positions up to the sequence's length."""
     x, sizes = node.tensor(0), node.sizes(2)
     axes = node.constant(3, np.arange(len(sizes))).tolist()
@@ -60,7 +60,7 @@ def _rows_of_table(node: Node) -> Any:
     return node.output(x, None, shape)
 
 
-def _ends(node: Node) -> list[int]:
+def _ends(node: ImportedNode) -> list[int]:
     """Sizes by name stand for "to the end" when they are that axis's own size."""
     if "ends" in node.ir.attributes or node.is_constant(2):
         return list(node.constant_or_attribute("ends", 2))
@@ -74,7 +74,7 @@ def _ends(node: Node) -> list[int]:
     return result
 
 
-def _open_slice(node: Node, start: int, end: int, step: int) -> slice:
+def _open_slice(node: ImportedNode, start: int, end: int, step: int) -> slice:
     """The same of an axis whose size isn't known: only what means the same for every size."""
     if step < 0:
         if start < -1:
@@ -86,7 +86,7 @@ def _open_slice(node: Node, start: int, end: int, step: int) -> slice:
 
 
 @operator("Gather")
-def gather(node: Node) -> Any:
+def gather(node: ImportedNode) -> Any:
     axis = node.axis(0)
     if node.is_constant(0) and node.rank(0) == 2 and axis == 0 and node.dtype(0) in _TABLES:
         table = node.constant(0)
@@ -110,11 +110,13 @@ def gather(node: Node) -> Any:
 
 
 @operator("Concat")
-def concatenate(node: Node) -> Any:
+def concatenate(node: ImportedNode) -> Any:
     rank = node.rank(0)
     axis = node.axis(0)
     values = [node.value(index) for index in range(len(node.inputs))]
-    order = next((v.order for v in values if isinstance(v, Tensor) and v.order != tuple(range(rank))), range(rank))
+    order = next(
+        (v.order for v in values if isinstance(v, ImportedTensor) and v.order != tuple(range(rank))), range(rank)
+    )
     shape = list(node.shape(0))
     shape[axis] = sum(value.shape[axis] for value in values)
     y = ops.concatenate([node.stored(value, order) for value in values], axis=order[axis])
@@ -122,9 +124,9 @@ def concatenate(node: Node) -> Any:
 
 
 @operator("Split", constant=("split",))
-def split(node: Node) -> Any:
+def split(node: ImportedNode) -> Any:
     value, axis = node.value(0), node.axis(0)
-    assert isinstance(value, Tensor)  # noqa: S101 - constants don't reach rules
+    assert isinstance(value, ImportedTensor)  # noqa: S101 - constants don't reach rules
     size = node.known_shape(0, [axis])[0]
     results, start = [], 0
     for length in split_lengths(node, size):
@@ -138,7 +140,7 @@ def split(node: Node) -> Any:
 
 
 @operator("Tile", constant=("repeats",))
-def tile(node: Node) -> Any:
+def tile(node: ImportedNode) -> Any:
     source, repeats = node.shape(0), node.sizes(1)
     shape = [size * number for size, number in zip(source, repeats, strict=True)]
     if any(
@@ -153,7 +155,7 @@ def tile(node: Node) -> Any:
 
 
 @operator("Pad", constant=("pads", "axes"))
-def pad(node: Node) -> Any:
+def pad(node: ImportedNode) -> Any:
     value = node.computed(node.value(0))
     flat = node.constant_or_attribute("pads", 1)
     axes = node.constant_or_attribute("axes", 3, list(range(value.rank)))
@@ -170,7 +172,7 @@ def pad(node: Node) -> Any:
     final = [size + before + behind for size, (before, behind) in zip(shape, pads, strict=True)]
     if mode == "constant":
         stored_pads = [pads[axis] for axis in inverse(value.order)]
-        if isinstance(fill, Tensor):
+        if isinstance(fill, ImportedTensor):
             inside = ops.pad(ops.ones_like(x, dtype="bool"), stored_pads)
             return node.output(ops.where(inside, ops.pad(x, stored_pads), fill.stored), value.order, final)
         number = np.asarray(fill).reshape(-1)[0] if np.asarray(fill).size else 0
@@ -185,14 +187,14 @@ def pad(node: Node) -> Any:
     return node.output(x, value.order, final)
 
 
-def _fill(node: Node) -> Any:
+def _fill(node: ImportedNode) -> Any:
     """What is put around the input: a number, or one that the model computes."""
     if not node.has(2) or node.attribute("mode", "constant") != "constant":
         return np.zeros(())
-    return node.value(2) if isinstance(node.value(2), Tensor) else node.constant(2)
+    return node.value(2) if isinstance(node.value(2), ImportedTensor) else node.constant(2)
 
 
-def _cut(x: Any, value: Tensor, pads: list[tuple[int, int]]) -> Any:
+def _cut(x: Any, value: ImportedTensor, pads: list[tuple[int, int]]) -> Any:
     index: list[Any] = [slice(None)] * value.rank
     for axis, (before, behind) in enumerate(pads):
         index[value.order[axis]] = slice(max(-before, 0), -max(-behind, 0) or None)
@@ -200,7 +202,7 @@ def _cut(x: Any, value: Tensor, pads: list[tuple[int, int]]) -> Any:
 
 
 @operator("DepthToSpace")
-def depth_to_space(node: Node) -> Any:
+def depth_to_space(node: ImportedNode) -> Any:
     block = node.attribute("blocksize")
     channels, height, width = node.known_shape(0, [1, 2, 3])
     deep = channels // block**2
@@ -213,7 +215,7 @@ def depth_to_space(node: Node) -> Any:
 
 
 @operator("SpaceToDepth")
-def space_to_depth(node: Node) -> Any:
+def space_to_depth(node: ImportedNode) -> Any:
     block = node.attribute("blocksize")
     channels, height, width = node.known_shape(0, [1, 2, 3])
     rows, columns = height // block, width // block
@@ -224,7 +226,7 @@ def space_to_depth(node: Node) -> Any:
 
 
 @operator("Trilu", constant=("k",))
-def triangle(node: Node) -> Any:
+def triangle(node: ImportedNode) -> Any:
     k = int(np.asarray(node.constant(1, 0)).item())
     rows, columns = node.shape(0)[-2:]
     upper, x = node.attribute("upper", 1), node.tensor(0)
@@ -238,7 +240,7 @@ def triangle(node: Node) -> Any:
 
 
 @operator("OneHot", constant=("depth",))
-def one_hot(node: Node) -> Any:
+def one_hot(node: ImportedNode) -> Any:
     depth = int(np.asarray(node.constant(1)).item())
     values, rank = node.tensor(2), node.rank(0) + 1
     axis = node.axis(-1, rank)
@@ -251,7 +253,7 @@ def one_hot(node: Node) -> Any:
 
 
 @operator("Compress", constant=("condition",))
-def compress(node: Node) -> Any:
+def compress(node: ImportedNode) -> Any:
     chosen = np.flatnonzero(node.constant(1))
     if "axis" not in node.ir.attributes:
         return ops.take(ops.reshape(node.tensor(0), [-1]), chosen, axis=0)

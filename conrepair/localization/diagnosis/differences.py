@@ -22,7 +22,7 @@ from conrepair.localization.diagnosis.normalization import (
     rounded_before_folding,
 )
 from conrepair.localization.diagnosis.pairing import pair_steps
-from conrepair.localization.diagnosis.parameters import Difference, compare_parameters
+from conrepair.localization.diagnosis.parameters import ParameterDifference, compare_parameters
 from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.diagnosis.preparing import (
     before_weights,
@@ -414,7 +414,9 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         )
 
 
-def _as_it_is(difference: Difference, source: Parameter, target: Parameter, role: str) -> Difference:
+def _as_it_is(
+    difference: ParameterDifference, source: Parameter, target: Parameter, role: str
+) -> ParameterDifference:
     """What a difference is of: one number, or a mask, isn't scaled or rounded."""
     one, two = source.numpy(), target.numpy()
     if one.size == two.size == 1 and {one.dtype.kind, two.dtype.kind} <= set("fiu"):
@@ -449,7 +451,7 @@ def _taken_away(source: Step, target: Step) -> Node | None:
     return next((node for node in target.nodes if node.op == "Sub" and "operand" in node.parameters), None)
 
 
-def _written(source: Step, target: Step, difference: Difference) -> str:
+def _written(source: Step, target: Step, difference: ParameterDifference) -> str:
     """Attributes of the files that differ as the parameters do, where the graph has them in the parameters."""
     ours, theirs = source.nodes[0].written, target.nodes[0].written
     scaled = difference.words.startswith(("scaled", "negated", "zero"))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from conrepair.graph.slices import HALF_STEP
 
-__all__ = ["Grid", "grid_of"]
+__all__ = ["WeightGrid", "grid_of"]
 
 _OFF = 2e-3  # of a step, that a value may be off its grid: what single precision makes of a product with a scale
 _LEAST = 8  # values of a slice: fewer lie on some grid by chance
@@ -23,7 +23,7 @@ Values = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Grid:
+class WeightGrid:
     """What weights were rounded to.
 
     Attributes:
@@ -49,7 +49,7 @@ class Grid:
         return f"rounded to {self.dtype}, {where[self.granularity]}, and stored as real numbers"
 
 
-def grid_of(original: Values, values: Values) -> Grid | None:
+def grid_of(original: Values, values: Values) -> WeightGrid | None:
     """Find the grid that values were rounded to; the coarsest granularity and the fewest bits that explain them.
 
     Symmetric grids with the scale of the largest magnitude (over 2^(b-1) - 1 steps, or 2^(b-1)), affine ones over the
@@ -68,7 +68,7 @@ def grid_of(original: Values, values: Values) -> Grid | None:
         return None
     for granularity, axis, before, rows in _slices(original, values):
         for dtype in _on_grid(before, rows):
-            return Grid(dtype, granularity, axis, len(rows))
+            return WeightGrid(dtype, granularity, axis, len(rows))
     return None
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.channelwise import CHANNELWISE
-from conrepair.localization.diagnosis.parameters import Difference, stored_as
+from conrepair.localization.diagnosis.parameters import ParameterDifference, stored_as
 from conrepair.localization.diagnosis.steps import Step
 
 __all__ = ["explain_folding", "lacks_normalization", "lost_statistics", "rounded_before_folding"]
@@ -110,7 +110,9 @@ def _is_normalized(node: Node, graph: LayerGraph) -> bool:
     return any(reader.op == "BatchNormalization" for reader in graph.consumers.get(node.outputs[0], ()))
 
 
-def rounded_before_folding(difference: Difference, source: Step, target: Step, role: str) -> Difference:
+def rounded_before_folding(
+    difference: ParameterDifference, source: Step, target: Step, role: str
+) -> ParameterDifference:
     """A difference, or what explains it: that the target's file has the weights in fewer bits."""
     own, given = (step.nodes[0].parameters.get(role) for step in (target, source))
     if len(target.nodes) < 2 or own is None or given is None or difference.kind is Kind.PRECISION:
@@ -118,7 +120,7 @@ def rounded_before_folding(difference: Difference, source: Step, target: Step, r
     kept = stored_as(own.numpy())
     if kept is None or stored_as(given.numpy()) is not None:
         return difference
-    return Difference(Kind.PRECISION, f"rounded to {kept}", difference.relative)
+    return ParameterDifference(Kind.PRECISION, f"rounded to {kept}", difference.relative)
 
 
 def _factors(source: Step, target: Step) -> np.ndarray | None:

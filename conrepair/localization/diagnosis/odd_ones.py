@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.parameters import Difference, difference
+from conrepair.localization.diagnosis.parameters import ParameterDifference, difference
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.wiring import layers_of
 
@@ -62,7 +62,7 @@ def odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
         yield Finding(found.kind, words, tuple(source), (node.layer,), f"at {node.layer}")
 
 
-def odd_members(turns: Turns) -> Iterator[tuple[Node, str, list[tuple[Difference, Array]]]]:
+def odd_members(turns: Turns) -> Iterator[tuple[Node, str, list[tuple[ParameterDifference, Array]]]]:
     """Nodes with a role's numbers that none of the others has, and what these have, the most similar first."""
     for group in turns:
         for role in group[0].parameters:

@@ -25,7 +25,7 @@ from conrepair.localization.diagnosis.own_grid import other_grid, within_steps
 from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
-__all__ = ["Difference", "compare_parameters", "difference", "stored_as"]
+__all__ = ["ParameterDifference", "compare_parameters", "difference", "stored_as"]
 
 _FEW_LEVELS = 256
 _NEAR = 0.5  # relative L2: what's further off isn't rounded, however few levels it has
@@ -35,7 +35,7 @@ _SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
 
 
 @dataclass(frozen=True)
-class Difference:
+class ParameterDifference:
     """What differs.
 
     Attributes:
@@ -60,7 +60,7 @@ class Difference:
         return f"weights are {_SIGNED.sub('int', self.words)}" if self.kind is Kind.PRECISION else ""
 
 
-def compare_parameters(source: Parameter, target: Parameter) -> Difference | None:
+def compare_parameters(source: Parameter, target: Parameter) -> ParameterDifference | None:
     """Compare two parameters of one role.
 
     Returns:
@@ -80,7 +80,7 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
         words = other_grid(one, two, target) if target.bits <= MOST_BITS else None
         if words is not None:
             relative = float(np.linalg.norm(two - one) / np.linalg.norm(one))
-            return Difference(Kind.PARAMETERS, words, relative, plain=True, of_grid=True)
+            return ParameterDifference(Kind.PARAMETERS, words, relative, plain=True, of_grid=True)
     if all(array.dtype.kind in "iu" for array in numbers) and not target.bits and one.shape == two.shape:
         return _of_whole_numbers(one, two)
     portion = portion_of(one, two)
@@ -89,7 +89,7 @@ def compare_parameters(source: Parameter, target: Parameter) -> Difference | Non
     return difference(one, two, rounding_error(target, two) if target.bits else _off_levels(two))
 
 
-def _of_whole_numbers(one: Values, two: Values) -> Difference | None:
+def _of_whole_numbers(one: Values, two: Values) -> ParameterDifference | None:
     """How indices, or other counts, differ: they're other ones, and not off by so much."""
     other = one != two
     if not other.any():
@@ -97,13 +97,13 @@ def _of_whole_numbers(one: Values, two: Values) -> Difference | None:
     relative = float(np.linalg.norm(two - one) / (np.linalg.norm(one) or 1.0))
     found = (scaled(one, two, 0.0) or reordered(one, two, 0.0)) if one.size > 1 else None
     if found is not None:
-        return Difference(*found, relative, plain=True)
+        return ParameterDifference(*found, relative, plain=True)
     places = "" if one.size == 1 else f", and so in {int(other.sum())} of {other.size} places"
     words = f"{two[other][0]:.0f} in the target, {one[other][0]:.0f} in the source{places}"
-    return Difference(Kind.PARAMETERS, words, relative)
+    return ParameterDifference(Kind.PARAMETERS, words, relative)
 
 
-def _of_portion(portion: Values, two: Values, whole: Values) -> Difference | None:
+def _of_portion(portion: Values, two: Values, whole: Values) -> ParameterDifference | None:
     """How a portion differs, whose scales may be those of the whole."""
     found = difference(portion, two)
     if found is None or grid_of(portion, two) is not None:
@@ -116,7 +116,7 @@ def _of_portion(portion: Values, two: Values, whole: Values) -> Difference | Non
     return found
 
 
-def difference(one: Array, two: Array, rounding: float = 0.0) -> Difference | None:
+def difference(one: Array, two: Array, rounding: float = 0.0) -> ParameterDifference | None:
     """Say how an array differs from the one that it should be.
 
     What few bits leave of numbers may lie over any other difference: as much of it is taken for that.
@@ -127,14 +127,16 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> Difference | No
         rounding: Relative L2 error that the bits of the second explain.
     """
     if one.shape != two.shape:
-        return Difference(Kind.PARAMETERS, f"of shape {list(two.shape)} instead of {list(one.shape)}", np.inf)
+        return ParameterDifference(
+            Kind.PARAMETERS, f"of shape {list(two.shape)} instead of {list(one.shape)}", np.inf
+        )
     one, two = one.astype(np.float64), two.astype(np.float64)
     endless = ~np.isfinite(one), ~np.isfinite(two)
     other = (endless[0] | endless[1]) & (one != two) & ~(np.isnan(one) & np.isnan(two))
     if other.any():
         lost = int((other & endless[1]).sum())
         words = f"not finite in {lost} places" if lost else f"finite in {int(other.sum())} places that weren't"
-        return Difference(Kind.PARAMETERS, words, np.inf)
+        return ParameterDifference(Kind.PARAMETERS, words, np.inf)
     one, two = (np.where(np.isfinite(array), array, 0.0) for array in (one, two))  # the same ones: masks have them
     norm, gap = float(np.linalg.norm(one)), float(np.linalg.norm(two - one))
     if gap <= SAME * norm or (norm == 0 and gap == 0):
@@ -147,9 +149,9 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> Difference | No
         found = test(one, two, noise)
         if found is not None:
             kind, words = found
-            return Difference(kind, words, relative, test in {_lost, scaled, reordered})
+            return ParameterDifference(kind, words, relative, test in {_lost, scaled, reordered})
     words = f"off by {relative:.2g} (relative L2), as if disturbed by noise"
-    return Difference(Kind.PARAMETERS, words, relative, disturbed=True)
+    return ParameterDifference(Kind.PARAMETERS, words, relative, disturbed=True)
 
 
 def _lost(one: Values, two: Values, _: float) -> Found:

@@ -8,7 +8,7 @@ from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import from_json, to_json
-from conrepair.networks.synthetic_inputs import Chosen
+from conrepair.networks.synthetic_inputs import ChosenValues
 from conrepair.pipeline.datasets import with_ranges
 from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import framework_needs
@@ -33,7 +33,7 @@ def draw(state: RunState) -> None:
         if entry is None:
             state.notes.append(f"{name}: nothing could be found out about which inputs it's made for")
             continue
-        chosen = from_json(Chosen, entry.result["chosen"])
+        chosen = from_json(ChosenValues, entry.result["chosen"])
         state.notes += chosen.notes
         for note in chosen.notes:
             state.display.note(note)

@@ -11,7 +11,7 @@ from conrepair.data.feeds import sample_order
 from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization
 from conrepair.pipeline.advising import advise
-from conrepair.pipeline.conversion_repair import Trial
+from conrepair.pipeline.conversion_repair import RouteTrial
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.scheduler import Task
@@ -65,7 +65,7 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
         ways, whose = suggestions_for_files(source, item.source.model.framework, description.producer), reference
         refusal = "how the target was quantized isn't known" if description.quantized else ""
 
-    def localize(trial: Trial) -> Localization | None:
+    def localize(trial: RouteTrial) -> Localization | None:
         made = trial.executed[-1]
         return localized(state, [made])[made.row_name].localization
 

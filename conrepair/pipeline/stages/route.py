@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.pipeline.conversion_repair import Trial
+from conrepair.pipeline.conversion_repair import RouteTrial
 from conrepair.pipeline.evaluation import Execution, evaluate
 from conrepair.pipeline.plan import Conversion, Goal, plan_conversions
 from conrepair.pipeline.sources import model_of
@@ -21,7 +21,9 @@ from conrepair.runtime.workers import Failure
 __all__ = ["trial_of", "try_route"]
 
 
-def try_route(state: RunState, subject: Subject, executed: Sequence[Execution], steps: Sequence[RouteStep]) -> Trial:
+def try_route(
+    state: RunState, subject: Subject, executed: Sequence[Execution], steps: Sequence[RouteStep]
+) -> RouteTrial:
     """Take a model along a route, and judge what comes out, as for a configured conversion."""
     if subject.source is None:
         raise ValueError(f"{subject.name} was not made")
@@ -29,7 +31,7 @@ def try_route(state: RunState, subject: Subject, executed: Sequence[Execution], 
     wanted = Goal(via=tuple(step.converter.name for step in steps), options=options)
     chain, impossible = plan_conversions(subject.name, (wanted,), subject.source.model)
     for error in impossible.values():
-        return Trial(failure=Failure("refused", type(error).__name__, str(error)))
+        return RouteTrial(failure=Failure("refused", type(error).__name__, str(error)))
     inputs = subject.inputs(subject.source)
     known = state.scheduler.results
     tasks = [conversion_task(state, subject, item, inputs) for item in chain if item.name not in known]
@@ -63,12 +65,12 @@ def try_route(state: RunState, subject: Subject, executed: Sequence[Execution], 
     )
 
 
-def trial_of(state: RunState, subject: Subject, chain: Sequence[Conversion]) -> Trial:
+def trial_of(state: RunState, subject: Subject, chain: Sequence[Conversion]) -> RouteTrial:
     """How far a chain of conversions came."""
     models = [] if subject.source is None else [subject.source.model]
     for place, conversion in enumerate(chain):
         result = state.scheduler.results[conversion.name]
         if result.entry is None:
-            return Trial(models=tuple(models), failure=result.failure, place=place)
+            return RouteTrial(models=tuple(models), failure=result.failure, place=place)
         models.append(model_of(result.entry).model)
-    return Trial(models=tuple(models))
+    return RouteTrial(models=tuple(models))

@@ -10,7 +10,7 @@ from conrepair.localization.diagnosis.steps import Step
 from conrepair.repairs.edits import Graft
 from conrepair.repairs.proposals.partners import known_tensors, layout_of, possible_readers
 from conrepair.repairs.proposals.proposal import Proposal, Setting
-from conrepair.repairs.transplant import Known, transplant
+from conrepair.repairs.transplant import KnownTensor, transplant
 
 __all__ = ["missing_proposals"]
 
@@ -25,7 +25,7 @@ def missing_proposals(setting: Setting) -> Iterator[Proposal]:
         yield from _behind(missing, known, setting)
 
 
-def _behind(steps: Sequence[Step], known: Mapping[str, Known], setting: Setting) -> Iterator[Proposal]:
+def _behind(steps: Sequence[Step], known: Mapping[str, KnownTensor], setting: Setting) -> Iterator[Proposal]:
     """The steps behind each tensor that they read, the latest first."""
     region = setting.region
     made = {name for step in steps for name in step.outputs}
@@ -39,7 +39,7 @@ def _behind(steps: Sequence[Step], known: Mapping[str, Known], setting: Setting)
     if len(unknown) == 1 and setting.in_editor.tensor(end) is not None:
         # What it reads is missing too, or written in other pieces: it can only be what the piece gives so far.
         other = layout_of(unknown[0], setting, region.target.graph.tensors[end].shape)
-        known = known if other is None else {**known, unknown[0]: Known(end, other)}
+        known = known if other is None else {**known, unknown[0]: KnownTensor(end, other)}
     order = region.target.graph.order
     behind = {known[name].tensor: name for name in read if name in known}
     for tensor in sorted(behind, key=lambda name: -order.get(name, 0)):

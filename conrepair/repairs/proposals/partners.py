@@ -6,20 +6,20 @@ from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.layout import Layout, layouts
 from conrepair.repairs.proposals.proposal import Setting
-from conrepair.repairs.transplant import Known, perm_of
+from conrepair.repairs.transplant import KnownTensor, perm_of
 
 __all__ = ["is_quantized", "known_tensors", "layout_of", "possible_readers"]
 
 _EIGHT_BITS = ("int8", "uint8")
 
 
-def known_tensors(setting: Setting) -> dict[str, Known]:
+def known_tensors(setting: Setting) -> dict[str, KnownTensor]:
     """The target's tensors, by the source's that they stand for: the cuts, then what steps of the reading give."""
     region, in_editor = setting.region, setting.in_editor
-    found: dict[str, Known] = {}
+    found: dict[str, KnownTensor] = {}
     for target, source in region.partners.items():
         if in_editor.tensor(target) is not None:
-            found[source] = Known(target, region.layouts[target])
+            found[source] = KnownTensor(target, region.layouts[target])
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or not ours.outputs or not theirs.outputs:
             continue
@@ -28,7 +28,7 @@ def known_tensors(setting: Setting) -> dict[str, Known]:
             shape = region.target.graph.tensors[tensor].shape
             layout = layout_of(ours.outputs[0], setting, shape)
             if layout is not None:
-                found[ours.outputs[0]] = Known(tensor, layout)
+                found[ours.outputs[0]] = KnownTensor(tensor, layout)
     return found
 
 

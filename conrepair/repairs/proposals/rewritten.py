@@ -14,7 +14,7 @@ from conrepair.localization.diagnosis.steps import MOVES, Step, step_of
 from conrepair.repairs.edits import Graft
 from conrepair.repairs.proposals.partners import is_quantized, known_tensors, layout_of
 from conrepair.repairs.proposals.proposal import Proposal, Setting
-from conrepair.repairs.transplant import Known, transplant
+from conrepair.repairs.transplant import KnownTensor, transplant
 
 __all__ = [
     "other_piece_proposals",
@@ -89,7 +89,7 @@ def steps_anew(
             shape = graph.tensors[two].shape if two in graph.tensors else None
             guessed = None if one in read or not one else layout_of(one, setting, shape)
             if guessed is not None and setting.in_editor.tensor(two) is not None:
-                read[one] = Known(two, guessed)
+                read[one] = KnownTensor(two, guessed)
         names = {node.name for node in ours.nodes}
         nodes = [node for node in region.source.graph.nodes if node.name in names]
         try:
@@ -115,7 +115,7 @@ def piece_anew(setting: Setting, *, of_integers: bool = False) -> Iterator[tuple
     if any(is_quantized(step_of(node), region.target.graph) for node in region.target.nodes) is not of_integers:
         return
     cuts = {
-        source: Known(target, region.layouts[target])
+        source: KnownTensor(target, region.layouts[target])
         for target, source in region.partners.items()
         if source in region.source.begins and setting.in_editor.tensor(target) is not None
     }

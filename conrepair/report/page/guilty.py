@@ -14,14 +14,14 @@ from conrepair.report.result import AuditResult, Row
 from conrepair.report.target_rows import name_of
 from conrepair.runtime.words import quoted, shortened
 
-__all__ = ["Guilty", "guilty_of"]
+__all__ = ["GuiltyLayer", "guilty_of"]
 
 _MOST = 8
 _NAME = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Guilty:
+class GuiltyLayer:
     """A fault, or faults that are alike.
 
     Attributes:
@@ -43,14 +43,14 @@ class Guilty:
     anchor: str = ""
 
 
-def guilty_of(rows: Sequence[Row], result: AuditResult) -> tuple[tuple[Guilty, ...], int]:
+def guilty_of(rows: Sequence[Row], result: AuditResult) -> tuple[tuple[GuiltyLayer, ...], int]:
     """The first faults of some targets, and how many there are besides.
 
     Args:
         rows: Of the run.
         result: The run.
     """
-    listed: list[Guilty] = []
+    listed: list[GuiltyLayer] = []
     more = 0
     for row in rows:
         found = row.localized.result
@@ -65,12 +65,12 @@ def guilty_of(rows: Sequence[Row], result: AuditResult) -> tuple[tuple[Guilty, .
 
 def _of_row(
     row: Row, result: AuditResult, found: Localization, alone: Sequence[LocatedFault], *, alone_there: bool
-) -> list[Guilty]:
+) -> list[GuiltyLayer]:
     """Those of a target that there may be room for: rules, then faults that no rule stands for."""
     about, layers = about_step(row, result, row.localized.explaining), in_order(found)
     section, model = section_of(row, result), "" if alone_there else name_of(row, result)
     rules = [
-        Guilty(
+        GuiltyLayer(
             layer=f"{len(rule.layers)} layers",
             title=", ".join(rule.layers),
             fault=quoted(rule.text),
@@ -86,9 +86,9 @@ def _of_row(
     ]
 
 
-def _fault(fault: LocatedFault, advice: str, model: str, anchor: str) -> Guilty:
+def _fault(fault: LocatedFault, advice: str, model: str, anchor: str) -> GuiltyLayer:
     names, layer = names_of_fault(fault), next(iter(fault.target_layers or (fault.target_tensor,)))
-    return Guilty(
+    return GuiltyLayer(
         layer=shortened(names.get(layer, layer), _NAME),
         title=layer,
         fault=quoted(fault.words, names=names),

@@ -14,13 +14,13 @@ from conrepair.repairs.result import RepairResult
 from conrepair.report.localization.about import about_step
 from conrepair.report.localization.advice import seen, verdict_advice
 from conrepair.report.localization.naming import names_of
-from conrepair.report.page.guilty import Guilty, guilty_of
+from conrepair.report.page.guilty import GuiltyLayer, guilty_of
 from conrepair.report.repair.summary import agreement_words, repair_line, why_left
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.target_rows import name_of, target_rows, without_device
 from conrepair.runtime.words import number, quoted
 
-__all__ = ["Figure", "Overview", "Repair", "overview", "state_of"]
+__all__ = ["Figure", "Overview", "RepairBox", "overview", "state_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repair:
+class RepairBox:
     """What a repair did.
 
     Attributes:
@@ -79,9 +79,9 @@ class Overview:
     word: str
     sentence: str
     figures: tuple[Figure, ...]
-    guilty: tuple[Guilty, ...]
+    guilty: tuple[GuiltyLayer, ...]
     more: int
-    repairs: tuple[Repair, ...]
+    repairs: tuple[RepairBox, ...]
     next: tuple[tuple[str, str], ...]
     seen: str
 
@@ -179,9 +179,9 @@ def _figures(row: Row, found: Localization | None) -> tuple[Figure, ...]:
     return tuple(figures[:3])
 
 
-def _repairs(rows: Sequence[Row]) -> tuple[Repair, ...]:
+def _repairs(rows: Sequence[Row]) -> tuple[RepairBox, ...]:
     return tuple(
-        Repair(
+        RepairBox(
             words=quoted(repair_line(done)),
             repaired=done.mended,
             edits=_edits(done),

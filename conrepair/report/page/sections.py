@@ -21,14 +21,14 @@ from conrepair.report.summary import row_notes
 from conrepair.report.target_rows import is_target, name_of, target_rows, without_device, word_of
 from conrepair.runtime.words import number, shortened
 
-__all__ = ["Cell", "Matrix", "Section", "matrix_of", "provenance", "sections"]
+__all__ = ["PageCell", "PageMatrix", "Section", "matrix_of", "provenance", "sections"]
 
 _OPTION = 2000  # letters
 _CELLS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class PageCell:
     """A model in one place.
 
     Attributes:
@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matrix:
+class PageMatrix:
     """Models by conversion, against the places that they ran in.
 
     Attributes:
@@ -54,7 +54,7 @@ class Matrix:
     """
 
     backends: tuple[str, ...]
-    lines: tuple[tuple[str, str, tuple[Cell | None, ...]], ...]
+    lines: tuple[tuple[str, str, tuple[PageCell | None, ...]], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,7 @@ def _facts(row: Row) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def matrix_of(result: AuditResult) -> Matrix | None:
+def matrix_of(result: AuditResult) -> PageMatrix | None:
     """The audit's matrix; None where there's but one target, or so many cells that nobody could read it.
 
     Args:
@@ -168,12 +168,12 @@ def matrix_of(result: AuditResult) -> Matrix | None:
         (model, conversion, tuple(cells.get((model, conversion, backend)) for backend in backends))
         for model, conversion in names
     )
-    return Matrix(backends=backends, lines=lines)
+    return PageMatrix(backends=backends, lines=lines)
 
 
-def _cell(row: Row, result: AuditResult) -> Cell:
+def _cell(row: Row, result: AuditResult) -> PageCell:
     anchor = section_of(row, result) if is_target(row) else ""
-    return Cell(anchor=anchor, state=_state(row), word=_word(row), facts=_facts(row))
+    return PageCell(anchor=anchor, state=_state(row), word=_word(row), facts=_facts(row))
 
 
 def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:

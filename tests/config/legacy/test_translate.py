@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from conrepair.config.legacy import schema
 from conrepair.config.legacy.account import AccountEntry, KeyOutcome, grouped
 from conrepair.config.legacy.detect import is_legacy
-from conrepair.config.legacy.paths import Names
+from conrepair.config.legacy.paths import ModelNames
 from conrepair.config.legacy.translate import Translation, translate
 from conrepair.config.load import parse_config
 from conrepair.pipeline.plan import check_converters
@@ -585,7 +585,7 @@ def test_half_a_pair(key: str, tmp_path: Path) -> None:
 
 
 def test_names_are_new_fit_and_take_no_longer_the_more_there_are() -> None:
-    names = Names()
+    names = ModelNames()
     assert [names.new("net"), names.new("net"), names.new("net-2"), names.new("net")] == [
         "net", "net-2", "net-2-2", "net-3",
     ]  # fmt: skip

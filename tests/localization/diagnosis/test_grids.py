@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conrepair.localization.diagnosis.grids import Grid, grid_of
+from conrepair.localization.diagnosis.grids import WeightGrid, grid_of
 
 SHAPES = {"conv": (24, 12, 3, 3), "depthwise": (32, 1, 3, 3), "dense": (48, 256)}
 
@@ -59,7 +59,7 @@ def test_groups(size: int) -> None:
     rows = weights.reshape(-1, size)
     steps = steps_of(rows, 4)
     found = grid_of(weights, single(np.round(rows / steps) * steps).reshape(weights.shape))
-    assert found == Grid("int4", "group", 1, len(rows))
+    assert found == WeightGrid("int4", "group", 1, len(rows))
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
@@ -67,7 +67,7 @@ def test_eight_bit_floats(dtype: str) -> None:
     weights = drawn("conv", 6)
     scale = np.abs(weights).max() / float(ml_dtypes.finfo(dtype).max)
     held = (weights / scale).astype(np.float32).astype(dtype).astype(np.float64) * scale
-    assert grid_of(weights, single(held)) == Grid(dtype, "tensor", None, 1)
+    assert grid_of(weights, single(held)) == WeightGrid(dtype, "tensor", None, 1)
 
 
 @settings(deadline=None, max_examples=60)
