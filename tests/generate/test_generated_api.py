@@ -17,7 +17,7 @@ from conrepair.runtime.progress import ProgressDisplay
 def test_networks_are_those_of_the_command(tmp_path: Path) -> None:
     wishes = Wishes(nodes=3, operators=("Add", "Relu"), dtypes=("float32",))
     with ProgressDisplay(quiet=True) as display:
-        generating.generate(generating.Asked(wishes, count=27, seed=3), tmp_path, display)
+        generating.generate(generating.GenerationRequest(wishes, count=27, seed=3), tmp_path, display)
     found = list(conrepair.generated(27, nodes=3, operators=["Add", "Relu"], dtypes=["float32"], seed=3))
     assert [network.about["index"] for network in found] == list(range(27))
     for network in found:
