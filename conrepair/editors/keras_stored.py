@@ -9,10 +9,10 @@ import numpy as np
 
 from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Array, Node
+from conrepair.networks.keras_recurrent import GATES
 
 __all__ = ["assign"]
 
-_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "RNN": (0,)}  # ONNX's order from Keras's, by gate
 _VARIABLES = {"W": "kernel", "R": "recurrent_kernel", "B": "bias"}
 
 
@@ -33,10 +33,10 @@ def assign(layer: Any, node: Node, role: str, array: Array) -> None:
         raise NotEditableError(f"{node.name} has no {role}")
     if array.shape != parameter.shape:
         raise NotEditableError(f"{node.name}: {role} can't be of shape {array.shape}")
-    if node.op in _GATES and role in _VARIABLES:
+    if node.op in GATES and role in _VARIABLES:
         for cell, part in zip(_cells(layer), array, strict=True):
             variable = getattr(cell, _VARIABLES[role])
-            variable.assign(_of_gates(part, role, _GATES[node.op], len(variable.shape)))
+            variable.assign(_of_gates(part, role, GATES[node.op], len(variable.shape)))
         return
     variable = next((item for item in getattr(layer, "weights", ()) if item.path == parameter.name), None)
     if variable is None:

@@ -8,11 +8,11 @@ import numpy as np
 
 from conrepair.editors.operation import Operation, Sizes
 from conrepair.graph.layer_graph import Array, Attribute
+from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 
 __all__ = ["RECURRENT"]
 
 _MOST_STEPS = 64  # more would make a file of nothing else
-_USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _BENDS = {"Sigmoid", "Tanh", "Relu", "Identity", "Softsign", "Softplus"}
 
 
@@ -45,7 +45,7 @@ def _unrolled(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Ope
     time = 1 if given.get("batch_first") else 0
     count = None if shape is None or len(shape) != 3 else shape[time]
     named = given.get("activations")
-    bends = tuple(map(str, named)) if isinstance(named, tuple) else _USUAL[op]
+    bends = tuple(map(str, named)) if isinstance(named, tuple) else RECURRENT_ACTIVATIONS[op]
     forward = (given.get("direction") or "forward") in {"forward", "reverse"}
     if count is None or count > _MOST_STEPS or not forward or not {*bends} <= _BENDS or not {*numbers} <= {*"WRB"}:
         return None

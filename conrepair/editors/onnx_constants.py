@@ -11,6 +11,7 @@ import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile, tensor_of
+from conrepair.frameworks.onnx_quantization import MOVING
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.per_channel import per_channel
 
@@ -25,7 +26,6 @@ __all__ = [
     "whole_steps",
 ]
 
-_MOVING = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 _PER_CHANNEL = 21  # opset in which GroupNormalization's scale got an entry for each channel
 _STATES = (5, 6)  # inputs of recurrent operators
 _HALF = 0.5 + 1e-3  # of a step: what rounding puts over the edge of a quantized type is no overflow
@@ -170,7 +170,7 @@ def _dequantizing(value: onnx_ir.Value | None) -> list[onnx_ir.Node]:
     """What lies between the stored numbers and a value: DequantizeLinear, and what moves elements behind it."""
     chain: list[onnx_ir.Node] = []
     while value is not None and (node := value.producer()) is not None and not node.domain:
-        if node.op_type not in {*_MOVING, "DequantizeLinear"}:
+        if node.op_type not in {*MOVING, "DequantizeLinear"}:
             break
         chain.append(node)
         if node.op_type == "DequantizeLinear":

@@ -17,12 +17,12 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import natural_order
 from conrepair.frameworks.tensorflow import TensorFlowRunnable
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.tensorflow_constants import HANDED_ON
 from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 
 __all__ = ["TensorFlowFile"]
 
-_HANDED_ON = {"Identity", "ReadVariableOp", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"}
 _BATCH = 2  # to describe a graph for, where the file leaves it open
 
 
@@ -265,7 +265,7 @@ class TensorFlowFile:
     def _chain(self, tensor: str) -> list[str]:
         """The tensor, and those that it's handed on from."""
         chain = [tensor]
-        while (item := self.operators.get(operator_of(chain[-1]))) is not None and item.op in _HANDED_ON:
+        while (item := self.operators.get(operator_of(chain[-1]))) is not None and item.op in HANDED_ON:
             chain.append(data_inputs(item)[0])
         return chain
 

@@ -18,6 +18,7 @@ from conrepair.metrics.tensors import TensorError
 from conrepair.runtime.words import telling
 
 __all__ = [
+    "HALF_EPSILON",
     "HALF_PRECISIONS",
     "LARGEST_NOISE",
     "Floor",
@@ -33,8 +34,8 @@ __all__ = [
 ]
 
 _FLOAT32_EPSILON = 2.0**-23
-_HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
-HALF_PRECISIONS = frozenset(_HALF_EPSILON)
+HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+HALF_PRECISIONS = frozenset(HALF_EPSILON)
 _UNCHECKED = 100.0  # times the estimate; a larger measurement is believed only if another one confirms it
 _LARGEST_OF_KERNELS = 1e-3  # other kernels that differ by more are in doubt themselves
 _AGREE = 30.0  # factor between two measurements of one floor: they disturb numbers at different places
@@ -90,7 +91,7 @@ class Floor:
 
     def __str__(self) -> str:
         """For a person: whose rounding error, how large, how it's known."""
-        whose = f"{self.precision}'s" if self.precision in _HALF_EPSILON and not self.measured else "the source's own"
+        whose = f"{self.precision}'s" if self.precision in HALF_EPSILON and not self.measured else "the source's own"
         kind = "measured" if self.measured else "estimated"
         return f"{whose} rounding error ({self.relative_l2:.1e}, {kind})"
 
@@ -134,7 +135,7 @@ def eight_bits_cost(operators: int) -> float:
 
 def coarser(one: str, two: str) -> str:
     """The precision with the larger rounding errors."""
-    return max(one, two, key=lambda precision: _HALF_EPSILON.get(precision, _FLOAT32_EPSILON))
+    return max(one, two, key=lambda precision: HALF_EPSILON.get(precision, _FLOAT32_EPSILON))
 
 
 def rounding_scale(precision: str, measured: str) -> float:
@@ -144,7 +145,7 @@ def rounding_scale(precision: str, measured: str) -> float:
         precision: That is meant.
         measured: That was measured in.
     """
-    ours, theirs = (_HALF_EPSILON.get(name, _FLOAT32_EPSILON) for name in (precision, measured))
+    ours, theirs = (HALF_EPSILON.get(name, _FLOAT32_EPSILON) for name in (precision, measured))
     return max(1.0, ours / theirs)
 
 
@@ -155,7 +156,7 @@ def analytic_floor(operators: int, precision: str = "float32") -> float:
         operators: Number of operators of the model.
         precision: Of the weights.
     """
-    epsilon = _HALF_EPSILON.get(precision, _FLOAT32_EPSILON)
+    epsilon = HALF_EPSILON.get(precision, _FLOAT32_EPSILON)
     return epsilon * math.sqrt(max(operators, 1))
 
 

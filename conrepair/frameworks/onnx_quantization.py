@@ -7,9 +7,9 @@ from onnx import numpy_helper
 
 from conrepair.data.tensor_spec import Quantization
 
-__all__ = ["io_quantization"]
+__all__ = ["MOVING", "io_quantization"]
 
-_MOVING = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+MOVING = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
 
 def io_quantization(proto: onnx.ModelProto) -> dict[str, Quantization]:
@@ -31,7 +31,7 @@ def io_quantization(proto: onnx.ModelProto) -> dict[str, Quantization]:
     inputs = {value.name for value in proto.graph.input} - set(constants)
     outputs = {value.name for value in proto.graph.output}
     entering, leaving = {name: name for name in inputs}, {name: name for name in outputs}
-    moving = [node for node in proto.graph.node if node.op_type in _MOVING]
+    moving = [node for node in proto.graph.node if node.op_type in MOVING]
     for node in moving:
         if node.input[0] in entering:
             entering[node.output[0]] = entering[node.input[0]]

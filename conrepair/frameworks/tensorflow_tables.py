@@ -9,9 +9,9 @@ from typing import Any
 
 import tensorflow as tf
 
-__all__ = ["table_sizes"]
+__all__ = ["CALLS", "table_sizes"]
 
-_CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
+CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 # Operators that hand an index on, and which of their inputs; negative indices are made positive by SelectV2.
 _VALUES = {
     **dict.fromkeys(("Cast", "ExpandDims", "Identity", "Reshape", "Squeeze"), slice(0, 1)),
@@ -80,7 +80,7 @@ class _Scope:
             self.tables[node.name] = [dim.size for dim in tensor.tensor_shape.dim]
             if not self.tables[node.name]:
                 self.axes[node.name] = tf.make_ndarray(tensor).item()
-        elif node.op in _CALLS:
+        elif node.op in CALLS:
             self._call(node, operands)
         elif node.op in _LOOKUPS:
             self._look_up(node, operands)

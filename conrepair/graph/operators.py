@@ -28,7 +28,20 @@ from dataclasses import dataclass, field
 
 from conrepair.graph.layer_graph import Attribute
 
-__all__ = ["COMMUTATIVE", "ELEMENTWISE_BINARY", "OPERATORS", "Operator", "is_read"]
+__all__ = [
+    "COMMUTATIVE",
+    "ELEMENTWISE_BINARY",
+    "OPERATORS",
+    "QUANTIZING",
+    "RECURRENT_ACTIVATIONS",
+    "Operator",
+    "is_read",
+]
+
+QUANTIZING = frozenset({"QuantizeLinear", "DequantizeLinear"})
+
+RECURRENT_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+"""Where a recurrent layer says none."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from conrepair.importer.values import (
     symbol,
 )
 from conrepair.importer.workspace import Workspace
+from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["import_model"]
@@ -169,9 +170,6 @@ class _Walk:
         return dataclasses.replace(value, stored=keras.ops.cast(value.stored, wanted))
 
 
-_RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-
-
 def _computable(node: onnx_ir.Node) -> bool:
     """Whether a node of known inputs is a matter of computing: no subgraphs, no dice, no sequences."""
     subgraphs = any(
@@ -179,7 +177,7 @@ def _computable(node: onnx_ir.Node) -> bool:
         for attribute in node.attributes.values()
     )
     own = node.domain == "conrepair"  # joined by `prepare`
-    return not subgraphs and not own and node.op_type not in _RANDOM and "Sequence" not in node.op_type
+    return not subgraphs and not own and node.op_type not in RANDOM and "Sequence" not in node.op_type
 
 
 def _evaluated(node: ImportedNode) -> Iterable[Array]:

@@ -14,6 +14,7 @@ from conrepair.evaluate.run import HeldRun
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import HALF_PRECISIONS
 from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.activations import Activations
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import MOST_BITS
@@ -21,8 +22,6 @@ from conrepair.localization.reference import Reference
 from conrepair.networks.network import Network
 
 __all__ = ["AnswerPairs"]
-
-_STORING = {"QuantizeLinear", "DequantizeLinear"}
 
 
 class AnswerPairs:
@@ -157,7 +156,7 @@ def _run(
         quantized=quantized,
         precision=precision,
         operators=len(network.graph.nodes),
-        arithmetic=sum(node.op not in _STORING for node in network.graph.nodes),
+        arithmetic=sum(node.op not in QUANTIZING for node in network.graph.nodes),
         rounds=any(tensor.quantization is not None for tensor in tensors.values())
         or any(node.op == "QuantizeLinear" for node in network.graph.nodes),
         exact=exact,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from conrepair.evaluate.verdict import HALF_EPSILON
 from conrepair.localization.measurement import Cut
 
 __all__ = ["Judged", "acquit_unread_bodies", "is_above", "judge_cut"]
@@ -15,7 +16,6 @@ _STEP_ERROR = 8.0  # units in the last place that one operator may be off by: li
 _HIDDEN = 20.0  # times the full run's error: at the very same place that isn't so much smaller
 _QUANTIZED_MARGIN = 4.0
 _MOST_EXPLAINED = 0.7  # relative L2 from which on what's left of values is half noise, whatever the bit widths
-_HALF = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 _LARGEST_CREDIBLE = 1e-3  # other kernels that differ more are themselves in doubt
 
 
@@ -82,7 +82,7 @@ def judge_cut(
         quantization: The error that bit widths explain; 0 for a target that isn't quantized on purpose.
         weights: What those of weights explain of it.
     """
-    epsilon = _HALF.get(precision, _EPSILON)
+    epsilon = HALF_EPSILON.get(precision, _EPSILON)
     scale = epsilon / _EPSILON
     floor = max(_STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
     if cut.other is not None and cut.other <= _LARGEST_CREDIBLE:

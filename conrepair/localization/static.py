@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,14 +13,12 @@ from conrepair.localization.diagnosis.attributes import attribute_differences
 from conrepair.localization.diagnosis.differences import pairings_of
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.region import Side
-from conrepair.localization.diagnosis.steps import MOVES, Step
+from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
 from conrepair.localization.diagnosis.vanished import has_vanished
 
 __all__ = ["differing_parameters"]
 
 _COPIES = MOVES | {"Identity", "Cast"}
-
-Paired = Sequence[tuple[Step | None, Step | None]]
 
 
 def differing_parameters(source: Side, target: Side) -> float:

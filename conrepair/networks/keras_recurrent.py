@@ -14,16 +14,16 @@ from conrepair.networks.keras_activations import recurrent_name
 from conrepair.networks.keras_parts import KerasCall, Rule, weight
 from conrepair.networks.parts import LayerPart
 
-__all__ = ["RULES"]
+__all__ = ["GATES", "RULES"]
 
 _OPERATORS = {layers.LSTM: "LSTM", layers.GRU: "GRU", layers.SimpleRNN: "RNN"}
 # Where ONNX's gates are in Keras's order: Keras has LSTM's as input, forget, cell, output.
-_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "RNN": (0,)}
+GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "RNN": (0,)}
 
 
 def _stacked(cells: Sequence[Any], op: str, variables: Sequence[Any], what: str) -> Parameter:
     """One parameter of all directions."""
-    order = _GATES[op]
+    order = GATES[op]
 
     def gates(numbers: Array) -> Array:
         """[..., gates * hidden] as [gates * hidden, ...] in ONNX's order."""

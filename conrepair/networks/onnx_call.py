@@ -18,12 +18,12 @@ from conrepair.networks.onnx_dynamic import scale_of_weight
 from conrepair.networks.onnx_plain import dtype_name, ints, plain_value, stripped
 from conrepair.networks.onnx_schema import formal_name, names_of_attributes, usual_attributes
 from conrepair.networks.onnx_source import read_from_outside
+from conrepair.onnx_passes.fold_constants import GRAPHS
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 
 __all__ = ["OnnxCall", "OnnxOrigin"]
 
 _COUNTED = {"axis", "axes"}
-_GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class OnnxCall:
         """All attributes that are numbers, text, or tuples of those; of a tensor with one element, that."""
         found = {name: plain_value(value) for name, value in self._defaults.items()}
         for name, item in self._given.items():
-            if item.type not in _GRAPHS and (item.type != onnx_ir.AttributeType.TENSOR or item.as_tensor().size == 1):
+            if item.type not in GRAPHS and (item.type != onnx_ir.AttributeType.TENSOR or item.as_tensor().size == 1):
                 found[name] = plain_value(item.value)
         for name in _COUNTED & found.keys():
             found[name] = self._counted(found[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
@@ -15,7 +16,6 @@ _PEEPHOLES = 7
 _LENGTHS = 4
 _INTEGERS = "DynamicQuantizeLSTM"
 _GRIDS = {1: (8, 9), 2: (10, 11)}  # places of scale and zero point of an integer LSTM's weights
-_USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _OTHER = ("activation_alpha", "activation_beta", "clip", "input_forget")  # which the vocabulary doesn't have
 
 
@@ -32,7 +32,7 @@ def _recurrent(call: OnnxCall) -> None:
     attributes: dict[str, Attribute] = {
         "hidden_size": _hidden_size(call),
         "direction": str(call.attribute("direction", "forward")),
-        "activations": _activations(call, _USUAL[operator]),
+        "activations": _activations(call, RECURRENT_ACTIVATIONS[operator]),
         "batch_first": first,
         "return_sequences": sequences,
     }

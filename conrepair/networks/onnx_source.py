@@ -15,13 +15,11 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import load_error
 from conrepair.networks.onnx_file import load_mapped
 from conrepair.onnx_passes.default_domain import name_default_domain
-from conrepair.onnx_passes.fold_constants import RANDOM
+from conrepair.onnx_passes.fold_constants import GRAPHS, RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 
 __all__ = ["OnnxSource", "graphs_of", "is_random", "open_source", "operands", "read_from_outside", "subgraphs"]
-
-_GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ def subgraphs(node: onnx_ir.Node) -> list[onnx_ir.Graph]:
 def graphs_of(node: onnx_ir.Node) -> Iterator[tuple[str, onnx_ir.Graph]]:
     """The same, each with the name of its attribute."""
     for name, attribute in node.attributes.items():
-        if attribute.type in _GRAPHS:
+        if attribute.type in GRAPHS:
             one = attribute.type == onnx_ir.AttributeType.GRAPH
             yield from ((name, graph) for graph in ([attribute.as_graph()] if one else attribute.as_graphs()))
 

@@ -11,9 +11,9 @@ import tensorflow as tf
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 
-__all__ = ["TensorflowConstants"]
+__all__ = ["HANDED_ON", "TensorflowConstants"]
 
-_HANDED_ON = {"Identity", "ReadVariableOp", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"}
+HANDED_ON = {"Identity", "ReadVariableOp", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"}
 _DECLARED = {"VarHandleOp", "ReadVariableOp", "ResourceGather", "ResourceGatherNd"}  # stateful, but don't change
 _REARRANGED = {"Reshape", "Transpose", "ExpandDims", "Squeeze", "Cast"}
 _SMALL = 64  # numbers; sizes, axes and the like are fewer
@@ -100,12 +100,12 @@ class TensorflowConstants:
         arranged = tuple(shape.as_list())
         if arrange is not None:
             arranged = arrange(np.broadcast_to(np.float32(0), arranged)).shape
-        named = self._origin(tensor, _HANDED_ON | _REARRANGED)
+        named = self._origin(tensor, HANDED_ON | _REARRANGED)
         variable = self._variable(named)
         name = variable.name.rpartition(":")[0] if variable is not None else operator_of(named)
         return Parameter(name, arranged, dtype.name, load)
 
-    def _origin(self, tensor: str, through: Set[str] = _HANDED_ON) -> str:
+    def _origin(self, tensor: str, through: Set[str] = HANDED_ON) -> str:
         """The tensor that others hand on."""
         while operator_of(tensor) in self._pieces.operators:
             item = self._pieces.operators[operator_of(tensor)]

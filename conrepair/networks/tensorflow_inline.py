@@ -7,11 +7,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import function_def_to_graph
 
+from conrepair.frameworks.tensorflow_tables import CALLS
 from conrepair.networks.tensorflow_pieces import canonical_name
 
 __all__ = ["inlined"]
-
-_CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 
 
 class _Inliner:
@@ -22,7 +21,7 @@ class _Inliner:
         self.taken = {item.name for item in definition.node}
 
     def add(self, item: Any) -> None:
-        name = item.attr["f"].func.name if item.op in _CALLS else ""
+        name = item.attr["f"].func.name if item.op in CALLS else ""
         if name not in self.functions:
             self.operators.append(item)
             return

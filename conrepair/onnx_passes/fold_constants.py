@@ -19,8 +19,9 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes, static_shape
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["element", "fold_constants"]
+__all__ = ["GRAPHS", "RANDOM", "element", "fold_constants"]
 
+GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 _KEPT = RANDOM | {"Dropout", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"}  # quantization is meant
 _SMALL = 1024  # bytes; some kernels want their axes and shapes as constants, larger ones are fed
@@ -84,16 +85,13 @@ def _constant_nodes(graph: onnx_ir.Graph) -> list[onnx_ir.Node]:
 def _can_fold(node: onnx_ir.Node, known: set[onnx_ir.Value]) -> bool:
     if node.domain not in {"", "ai.onnx"} or node.op_type in _KEPT:
         return False
-    if any(attribute.type in _GRAPHS for attribute in node.attributes.values()):
+    if any(attribute.type in GRAPHS for attribute in node.attributes.values()):
         return False
     operands = [value for value in node.inputs if value is not None]
     if not all(value in known and _is_plain(value) for value in operands):
         return False
     largest = max([_LARGEST, *(math.prod(static_shape(value) or [0]) for value in operands)])
     return all(_is_plain(value) and math.prod(static_shape(value) or [0]) <= largest for value in node.outputs)
-
-
-_GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
 
 def _is_plain(value: onnx_ir.Value) -> bool:

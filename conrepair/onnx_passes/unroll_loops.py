@@ -9,7 +9,7 @@ import numpy.typing as npt
 import onnx
 import onnx_ir
 
-from conrepair.onnx_passes.fold_constants import element
+from conrepair.onnx_passes.fold_constants import GRAPHS, element
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.onnx_passes.rewrites.building import constant_of
@@ -70,7 +70,7 @@ def _deciding(node: onnx_ir.Node, body: onnx_ir.Graph) -> list[int] | None:
         seen.add(value)
         producer = value.producer()
         if producer is not None and producer.graph is body:
-            if any(attribute.type in _GRAPHS for attribute in producer.attributes.values()):
+            if any(attribute.type in GRAPHS for attribute in producer.attributes.values()):
                 return None
             ahead += [operand for operand in producer.inputs if operand is not None]
             continue
@@ -82,9 +82,6 @@ def _deciding(node: onnx_ir.Node, body: onnx_ir.Graph) -> list[int] | None:
         found.append(places[0])
         ahead.append(body.outputs[places[0] + 1])
     return found
-
-
-_GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 
 
 def _simulate(

@@ -14,6 +14,7 @@ from conrepair.pipeline.narrowing_targets import NarrowingTarget, target
 from conrepair.pipeline.scheduler import Result, Task
 from conrepair.pipeline.session import Session
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.workers import ENDED
 
 __all__ = ["ASKING", "asking", "support_of"]
 
@@ -23,7 +24,6 @@ ASKING = "element_types"
 _KIND = "narrow"
 _SETTINGS = 100
 _START = 300.0  # more seconds for a job than for its settings, each of which has a limit of its own
-_ENDS = {"crash", "memory", "timeout"}  # how a target ends workers
 
 
 def asking(wishes: Wishes) -> Task:
@@ -65,7 +65,7 @@ def support_of(
         results = session.results(tasks, f"ask {name}", display or ProgressDisplay(quiet=True))
     for item in tasks:
         failure = results[item.name].failure
-        if failure is not None and (item.kind == ASKING or failure.kind not in _ENDS):
+        if failure is not None and (item.kind == ASKING or failure.kind not in ENDED):
             raise problem_of_failure(failure).as_error(f"ask {name}")
     return {op: _found(results[op]) for op in wishes.names}
 

@@ -22,12 +22,11 @@ from conrepair.runtime.heartbeat import begun, ended
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
-from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Success
+from conrepair.runtime.workers import ENDED, NO_LIBRARY, STORAGE, Failure, Job, Success
 
 __all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
 
 _STOPPED = "stopped"
-_STOPPED_KINDS = {"timeout", "memory", "crash"}
 _DIED_KINDS = {"memory", "crash"}
 _DEATHS = 3  # of one task's workers, behind each of which it goes on
 
@@ -310,7 +309,7 @@ class Scheduler:
                 Journal.remove(self._store.journal(kind, running.work.key))
             if outcome.repeatable and running.task.keep_failure:
                 self._keep_failure(kind, running.work.key, job, outcome)
-            elif outcome.kind in _STOPPED_KINDS and running.task.keep_stopped and job.timeout == running.task.timeout:
+            elif outcome.kind in ENDED and running.task.keep_stopped and job.timeout == running.task.timeout:
                 self._keep_failure(_STOPPED, self._stopped_key(running.task, running.work), job, outcome)
             return Result(failure=outcome)
         finally:

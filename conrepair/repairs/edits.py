@@ -12,6 +12,7 @@ from conrepair.data.recipe import Recipe
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.operators import QUANTIZING
 
 __all__ = [
     "ComputeInFloat",
@@ -288,7 +289,6 @@ FileEdit = (
 Edit = FileEdit | SetRecipe
 
 _LABEL, _IN_FLOAT = "repaired", "float"
-_LINEAR = {"QuantizeLinear", "DequantizeLinear"}
 
 
 def apply(edit: FileEdit, editor: Editor) -> None:
@@ -352,7 +352,7 @@ def in_words(edit: Edit) -> str:
         case SetRange():
             return f"`{edit.tensor}` is quantized for values from {edit.low:.4g} to {edit.high:.4g}"
         case ComputeInFloat():
-            operators = ", ".join(item.operator for item in edit.operations if item.operator not in _LINEAR)
+            operators = ", ".join(item.operator for item in edit.operations if item.operator not in QUANTIZING)
             return f"`{edit.tensor}` is computed with real numbers ({operators}): no change of its integers fixes it"
         case SetAttributes():
             listing = ", ".join(

@@ -25,6 +25,7 @@ from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STORAGE
 
 __all__ = [
+    "ENDED",
     "NO_DEVICE",
     "NO_LIBRARY",
     "STORAGE",
@@ -36,6 +37,9 @@ __all__ = [
     "Success",
     "Workers",
 ]
+
+ENDED = frozenset({"crash", "memory", "timeout"})
+"""Kinds of failure of a worker that ended, by itself or since it was ended."""
 
 FailureKind = str
 """One of "exception", "refused" (one of our own errors), "crash", "timeout", "memory", "storage", "changed" (a file

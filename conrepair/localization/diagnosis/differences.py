@@ -9,6 +9,7 @@ import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
+from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.attributes import AttributeDifference, attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
 from conrepair.localization.diagnosis.finding import Finding
@@ -38,8 +39,7 @@ from conrepair.localization.layout import Layout
 
 __all__ = ["Reading", "called", "kind_of_extra", "layouts_of", "pairings_of", "readings_of", "static_findings"]
 
-_LINEAR = {"QuantizeLinear", "DequantizeLinear"}
-_CASTS = {"Cast", *_LINEAR}
+_CASTS = {"Cast", *QUANTIZING}
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
 _CLAMPS = {"Clip", "Min", "Max"}
 _HALF = {"float16", "bfloat16"}
@@ -112,7 +112,7 @@ def _without_own_bits(findings: Sequence[Finding], region: Region) -> list[Findi
     A network whose activations are in few bits has that in front of each of its layers.
     """
     graph, inside = region.target.graph, {node.name for node in region.target.nodes}
-    bits = {f"extra {node.layer}" for node in region.target.nodes if node.op in _LINEAR}
+    bits = {f"extra {node.layer}" for node in region.target.nodes if node.op in QUANTIZING}
     others = [item for item in findings if item.cause not in bits]
     elsewhere = any(node.op == "QuantizeLinear" and node.name not in inside for node in graph.nodes)
     return others if elsewhere and any(item.is_certain for item in others) else list(findings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,11 +11,9 @@ from conrepair.localization.diagnosis.channelwise import CHANNELWISE
 from conrepair.localization.diagnosis.folding import affine
 from conrepair.localization.diagnosis.functions import GRID
 from conrepair.localization.diagnosis.parameters import compare_parameters
-from conrepair.localization.diagnosis.steps import Step
+from conrepair.localization.diagnosis.steps import Paired, Step
 
 __all__ = ["before_weights", "feeds_weights", "lost_preparation", "prepared_in_weights"]
-
-Paired = Sequence[tuple[Step | None, Step | None]]
 
 _MOST = 4  # numbers: of colours, or one for all
 _SAME = 1e-6

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Node
+from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.localization.diagnosis.functions import UNARY
 
 __all__ = ["GATES", "Layer", "layers_of_node", "recurrent_layer", "wrong_forms"]
@@ -23,7 +24,6 @@ GATES: Mapping[str, tuple[str, ...]] = {
 }
 """In the vocabulary's order, which is ONNX's."""
 
-_USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _BENDS = {"LSTM": ("gates", "cell", "output"), "GRU": ("gates", "state"), "RNN": ("state",)}  # what they are for
 _TOGETHER: Mapping[str, Sequence[tuple[int, ...]]] = {
     "LSTM": ((0,), (1, 2), (1,), (2,)), "GRU": ((0,), (1,)), "RNN": ((0,),),
@@ -100,7 +100,7 @@ def layers_of_node(node: Node) -> tuple[Layer, ...] | None:
     Args:
         node: Of the vocabulary.
     """
-    usual, given = _USUAL.get(node.op), node.attributes
+    usual, given = RECURRENT_ACTIVATIONS.get(node.op), node.attributes
     if usual is None or not {"W", "R"} <= set(node.parameters):
         return None
     numbers = {role: node.parameters[role].numpy().astype(np.float64) for role in node.parameters.keys() & {*"WRB"}}

@@ -19,7 +19,7 @@ from conrepair.localization.diagnosis.functions import same_function
 from conrepair.localization.diagnosis.pairing import pair_steps
 from conrepair.localization.diagnosis.readings import as_written
 from conrepair.localization.diagnosis.region import Cuts, Region, Side
-from conrepair.localization.diagnosis.steps import MOVES, Step
+from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
 from conrepair.localization.diagnosis.wiring import layers_of
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
@@ -30,8 +30,6 @@ _MOST_AXES = 8
 _AS_IT_IS = {rank: layouts((2,) * rank, (2,) * rank)[0] for rank in range(1, _MOST_AXES + 1)}
 _CLOSE = 1e-5
 _MOVED = 0.3  # moves of values are cut off at the ends of regions, which lie here for one and there for another
-
-Pairs = Sequence[tuple[Step | None, Step | None]]
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def _by_reading(side: Side) -> Side:
     return Side(side.graph, tuple(found.values()), side.begins, side.end)
 
 
-def _extras(pairs: Pairs, right: Side, region: Region) -> Iterator[Finding]:
+def _extras(pairs: Paired, right: Side, region: Region) -> Iterator[Finding]:
     """What the sibling doesn't have; what follows on one another is told as one."""
     source = layers_of(region.source)
     for alone, group in itertools.groupby(pairs, key=lambda pair: pair[0] is None):
@@ -138,7 +136,7 @@ def _chains(steps: Sequence[Step]) -> Iterator[list[Step]]:
         yield chain
 
 
-def _missing(pairs: Pairs, region: Region) -> Iterator[Finding]:
+def _missing(pairs: Paired, region: Region) -> Iterator[Finding]:
     """What only the sibling has: it's missing behind the step that stands for what it reads."""
     partners = {name: two for one, two in pairs if one is not None and two is not None for name in one.outputs}
     source = layers_of(region.source)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from conrepair.graph.layer_graph import Attribute, Node, Parameter
 from conrepair.localization.diagnosis.functions import Values, evaluate, is_elementwise, known_function
 
-__all__ = ["MOVES", "Step", "function_step", "step_of"]
+__all__ = ["MOVES", "Paired", "Step", "function_step", "step_of"]
 
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
 """Operators that leave values what they are: conversions add and remove them freely."""
@@ -48,6 +48,10 @@ class Step:
     def layer(self) -> str:
         """The first of them."""
         return self.layers[0]
+
+
+Paired = Sequence[tuple[Step | None, Step | None]]
+"""Steps of both sides in order; None for what only the other has."""
 
 
 def step_of(node: Node) -> Step:

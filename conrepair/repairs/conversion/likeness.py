@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from conrepair.runtime.workers import Failure
+from conrepair.runtime.workers import ENDED, Failure
 
 __all__ = ["same_failure"]
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]+")
-_STOPPED = {"crash", "timeout", "memory"}
 _ALIKE = 0.5  # share of the words that both say; names and numbers differ from piece to piece
 
 
@@ -22,7 +21,7 @@ def same_failure(one: Failure, two: Failure) -> bool:
     """
     if (one.kind, one.error_type) != (two.kind, two.error_type):
         return False
-    if one.kind in _STOPPED:
+    if one.kind in ENDED:
         return True
     first, second = (set(_WORD.findall(item.message)) for item in (one, two))
     return len(first & second) >= _ALIKE * len(first | second)

@@ -10,6 +10,7 @@ import numpy as np
 from conrepair.data.tensor_spec import Quantization
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
+from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.saturation import begins_at_zero
 from conrepair.repairs.edits import ComputeInFloat, Remove, Requantize, SetRange
@@ -27,7 +28,6 @@ _COARSE = 2.0  # times the steps that values take, at most
 _GAIN = 2.0  # times by which errors must become smaller
 _UNIFORM = np.sqrt(12)
 _MOST_BITS = 16  # of a type with steps for values; an integer bias has the steps of a product
-_LINEAR = {"QuantizeLinear", "DequantizeLinear"}
 
 
 def range_proposals(setting: Setting) -> Iterator[Proposal]:
@@ -63,7 +63,7 @@ def requantized_proposals(setting: Setting) -> Iterator[Proposal]:
 def stored_proposals(setting: Setting) -> Iterator[Proposal]:
     """No detour through few bits for a tensor that's quantized only to be dequantized, where the source's isn't."""
     region = setting.region
-    if any(node.op in _LINEAR for node in region.source.nodes):
+    if any(node.op in QUANTIZING for node in region.source.nodes):
         return
     for node in region.target.nodes:
         back = region.target.graph.consumers.get(node.outputs[0], ()) if node.op == "QuantizeLinear" else ()
@@ -122,7 +122,7 @@ def _stored(name: str, setting: Setting) -> Tensor | None:
     graph, nodes = setting.region.target.graph, setting.region.target.nodes
     near = [name]
     for node in nodes:
-        if node.op in _LINEAR and name in (*node.inputs, *node.outputs):
+        if node.op in QUANTIZING and name in (*node.inputs, *node.outputs):
             near += [*node.inputs, *node.outputs]
     return next((graph.tensors[item] for item in near if graph.tensors[item].quantization is not None), None)
 
@@ -164,7 +164,7 @@ def _suits(tensor: Tensor, graph: LayerGraph, low: float, high: float) -> bool:
     if quantization is None or stored is None:
         return True
     near = [graph.producers.get(tensor.name), *graph.consumers.get(tensor.name, ())]
-    said = [node.parameters for node in near if node is not None and node.op in _LINEAR]
+    said = [node.parameters for node in near if node is not None and node.op in QUANTIZING]
     if any(not _says(parameters, quantization) for parameters in said):
         return False
     least, most = stored
