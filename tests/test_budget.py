@@ -1,0 +1,83 @@
+"""The package's budget: it grows only where somebody says so, and why, in pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+import conrepair
+from conrepair.graph.operators import OPERATORS
+from conrepair.runtime.executor import InProcess
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "conrepair"
+BUDGET = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["conrepair-budget"]
+NETWORK = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[n, 4] x) => (float[n, 3] y) { h = MatMul (x, w) y = Relu (h) }"""
+
+
+def test_lines() -> None:
+    count = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py"))
+    assert count <= BUDGET["lines"], f"{count} lines; take some out, or raise the budget and say why"
+
+
+def test_files_of_a_folder() -> None:
+    larger = BUDGET["larger-folders"]
+    for folder in {path.parent for path in PACKAGE.rglob("*.py")}:
+        name = folder.relative_to(PACKAGE).as_posix()
+        count = sum(path.stem != "__init__" for path in folder.glob("*.py"))
+        assert count <= larger.get(name, BUDGET["files-in-a-folder"]), f"conrepair/{name} has {count} files"
+
+
+def _strings(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_operators_are_named_in_the_vocabulary() -> None:
+    elsewhere = [path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "graph" / "operators.py"]
+    count = sum(text in OPERATORS for path in elsewhere for text in _strings(path))
+    assert count <= BUDGET["operator-strings"]
+
+
+def test_jobs_and_forms_of_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `localize a b` takes: jobs, and types that hold the target's path."""
+    for name, factor in (("source", 1.0), ("target", 1.1)):
+        model = onnx.parser.parse_model(NETWORK)
+        weights = factor * np.random.default_rng(0).normal(size=(4, 3))
+        model.graph.initializer.append(numpy_helper.from_array(weights.astype(np.float32), "w"))
+        onnx.save(model, tmp_path / f"{name}.onnx")
+    path, kinds, forms = str(tmp_path / "target.onnx"), [], set()
+    start = InProcess.start
+
+    def started(self: InProcess, lane: Any, job: Any) -> Any:
+        kinds.append(job.function)
+        return start(self, lane, job)
+
+    def made(frame: FrameType, event: str, _: Any) -> None:
+        value = frame.f_locals.get("self")
+        if event == "return" and frame.f_code.co_name == "__init__" and dataclasses.is_dataclass(value):
+            held = [repr(getattr(value, field.name, "")) for field in dataclasses.fields(value)]
+            if any(path in text for text in held):
+                forms.add(type(value).__qualname__)
+
+    monkeypatch.setattr(InProcess, "start", started)
+    sys.setprofile(made)
+    try:
+        assert conrepair.localize(tmp_path / "source.onnx", path, in_process=True).exit_code == 1
+    finally:
+        sys.setprofile(None)
+    assert len(kinds) <= BUDGET["jobs-of-two-files"], kinds
+    assert len(forms) <= BUDGET["forms-of-a-path"], sorted(forms)
