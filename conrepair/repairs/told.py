@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from conrepair.editors.editor import Editor
 from conrepair.localization.result import Localization
-from conrepair.repairs.edits import Edit, in_words
+from conrepair.repairs.edits import Edit, SetRange, in_words
 from conrepair.repairs.state import PARAMETER, Taken
 
 __all__ = ["beside"]
@@ -17,7 +17,7 @@ def beside(taken: Sequence[Taken], before: Localization, editor: Editor) -> tupl
 
     A proposal is of a fault that was told where it changes the layer that this names, or what the source computes in
     its piece. Of several in one piece one is that of its fault, and each other one has repaired another; so has one
-    that fixes what was hidden by something in front of it.
+    that fixes what was hidden by something in front of it. Ranges are of one calibration, wherever they're set.
 
     Args:
         taken: What fixes the target, in order.
@@ -29,15 +29,20 @@ def beside(taken: Sequence[Taken], before: Localization, editor: Editor) -> tupl
     known = {layer for fault in before.faults for layer in fault.target_layers}
     ends = {fault.source_tensor for fault in before.faults}
     told = [item for item in taken if not item.reach or _places(item, editor) & named]
+    calibrated = any(map(_calibrates, told))
     pieces = {name for item in told for name in _piece(item)}
     found = []
     for item in taken:
-        if any(item is other for other in told):
+        if any(item is other for other in told) or (calibrated and _calibrates(item)):
             continue
         if _piece(item) & pieces or not (_piece(item) & ends or _places(item, editor) & known):
             found.append("; ".join(map(in_words, item.edits)))
         pieces |= _piece(item)
     return tuple(found)
+
+
+def _calibrates(item: Taken) -> bool:
+    return bool(item.edits) and all(isinstance(edit, SetRange) for edit in item.edits)
 
 
 def _piece(item: Taken) -> frozenset[str]:
