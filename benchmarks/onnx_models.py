@@ -10,7 +10,7 @@ from typing import Any
 from conrepair.converters.all_converters import converter
 from conrepair.data.tensor_spec import Dimension, TensorSpec
 from conrepair.frameworks.model import Description, Model, from_json, to_json
-from conrepair.pipeline.jobs import conversion_payload
+from conrepair.jobs.models import conversion_payload
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.workers import Job, Success, Workers
 from conrepair.zoo.architectures import select
@@ -104,11 +104,11 @@ def made(origin: Origin, folder: Path, workers: Workers) -> tuple[Model, Descrip
         "initialize": "as-built" if weights else "variance-preserving",
         "seed": 0,
     }
-    model, about = _run(Job("conrepair.pipeline.jobs:build", payload, folder / "built", timeout=_TIMEOUT), workers)
+    model, about = _run(Job("conrepair.jobs.models:build", payload, folder / "built", timeout=_TIMEOUT), workers)
     for name in origin.via:
         step = converter(name)
         payload = conversion_payload(model, step, step.complete({}), about.inputs)
-        job = Job("conrepair.pipeline.jobs:convert", payload, folder / name, step.needs, _TIMEOUT)
+        job = Job("conrepair.jobs.models:convert", payload, folder / name, step.needs, _TIMEOUT)
         model, about = _run(job, workers)
     return model, about
 

@@ -32,8 +32,8 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.builders import calibration_inputs
 from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.jobs.models import conversion_payload
 from conrepair.metrics.tensors import compare_tensors
-from conrepair.pipeline.jobs import conversion_payload
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
@@ -94,7 +94,7 @@ def _rows(title: str, origin: Origin, folder: Path, workers: Workers) -> Iterato
         options = step.complete(chosen)
         target = folder / str(number)
         payload = conversion_payload(model, step, options, about.inputs)
-        outcome = _call("conrepair.pipeline.jobs:convert", payload, target, workers)
+        outcome = _call("conrepair.jobs.models:convert", payload, target, workers)
         payload = {"model": to_json(model), "inputs": to_json(about)["inputs"], "pixels": origin.pixels}
         payload |= {"options": options, "file": None}
         failure, seconds = "", None

@@ -105,7 +105,7 @@ def _measure(
             "batch_size": batch_size,
             "limit": None,
         }
-        value = worker_value(workers, "conrepair.pipeline.jobs:execute", payload, room / kind)
+        value = worker_value(workers, "conrepair.jobs.models:execute", payload, room / kind)
         photos.wait()
         seconds[kind] = float(value["run_seconds"])
     return seconds
@@ -173,7 +173,7 @@ def mobilenets(room: Path, workers: Workers) -> dict[str, Model]:
         "initialize": "as-built",
         "seed": 0,
     }
-    value = worker_value(workers, "conrepair.pipeline.jobs:build", payload, built)
+    value = worker_value(workers, "conrepair.jobs.models:build", payload, built)
     source = from_json(Model, value["model"] | {"path": str(built / value["model"]["path"])})
     converted = room / "converted"
     converted.mkdir()
@@ -184,7 +184,7 @@ def mobilenets(room: Path, workers: Workers) -> dict[str, Model]:
         "versions": {},
         "inputs": value["description"]["inputs"],
     }
-    worker_value(workers, "conrepair.pipeline.jobs:convert", payload, converted)
+    worker_value(workers, "conrepair.jobs.models:convert", payload, converted)
     path = converted / "model.onnx"
     return {"onnxruntime": Model("onnx", str(path), sha256_of(path)), "torch": source}
 

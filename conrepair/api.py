@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conrepair.converters.routes import find_route, pinned_route
+from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.frameworks.identity import model_sha256
@@ -28,7 +29,6 @@ from conrepair.pipeline.described import read_file
 from conrepair.pipeline.options import asked_of, read_options, slug, subject_of
 from conrepair.pipeline.pair import PairRequest
 from conrepair.pipeline.plan import Goal
-from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import (
     BackendChoice,
     answer_settings,
@@ -238,12 +238,12 @@ def generated(
     Raises:
         ConrepairError: if no network can be so.
     """
+    from conrepair.campaigns.generate_material import material_files, material_of
+    from conrepair.campaigns.narrowing import support_of
     from conrepair.generate.checks import check_wishes
     from conrepair.generate.functions import Functions, named
     from conrepair.generate.generated import each_generated
     from conrepair.generate.wishes import Wishes
-    from conrepair.pipeline.generate_material import material_files, material_of
-    from conrepair.pipeline.narrowing import support_of
     from conrepair.runtime.progress import ProgressDisplay
 
     wishes = Wishes(
@@ -283,9 +283,9 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
     Raises:
         ConrepairError: if the configuration is wrong.
     """
+    from conrepair.config.for_run import load_for_run
     from conrepair.config.load import parse_config
-    from conrepair.pipeline.commands import run_and_write
-    from conrepair.pipeline.config_command import load_for_run
+    from conrepair.pipeline.audit import run_and_write
 
     if isinstance(config, Mapping):
         return run_and_write(parse_config(dict(config), "the configuration"), Path.cwd(), quiet=quiet)

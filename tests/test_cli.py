@@ -176,7 +176,7 @@ def test_a_library_that_is_not_installed(
     net: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "rich.table", None)
-    monkeypatch.delitem(sys.modules, "conrepair.pipeline.inspect_command", raising=False)
+    monkeypatch.delitem(sys.modules, "conrepair.cli.commands.inspect", raising=False)
     assert main(["inspect", str(net)]) == 2
     assert capsys.readouterr().err.startswith(
         f"conrepair: the library rich.table isn't installed for {sys.executable}"

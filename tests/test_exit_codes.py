@@ -18,9 +18,10 @@ from onnx import TensorProto, helper
 from PIL import Image
 from two_files import save_pair
 
+from conrepair.cli.commands import doctor
+from conrepair.cli.commands import execute as execute_command
 from conrepair.cli.main import command_line, main
 from conrepair.evaluate.verdict import Verdict
-from conrepair.pipeline import doctor, execute_command
 from conrepair.report.result import Row
 from conrepair.report.results import Executed
 

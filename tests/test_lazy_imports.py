@@ -16,10 +16,10 @@ _NET = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 4] x) => (float[n, 
 @pytest.mark.parametrize(
     "module",
     [
-        "conrepair.pipeline.commands",
-        "conrepair.pipeline.inspect_command",
-        "conrepair.pipeline.localize_command",
-        "conrepair.pipeline.repair_command",
+        "conrepair.cli.commands.audit",
+        "conrepair.cli.commands.inspect",
+        "conrepair.cli.commands.localize",
+        "conrepair.cli.commands.repair",
         "conrepair.report.result",
     ],
 )

@@ -131,7 +131,7 @@ def test_weights_that_are_nearly_all_hole_take_no_longer_than_is_allowed(
 HELD = """
 import sys, conrepair.runtime.deadline as deadline
 from conrepair.cli import main
-from conrepair.pipeline import inspect_command
+from conrepair.cli.commands import inspect as inspect_command
 deadline._GRACE_SECONDS = 0.2
 inspect_command.inspect = lambda options: sum(range(10**15))
 sys.argv += ["inspect", sys.argv[0], "--timeout", "0.2"]
@@ -142,7 +142,7 @@ sys.exit(main())
 CALLED = """
 import sys, conrepair.runtime.deadline as deadline
 from conrepair.cli import main
-from conrepair.pipeline import inspect_command
+from conrepair.cli.commands import inspect as inspect_command
 deadline._GRACE_SECONDS = 0.0
 inspect_command.inspect = lambda options: sum(range(10**8))
 print("goes on after", main(["inspect", sys.argv[0], "--timeout", "0.01"]))

@@ -25,8 +25,8 @@ JOBS = {
         "benchmarks.throughput:bare_loop",
         "benchmarks.tvm_conformance:judge",
         "benchmarks.tvm_cost:measure",
-        "conrepair.pipeline.jobs:build",
-        "conrepair.pipeline.jobs:convert",
-        "conrepair.pipeline.jobs:execute",
+        "conrepair.jobs.models:build",
+        "conrepair.jobs.models:convert",
+        "conrepair.jobs.models:execute",
     )
 }

@@ -23,8 +23,8 @@ from conrepair.frameworks.builders import build_from_factory, calibration_inputs
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Factory, Model, from_json, to_json
 from conrepair.frameworks.registry import framework
-from conrepair.pipeline.jobs import conversion_payload
-from conrepair.pipeline.jobs import convert as run_converter
+from conrepair.jobs.models import conversion_payload
+from conrepair.jobs.models import convert as run_converter
 from conrepair.runtime.files import sha256_of, whole_output
 from conrepair.zoo.catalog import zoo_model, zoo_photos
 from conrepair.zoo.packages import cache_folder

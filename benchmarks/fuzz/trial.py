@@ -16,7 +16,8 @@ from unittest import mock
 
 from benchmarks.fuzz.cases import prepare
 from conrepair.cli import main
-from conrepair.pipeline import apply_command, session
+from conrepair.cli.commands import apply as apply_command
+from conrepair.engine import session
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.workers import Workers
 

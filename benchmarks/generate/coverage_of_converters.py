@@ -20,8 +20,8 @@ from typing import Any
 from benchmarks.generate.covering import AT, CONVERTERS, FOUND
 from benchmarks.generate.curves import Curve, curves_svg
 from benchmarks.generate.nnsmith_process import NNSmith
+from conrepair.campaigns.generating import GenerationRequest, generate
 from conrepair.generate.wishes import Wishes
-from conrepair.pipeline.generating import GenerationRequest, generate
 from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["covered", "curves_of"]

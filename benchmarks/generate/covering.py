@@ -92,9 +92,9 @@ def _import(modules: tuple[str, ...]) -> None:
 
 
 def _taking(name: str) -> Callable[[Path], None]:
+    from conrepair.campaigns.narrowing_targets import NarrowingTarget, target
     from conrepair.converters.all_converters import converter
     from conrepair.frameworks.model import Model
-    from conrepair.pipeline.narrowing_targets import NarrowingTarget, target
 
     if name == "tvm":
         from conrepair.backends.tvm.import_onnx import import_onnx

@@ -9,10 +9,10 @@ import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from conrepair.campaigns.narrowing import support_of
+from conrepair.campaigns.narrowing_targets import target
+from conrepair.cli.commands.support import HEADER, cells_of
 from conrepair.generate.narrowing.table import Taken
-from conrepair.pipeline.narrowing import support_of
-from conrepair.pipeline.narrowing_targets import target
-from conrepair.pipeline.support_command import HEADER, cells_of
 from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["section"]

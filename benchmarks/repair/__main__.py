@@ -42,7 +42,7 @@ from benchmarks.repair.older.tables import report_older
 from benchmarks.repair.rows import Row
 from benchmarks.repair.sums import sums
 from benchmarks.repair.tables import report
-from conrepair.pipeline.fingerprint import code_fingerprint
+from conrepair.engine.fingerprint import code_fingerprint
 from conrepair.runtime.workers import Outcome, Workers
 
 _SECONDS = 240.0

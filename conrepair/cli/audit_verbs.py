@@ -50,7 +50,7 @@ def _add_run(verbs: Verbs[Parser], default_config: str) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.commands import run_config
+        from conrepair.cli.commands.audit import run_config
 
         return run_config(options.config, fresh=options.fresh, output=options.output, quiet=options.quiet)
 
@@ -108,7 +108,7 @@ def _add_report(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.report_command import report
+        from conrepair.cli.commands.report import report
 
         return report(options)
 
@@ -193,7 +193,7 @@ def _add_architectures(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.architectures_command import architectures, list_architectures
+        from conrepair.cli.commands.architectures import architectures, list_architectures
 
         return list_architectures(options) if options.list else architectures(options)
 
@@ -222,7 +222,7 @@ def _add_matrix(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.matrix_command import matrix
+        from conrepair.cli.commands.matrix import matrix
 
         return matrix(options.config, output=options.output, quiet=options.quiet)
 
@@ -251,7 +251,7 @@ def _add_config(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.config_command import check_config, migrate_config
+        from conrepair.cli.commands.config import check_config, migrate_config
 
         return migrate_config(options) if options.action == "migrate" else check_config(options)
 

@@ -59,7 +59,7 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.generate_command import generate_networks
+        from conrepair.cli.commands.generate import generate_networks
 
         if not options.output and (options.output is not None or options.support is None):
             parser.error("give -o FOLDER, or --support TARGET to see what that takes")

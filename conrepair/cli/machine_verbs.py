@@ -53,7 +53,7 @@ def _add_doctor(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.doctor import doctor
+        from conrepair.cli.commands.doctor import doctor
 
         return doctor(as_json=options.format == "json", quiet=options.quiet)
 
@@ -80,7 +80,7 @@ def _add_environments(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.environments import environments
+        from conrepair.cli.commands.environments import environments
 
         return environments(options.action, options.name, quiet=options.quiet)
 
@@ -114,7 +114,7 @@ def _add_cache(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.cache_command import cache
+        from conrepair.cli.commands.cache import cache
 
         return cache(options)
 

@@ -48,7 +48,7 @@ def _add_compare(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.commands import compare
+        from conrepair.cli.commands.compare import compare
 
         return compare(options)
 
@@ -97,7 +97,7 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.localize_command import localize
+        from conrepair.cli.commands.localize import localize
 
         return localize(options)
 
@@ -137,7 +137,7 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.repair_command import repair
+        from conrepair.cli.commands.repair import repair
 
         return repair(options)
 
@@ -170,7 +170,7 @@ def _add_convert(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.convert_command import convert
+        from conrepair.cli.commands.convert import convert
 
         return convert(options)
 
@@ -197,7 +197,7 @@ def _add_inspect(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.inspect_command import inspect
+        from conrepair.cli.commands.inspect import inspect
 
         return inspect(options)
 
@@ -242,7 +242,7 @@ def _add_execute(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.execute_command import execute
+        from conrepair.cli.commands.execute import execute
 
         return execute(options)
 
@@ -272,7 +272,7 @@ def _add_build(verbs: Verbs[Parser]) -> None:
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
-        from conrepair.pipeline.build_command import build
+        from conrepair.cli.commands.build import build
 
         return build(options)
 

@@ -16,7 +16,7 @@ from conrepair.config.model import (
     ModelConfig,
     SyntheticConfig,
 )
-from conrepair.pipeline.scheduler import NotStoredError, Scheduler
+from conrepair.engine.scheduler import NotStoredError, Scheduler
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store

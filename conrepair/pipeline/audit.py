@@ -8,15 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from conrepair.config.model import AuditConfig, ModelConfig
+from conrepair.engine.job_table import JOBS
+from conrepair.engine.scheduler import Scheduler
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
 from conrepair.pipeline.compiling import check_backends
 from conrepair.pipeline.from_config import settings_of, subjects_of
-from conrepair.pipeline.job_table import JOBS
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import check_converters
 from conrepair.pipeline.run import AuditPart, result_of, run_stages
-from conrepair.pipeline.scheduler import Scheduler
 from conrepair.pipeline.stages.state import RunState
+from conrepair.report.audit_folder import write_audit, write_so_far
 from conrepair.report.folder import check_folder
 from conrepair.report.result import AuditResult
 from conrepair.runtime.confinement import CONFINED, within_reach
@@ -133,3 +134,18 @@ def _input_paths(config: AuditConfig, base: Path) -> list[Path]:
     for dataset in (config.dataset, *(model.dataset for model in config.models)):
         names += [dataset.folder, dataset.tensors] if dataset is not None else []
     return [base / name for name in names if name is not None]
+
+
+def run_and_write(config: AuditConfig, base: Path, *, quiet: bool) -> AuditResult:
+    """Run an audit, and write its folder.
+
+    Args:
+        config: What to do.
+        base: Folder that its relative paths start from.
+        quiet: No progress.
+    """
+    with contextlib.ExitStack() as use:
+        with ProgressDisplay(quiet=quiet) as display:
+            result = run_audit(config, base, display, use, write_so_far)
+        write_audit(result, base / config.output / "store")
+    return result

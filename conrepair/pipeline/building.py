@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.scheduler import Task
+from conrepair.engine.session import Session
+from conrepair.jobs.models import conversion_payload
 from conrepair.pipeline.compiling import (
     backend_options,
     compile_payload,
@@ -12,12 +17,8 @@ from conrepair.pipeline.compiling import (
     device_of,
     plan_preparation,
 )
-from conrepair.pipeline.evaluation import problem_of_failure
-from conrepair.pipeline.jobs import conversion_payload
-from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.session import Session
 from conrepair.pipeline.settings import BackendChoice
-from conrepair.pipeline.sources import framework_needs, model_of, source_task
+from conrepair.pipeline.sources import model_of, source_task
 from conrepair.pipeline.subject import Subject
 from conrepair.report.built import Built
 from conrepair.runtime.store import Entry

@@ -14,7 +14,7 @@ from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
 
 if TYPE_CHECKING:
-    from conrepair.pipeline.session import Session
+    from conrepair.engine.session import Session
 
 __all__ = ["Described", "read_file"]
 
@@ -85,8 +85,8 @@ def _read(model: Model) -> Described:
 
 
 def _opened(model: Model, session: Session, timeout: float) -> Described:
-    from conrepair.pipeline.evaluation import problem_of_failure
-    from conrepair.pipeline.sources import framework_needs
+    from conrepair.engine.needs import framework_needs
+    from conrepair.engine.problems import problem_of_failure
     from conrepair.runtime.workers import Failure
 
     payload = {"model": to_json(model), "unrun": True}

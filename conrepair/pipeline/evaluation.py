@@ -10,6 +10,8 @@ from pathlib import Path
 
 from conrepair.data.declared_sizes import sizes_in_words, sizes_wanted
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.scheduler import Result
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
 from conrepair.evaluate.families import with_corrected_times
 from conrepair.evaluate.inputs import ComparedInput, compared_inputs
@@ -20,15 +22,14 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, UNORDERED_OUTPUTS, channels_of
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
-from conrepair.pipeline.scheduler import Result
 from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.subject import LoadedModel
-from conrepair.report.result import OF_THE_MODEL, Build, Place, Problem, Ran, Row
-from conrepair.runtime.errors import ExitCode, known_code
+from conrepair.report.result import Build, Place, Problem, Ran, Row
+from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry
-from conrepair.runtime.workers import NO_DEVICE, Failure
+from conrepair.runtime.workers import NO_DEVICE
 
-__all__ = ["Execution", "answers_again", "evaluate", "problem_of_failure"]
+__all__ = ["Execution", "answers_again", "evaluate"]
 
 
 @dataclass
@@ -100,25 +101,6 @@ class Execution:
         description = self.source.description
         found = description.precision if description.parameters else self.asked or description.precision
         return Intent(found, self.asked, self.origin)
-
-
-def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
-    """What a person is told of a job's failure.
-
-    Args:
-        failure: Of the job.
-        loading: Whether it did nothing but load a model, so that what went wrong is that it can't be loaded.
-    """
-    unloadable = loading and failure.kind in OF_THE_MODEL and failure.exit_code == ExitCode.EXECUTION
-    return Problem(
-        message=str(failure),
-        explanation=failure.explanation,
-        exit_code=ExitCode.MODEL_LOAD if unloadable else known_code(failure.exit_code),
-        circumstance=failure.kind in {"storage", "memory"},
-        last_words=failure.last_words,
-        traceback=failure.traceback,
-        kind=failure.kind,
-    )
 
 
 def evaluate(

@@ -42,7 +42,7 @@ from conrepair.zoo.catalog import zoo_model
 from conrepair.zoo.packages import ProgressCallback
 
 if TYPE_CHECKING:
-    from conrepair.pipeline.generating import GenerationRequest
+    from conrepair.campaigns.generating import GenerationRequest
 
 __all__ = [
     "active_models",
@@ -72,10 +72,10 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> 
         UsageError: if a model or function that it names isn't there.
         ModelLoadError: if the functions may not be run.
     """
+    from conrepair.campaigns.generate_functions import function_files
+    from conrepair.campaigns.generate_material import material_files
+    from conrepair.campaigns.generating import GenerationRequest
     from conrepair.generate.wishes import Wishes  # imports ONNX
-    from conrepair.pipeline.generate_functions import function_files
-    from conrepair.pipeline.generate_material import material_files
-    from conrepair.pipeline.generating import GenerationRequest
 
     own = wanted.model_dump(include={field.name for field in dataclasses.fields(Wishes)})
     return GenerationRequest(
@@ -105,8 +105,8 @@ def check_generation(config: AuditConfig, base: Path) -> None:
     """
     if config.generate is None:
         return
+    from conrepair.campaigns.narrowing_targets import target
     from conrepair.generate.checks import check_wishes  # imports ONNX
-    from conrepair.pipeline.narrowing_targets import target
 
     try:
         if config.generate.support is not None:

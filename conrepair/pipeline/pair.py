@@ -11,11 +11,12 @@ from typing import Any
 from conrepair.backends.tvm.build import BUILD
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.datasets import Dataset, dataset_for
 from conrepair.pipeline.recipes import raw_recipe
-from conrepair.pipeline.session import Session
+from conrepair.pipeline.run import run_models
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice, Settings
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.result import AuditResult, Row, RunKind
@@ -203,7 +204,7 @@ def layered_rows(asked: PairRequest, settings: Settings, session: Session) -> tu
     asked.check()
     subjects, notes = subjects_of_pair(asked)
     kind: RunKind = "repair" if settings.stages.repair else "localize"
-    result = session.run(settings, subjects, asked=asked.to_dict(), notes=notes, kind=kind)
+    result = run_models(session, settings, subjects, asked=asked.to_dict(), notes=notes, kind=kind)
     if asked.compiled:
         rows = {row.backend: row for row in result.rows}
         found = [rows[LIBRARIES.label], rows[_BUILD_LABEL]]

@@ -10,8 +10,8 @@ from pathlib import Path
 from conrepair.data.feeds import DataReference
 from conrepair.data.prepare import PhotoPreparation
 from conrepair.data.recipe import SpatialRecipe
+from conrepair.engine.fingerprint import library_versions
 from conrepair.pipeline.datasets import Dataset
-from conrepair.pipeline.fingerprint import library_versions
 from conrepair.runtime.errors import ConrepairError, StorageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.store import Store, job_key

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import conrepair
+from conrepair.engine.fingerprint import library_versions
+from conrepair.engine.session import Session
 from conrepair.evaluate.compare import Comparison
 from conrepair.pipeline.datasets import synthetic_in_words
 from conrepair.pipeline.evaluation import evaluate
-from conrepair.pipeline.fingerprint import library_versions
-from conrepair.pipeline.localization import unlocalized
+from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
 from conrepair.pipeline.stages.execution import execute
+from conrepair.pipeline.stages.localizing import unlocalized
 from conrepair.pipeline.stages.optimizers import name_optimizers
 from conrepair.pipeline.stages.preparation import build
 from conrepair.pipeline.stages.rounding import measure_rounding
@@ -69,6 +74,51 @@ def run_stages(state: RunState) -> AuditPart:
 
         rows = repair(state, executed, rows)
     return AuditPart(state.subjects, rows, pairs, state.notes)
+
+
+def run_models(
+    session: Session,
+    settings: Settings,
+    subjects: Sequence[Subject],
+    *,
+    name: str = "run",
+    folder: Path | None = None,
+    asked: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+    kind: RunKind,
+) -> AuditResult:
+    """Run the stages for a few models.
+
+    Args:
+        session: Where.
+        settings: Which stages, and how.
+        subjects: The models.
+        name: Of the run.
+        folder: Where its files will be.
+        asked: What was asked for, as JSON, for the record.
+        notes: What a person should know already.
+        kind: What was asked for, as `AuditResult.kind`.
+    """
+
+    def work() -> AuditPart:
+        photos = PhotoRoom(session.store, reuse=True)
+        try:
+            with session.scheduler() as (scheduler, display):
+                own = copy.deepcopy(list(subjects))  # stages fill in what they find
+                return run_stages(RunState(settings, own, display, scheduler, photos, notes=notes))
+        finally:
+            photos.close()
+
+    started = time.perf_counter()
+    return result_of(
+        [session.kept(work)],
+        name=name,
+        folder=folder or session.room / name,
+        config={**asked, "tolerance": dataclasses.asdict(settings.tolerance)} if asked else {},
+        seconds=time.perf_counter() - started,
+        top_k=settings.top_k,
+        kind=kind,
+    )
 
 
 def result_of(

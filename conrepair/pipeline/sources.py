@@ -9,11 +9,12 @@ from typing import Any
 
 from conrepair.data.binding import image_layout
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Task
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.factories import factory_code
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
-from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.subject import FactoryModel, LoadedModel, OnDisk, Subject
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.path_text import real_path
@@ -49,11 +50,6 @@ def model_of(entry: Entry) -> LoadedModel:
         from_json(Model, to_json(model) | {"path": str(absolute)}),
         from_json(Description, entry.result["description"]),
     )
-
-
-def framework_needs(framework: str) -> frozenset[str]:
-    """What a worker imports for a framework; Keras stands on TensorFlow."""
-    return frozenset({"tensorflow" if framework == "keras" else framework})
 
 
 def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:

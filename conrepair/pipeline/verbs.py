@@ -10,10 +10,11 @@ from typing import Any
 
 from conrepair.converters.routes import Route
 from conrepair.data.named_recipes import RECIPES
+from conrepair.engine.session import Session
 from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.datasets import is_array_file
 from conrepair.pipeline.pair import PairRequest, layered_rows, subjects_of_pair
-from conrepair.pipeline.session import Session
+from conrepair.pipeline.run import run_models
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
 from conrepair.report.folder import check_folder
@@ -47,7 +48,8 @@ def compare_pair(asked: PairRequest, settings: Settings, session: Session, *, fo
     if folder is not None:
         inputs = [path for path in (asked.source, asked.target, asked.data) if path is not None]
         check_folder(folder / name, "compare", inputs)
-    result = session.run(
+    result = run_models(
+        session,
         settings,
         subjects,
         name=name,
@@ -115,7 +117,7 @@ def convert_model(subject: Subject, settings: Settings, session: Session, notes:
     Raises:
         ConrepairError: if nothing came of it: the first problem on the way.
     """
-    result = session.run(settings, [subject], notes=notes, kind="convert")
+    result = run_models(session, settings, [subject], notes=notes, kind="convert")
     targets = [row for row in result.rows if row.kind == "target"]
     row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
     if row is None or row.ran.artifact is None:
@@ -137,7 +139,7 @@ def execute_model(
     Raises:
         ConrepairError: if it can't be run.
     """
-    result = session.run(Settings(seconds=timeout, workers=1), [subject], notes=notes, kind="execute")
+    result = run_models(session, Settings(seconds=timeout, workers=1), [subject], notes=notes, kind="execute")
     row = result.rows[-1]
     if row.ran.run is None:
         if row.problem is None:

@@ -22,7 +22,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.model import Description, Factory, Model, from_json, to_json
 from conrepair.frameworks.registry import framework
-from conrepair.pipeline import jobs
+from conrepair.jobs import models as jobs
 from conrepair.runtime.errors import ConfigError, ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 

@@ -15,12 +15,12 @@ from onnx import helper
 
 from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.data.binding import bind_inputs
+from conrepair.engine.job_table import JOBS
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Factory, Model, from_json
 from conrepair.frameworks.registry import framework
-from conrepair.pipeline.job_table import JOBS
-from conrepair.pipeline.jobs import conversion_payload
+from conrepair.jobs.models import conversion_payload
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers

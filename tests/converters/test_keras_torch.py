@@ -10,10 +10,10 @@ import pytest
 import small_models as small
 
 from conrepair.converters.all_converters import converter
+from conrepair.engine.job_table import JOBS
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
-from conrepair.pipeline.job_table import JOBS
-from conrepair.pipeline.jobs import conversion_payload
+from conrepair.jobs.models import conversion_payload
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
 

@@ -16,7 +16,7 @@ from conrepair.converters.onnx_keras_onnx2keras import lambda_layers, make_netwo
 from conrepair.converters.routes import find_route, pinned_route
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.registry import framework
-from conrepair.pipeline import jobs
+from conrepair.jobs import models as jobs
 from conrepair.runtime.errors import ConversionError
 
 STEP = converter("onnx-keras-onnx2keras")

@@ -17,7 +17,7 @@ from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Description, Model, from_json
 from conrepair.frameworks.registry import framework
-from conrepair.pipeline import jobs
+from conrepair.jobs import models as jobs
 from conrepair.runtime.errors import ConfigError, DataError
 from conrepair.runtime.files import sha256_of
 

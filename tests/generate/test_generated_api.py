@@ -9,8 +9,8 @@ import onnx
 import pytest
 
 import conrepair
+from conrepair.campaigns import generating
 from conrepair.generate.wishes import Wishes
-from conrepair.pipeline import generating
 from conrepair.runtime.progress import ProgressDisplay
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conrepair.pipeline.evaluation import problem_of_failure
+from conrepair.engine.problems import problem_of_failure
 from conrepair.runtime.errors import ExitCode, known_code
 from conrepair.runtime.workers import Failure
 

@@ -10,7 +10,7 @@ import small_models as small
 
 from conrepair.backends.tvm.opencl_run import find_device
 from conrepair.cli import main
-from conrepair.pipeline import job_table
+from conrepair.engine import job_table
 from conrepair.runtime.confinement import CONFINED, GPU
 from conrepair.runtime.errors import DeviceError
 from conrepair.runtime.workers import Job, Lane, Workers

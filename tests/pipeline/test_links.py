@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.pipeline.scheduler import Result, Scheduler, Task
+from conrepair.engine.scheduler import Result, Scheduler, Task
 from conrepair.runtime.errors import StorageError
 from conrepair.runtime.journal import end_early
 from conrepair.runtime.store import Store

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 
 import conrepair
-from conrepair.pipeline import jobs
+from conrepair.jobs import models as jobs
 from conrepair.report.result import Row
 from conrepair.report.saved import read_result
 from conrepair.runtime.errors import InferenceError

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from conrepair.campaigns import generate_jobs
 from conrepair.generate import blocks, generated
-from conrepair.pipeline import generate_jobs
 
 KILLS, HANGS, OPTIMIZED_KILLS, FAILS = 2, 3, 5, 6
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from conrepair.pipeline import narrowing_jobs
+from conrepair.campaigns import narrowing_jobs
 
 KILLS, HANGS = 2, 4
 

@@ -16,7 +16,7 @@ import onnx
 from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
 from conrepair.frameworks.model import Model
-from conrepair.pipeline.jobs import attempt, build, convert, describe, execute, outline
+from conrepair.jobs.models import attempt, build, convert, describe, execute, outline
 
 __all__ = ["FAILING", "attempt", "build", "convert", "describe", "execute", "outline"]
 

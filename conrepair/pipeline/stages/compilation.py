@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Task
 from conrepair.pipeline.compiling import compile_payload, compile_progress, device_of, plan_preparation
-from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.settings import BackendChoice
-from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.state import RunState

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.pipeline.jobs import conversion_payload
+from conrepair.engine.scheduler import Task
+from conrepair.jobs.models import conversion_payload
 from conrepair.pipeline.plan import Conversion, plan_conversions
-from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Task
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.networks.synthetic_inputs import ChosenValues
 from conrepair.pipeline.datasets import with_ranges
-from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import LoadedModel, Subject
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Task
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.compiling import backend_options, device_of
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.plan import Conversion
-from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.settings import BackendChoice
-from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.compilation import compile_builds, compile_task
 from conrepair.pipeline.stages.state import RunState, problem_of

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.compiling import Preparation, device_of
 from conrepair.pipeline.evaluation import Execution
-from conrepair.pipeline.localization import (
+from conrepair.pipeline.stages.localizing import (
     LocalizationOutcome,
     localization_side,
     options_of,
@@ -20,8 +22,6 @@ from conrepair.pipeline.localization import (
     steps_before,
     with_localization,
 )
-from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Compared, Row

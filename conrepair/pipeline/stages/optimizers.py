@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.evaluation import Execution
-from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.settings import DEPLOYED
-from conrepair.pipeline.sources import framework_needs
 from conrepair.pipeline.stages.execution import execution_of
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.result import Row

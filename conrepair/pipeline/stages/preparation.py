@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from conrepair.engine.scheduler import Task
 from conrepair.frameworks.detect import hides_inputs
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.recipes import sized_recipe
-from conrepair.pipeline.scheduler import Task
 from conrepair.pipeline.sources import source_task
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import OnDisk, Subject

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 
 from conrepair.data.feeds import sample_order
+from conrepair.engine.scheduler import Task
 from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization
-from conrepair.pipeline.advising import advise
-from conrepair.pipeline.conversion_repair import RouteTrial
 from conrepair.pipeline.evaluation import Execution
-from conrepair.pipeline.repairing import rows_to_repair, with_advice, with_repair
-from conrepair.pipeline.scheduler import Task
+from conrepair.pipeline.stages.advising import advise
+from conrepair.pipeline.stages.conversion_repair import RouteTrial
 from conrepair.pipeline.stages.localize import localization_task, localized
 from conrepair.pipeline.stages.repaired import with_answers
+from conrepair.pipeline.stages.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.stages.route import try_route
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files

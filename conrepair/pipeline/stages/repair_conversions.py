@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.pipeline.attempts import Attempts
-from conrepair.pipeline.conversion_repair import ConversionRepairer, Failed, attempt_seconds
 from conrepair.pipeline.evaluation import Execution
+from conrepair.pipeline.stages.attempts import Attempts
+from conrepair.pipeline.stages.conversion_repair import ConversionRepairer, Failed, attempt_seconds
 from conrepair.pipeline.stages.route import trial_of, try_route
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Task
 from conrepair.pipeline.evaluation import Execution
-from conrepair.pipeline.localization import localization_side, options_of
-from conrepair.pipeline.scheduler import Task
-from conrepair.pipeline.sources import framework_needs
+from conrepair.pipeline.stages.localizing import localization_side, options_of
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.result import Row
 

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Sequence
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.pipeline.conversion_repair import RouteTrial
 from conrepair.pipeline.evaluation import Execution, evaluate
 from conrepair.pipeline.plan import Conversion, Goal, plan_conversions
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.compilation import prepare
 from conrepair.pipeline.stages.conversion import conversion_task
+from conrepair.pipeline.stages.conversion_repair import RouteTrial
 from conrepair.pipeline.stages.execution import Runs, plan_conversion, run_executions
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject

@@ -9,11 +9,11 @@ from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.symbolic_sizes import with_sizes_of, with_stated_sizes
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.datasets import Dataset
-from conrepair.pipeline.evaluation import problem_of_failure
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.recipes import sized_recipe
-from conrepair.pipeline.scheduler import Result, Scheduler, Task
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.subject import LoadedModel, Subject

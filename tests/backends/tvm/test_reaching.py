@@ -9,9 +9,9 @@ import pytest
 
 from conrepair.backends.all_backends import COMPILERS
 from conrepair.backends.tvm import reaching
-from conrepair.pipeline import job_table
+from conrepair.engine import job_table
+from conrepair.engine.job_table import JOBS, reach_of
 from conrepair.pipeline.compiling import device_of
-from conrepair.pipeline.job_table import JOBS, reach_of
 from conrepair.runtime.confinement import CONFINED, GPU, NETWORK, OPEN
 
 _PI = {"host": "pi", "port": 9090}

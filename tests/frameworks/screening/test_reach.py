@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from benchmarks.containers.canaries import restoring_code
+from conrepair.engine.job_table import JOBS
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, to_json
 from conrepair.frameworks.outlines.unrun import describe_unrun
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.screening.admission import admitted
-from conrepair.pipeline.job_table import JOBS
 from conrepair.runtime.confinement import CONFINED, within_reach
 from conrepair.runtime.errors import ExitCode, ModelLoadError
 from conrepair.runtime.workers import Job, Outcome, Workers

@@ -1,0 +1,1 @@
+"""Many networks on many targets: made, converted, narrowed to what a target takes."""

@@ -1,0 +1,73 @@
+"""`conrepair run`: a configured audit, and the networks that it wants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conrepair.cli.told import tell
+from conrepair.config.for_run import load_for_run
+from conrepair.pipeline.audit import run_and_write
+
+if TYPE_CHECKING:
+    from conrepair.config.model import AuditConfig
+
+__all__ = ["audit_and_report", "run_config"]
+
+
+def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> int:
+    """Run a configured audit, write its folder, show the summary.
+
+    Args:
+        path: Of the configuration.
+        fresh: Reuse nothing.
+        output: Instead of the configuration's output folder.
+        quiet: No progress.
+
+    Returns:
+        The exit code.
+    """
+    file = Path(path)
+    config = load_for_run(file, quiet=quiet)
+    changes: dict[str, Any] = {"reuse": config.reuse and not fresh}
+    if output is not None:
+        changes["output"] = str(Path(output).absolute())
+    return _run_all(config.model_copy(update=changes), file.absolute().parent, quiet=quiet)
+
+
+def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+    """Run the audit, if there's something to audit, and make the networks that are wanted; the worst exit code."""
+    from conrepair.pipeline.from_config import check_generation
+
+    check_generation(config, base)
+    codes = [0]
+    if config.models or config.architectures:
+        codes.append(audit_and_report(config, base, quiet=quiet, as_json=False))
+    if config.generate is not None:
+        from conrepair.cli.commands.generate import generate_configured
+
+        codes.append(generate_configured(config, base, quiet=quiet))
+    return max(codes)
+
+
+def audit_and_report(
+    config: AuditConfig,
+    base: Path,
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Run an audit, write its folder, show the result.
+
+    Args:
+        config: What to do.
+        base: Folder that its relative paths start from.
+        quiet: No progress.
+        as_json: Show the document instead of tables.
+
+    Returns:
+        The exit code.
+    """
+    result = run_and_write(config, base, quiet=quiet)
+    tell(result, as_json=as_json)
+    return result.exit_code

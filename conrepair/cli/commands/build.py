@@ -1,0 +1,57 @@
+"""What the verb `build` does: compile one model, and keep what was made."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.tvm import settings
+from conrepair.backends.tvm.target import parse_target
+from conrepair.cli.next_step import command, tell_next
+from conrepair.engine.session import Session
+from conrepair.frameworks.detect import detect_framework
+from conrepair.pipeline.building import build_model
+from conrepair.pipeline.declared_inputs import input_specs
+from conrepair.pipeline.from_config import tvm_choice
+from conrepair.pipeline.options import slug
+from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.report.built import check_build_folder
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.path_text import real_path
+from conrepair.runtime.progress import say
+from conrepair.verbs.options import Build
+
+__all__ = ["build"]
+
+
+def build(options: argparse.Namespace) -> int:
+    """Compile a file for a target, without running it; or list the passes.
+
+    Returns:
+        0. What fails is an error.
+    """
+    verb = Build.of(vars(options))
+    compiler = tvm_choice(verb.compiler, Path.cwd())
+    if options.explain:
+        say(_passes(compiler.options))
+        return int(ExitCode.EQUIVALENT)
+    path, output = real_path(options.model), Path(options.output or "").absolute()
+    detect_framework(path)
+    if not options.output:
+        raise UsageError("name the folder to write (-o), or list the passes (--explain)")
+    check_build_folder(path, output, force=options.force)
+    model = Subject(name=slug(path), origin=OnDisk(path, options.trust), declared=input_specs(verb.inputs))
+    with Session(quiet=options.quiet) as session:
+        done = build_model(model, compiler, session, batch_size=verb.batch_size, timeout=verb.timeout)
+        done.save(output, force=options.force)
+    say(f"{output}: {done}")
+    compared = command("localize", options.model, output, inputs=options.inputs)
+    tell_next(f"{compared} compares each kernel with the model's layers")
+    return done.exit_code
+
+
+def _passes(compiler: Mapping[str, Any]) -> str:
+    required, disabled = tuple(compiler["required_pass"]), tuple(compiler["disabled_pass"])
+    return settings.explain(parse_target(compiler["target"]), compiler["setting"], required, disabled)

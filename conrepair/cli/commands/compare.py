@@ -1,0 +1,35 @@
+"""`conrepair compare`: two files by their answers; needs no configuration and no data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conrepair.cli.next_step import after_comparison, tell_next
+from conrepair.cli.told import tell
+from conrepair.engine.session import Session
+from conrepair.pipeline.options import files_of
+from conrepair.pipeline.settings import answer_settings
+from conrepair.pipeline.verbs import compare_pair
+from conrepair.report.audit_folder import write_audit
+from conrepair.verbs.options import Compare
+
+__all__ = ["compare"]
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Compare two files by their answers."""
+    verb = Compare.of(vars(options))
+    asked = files_of(verb)
+    asked.check()
+    output = None if options.output is None else Path(options.output).absolute()
+    settings = answer_settings(verb)
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
+        found = compare_pair(asked, settings, session, folder=output)
+        if output is not None:
+            write_audit(found.run, session.store.root)
+        tell(found.run, as_json=options.format == "json", files=output is not None)
+    if options.format == "text":
+        source = found.run.rows[0]
+        tell_next(after_comparison(found.row, options) if source.problem is None else "")
+    return found.exit_code

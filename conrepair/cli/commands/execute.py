@@ -1,0 +1,93 @@
+"""What the verb `execute` does: run one model on one backend, and keep its outputs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from conrepair.backends.tvm.capture import KERNELS
+from conrepair.cli.next_step import tell_next
+from conrepair.engine.session import Session
+from conrepair.frameworks.detect import detect_framework
+from conrepair.pipeline.from_config import tvm_choice
+from conrepair.pipeline.options import data_of, subject_of
+from conrepair.pipeline.settings import BackendChoice, library_choice
+from conrepair.pipeline.verbs import execute_model
+from conrepair.report.results import Executed, check_run_folder
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.path_text import real_path
+from conrepair.runtime.progress import say
+from conrepair.runtime.words import complain
+from conrepair.verbs.options import Compiled, Execute
+
+__all__ = ["execute"]
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Run a file on a backend, and keep its outputs.
+
+    What a compiler made, or a runtime's optimizations, is compared with the model in its own library.
+
+    Returns:
+        The exit code, as that comparison has it.
+    """
+    detect_framework(real_path(options.model))
+    output = None if options.output is None else Path(options.output).absolute()
+    if output is not None:
+        check_run_folder(output, force=options.force)
+    if options.debug_enabled and options.backend != "tvm":
+        raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
+    verb, path = Execute.of(vars(options)), real_path(options.model)
+    subject, notes = subject_of(
+        verb, path, data_of(verb), trust=verb.trust, backends=(_backend(options),), batch_size=verb.batch_size
+    )
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
+        done = execute_model(subject, session, notes, timeout=verb.timeout)
+        if output is not None:
+            done.save(output, force=options.force)
+        else:
+            _show_outputs(done)
+    row = done.row
+    for note in done.run.notes:
+        say(f"note: {note}")
+    say(f"{done}" if output is None else f"{output}: {done}")
+    if output is not None and (output / KERNELS).is_file():
+        say(_kernels(output / KERNELS))
+    if row.ran.times is not None:
+        say(f"median {1000 * row.ran.times.median:.2f} ms for each sample")
+    if row.verdict is not None:
+        say(f"{row.verdict.value}: {row.reason}")
+    if row.problem is not None:  # it ran, and couldn't be judged
+        complain(f"conrepair: {row.problem.as_error(row.backend)}")
+    tell_next(_next(done, options))
+    return row.exit_code
+
+
+def _next(done: Executed, options: argparse.Namespace) -> str:
+    """What helps further: kernels' results where they compute otherwise, outputs where they weren't kept."""
+    differs = done.verdict is not None and not done.verdict.is_right
+    if differs and options.backend == "tvm" and not options.debug_enabled:
+        return "the same command with `--debug -o kernels` keeps what each kernel computes"
+    return "" if options.output is not None else "the same command with `-o outputs` keeps the outputs as .npy files"
+
+
+def _show_outputs(done: Executed) -> None:
+    """What a person wants to see of outputs that aren't kept; they're there as long as the session is."""
+    for name, values in done.outputs.items():
+        shape = ", ".join(map(str, values.shape))
+        spread = f" in [{values.min():.4g}, {values.max():.4g}], mean {values.mean():.4g}" if values.size else ""
+        say(f"{name}: {values.dtype}[{shape}]{spread}")
+
+
+def _backend(options: argparse.Namespace) -> BackendChoice:
+    """Where it runs; options of a compiler are refused where they aren't right, before anything is done."""
+    if options.backend == "tvm":
+        return tvm_choice(Compiled.of(vars(options)).compiler | {"device": options.device}, Path.cwd())
+    return library_choice(options.backend)
+
+
+def _kernels(path: Path) -> str:
+    kernels = json.loads(path.read_text(encoding="utf-8"))["kernels"]
+    mapped = sum(bool(kernel["members"]) for kernel in kernels)
+    return f"{path}: {len(kernels)} kernels, {mapped} of which stand for operators of the model; each one's results"

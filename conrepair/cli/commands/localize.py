@@ -1,0 +1,54 @@
+"""`conrepair localize`: where a converted file stops being its source; needs no configuration and no data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conrepair.cli.several import each_target
+from conrepair.engine.session import Session
+from conrepair.pipeline.options import files_of
+from conrepair.pipeline.settings import layer_settings
+from conrepair.pipeline.verbs import localize_pair
+from conrepair.report.console import print_result
+from conrepair.report.folder import check_folder
+from conrepair.report.saved import result_text
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.progress import output_console, say
+from conrepair.verbs.options import Localize
+
+__all__ = ["localize"]
+
+
+def localize(options: argparse.Namespace) -> int:
+    """Localize between a source and each of its targets, with the models between them if they are given.
+
+    Returns:
+        The exit code: 0 where nothing is wrong, 1 where something is.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or looked into.
+    """
+    if options.between and len(options.targets) > 1:
+        raise UsageError("--intermediate names models on the way to one target, and there are several targets.")
+    with Session(
+        quiet=options.quiet, keeps=not options.trust, fresh=options.fresh
+    ) as session:  # the source is described and run once
+        return each_target(options, lambda one: _localize(one, session))
+
+
+def _localize(options: argparse.Namespace, session: Session) -> int:
+    verb = Localize.of(vars(options))
+    asked = files_of(verb)
+    asked.check()
+    folder = None if options.output is None else Path(options.output).absolute()
+    if folder is not None:
+        check_folder(folder, "localize", (asked.source, *asked.between, asked.target))
+    found = localize_pair(asked, layer_settings(verb), session)
+    if folder is not None:
+        found.save(folder)
+    if options.format == "json":
+        say(result_text(found.run))
+    else:
+        print_result(found.run, output_console(), folder)
+    return found.exit_code

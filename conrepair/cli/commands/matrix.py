@@ -1,0 +1,43 @@
+"""What `conrepair matrix` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conrepair.config.for_run import load_for_run
+from conrepair.pipeline.matrix import run_matrix
+from conrepair.report.audit_folder import write_audit
+from conrepair.report.route_matrix import matrix_markdown
+from conrepair.runtime.files import put_text
+from conrepair.runtime.outputs import Output
+from conrepair.runtime.progress import ProgressDisplay, say
+
+__all__ = ["matrix"]
+
+
+def matrix(path: str, *, output: str | None, quiet: bool) -> int:
+    """Run the matrix of a configuration, write it as Markdown, and the folders of its audits.
+
+    Args:
+        path: Of the configuration.
+        output: File to write; default: route-matrix.md in the output folder.
+        quiet: No progress.
+
+    Returns:
+        See `Matrix.exit_code`.
+    """
+    file = Path(path)
+    config = load_for_run(file, quiet=quiet)
+    base = file.absolute().parent
+    target = Path(output) if output is not None else base / config.output / config.name / "route-matrix.md"
+    table = Output(target.absolute(), "matrix", beside=True)
+    table.check()
+    with ProgressDisplay(quiet=quiet) as display:
+        result = run_matrix(config, base, display)
+    for audit in result.audits:
+        write_audit(audit, base / config.output / "store")
+    text = matrix_markdown(result)
+    with table.write() as temporary:
+        put_text(temporary, text)
+    say(f"{text}\nWritten to {target}.")
+    return result.exit_code

@@ -1,0 +1,127 @@
+"""`conrepair repair`: fix a converted file in its own format; needs no configuration and no data."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from conrepair.cli.next_step import after_repair, tell_next
+from conrepair.cli.several import each_target
+from conrepair.engine.session import STORE, Session
+from conrepair.pipeline.options import files_of, repair_folder
+from conrepair.pipeline.pair import is_build
+from conrepair.pipeline.settings import layer_settings
+from conrepair.pipeline.verbs import repair_pair
+from conrepair.repairs.patch import RECIPE
+from conrepair.report.console import print_result
+from conrepair.report.folder import check_folder
+from conrepair.report.localization.advice import verdict_advice
+from conrepair.report.results import Repaired
+from conrepair.report.saved import result_text
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import make_folder, storage_error
+from conrepair.runtime.progress import output_console, say
+from conrepair.runtime.scratch import SCRATCH, kept_folder
+from conrepair.runtime.store import journals
+from conrepair.verbs.options import Repair
+
+__all__ = ["repair", "repaired"]
+
+_UNFINISHED = ".conrepair-unfinished"
+
+
+def repair(options: argparse.Namespace) -> int:
+    """Repair each target, or make the edits of a patch again.
+
+    Returns:
+        The exit code: 0 where the result is the source's equal, 1 where something is left, 130 where the search was
+        ended by Ctrl-C.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or edited.
+    """
+    if options.apply is not None and len(options.targets) > 1:
+        raise UsageError("--apply edits one model: name it, and the source if it's to be compared.")
+    if options.output is None:
+        _check_apart(options.targets)
+    return each_target(options, _repair if options.apply is None else _apply)
+
+
+def _check_apart(targets: Sequence[str]) -> None:
+    """Refuse to write what becomes of two targets to one folder.
+
+    Raises:
+        UsageError: if so.
+    """
+    folders = [repair_folder(None, Path(target)) for target in targets]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise UsageError(f"two targets would be written to {folder}. Name a folder for all of them (-o).")
+
+
+def _apply(options: argparse.Namespace) -> int:
+    from conrepair.cli.commands.apply import apply
+
+    return apply(options)
+
+
+def _repair(options: argparse.Namespace) -> int:
+    if options.target is None:
+        raise UsageError("name the source and the target; only with --apply one model is enough.")
+    done, written = repaired(options)
+    if options.format == "json":
+        say(result_text(done.run))
+    else:
+        print_result(done.run, output_console(), written)
+        tell_next(_next(done, written, options))
+    return done.exit_code
+
+
+def _next(done: Repaired, written: Path | None, options: argparse.Namespace) -> str:
+    """What helps further; the search that had no time for all, and one that was interrupted, say so themselves."""
+    result = done.result
+    if result is None:
+        return verdict_advice(done.before, done.about)
+    if not result.before.faults or result.interrupted or not (result.in_time or result.mended):
+        return ""
+    target = Path(options.target)
+    model = target if result.model is None or written is None else Path(result.model.path)
+    recipe = None if result.recipe is None or written is None else written / RECIPE
+    return after_repair(options, model, right=result.mended, build=is_build(target), recipe=recipe)
+
+
+def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
+    """Repair a target, and write what came of it.
+
+    Args:
+        options: Of the command line.
+
+    Returns:
+        What came of it; and the folder, None where nothing was written: nothing was at fault, or the search was
+        interrupted before it had anything.
+
+    Raises:
+        ConrepairError: if a file can't be loaded or edited.
+    """
+    verb = Repair.of(vars(options))
+    asked = files_of(verb)
+    asked.check()
+    folder = repair_folder(options.output, asked.target)
+    check_folder(folder, "repair", (asked.source, asked.target))
+    with contextlib.ExitStack() as stack:
+        make_folder(folder.parent)
+        stack.enter_context(storage_error(folder.parent))
+        room = stack.enter_context(
+            kept_folder(folder.parent / f".{folder.name}{_UNFINISHED}", SCRATCH, _is_unfinished, own=[STORE])
+        )
+        session = stack.enter_context(
+            Session(room, quiet=options.quiet, keeps=not options.trust, fresh=options.fresh)
+        )
+        done = repair_pair(asked, layer_settings(verb), session)
+        return done.save(folder), folder if done.tells else None
+
+
+def _is_unfinished(room: Path) -> bool:
+    return bool(journals(room / STORE))

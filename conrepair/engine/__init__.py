@@ -1,0 +1,1 @@
+"""What runs jobs: a table of them, a scheduler with its store, sessions."""

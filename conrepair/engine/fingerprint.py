@@ -1,0 +1,137 @@
+"""What identifies the code that makes a result: ours and the libraries'."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import conrepair
+
+__all__ = ["code_fingerprint", "job_code", "library_versions"]
+
+_LIBRARIES = (
+    "ai-edge-litert",
+    "apache-tvm",
+    "apache-tvm-ffi",
+    "keras",
+    "numpy",
+    "onnx",
+    "onnx-ir",
+    "onnx2torch",
+    "onnxruntime",
+    "onnxscript",
+    "onnxsim",
+    "onnxslim",
+    "pillow",
+    "sympy",
+    "tensorflow",
+    "tf2onnx",
+    "torch",
+    "torchvision",
+)
+_JOBS = "jobs/models.py"
+_NAMED = re.compile(r"\bconrepair((?:\.\w+)+)")
+
+
+@functools.cache
+def library_versions() -> dict[str, str]:
+    """Versions of the libraries that results depend on; those that aren't installed are left out."""
+    versions = {}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+@functools.cache
+def code_fingerprint(kind: str = "") -> str:
+    """Hash of the code that runs in jobs and of the libraries' versions: a change of either makes results stale.
+
+    Args:
+        kind: Of job; it depends on what its function imports, and what that imports. "": all of them.
+    """
+    digest = hashlib.sha256()
+    package = Path(conrepair.__file__).parent
+    for name, text in sorted(job_code(package, kind).items()):
+        digest.update(name.encode() + b"\0" + text.encode())
+    digest.update(repr(sorted(library_versions().items())).encode())
+    return digest.hexdigest()
+
+
+def job_code(package: Path, kind: str = "") -> dict[str, str]:
+    """The code that a job's result depends on: its part of the jobs, and all that is imported from there on.
+
+    A module that another one names anywhere counts as imported, so lazy imports do, and those by name; of a package
+    that is named, all modules count.
+
+    Args:
+        package: Folder of conrepair.
+        kind: Of job; "": all of them.
+
+    Returns:
+        Texts by file, relative to the folder.
+    """
+    text = (package / _JOBS).read_text(encoding="utf-8")
+    found = {_JOBS: _part(text, kind) if kind else text}
+    waiting = list(_named(found[_JOBS]))
+    while waiting:
+        for file in _files(package, waiting.pop()):
+            name = file.relative_to(package).as_posix()
+            if name not in found:
+                found[name], named = _read(file, file.stat().st_mtime_ns)
+                waiting += named
+    return found
+
+
+@functools.cache
+def _read(file: Path, changed: int) -> tuple[str, frozenset[str]]:
+    """A module's text and what it names, by when it was changed."""
+    text = file.read_text(encoding="utf-8")
+    return text, _named(text)
+
+
+def _named(text: str) -> frozenset[str]:
+    return frozenset(_NAMED.findall(text))
+
+
+def _files(package: Path, named: str) -> Iterable[Path]:
+    """The module of that name, or all of a package; what stands behind a module's name is something in it."""
+    folder = package
+    for name in named.split(".")[1:]:
+        if (file := folder / f"{name}.py").is_file():
+            return (file,)
+        folder = folder / name
+        if not folder.is_dir():
+            return ()
+    return folder.rglob("*.py")
+
+
+def _part(text: str, kind: str) -> str:
+    """A function of a module, with what it uses of it: other definitions, and the imports that bind its names."""
+    definitions: dict[str, ast.stmt] = {}
+    for statement in ast.parse(text).body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            definitions |= {item.asname or item.name.partition(".")[0]: statement for item in statement.names}
+        elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            definitions[statement.name] = statement
+        elif isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            definitions |= {target.id: statement for target in targets if isinstance(target, ast.Name)}
+    used: dict[str, ast.stmt] = {}
+    waiting = [kind]
+    while waiting:
+        name = waiting.pop()
+        if name in used or name not in definitions:
+            continue
+        used[name] = definitions[name]
+        waiting += [node.id for node in ast.walk(definitions[name]) if isinstance(node, ast.Name)]
+    lines = text.splitlines()
+    spans = sorted({(node.lineno, node.end_lineno or node.lineno) for node in used.values()})
+    return "\n".join(line for first, last in spans for line in lines[first - 1 : last])

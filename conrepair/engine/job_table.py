@@ -1,0 +1,60 @@
+"""The jobs that travel to executors: a closed table, so that no name of a function ever comes from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from conrepair.runtime.confinement import CONFINED, GPU, NETWORK, OPEN
+from conrepair.runtime.gpu_devices import gpu_devices
+
+__all__ = ["JOBS", "reach_of"]
+
+_MODULE = "conrepair.jobs.models"
+
+JOBS: Mapping[str, str] = MappingProxyType(
+    {
+        "attempt": f"{_MODULE}:attempt",
+        "build": f"{_MODULE}:build",
+        "compile": f"{_MODULE}:compile",
+        "contents": f"{_MODULE}:contents",
+        "convert": f"{_MODULE}:convert",
+        "convert_network": "conrepair.campaigns.network_conversions:convert_network",
+        "describe": f"{_MODULE}:describe",
+        "draw_inputs": f"{_MODULE}:draw_inputs",
+        "element_types": "conrepair.campaigns.generate_jobs:element_types",
+        "execute": f"{_MODULE}:execute",
+        "generate": "conrepair.campaigns.generate_jobs:generate",
+        "learn": "conrepair.campaigns.generate_material:learn",
+        "localize": f"{_MODULE}:localize",
+        "narrow": "conrepair.campaigns.narrowing_jobs:narrow",
+        "optimizers": "conrepair.jobs.optimizers:optimizers",
+        "outline": f"{_MODULE}:outline",
+        "patch": "conrepair.jobs.patching:patch",
+        "probe": "conrepair.jobs.probes:probe",
+        "probe_gpu": "conrepair.jobs.gpu_probes:probe_gpu",
+        "repair": f"{_MODULE}:repair",
+        "rounding": f"{_MODULE}:rounding",
+    }
+)
+"""By the name that a task has: "package.module:function", imported where the job runs."""
+
+_ON_DEVICES = {
+    NETWORK: frozenset({"compile", "execute"}),
+    GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"}),
+}  # what runs on one that isn't the processor
+
+
+def reach_of(kind: str, *, device: str = CONFINED, program: bool = False) -> str:
+    """How far a job reaches, by what it is and what the user asked for; by a file, no further than to the GPU.
+
+    Args:
+        kind: Of the job. A factory is a program of the user's: what builds has no bounds.
+        device: Where it runs: `CONFINED` is the processor, `GPU` one of this machine, `NETWORK` elsewhere.
+        program: Whether it runs a program that the user named.
+    """
+    if program or kind == "build":
+        return OPEN
+    if kind not in _ON_DEVICES.get(device, ()) or (device == GPU and not gpu_devices()):
+        return CONFINED
+    return device

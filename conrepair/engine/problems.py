@@ -1,0 +1,28 @@
+"""What a person is told of a job that failed."""
+
+from __future__ import annotations
+
+from conrepair.report.result import OF_THE_MODEL, Problem
+from conrepair.runtime.errors import ExitCode, known_code
+from conrepair.runtime.workers import Failure
+
+__all__ = ["problem_of_failure"]
+
+
+def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
+    """What a person is told of a job's failure.
+
+    Args:
+        failure: Of the job.
+        loading: Whether it did nothing but load a model, so that what went wrong is that it can't be loaded.
+    """
+    unloadable = loading and failure.kind in OF_THE_MODEL and failure.exit_code == ExitCode.EXECUTION
+    return Problem(
+        message=str(failure),
+        explanation=failure.explanation,
+        exit_code=ExitCode.MODEL_LOAD if unloadable else known_code(failure.exit_code),
+        circumstance=failure.kind in {"storage", "memory"},
+        last_words=failure.last_words,
+        traceback=failure.traceback,
+        kind=failure.kind,
+    )

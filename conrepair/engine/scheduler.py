@@ -1,0 +1,380 @@
+"""Run tasks that depend on one another: from the store when they were done before, else in workers."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.engine.fingerprint import code_fingerprint
+from conrepair.engine.job_table import reach_of
+from conrepair.runtime.confinement import CONFINED
+from conrepair.runtime.deadline import allowed
+from conrepair.runtime.errors import ConrepairError, ExitCode, MissingLibraryError
+from conrepair.runtime.executor import Executor
+from conrepair.runtime.heartbeat import begun, ended
+from conrepair.runtime.journal import Journal, blame, forget_tried
+from conrepair.runtime.store import Entry, Store, job_key
+from conrepair.runtime.timings import job_done, job_recalled
+from conrepair.runtime.workers import ENDED, NO_LIBRARY, STORAGE, Failure, Job, Success
+
+__all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
+
+_STOPPED = "stopped"
+_DIED_KINDS = {"memory", "crash"}
+_DEATHS = 3  # of one task's workers, behind each of which it goes on
+
+
+@dataclass(frozen=True)
+class Task:
+    """One job, still without its inputs.
+
+    Attributes:
+        name: Unique in a run.
+        kind: A name of `conrepair.engine.job_table`.
+        payload: Makes the JSON-able argument from the results of what it depends on; everything that the result
+            depends on must be in it, files by their hash. A `ConrepairError` of it is the task's failure.
+        depends: Names of tasks.
+        needs: Frameworks it imports.
+        timeout: In seconds.
+        keep_failure: Whether a failure that would repeat is stored: for tools that depend on nothing but their
+            payload, not for what a user is about to fix.
+        keep_stopped: Whether a crash, a time-out and a lack of memory are stored too. They are taken for as long as
+            the limits are the same.
+        prepare: Called in this process before the job starts, when the result isn't stored; what it raises is the
+            task's failure.
+        continues: Whether the job goes on where one that was killed stopped. Its payload gets "journal", the folder
+            of what was done, and "whose" it is; where its result has "unfinished", that is of use to this run only.
+            Where its worker dies of something that the journal names, it goes on without that.
+        alone: Whether it measures times, so that nothing should run beside it.
+        device: Where it runs, as of `reach_of`.
+        progress: What the job, while it runs, has done so far, by the folder of its files; "" for nothing to say.
+        parts: How long parts of the work took, in seconds, by what the job gave.
+    """
+
+    name: str
+    kind: str
+    payload: Callable[[Mapping[str, Entry]], dict[str, Any]]
+    depends: tuple[str, ...] = ()
+    needs: frozenset[str] = frozenset()
+    timeout: float = 600.0
+    keep_failure: bool = False
+    keep_stopped: bool = False
+    prepare: Callable[[], None] = lambda: None
+    continues: bool = False
+    alone: bool = False
+    device: str = CONFINED
+    progress: Callable[[Path], str] = lambda _: ""
+    parts: Callable[[Mapping[str, Any]], Mapping[str, float]] = lambda _: {}
+
+    @property
+    def reach(self) -> str:
+        """How far its job reaches."""
+        return reach_of(self.kind, device=self.device)
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a task ended.
+
+    Attributes:
+        entry: Its files and result, when it succeeded.
+        failure: When it didn't.
+        blocked_by: Name of the failed task that it depended on.
+        because: How that failed, or the first that it depended on itself.
+        reused: Whether it was done in an earlier run.
+        seconds: How long it took in the worker (in the run that did it).
+    """
+
+    entry: Entry | None = None
+    failure: Failure | None = None
+    blocked_by: str | None = None
+    because: Failure | None = None
+    reused: bool = False
+    seconds: float = 0.0
+
+
+class NotStoredError(Exception):
+    """A task would have to be run, by a scheduler that only recalls."""
+
+
+class Scheduler:
+    """Runs tasks on workers, through a store.
+
+    Args:
+        store: Where results are kept.
+        workers: Where they are made.
+        reuse: Whether stored results are taken.
+        recall: Run nothing. Then results whose files were released will do as well.
+    """
+
+    def __init__(self, store: Store, workers: Executor, *, reuse: bool = True, recall: bool = False) -> None:
+        self._store = store
+        self._workers = workers
+        self._reuse = reuse
+        self._recall = recall
+        self.results: dict[str, Result] = {}
+        self._deaths: Counter[str] = Counter()
+        self._whose = str(os.getpid())
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        *,
+        side_by_side: int,
+        advance: Callable[[str], None] = lambda _: None,
+        show: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Run tasks; their results go to `results`.
+
+        Args:
+            tasks: In any order; they may depend on tasks of earlier calls.
+            side_by_side: How many at a time.
+            advance: Called with the name of each finished task.
+            show: Called with what a running task has done so far, from time to time.
+
+        Raises:
+            NotStoredError: if the scheduler only recalls, and a task isn't stored.
+            StorageError: if a result can't be kept, or a store that others use can't be written.
+        """
+        running: dict[concurrent.futures.Future[Any], _Running] = {}
+        try:
+            self._run(list(tasks), running, side_by_side, advance, show)
+        finally:
+            for unfinished in running.values():
+                ended(unfinished.doing)
+                unfinished.scratch.__exit__(None, None, None)
+
+    def take_stored(self, tasks: Sequence[Task], otherwise: str) -> None:
+        """Settle tasks from the store alone.
+
+        Args:
+            tasks: Each behind those that it depends on.
+            otherwise: What to say of one that isn't stored.
+        """
+        for task in tasks:
+            missing = Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
+            settled = self._blocked(task)
+            if settled is None:
+                work = self._work(task)
+                settled = work if isinstance(work, Result) else self._stored(task, work)
+            self.results[task.name] = settled or missing
+
+    def _run(
+        self,
+        waiting: list[Task],
+        running: dict[concurrent.futures.Future[Any], _Running],
+        side_by_side: int,
+        advance: Callable[[str], None],
+        show: Callable[[str], None],
+    ) -> None:
+        prepared: dict[str, _Work] = {}
+        while waiting or running:
+            for task in list(waiting):
+                if not self._ready(task):
+                    continue
+                settled = self._blocked(task)
+                if settled is None:
+                    work = prepared.get(task.name) or self._work(task)
+                    if isinstance(work, Result):
+                        settled = work
+                    else:
+                        prepared[task.name] = work
+                        settled = self._stored(task, work)
+                        if settled is not None:
+                            job_recalled(task.kind)
+                if settled is None:
+                    work = prepared[task.name]
+                    if self._recall:
+                        raise NotStoredError(task.name)
+                    if len(running) >= side_by_side:
+                        continue
+                    if any((other.task.kind, other.work.key) == (task.kind, work.key) for other in running.values()):
+                        continue
+                    lane = self._workers.idle_lane(task.needs, task.reach)
+                    if lane is None:
+                        continue
+                    settled = _unprepared(task)
+                    if settled is None:
+                        started = self._start(task, work, lane)
+                        running[started.future] = started
+                if settled is not None:
+                    self.results[task.name] = settled
+                    advance(task.name)
+                waiting.remove(task)
+            if not running:
+                if waiting and not any(self._ready(task) for task in waiting):
+                    raise RuntimeError(f"tasks wait for nothing: {[task.name for task in waiting]}")
+                continue
+            done, _ = concurrent.futures.wait(
+                running, timeout=self._workers.watch_seconds, return_when=concurrent.futures.FIRST_COMPLETED
+            )
+            self._workers.stop_oversized()
+            for item in running.values():
+                if said := item.task.progress(item.job.folder):
+                    show(f"{item.task.name}: {said}")
+            for future in done:
+                finished = running.pop(future)
+                result = self._finish(finished)
+                if result is None:
+                    waiting.append(finished.task)
+                    continue
+                self.results[finished.task.name] = result
+                advance(finished.task.name)
+
+    def _ready(self, task: Task) -> bool:
+        return all(name in self.results for name in task.depends)
+
+    def _blocked(self, task: Task) -> Result | None:
+        """The result of a task that depends on a failed one."""
+        for name in task.depends:
+            before = self.results[name]
+            if before.entry is None:
+                return Result(blocked_by=name, because=before.failure or before.because)
+        return None
+
+    def _stored(self, task: Task, work: _Work) -> Result | None:
+        """The result of an earlier run, or of an equal task of this one."""
+        if not self._reuse:
+            return None
+        entry = self._store.get(task.kind, work.key, released=self._recall)
+        if entry is None and task.keep_stopped:
+            entry = self._store.get(_STOPPED, self._stopped_key(task, work))
+        if entry is None:
+            return None
+        stored = entry.result
+        if task.continues and stored.get("value", {}).get("unfinished"):
+            self._store.discard(task.kind, work.key)
+            return None
+        if "failure" in stored:
+            return Result(failure=Failure(**stored["failure"]), reused=True)
+        return Result(Entry(entry.folder, stored["value"]), reused=True, seconds=stored["seconds"])
+
+    def _work(self, task: Task) -> _Work | Result:
+        """What to do, or the failure of a task that can't be given its payload."""
+        entries = {name: entry for name in task.depends if (entry := self.results[name].entry) is not None}
+        try:
+            payload = task.payload(entries)
+        except ConrepairError as error:
+            return _refused(error)
+        return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind)))
+
+    def _stopped_key(self, task: Task, work: _Work) -> str:
+        """The key of a failure that other limits might avoid."""
+        limits = {"seconds": task.timeout, "memory_gb": self._workers.memory_gb}
+        return job_key(task.kind, {"job": work.key, "limits": limits}, "")
+
+    def _start(self, task: Task, work: _Work, lane: Any) -> _Running:
+        scratch = self._store.scratch()
+        folder = scratch.__enter__()
+        payload = work.payload
+        if task.continues:
+            journal = self._store.journal(task.kind, work.key)
+            if not self._reuse and not self._deaths[task.name]:
+                Journal.remove(journal)
+            journal.mkdir(exist_ok=True)
+            forget_tried(journal, self._whose)
+            payload = payload | {"journal": str(journal), "whose": self._whose}
+        job = Job(task.kind, payload, folder, task.needs, allowed(task.timeout), task.reach)
+        started = time.perf_counter()
+        doing = begun(task.name if task.name.endswith(task.kind) else f"{task.name}, {task.kind}")
+        return _Running(task, job, work, lane, self._workers.start(lane, job), scratch, started, doing)
+
+    def _finish(self, running: _Running) -> Result | None:
+        """What a task came to; None where it's to go on."""
+        job, kind = running.job, running.task.kind
+        try:
+            outcome = self._workers.outcome(running.lane, job, running.future)
+            ended(running.doing)
+            self._store.check(outcome.message if isinstance(outcome, Failure) and outcome.kind == STORAGE else "")
+            if isinstance(outcome, Success):
+                job_done(kind, running.started, outcome.seconds, running.task.parts(outcome.value))
+                record = {"value": outcome.value, "seconds": outcome.seconds}
+                stored = self._store.put(kind, running.work.key, job.folder, record)
+                if running.task.continues and not outcome.value.get("unfinished"):
+                    Journal.remove(self._store.journal(kind, running.work.key))
+                # Another run that was faster may have kept other files than ours.
+                if "value" in stored.result:
+                    return Result(Entry(stored.folder, stored.result["value"]), seconds=stored.result["seconds"])
+                return Result(failure=Failure(**stored.result["failure"]), reused=True)
+            if running.task.continues and self._goes_on(running, outcome):
+                return None
+            if outcome.repeatable and running.task.continues:
+                Journal.remove(self._store.journal(kind, running.work.key))
+            if outcome.repeatable and running.task.keep_failure:
+                self._keep_failure(kind, running.work.key, job, outcome)
+            elif outcome.kind in ENDED and running.task.keep_stopped and job.timeout == running.task.timeout:
+                self._keep_failure(_STOPPED, self._stopped_key(running.task, running.work), job, outcome)
+            return Result(failure=outcome)
+        finally:
+            running.scratch.__exit__(None, None, None)
+
+    def _goes_on(self, running: _Running, failure: Failure) -> bool:
+        """Whether a worker has died of what its journal names, which is left out from now on."""
+        name = running.task.name
+        if failure.kind not in _DIED_KINDS or self._deaths[name] >= _DEATHS:
+            return False
+        self._deaths[name] += 1
+        return blame(self._store.journal(running.task.kind, running.work.key), self._whose)
+
+    def _keep_failure(self, kind: str, key: str, job: Job, failure: Failure) -> None:
+        _empty(job.folder)
+        self._store.put(kind, key, job.folder, {"failure": asdict(failure)})
+
+
+def _unprepared(task: Task) -> Result | None:
+    """Prepare a task; its result if that fails."""
+    try:
+        task.prepare()
+    except ConrepairError as error:
+        return _refused(error)
+    return None
+
+
+def _refused(error: ConrepairError) -> Result:
+    kind = NO_LIBRARY if isinstance(error, MissingLibraryError) else "refused"
+    return Result(failure=Failure(kind, type(error).__name__, str(error), exit_code=int(error.exit_code)))
+
+
+def _without_paths(value: Any) -> Any:
+    """Keep of a path only the suffix wherever its hash stands beside it: where a file is doesn't matter."""
+    if isinstance(value, Mapping):
+        known = bool(value.get("sha256"))
+        return {
+            key: Path(item).suffix if known and key == "path" else _without_paths(item) for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_without_paths(item) for item in value]
+    return value
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a task whose dependencies are settled does, and the key of its result."""
+
+    payload: dict[str, Any]
+    key: str
+
+
+@dataclass
+class _Running:
+    task: Task
+    job: Job
+    work: _Work
+    lane: Any
+    future: Any
+    scratch: Any
+    started: float
+    doing: int
+
+
+def _empty(folder: Path) -> None:
+    """Remove what a failed job left half-made."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()

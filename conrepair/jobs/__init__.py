@@ -1,0 +1,1 @@
+"""What workers do: one function a kind of job, plain values in and out."""

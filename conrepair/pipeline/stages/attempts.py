@@ -1,0 +1,157 @@
+"""Converters on pieces of a graph, in workers, each try stored like every other job."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Result, Scheduler, Task
+from conrepair.frameworks.model import Model, to_json
+from conrepair.repairs.conversion.bisection import Reduced, smallest_failing
+from conrepair.repairs.conversion.likeness import same_failure
+from conrepair.repairs.conversion.remedies import RouteStep
+from conrepair.repairs.conversion.result import Stop
+from conrepair.runtime.workers import Failure
+
+__all__ = ["Attempts", "GraphPiece"]
+
+_TRIES = 60
+_NAMED = 4  # nodes that an error names, tried before all others
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class GraphPiece:
+    """Nodes of an outlined graph.
+
+    Attributes:
+        model: The outline, as `conrepair.repairs.conversion.piece` writes it.
+        nodes: Places; None for all.
+    """
+
+    model: dict[str, Any]
+    nodes: tuple[int, ...] | None
+
+
+class Attempts:
+    """Tries converters on pieces.
+
+    Args:
+        scheduler: Runs them.
+        seconds: For one try.
+    """
+
+    def __init__(self, scheduler: Scheduler, seconds: float) -> None:
+        self._scheduler, self._seconds = scheduler, seconds
+        self._count = 0
+
+    def stop_of(
+        self, model: Model, steps: Sequence[RouteStep], failure: Failure, end: float, *, run: bool
+    ) -> tuple[Stop, GraphPiece | None]:
+        """Find what converters stop at.
+
+        Args:
+            model: What the first of them reads.
+            steps: The last one fails.
+            failure: How.
+            end: By `time.monotonic`, when the search ends.
+            run: Whether it's the result that fails, when it runs.
+
+        Returns:
+            What they stop at, and the piece; None where the graph can't be cut.
+        """
+        started = time.monotonic()
+        stop = Stop(converter=steps[-1].converter.name, error=str(failure))
+        if model.framework != "onnx":
+            return _without(stop, "only ONNX graphs can be cut into pieces"), None
+        if any(step.converter.calibrates(step.converter.complete(step.options)) for step in steps):
+            return _without(stop, "pieces have no data to calibrate with"), None
+        outlined = self._outline(model)
+        if isinstance(outlined, Failure):
+            return _without(stop, f"the graph can't be cut: {outlined}"), None
+        proto, nodes = outlined
+        whole = GraphPiece(proto, None)
+        here = self.failure_of(whole, steps, run=run)
+        if here is None or not same_failure(here, failure):
+            said = "doesn't fail" if here is None else f"fails otherwise: {here}"
+            return _without(stop, f"with its functions inlined and its sizes declared, the graph {said}"), None
+
+        def fails(places: Sequence[int]) -> bool:
+            found = self.failure_of(GraphPiece(proto, tuple(places)), steps, run=run)
+            return found is not None and same_failure(found, failure)
+
+        found = self._named(nodes, failure, fails) or smallest_failing(
+            len(nodes), fails, tries=_TRIES, more=lambda: time.monotonic() < end
+        )
+        guilty = [nodes[place] for place in found.places]
+        stop = Stop(
+            converter=stop.converter,
+            error=stop.error,
+            operators=tuple(node["operator"] for node in guilty),
+            nodes=tuple(node["name"] for node in guilty),
+            of=len(nodes),
+            tries=found.tries + 1,
+            seconds=time.monotonic() - started,
+            exact=found.exact,
+        )
+        return stop, GraphPiece(proto, found.places)
+
+    def failure_of(self, piece: GraphPiece, steps: Sequence[RouteStep], *, run: bool) -> Failure | None:
+        """How converters fail on a piece, one after the other; None where they don't."""
+        payload = {
+            "model": piece.model,
+            "nodes": None if piece.nodes is None else list(piece.nodes),
+            "steps": [
+                {
+                    "converter": step.converter.name,
+                    "options": step.converter.complete(step.options),
+                    "versions": step.converter.versions(),
+                }
+                for step in steps
+            ],
+            "run": run,
+        }
+        last = steps[-1].converter
+        needs = last.needs | (framework_needs(last.target) if run else frozenset())
+        return self._result("attempt", payload, needs).failure
+
+    @staticmethod
+    def _named(
+        nodes: Sequence[Mapping[str, str]], failure: Failure, fails: Callable[[Sequence[int]], bool]
+    ) -> Reduced | None:
+        """One of the nodes that the failure names, by its name or its operator, if it fails alone."""
+        words = set(_WORD.findall(failure.message))
+        named = [place for place, node in enumerate(nodes) if node["name"] in failure.message]
+        first = {node["operator"]: place for place, node in reversed(list(enumerate(nodes)))}
+        named += [place for operator, place in first.items() if operator in words]
+        for tries, place in enumerate(dict.fromkeys(named[:_NAMED]), 1):
+            if fails([place]):
+                return Reduced((place,), tries, exact=True)
+        return None
+
+    def _outline(self, model: Model) -> tuple[dict[str, Any], list[dict[str, str]]] | Failure:
+        result = self._result("outline", {"model": _plain(model)}, frozenset({"onnx"}))
+        if result.entry is None:
+            return result.failure or Failure("refused", "Blocked", "nothing was made")
+        path = str(result.entry.folder / result.entry.result["model"]["path"])
+        return result.entry.result["model"] | {"path": path}, result.entry.result["nodes"]
+
+    def _result(self, kind: str, payload: dict[str, Any], needs: frozenset[str]) -> Result:
+        self._count += 1
+        name = f"{kind} {id(self)} {self._count}"
+        task = Task(name, kind, lambda _: payload, needs=needs, timeout=self._seconds, keep_failure=True)
+        self._scheduler.run([task], side_by_side=1)
+        return self._scheduler.results[name]
+
+
+def _plain(model: Model) -> dict[str, Any]:
+    content: dict[str, Any] = to_json(model) | {"provenance": None}
+    return content
+
+
+def _without(stop: Stop, note: str) -> Stop:
+    return Stop(converter=stop.converter, error=stop.error, note=note)

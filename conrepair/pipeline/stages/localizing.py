@@ -1,0 +1,288 @@
+"""Which rows of an audit are localized, with what, and what becomes of the results."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.data.feeds import DataReference
+from conrepair.data.recipe import Recipe
+from conrepair.data.synthetic import SyntheticRange
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.scheduler import Result
+from conrepair.evaluate.intent import Intent
+from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.model import from_json, to_json
+from conrepair.localization.options import Options
+from conrepair.localization.result import Localization
+from conrepair.localization.steps import attribute_steps
+from conrepair.pipeline.evaluation import Execution
+from conrepair.pipeline.settings import Settings
+from conrepair.pipeline.subject import LoadedModel
+from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
+from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.files import sha256_of
+
+__all__ = [
+    "LocalizationOutcome",
+    "localization_side",
+    "options_of",
+    "rows_to_localize",
+    "steps_before",
+    "unlocalized",
+    "with_localization",
+]
+
+_NOT_PROVEN = {Verdict.NOISE, Verdict.QUANTIZED, Verdict.UNDECIDED}  # something excuses what differs: layers say more
+
+
+@dataclass(frozen=True)
+class LocalizationOutcome:
+    """What became of a localization: one of both.
+
+    Attributes:
+        localization: The result.
+        problem: Why there's none.
+        compared: The files.
+    """
+
+    localization: Localization | None
+    problem: Problem | None
+    compared: Compared
+
+    @classmethod
+    def of(cls, result: Result, problem_of: Callable[[Result], Problem], compared: Compared) -> LocalizationOutcome:
+        """Read the result of a task."""
+        if result.entry is None:
+            return cls(None, problem_of(result), compared)
+        return cls(from_json(Localization, result.entry.result["localization"]), None, compared)
+
+
+def rows_to_localize(
+    executed: Sequence[Execution],
+    rows: Sequence[Row],
+    *,
+    when: str = "different",
+    drawn: Collection[str] = (),
+) -> list[int]:
+    """Places of the rows whose layers are looked at: one for each target, whatever it ran on, and builds.
+
+    Args:
+        executed: What was run.
+        rows: Its rows.
+        when: Of the settings: "always" takes equivalent targets too, "excused" those alone whose difference
+            rounding or a budget excuses, that nothing is told of, or that a budget accuses where inputs are drawn.
+        drawn: Models whose inputs are: then a budget proves nothing against a target.
+
+    Returns:
+        None of models whose reference is random: all layers behind what is drawn would differ.
+    """
+    random = _random_references(rows)
+    alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
+    found: dict[str, int] = {}
+    for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
+        wanted = item.kind == "target" if item.build is None else item.on.options.get("debug_enabled", False)
+        if not wanted or item.source is None or item.problem is not None or item.reference in random:
+            continue
+        if when == "excused":
+            is_asked = _needs_layers(row, drawn=item.model in drawn)
+        else:
+            differs = row.verdict is not None and row.verdict not in alike
+            is_asked = differs or (when == "always" and row.problem is None)
+        if is_asked:
+            found.setdefault(item.looked_at, place)
+    return list(found.values())
+
+
+def unlocalized(executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows, with the reason in those of targets that aren't looked into as their reference is random."""
+    random = _random_references(rows)
+    told = {model: _of_random(model, difference) for model, difference in random.items()}
+    return tuple(
+        dataclasses.replace(row, localized=LocalizedTarget(problem=told[item.reference]))
+        if item.reference in told and row.kind != "reference" and row.problem is None
+        else row
+        for item, row in zip(executed, rows, strict=True)
+    )
+
+
+def _random_references(rows: Sequence[Row]) -> dict[str, float]:
+    """References that answer differently each time, by how much: the relative difference of two runs."""
+    # The first run of a reference is the specification; a build of it may be random where memory isn't written.
+    runs = {row.model: row.ran.run for row in reversed(rows) if row.kind == "reference" and row.ran.run is not None}
+    return {model: max(run.unsteady.values()) for model, run in runs.items() if run.unsteady}
+
+
+def _of_random(model: str, difference: float) -> Problem:
+    return Problem(
+        message=(
+            f"layers can't be compared: the source {model} answers differently each time it's run (relative "
+            f"difference {difference:.1e} between two runs on the same inputs), so that every layer behind what it "
+            "draws would differ"
+        ),
+        explanation=(
+            "Export the source without what draws numbers (dropout in training mode, operators named Random, "
+            "sampling), or with a seed, and compare that."
+        ),
+        exit_code=ExitCode.DIFFERENT,
+    )
+
+
+def _needs_layers(row: Row, *, drawn: bool) -> bool:
+    """Whether its outputs differ and something excuses that, or they tell nothing.
+
+    Or a budget calls it wrong, on drawn inputs: what it was calibrated on may have been others.
+    """
+    return row.comparison is not None and (row.verdict in _NOT_PROVEN or (drawn and _is_beyond_budget(row)))
+
+
+def _is_beyond_budget(row: Row) -> bool:
+    return row.verdict is Verdict.FAULTY and row.ran.intent is not None and row.ran.intent.quantized
+
+
+def localization_side(
+    source: LoadedModel,
+    inputs: Sequence[TensorSpec],
+    data: DataReference,
+    recipe: Recipe | None,
+    photos: Sequence[Path] = (),
+) -> dict[str, Any]:
+    """One of the two models, as the job takes it.
+
+    Args:
+        source: The model.
+        inputs: Its inputs.
+        data: What it's fed.
+        recipe: How photos become tensors.
+        photos: The photos themselves, as many as a search of recipes may look at.
+    """
+    return {
+        "model": to_json(dataclasses.replace(source.model, provenance=None)),
+        "inputs": [to_json(spec) for spec in inputs],
+        "data": to_json(data),
+        "recipe": None if recipe is None else dataclasses.asdict(recipe),
+        "photos": [{"path": str(path), "sha256": sha256_of(path)} for path in photos],
+    }
+
+
+def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange | None) -> Options:
+    """What a localization is told.
+
+    Args:
+        settings: Samples and margins.
+        intent: The target's, if it's known.
+        limits: Of inputs that are drawn; None for others.
+    """
+    tolerance, layers = settings.tolerance, settings.layers
+    return Options(
+        samples=layers.samples,
+        batch_size=layers.batch_size,
+        noise_margin=tolerance.noise_margin,
+        equivalent=tolerance.relative_l2,
+        rtol=tolerance.rtol if tolerance.given else None,
+        atol=tolerance.atol if tolerance.given else None,
+        quantized_top1=tolerance.quantized_top1,
+        quantized_cosine=tolerance.quantized_cosine,
+        precision="float32" if intent is None else intent.precision,
+        quantized=intent is not None and intent.quantized,
+        drawn=limits is not None,
+        unsaid=limits is not None and limits.unsaid,
+        latent_counts=layers.latent,
+        recipe_runs=layers.recipe_runs,
+        recipe_seconds=layers.recipe_seconds,
+        suspiciousness=layers.suspiciousness,
+    )
+
+
+def steps_before(executed: Sequence[Execution], item: Execution) -> list[Execution]:
+    """The models on the way to a target, in order."""
+    steps = item.conversion.split("+")
+    names = {"+".join(steps[:count]) for count in range(1, len(steps))}
+    on_the_way = {
+        other.conversion: other
+        for other in executed
+        if other.model == item.model and other.conversion in names and other.source is not None
+    }
+    return sorted(on_the_way.values(), key=lambda other: other.conversion.count("+"))
+
+
+def with_localization(
+    row: Row, item: Execution, found: Mapping[str, LocalizationOutcome], before: Sequence[Execution]
+) -> Row:
+    """A row with what was found, and the steps that faults came in at.
+
+    A build of a conversion is two steps away from the row's source. The one that has faults explains the row, the
+    conversion first.
+
+    Args:
+        row: Of a target.
+        item: What was run for it.
+        found: Of all that was looked into, by its name.
+        before: From `steps_before`.
+    """
+    own = found[item.looked_at]
+    steps: list[LocalizedStep] = []
+    if item.build is None or item.row_name in found:
+        steps += _conversion_step(item, found, before)
+    if item.build is not None and own.localization is not None:
+        steps.append(LocalizedStep(own.compared, own.localization))
+    if not steps:
+        return dataclasses.replace(row, localized=LocalizedTarget(problem=own.problem))
+    place = _explaining(steps)
+    result = steps[place].localization
+    steps[place] = LocalizedStep(steps[place].compared, _bounded(result, steps, row))
+    told = LocalizedTarget(steps=tuple(steps), explaining=place, problem=own.problem)
+    localized = dataclasses.replace(row, localized=told)
+    if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
+        reason = f"a layer is at fault, which nothing excuses: {row.reason}"
+        return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)
+    unproven = row.verdict in _NOT_PROVEN or (_is_beyond_budget(row) and result.options.drawn)
+    if unproven and result.verdict is Verdict.UNDECIDED:
+        reason = f"{result.reason} ({row.reason})"
+        return dataclasses.replace(localized, verdict=Verdict.UNDECIDED, reason=reason)
+    return localized
+
+
+def _conversion_step(
+    item: Execution, found: Mapping[str, LocalizationOutcome], before: Sequence[Execution]
+) -> Iterator[LocalizedStep]:
+    """From the source to the model that a converter made, or that was given."""
+    own = found[item.row_name]
+    if own.localization is None:
+        return
+    result = own.localization
+    if item.conversion:
+        steps = item.conversion.split("+")
+        intermediates = [
+            (steps[other.conversion.count("+")], found[other.row_name].localization)
+            for other in before
+            if other.row_name in found
+        ]
+        result = attribute_steps(result, intermediates, steps[-1])
+    yield LocalizedStep(own.compared, result)
+
+
+def _explaining(steps: Sequence[LocalizedStep]) -> int:
+    """Place of the first with faults, else of the last of those with the worst verdict."""
+    for place, step in enumerate(steps):
+        if step.localization.faults:
+            return place
+    return max(range(len(steps)), key=lambda place: (steps[place].localization.verdict.severity, place))
+
+
+def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> Localization:
+    """No better than all samples of the row say: layers are looked at on some of them, and step by step."""
+    if not result.is_right or row.verdict is None or row.verdict.is_right:
+        return result
+    if len(steps) > 1:
+        words = "; ".join(f"the {step.name}: {step.localization.reason}" for step in steps)
+        reason = f"no step alone explains that the outputs differ ({words})"
+    else:
+        reason = (
+            f"no layer is at fault on the {result.samples} samples that were looked at ({result.reason}), "
+            f"but on all: {row.reason}. Look at others (--seed), or at your own (--data)"
+        )
+    return dataclasses.replace(result, verdict=Verdict.UNDECIDED, reason=reason)

@@ -1,0 +1,96 @@
+"""Which code a job's result depends on: what its function imports, and what that imports."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import conrepair
+from conrepair.engine.fingerprint import code_fingerprint, job_code
+from conrepair.engine.job_table import JOBS
+from conrepair.jobs import models as jobs
+
+_ELSEWHERE = {
+    "probe_gpu",
+    "convert_network",
+    "element_types",
+    "generate",
+    "learn",
+    "narrow",
+    "optimizers",
+    "patch",
+    "probe",
+}  # functions of other modules
+PACKAGE = Path(conrepair.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("kind", "reached"),
+    [
+        ("localize", "editors/onnx.py"),  # by a lazy import, and then by a name that is put together
+        ("localize", "localization/diagnosis/rotary.py"),
+        ("localize", "report/encode.py"),
+        ("localize", "networks/tflite.py"),
+        ("repair", "repairs/search.py"),
+        ("rounding", "localization/reference.py"),
+        ("convert", "importer/operators/recurrent.py"),
+        ("convert", "converters/all_converters.py"),
+        ("execute", "frameworks/keras.py"),
+        ("describe", "frameworks/torch.py"),
+        ("compile", "backends/tvm/build.py"),
+        ("draw_inputs", "networks/synthetic_inputs.py"),
+    ],
+)
+def test_what_is_imported_on_the_way_counts(kind: str, reached: str) -> None:
+    assert reached in job_code(PACKAGE, kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [
+        ("localize", "report/summary.py"),
+        ("localize", "repairs/search.py"),
+        ("localize", "cli/main.py"),
+        ("execute", "localization/localize.py"),
+        ("execute", "editors/onnx.py"),
+        ("describe", "converters/all_converters.py"),
+        ("describe", "repairs/search.py"),
+    ],
+)
+def test_what_isn_t_imported_doesn_t(kind: str, other: str) -> None:
+    assert (PACKAGE / other).is_file()
+    assert other not in job_code(PACKAGE, kind)
+
+
+def test_every_kind_of_job_has_its_function_in_its_key() -> None:
+    for kind, function in JOBS.items():
+        module, _, name = function.partition(":")
+        if module == jobs.__name__:
+            assert (kind, f"def {kind}(" in job_code(PACKAGE, kind)["jobs/models.py"]) == (name, True)
+    assert {*jobs.__all__} - {"conversion_payload"} == {*JOBS} - _ELSEWHERE
+    assert "def repair(" not in job_code(PACKAGE, "localize")["jobs/models.py"]
+
+
+def test_an_edit_makes_the_results_of_those_that_reach_it_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "conrepair"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(conrepair, "__file__", str(copy / "__init__.py"))
+
+    def keys() -> dict[str, str]:
+        return {kind: code_fingerprint.__wrapped__(kind) for kind in ("localize", "describe")}
+
+    before = keys()
+    for name, stale in (
+        ("editors/onnx.py", {"localize"}),
+        ("report/summary.py", set()),
+        ("frameworks/onnx.py", {*before}),
+    ):
+        with (copy / name).open("a", encoding="utf-8") as file:
+            file.write("\n")
+        after = keys()
+        assert {kind for kind in before if before[kind] != after[kind]} == stale, name
+        before = after

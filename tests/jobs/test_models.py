@@ -1,0 +1,99 @@
+"""What workers do, where the other tests don't see it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small_models as small
+
+import conrepair
+from conrepair.data.feeds import DataReference
+from conrepair.data.tensor_spec import Dimension, TensorSpec
+from conrepair.engine.fingerprint import job_code
+from conrepair.engine.job_table import JOBS
+from conrepair.engine.scheduler import Scheduler
+from conrepair.frameworks.model import Model, to_json
+from conrepair.jobs.models import _with_declared_layouts, describe, execute
+from conrepair.pipeline.sources import source_task
+from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.runtime.errors import SourceChangedError
+from conrepair.runtime.files import sha256_of
+from conrepair.runtime.store import Store
+from conrepair.runtime.workers import Workers
+
+SHAPE = ("batch", small.CHANNELS, small.HEIGHT, small.WIDTH)
+
+
+def test_a_model_that_was_replaced_is_not_described(tmp_path: Path) -> None:
+    model = small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx"))
+    assert describe({"model": to_json(model)}, tmp_path)["description"]["opset"] == 17
+    small.onnx_convnet(tmp_path / "net.onnx", opset=13)
+    with pytest.raises(SourceChangedError, match=r"net\.onnx was changed"):
+        describe({"model": to_json(model)}, tmp_path)
+
+
+@pytest.mark.parametrize("changed", ["model", "data"])
+def test_outputs_of_what_was_replaced_are_not_used(tmp_path: Path, changed: str) -> None:
+    model = small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx"))
+    np.save(tmp_path / "data.npy", small.images(3))
+    data = DataReference("tensors", 3, str(tmp_path / "data.npy"), sha256_of(tmp_path / "data.npy"))
+    data = dataclasses.replace(data, samples=(TensorSpec("image", SHAPE, "float32"),))
+    payload = {
+        "model": to_json(model),
+        "data": to_json(data),
+        "backend": "libraries",
+        "options": {},
+        "recipe": None,
+        "batch_size": 2,
+        "limit": None,
+    }
+    assert execute(payload, tmp_path)["count"] == 3
+    if changed == "model":
+        small.onnx_convnet(tmp_path / "net.onnx", opset=13)
+    else:
+        np.save(tmp_path / "data.npy", small.images(3, seed=1))
+    with pytest.raises(SourceChangedError, match="was changed"):
+        execute(payload, tmp_path)
+
+
+@pytest.mark.timeout(60)
+def test_such_a_failure_is_not_kept(tmp_path: Path) -> None:
+    """It would be found again when the old file is back."""
+    path = small.onnx_convnet(tmp_path / "net.onnx")
+    task = source_task(Subject(name="net", origin=OnDisk(path)), 60.0)
+    task = dataclasses.replace(task, keep_failure=True)
+    before = path.read_bytes()
+    with Workers(1, jobs=JOBS) as workers, Store(tmp_path / "store") as store:
+        small.onnx_convnet(path, opset=13)
+        scheduler = Scheduler(store, workers)
+        scheduler.run([task], side_by_side=1)
+        failure = scheduler.results["net"].failure
+        assert failure is not None
+        assert failure.kind == "changed"
+        path.write_bytes(before)
+        again = Scheduler(store, workers)
+        again.run([task], side_by_side=1)
+        assert again.results["net"].entry is not None
+
+
+def layout_of(declared: tuple[Dimension, ...], found: tuple[Dimension, ...]) -> str | None:
+    model = Model("onnx", "net.onnx", "", inputs=(TensorSpec("x", declared, "float32", layout="NCHW"),))
+    (spec,) = _with_declared_layouts((TensorSpec("x", found, "float32"),), model)
+    return spec.layout
+
+
+def test_a_declared_layout_is_not_that_of_a_conversion_which_moved_the_channels() -> None:
+    assert layout_of(("batch", 3, 224, 224), ("n", 3, 224, 224)) == "NCHW"
+    assert layout_of(("batch", 3, 224, 224), ("n", 3, "h", "w")) == "NCHW"
+    assert layout_of(("batch", 3, 224, 224), ("n", 224, 224, 3)) is None
+    assert layout_of(("batch", 3, 224, 224), ("n", 3)) is None
+
+
+def test_the_code_of_every_room_that_jobs_use_counts() -> None:
+    read = {name.partition("/")[0] for name in job_code(Path(conrepair.__file__).parent)}
+    used = {"backends", "converters", "data", "frameworks", "importer", "onnx_passes", "runtime", "pipeline"}
+    assert used <= read
+    assert not {"cli", "api.py", "faults"} & read
