@@ -1,6 +1,6 @@
 """ONNX's own single-operator cases through the importer to Keras.
 
-    python -m benchmarks.onnx_conformance [-o docs/onnx-conformance.md] [OPERATOR ...]
+    python -m benchmarks.onnx_conformance [-o docs/measured/onnx-conformance.md] [OPERATOR ...]
 
 The cases are those of `onnx.backend.test` (kind "node") with their expected outputs and tolerances. A case feeds
 every input of its operator; inputs that the importer asks to be constant (the shape of a Reshape) are made
@@ -25,6 +25,7 @@ import onnx
 import onnx_ir
 from onnx import numpy_helper
 
+from benchmarks.common.measured import made_by
 from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
 from conrepair.importer.graph import import_model
 from conrepair.importer.rules import rules
@@ -164,7 +165,9 @@ def report(found: list[Outcome]) -> str:
     lines = [
         "# ONNX's own node cases through the importer",
         "",
-        f"Made by `python -m benchmarks.onnx_conformance` with onnx {onnx.__version__}, keras {keras.__version__}.",
+        made_by("python -m benchmarks.onnx_conformance -o docs/measured/onnx-conformance.md"),
+        "",
+        f"With onnx {onnx.__version__}, keras {keras.__version__}.",
         "",
         f"{len(found)} cases. Of the {len(claimed)} whose operators and element types the importer claims to know,",
         f"**{total['right']} are right ({total['right'] / max(len(claimed), 1):.1%})**, {total['refused']} refused",

@@ -1,6 +1,6 @@
 """ONNX's own single-operator cases through TVM's importer, setting O2 and LLVM.
 
-    python -m benchmarks.tvm_conformance [-o docs/tvm-conformance.md] [--expanded] [OPERATOR ...]
+    python -m benchmarks.tvm_conformance [-o docs/measured/tvm-conformance.md] [--expanded] [OPERATOR ...]
 
 The cases are those of `onnx.backend.test` (kind "node") with their expected outputs and tolerances. All inputs stay
 inputs; where the importer refuses that, inputs of whole numbers (shapes, axes, indices) become initializers, then all
@@ -28,6 +28,7 @@ import onnx
 from onnx import numpy_helper
 
 from benchmarks.common.jobs import JOBS
+from benchmarks.common.measured import made_by
 from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, operator_table
 from conrepair.backends.tvm.import_onnx import definite_onnx, relax_of_onnx
 from conrepair.backends.tvm.runnable import arrays_of
@@ -227,8 +228,9 @@ def report(found: Sequence[Outcome]) -> str:
     lines = [
         "# ONNX's own node cases through TVM",
         "",
-        f"Made by `python -m benchmarks.tvm_conformance` with apache-tvm {version}, onnx {onnx.__version__}:",
-        "TVM's ONNX importer, setting O2, target llvm.",
+        made_by("python -m benchmarks.tvm_conformance -o docs/measured/tvm-conformance.md"),
+        "",
+        f"TVM's ONNX importer, setting O2, target llvm, with apache-tvm {version}, onnx {onnx.__version__}.",
         "",
         f"{len(found)} cases: **{right} right** ({total['constant']} of them with inputs, shapes for instance,",
         "as constants),",

@@ -63,7 +63,7 @@ def shown(page: Path) -> list[str]:
 
 COMMANDS = [
     pytest.param(command, id=f"{page.stem}: {command[:60]}")
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for command in shown(page)
 ]
 

@@ -52,7 +52,7 @@ class Fault(Generic[P]):
     Attributes:
         name: In words, with hyphens; the module's.
         kind: What a diagnosis should call it.
-        provenance: Where it was seen: threads ("project#number"), or a row of docs/converter-faults.md.
+        provenance: Where it was seen: threads ("project#number"), or a row of docs/measured/converter-faults.md.
         repair: What fixes it.
         places: Where it can be put into an ONNX graph, in the graph's order.
         change: Put it there, in place. The graph must still be valid; random choices come from the generator.

@@ -16,6 +16,7 @@ from random import Random
 
 import numpy as np
 
+from benchmarks.common.measured import made_by
 from benchmarks.generate.reasons import crashes, reason_of
 from benchmarks.generate.settings import accepts, inside, read, stepped
 from conrepair.generate.ports import Support
@@ -144,7 +145,10 @@ def _table(every: dict[str, Measured], arguments: argparse.Namespace) -> str:
         *(sum(getattr(found, name) for found in every.values()) for name in ("inside", "allowed", "ran", "accepted")),
         explained=sum((found.explained for found in every.values()), collections.Counter()),
     )
+    command = f"python -m benchmarks.generate.constraints --opset {arguments.opset} --seed {arguments.seed}"
     lines = [
+        made_by(f"{command} --table FILE"),
+        "",
         f"Opset {arguments.opset}, seed {arguments.seed}, {arguments.settings} settings inside, as many outside: "
         f"precision {total.precision:.2%}, recall {total.recall:.2%}, without what is forbidden for a reason "
         f"{total.recall_explained:.2%}.",

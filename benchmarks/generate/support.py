@@ -1,4 +1,4 @@
-"""What targets take of ONNX, as the tables of docs/generate-support.md: `python -m benchmarks.generate.support tvm`.
+"""What targets take of ONNX, as docs/measured/generate-support.md: `python -m benchmarks.generate.support tvm`.
 
 What was found before, with the same versions, is in the user's cache.
 """
@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from benchmarks.common.measured import made_by
 from conrepair.campaigns.narrowing import support_of
 from conrepair.campaigns.narrowing_targets import target
 from conrepair.cli.commands.support import HEADER, cells_of
@@ -17,11 +18,11 @@ from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["section"]
 
-_PAGE = Path("docs/generate-support.md")
+_PAGE = Path("docs/measured/generate-support.md")
 _HEAD = (
     "# What ONNX Runtime and TVM take of ONNX\n\n"
-    "Made by `python -m benchmarks.generate.support {targets} --opset {opset}`, as measured;\n"
-    "[generate.md](generate.md#what-somebody-takes) says how. `takes` is the share of an operator's settings\n"
+    "{made_by}\n\n"
+    "[generate.md](../generate.md#what-somebody-takes) says how. `takes` is the share of an operator's settings\n"
     "that were taken; element types and numbers of axes are those that were seen to be taken, by type variable and\n"
     "by input.\n"
 )
@@ -59,7 +60,9 @@ def main() -> None:
     parser.add_argument("--opset", type=int, default=20)
     parser.add_argument("--output", type=Path, default=_PAGE)
     arguments = parser.parse_args()
-    lines = [_HEAD.format(targets=" ".join(arguments.targets), opset=arguments.opset)]
+    targets = " ".join(arguments.targets)
+    line = made_by(f"python -m benchmarks.generate.support {targets} --opset {arguments.opset}")
+    lines = [_HEAD.format(made_by=line)]
     with ProgressDisplay() as display:
         for name in arguments.targets:
             lines += section(name, support_of(name, opset=arguments.opset, display=display))

@@ -16,7 +16,8 @@ __all__ = ["listing"]
 
 _INTRODUCTION = """# ONNX operators that the importer to Keras knows
 
-Made by `python -m conrepair.importer.listing docs/onnx-operators.md`.
+Made by `python -m conrepair.importer.listing docs/measured/onnx-operators.md`: by a command, not by hand. A test
+keeps it true with every commit.
 
 The converter `onnx-keras` imports the operators below, of any opset since 7, and besides them every operator that
 ONNX's standard defines by a function of others ({expanded}).

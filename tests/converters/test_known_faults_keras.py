@@ -1,5 +1,5 @@
 """Faults of Keras, tf2onnx, TFLite's converter and onnx2keras, used plainly. A failing test: the tool was fixed;
-correct docs/converter-faults.md.
+correct docs/measured/converter-faults.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Faults of ONNX's own tools and of ONNX Runtime. A failing test: the tool was fixed;
-correct docs/converter-faults.md.
+correct docs/measured/converter-faults.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Faults of PyTorch's ONNX exporters and of onnx2torch, used plainly. A failing test: the tool was fixed; correct
-docs/converter-faults.md.
+docs/measured/converter-faults.md.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def test_kernels_that_run_through_pyopencl(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("setting", ["O0", "O3"])
 def test_an_operator_that_tvm_gets_wrong_is_named(setting: str, tmp_path: Path) -> None:
-    """TVM's importer ignores antialias; see docs/tvm-conformance.md."""
+    """TVM's importer ignores antialias; see docs/measured/tvm-conformance.md."""
     between = 'p4 = Resize <antialias = 1, mode = "linear"> (p, , scales)'
     model = compiled.mobile(tmp_path, between, scales=np.array([1, 1, 0.5, 0.5], np.float32))
     found = compiled.localized(model, compiled.built(model, tmp_path / "build", setting), tmp_path / "work")

@@ -29,7 +29,7 @@ def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
 FAULT = Fault(
     name="activation-missing",
     kind=Kind.GRAPH,
-    provenance="docs/converter-faults.md (tf2onnx: RELU_N1_TO_1), tensorflow-onnx#914",
+    provenance="docs/measured/converter-faults.md (tf2onnx: RELU_N1_TO_1), tensorflow-onnx#914",
     repair="insert it",
     places=operators(
         "Relu",

@@ -22,7 +22,7 @@ def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
 FAULT = Fault(
     name="alpha-ignored",
     kind=Kind.HYPERPARAMETERS,
-    provenance="docs/converter-faults.md (onnx2keras)",
+    provenance="docs/measured/converter-faults.md (onnx2keras)",
     repair="alpha",
     places=operators("Gemm"),
     change=_change,
