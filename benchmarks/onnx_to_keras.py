@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.common.jobs import JOBS
+from benchmarks.common.measured import made_by
 from benchmarks.onnx_models import Origin, made, origins
 from conrepair.converters.all_converters import converter
 from conrepair.converters.onnx_keras_onnx2keras import lambda_layers, make_network
@@ -69,7 +70,7 @@ def main() -> int:
     """Run and print; returns 1 when our importer fails or isn't right on a model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="only models whose name contains one of these")
-    parser.add_argument("-o", "--output", type=Path, help="write the table there")
+    parser.add_argument("-o", "--output", type=Path, help="write the table there (docs/measured/onnx-to-keras.md)")
     options = parser.parse_args()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="conrepair-benchmark-") as scratch, Workers(1, jobs=JOBS) as workers:
@@ -82,7 +83,8 @@ def main() -> int:
                 print(row, file=sys.stderr, flush=True)
     text = table(rows)
     if options.output:
-        options.output.write_text(text, encoding="utf-8")
+        head = f"# Ways from ONNX to Keras\n\n{made_by('python -m benchmarks.onnx_to_keras')}\n\n"
+        options.output.write_text(head + text, encoding="utf-8")
     print(text)
     return int(any(row.way == "conrepair" and not _right(row) for row in rows))
 

@@ -12,14 +12,15 @@ from conrepair.runtime.files import write_text
 
 __all__ = ["listing"]
 
-_INTRODUCTION = """# Converters
+_INTRODUCTION = """# All converters
 
-Made by `python -m conrepair.converters.listing docs/converters.md`.
+Made by `python -m conrepair.converters.listing docs/measured/converters.md`: by a command, not by hand. A test keeps
+it true with every commit.
 
 Routes are found through those marked "yes"; the others are used where they're named: `"via": ["onnx-onnxslim"]` in a
 configuration, `--via` on the command line. Options are given by converter: `"options": {"keras-tflite": {"quantize":
 "int8"}}`, or `--option keras-tflite.quantize=int8`. Those in an environment of their own are described in
-[environments.md](environments.md).
+[install.md](../install.md#converters-in-environments-of-their-own), all others in [converters.md](../converters.md).
 """
 
 

@@ -1,6 +1,6 @@
 """ONNX to Keras by onnx2keras, for audits of that tool; `onnx-keras` is the converter that routes take.
 
-It knows 56 operators, and of each a part of what ONNX says; docs/onnx-to-keras.md has what it makes of real networks.
+It knows 56 operators, and of each a part of what ONNX says; docs/measured/onnx-to-keras.md tells of real ones.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ CONVERTER = Converter(
         "identities": Option(False, "keep Identity nodes"),
         "expand": Option("", "operators, separated by commas, to replace by ONNX's definition of them"),
         "explicit_pads": Option(False, "write paddings as numbers"),
-        "rewrite": Option("", "rewrites, separated by commas, of docs/normalisation.md"),
+        "rewrite": Option("", "rewrites, separated by commas, of docs/converters.md"),
         "batch": Option(0, "number to write for a symbolic batch; 0 leaves it"),
     },
     automatic=False,

@@ -2,7 +2,7 @@
 
 onnx2torch knows most operators of opset 17, reads sizes from tensors, and stumbles over Identity nodes on weights
 (the older PyTorch exporter writes them for shared tensors); so the graph is normalised first, and operators on sizes
-are ours (docs/normalisation.md).
+are ours (docs/converters.md).
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from pathlib import Path
 from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.listing import listing
 
-DOCS = Path(__file__).parents[2] / "docs" / "converters.md"
+DOCS = Path(__file__).parents[2] / "docs" / "measured" / "converters.md"
 
 
 def test_the_list_in_the_documentation_is_up_to_date() -> None:
     assert DOCS.read_text(encoding="utf-8") == listing(), (
-        "run: python -m conrepair.converters.listing docs/converters.md"
+        "run: python -m conrepair.converters.listing docs/measured/converters.md"
     )
 
 
