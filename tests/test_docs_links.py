@@ -59,6 +59,13 @@ def test_pages_that_code_names_are_there() -> None:
                 assert (ROOT / name).exists(), f"{file.relative_to(ROOT)}: {name}"
 
 
+@pytest.mark.parametrize("name", ["architecture.md", "extending.md"])
+def test_modules_that_pages_name_are_there(name: str) -> None:
+    known = [str(path.relative_to(ROOT)) for path in ROOT.glob("[bcet]*/**/*.py")] + ["main.py"]
+    for module in re.findall(r"`([\w/]+\.py)`", (ROOT / "docs" / name).read_text(encoding="utf-8")):
+        assert any(path == module or path.endswith(f"/{module}") for path in known), module
+
+
 @pytest.mark.parametrize("page", MEASURED, ids=lambda page: page.stem)
 def test_a_measured_page_says_what_made_it(page: Path) -> None:
     line = page.read_text(encoding="utf-8").splitlines()[2]
