@@ -205,6 +205,6 @@ def takes(options: Callable[P, Asked], returns: str) -> Callable[[Callable[[Aske
 
 
 def _documented(options: Any) -> Iterator[str]:
-    for item in dataclasses.fields(options):
+    for item in sorted(dataclasses.fields(options), key=lambda item: bool(item.kw_only)):  # models first
         words = options.meaning(item.name, flags=False) if _KEY in item.metadata else item.metadata[_WORDS]
         yield f"    {item.name}: {words}"
