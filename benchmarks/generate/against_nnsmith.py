@@ -26,7 +26,7 @@ from conrepair.generate.blocks import block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.generated import generated
 from conrepair.generate.graph import Draft
-from conrepair.generate.networks import Network, NotMadeError
+from conrepair.generate.networks import GeneratedNetwork, NotMadeError
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
@@ -84,7 +84,7 @@ def compared(
         for _ in range(_PART):
             begun = time.process_time()
             network = next(own)
-            odd = _round(network, seed) if whole and isinstance(network, Network) else False
+            odd = _round(network, seed) if whole and isinstance(network, GeneratedNetwork) else False
             mine.seconds.append(time.process_time() - begun)
             mine.without += isinstance(network, NotMadeError)
             mine.odd += odd
@@ -98,7 +98,7 @@ def compared(
     return [mine, theirs] if peer is not None else [mine]
 
 
-def _ours(wishes: Wishes, seed: int) -> Iterator[Network | NotMadeError]:
+def _ours(wishes: Wishes, seed: int) -> Iterator[GeneratedNetwork | NotMadeError]:
     support = _support(wishes.opset, wishes.names)
     *_, network = block(wishes, seed + 1, 0, support)  # which element types there are is asked once
     yield network
@@ -117,7 +117,7 @@ def _support(opset: int, operators: tuple[str, ...]) -> Probed:
     return support
 
 
-def _round(network: Network, seed: int) -> bool:
+def _round(network: GeneratedNetwork, seed: int) -> bool:
     try:
         return generated(network, seed, 0).judged().about["optimized"]["verdict"] != "same"
     except RefusedError:
@@ -128,7 +128,11 @@ def diversities(peer: NNSmith, operators: int, seed: int, *, vulnerable: bool) -
     """How diverse networks of ten operators are that have so many together, by whose they are."""
     texts = {
         "ours": _diversity(
-            (network.draft for network in islice(_ours(Wishes(), seed), 1, None) if isinstance(network, Network)),
+            (
+                network.draft
+                for network in islice(_ours(Wishes(), seed), 1, None)
+                if isinstance(network, GeneratedNetwork)
+            ),
             operators,
         )
     }

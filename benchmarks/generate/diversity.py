@@ -13,7 +13,7 @@ import time
 from conrepair.generate.blocks import block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.form import forms
-from conrepair.generate.networks import Network
+from conrepair.generate.networks import GeneratedNetwork
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
@@ -57,7 +57,7 @@ def main() -> None:
     started, number = time.process_time(), 0
     while seen.nodes.total() < arguments.operators:
         for network in block(wishes, arguments.seed, number, support):
-            if isinstance(network, Network) and seen.nodes.total() < arguments.operators:
+            if isinstance(network, GeneratedNetwork) and seen.nodes.total() < arguments.operators:
                 seen.add(network.draft)
         number += 1
     seconds = time.process_time() - started

@@ -23,7 +23,7 @@ from benchmarks.generate.elsewhere import Elsewhere, EndedError
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.generated import generated
 from conrepair.generate.judging import difference
-from conrepair.generate.networks import Network
+from conrepair.generate.networks import GeneratedNetwork
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
@@ -40,9 +40,9 @@ def _support(opset: int) -> Probed:
 
 
 @cache
-def _block(nodes: int, opset: int, seed: int, number: int) -> list[Network | None]:
+def _block(nodes: int, opset: int, seed: int, number: int) -> list[GeneratedNetwork | None]:
     found = block(Wishes(nodes=nodes, opset=opset), seed, number, _support(opset))
-    return [network if isinstance(network, Network) else None for network in found]
+    return [network if isinstance(network, GeneratedNetwork) else None for network in found]
 
 
 def _simplified(target: str, model: onnx.ModelProto) -> onnx.ModelProto:

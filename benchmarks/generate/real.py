@@ -16,7 +16,7 @@ from benchmarks.generate.validity import Checked, look_at
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.material import Material
 from conrepair.generate.networks import NotMadeError, made
-from conrepair.generate.real.growth import Real
+from conrepair.generate.real.growth import GrowingModel
 from conrepair.generate.real.opened import opened
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
@@ -37,7 +37,7 @@ def main() -> None:
     support, wrong = Probed(arguments.opset, accepted), False
     wishes = Wishes(nodes=arguments.nodes, changes=arguments.changes, opset=arguments.opset)
     for path in arguments.models:
-        material = Material(reals=(Real(opened(path, arguments.opset)),))
+        material = Material(reals=(GrowingModel(opened(path, arguments.opset)),))
         seen, result, changes = Diversity(wishes.names), Checked(), collections.Counter[str]()
         opaque = nodes = 0
         for index in range(arguments.networks):

@@ -13,7 +13,7 @@ from benchmarks.common.measured import made_by
 from conrepair.campaigns.narrowing import support_of
 from conrepair.campaigns.narrowing_targets import target
 from conrepair.cli.commands.support import HEADER, cells_of
-from conrepair.generate.narrowing.table import Taken
+from conrepair.generate.narrowing.table import Acceptance
 from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["section"]
@@ -28,7 +28,7 @@ _HEAD = (
 )
 
 
-def section(name: str, found: Mapping[str, Taken]) -> Iterator[str]:
+def section(name: str, found: Mapping[str, Acceptance]) -> Iterator[str]:
     """Lines of a target's part.
 
     Args:

@@ -24,7 +24,7 @@ from conrepair.generate.judging import difference
 from conrepair.generate.learned.cases import case_instances
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.material import NOTHING, Material
-from conrepair.generate.networks import Network, NotMadeError
+from conrepair.generate.networks import GeneratedNetwork, NotMadeError
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.values.search import flaw_of
@@ -104,7 +104,7 @@ _elsewhere = Elsewhere()
 """Where ONNX Runtime optimizes: that ends its process now and then."""
 
 
-def look_at(network: Network, wishes: Wishes, result: Checked, name: str) -> None:
+def look_at(network: GeneratedNetwork, wishes: Wishes, result: Checked, name: str) -> None:
     """Look at one network, and add to what was found.
 
     Args:

@@ -18,7 +18,7 @@ from conrepair.frameworks.model import from_json
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.generated import generated
 from conrepair.generate.narrowing.narrowed import Narrowed
-from conrepair.generate.narrowing.table import Taken
+from conrepair.generate.narrowing.table import Acceptance
 from conrepair.generate.networks import NotMadeError
 from conrepair.generate.ports import Support
 from conrepair.generate.running import RefusedError, accepted
@@ -94,7 +94,7 @@ def element_types(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 @cache
 def _support(opset: int, known: str) -> Support:
     found = json.loads(Path(known).read_text(encoding="utf-8"))
-    taken = {op: Taken(**item) for op, item in found["taken"].items()}
+    taken = {op: Acceptance(**item) for op, item in found["taken"].items()}
     return Narrowed(Probed(opset, accepted, found["types"]), taken)
 
 

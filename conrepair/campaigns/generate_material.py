@@ -18,7 +18,7 @@ from conrepair.generate.learned.instances import Instance, instances_of, text_of
 from conrepair.generate.learned.models import harvest
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.material import Material
-from conrepair.generate.real.growth import Real
+from conrepair.generate.real.growth import GrowingModel
 from conrepair.generate.real.opened import opened
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import UsageError
@@ -116,7 +116,8 @@ def material_of(files: MaterialFiles, instances: Sequence[Instance], opset: int)
         UsageError: if a model can't be read or computed.
     """
     return Material(
-        Learned(tuple(instances)) if instances else None, tuple(Real(opened(path, opset)) for path in files.models)
+        Learned(tuple(instances)) if instances else None,
+        tuple(GrowingModel(opened(path, opset)) for path in files.models),
     )
 
 

@@ -26,7 +26,7 @@ from conrepair.generate.blocks import BLOCK
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import ABOUT, versions
 from conrepair.generate.learned.instances import Instance, text_of_instances
-from conrepair.generate.narrowing.table import Taken
+from conrepair.generate.narrowing.table import Acceptance
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import canonical_json, make_folder, storage_error, write_json, write_text
@@ -130,7 +130,7 @@ def generate(
     return summary
 
 
-def _taken(asked: GenerationRequest, display: ProgressDisplay) -> dict[str, Taken]:
+def _taken(asked: GenerationRequest, display: ProgressDisplay) -> dict[str, Acceptance]:
     """What the target takes that was named, by operator.
 
     Raises:
@@ -144,7 +144,7 @@ def _taken(asked: GenerationRequest, display: ProgressDisplay) -> dict[str, Take
     return found
 
 
-def _named(taken: Mapping[str, Taken], asked: GenerationRequest) -> dict[str, str]:
+def _named(taken: Mapping[str, Acceptance], asked: GenerationRequest) -> dict[str, str]:
     """What identifies that, beside versions."""
     if asked.support is None:
         return {}
@@ -159,7 +159,7 @@ class _Making:
         self,
         asked: GenerationRequest,
         folder: NetworkFolder,
-        taken: Mapping[str, Taken],
+        taken: Mapping[str, Acceptance],
         instances: Sequence[Instance],
     ) -> None:
         self._asked, self._folder, self._taken = asked, folder, taken

@@ -11,7 +11,7 @@ from conrepair.engine.scheduler import Result, Task
 from conrepair.engine.session import Session
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import versions
-from conrepair.generate.narrowing.table import NarrowingRow, Taken, taken_of
+from conrepair.generate.narrowing.table import Acceptance, NarrowingRow, taken_of
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import ENDED
@@ -39,7 +39,7 @@ def support_of(
     *,
     seconds: float = 20.0,
     display: ProgressDisplay | None = None,
-) -> dict[str, Taken]:
+) -> dict[str, Acceptance]:
     """What a target takes of some operators.
 
     Args:
@@ -89,7 +89,7 @@ def _task(asked: NarrowingTarget, op: str, opset: int, seconds: float, before: C
     )
 
 
-def _found(result: Result) -> Taken:
+def _found(result: Result) -> Acceptance:
     if result.entry is None:  # it ends one worker after the other
-        return Taken(0, 0, refusals={str(result.failure): 1})
+        return Acceptance(0, 0, refusals={str(result.failure): 1})
     return taken_of([NarrowingRow.of_json(row) for row in result.entry.result["rows"]])

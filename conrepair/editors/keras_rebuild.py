@@ -68,7 +68,7 @@ def rebuild(network: Any, changes: KerasChanges) -> Any:
         network: The old one.
         changes: What's different.
     """
-    builder = _Builder(changes)
+    builder = _ModelBuilder(changes)
     new = builder.model(network, outermost=True)
     builder.copy_weights()
     if changes.outputs is not None or changes.more:
@@ -104,7 +104,7 @@ def _with_more(structure: Any, more: Sequence[Any]) -> Any:
     return [*(structure if isinstance(structure, list | tuple) else [structure]), *more]
 
 
-class _Builder:
+class _ModelBuilder:
     def __init__(self, changes: KerasChanges) -> None:
         self._changes = changes
         self._old: dict[int, Any] = {}  # layers of the old model, by the ids of the new ones
@@ -129,7 +129,7 @@ class _Builder:
         if outermost:
             named = {tensor.name: tensor for tensor in leaves}
             fed = [self._changes.inputs.get(tensor.name, lambda known, t=tensor: t)(named) for tensor in leaves]
-        run = _Run(self._changes.grafts, self._call)
+        run = _Recomputation(self._changes.grafts, self._call)
         results = run.results(functional_of(network), fed)
         if more:
             results += [run.computed(keys) for keys in more]
@@ -208,7 +208,7 @@ def _finish(old: Any, new: Any) -> None:
         new.finalize_state()
 
 
-class _Run:
+class _Recomputation:
     """Computes a model's calls anew; each as soon as what it reads is there, which grafts may change."""
 
     def __init__(

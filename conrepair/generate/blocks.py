@@ -7,7 +7,7 @@ from random import Random
 
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.material import NOTHING, Material
-from conrepair.generate.networks import Network, NotMadeError, made
+from conrepair.generate.networks import GeneratedNetwork, NotMadeError, made
 from conrepair.generate.ports import Support
 from conrepair.generate.wishes import Wishes
 
@@ -28,7 +28,7 @@ def block(
     count: int = BLOCK,
     without: Collection[int] = (),
     material: Material = NOTHING,
-) -> Iterator[Network | NotMadeError]:
+) -> Iterator[GeneratedNetwork | NotMadeError]:
     """Make the networks of a block.
 
     Args:
@@ -55,7 +55,7 @@ def block(
 
 def _first(
     wishes: Wishes, streams: Iterator[Random], support: Support, seen: Diversity, material: Material
-) -> Network | NotMadeError:
+) -> GeneratedNetwork | NotMadeError:
     """What the first stream gives that gives a network; else why none does."""
     reasons: list[str] = []
     for random in streams:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Protocol
 
 from conrepair.generate.expressions import Number, known
-from conrepair.generate.shapes import Pattern, Sizes
+from conrepair.generate.shapes import ShapePattern, Sizes
 from conrepair.generate.sizes import drawn_size
 
 __all__ = [
@@ -240,7 +240,7 @@ class Told:
         alone: Whether it's one number rather than a list.
     """
 
-    pattern: Pattern
+    pattern: ShapePattern
     alone: bool = False
 
     def drawn(self, random: Random) -> Any:

@@ -25,8 +25,8 @@ from conrepair.generate.functions import NONE, Functions
 from conrepair.generate.judging import optimized
 from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.narrowing.narrowed import Narrowed
-from conrepair.generate.narrowing.table import Taken
-from conrepair.generate.networks import Network
+from conrepair.generate.narrowing.table import Acceptance
+from conrepair.generate.networks import GeneratedNetwork
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
@@ -74,7 +74,7 @@ class Generated:
         new.replace(folder / ABOUT)
 
 
-def generated(network: Network, seed: int, index: int) -> Generated:
+def generated(network: GeneratedNetwork, seed: int, index: int) -> Generated:
     """Make a network ready to be given away.
 
     Args:
@@ -124,7 +124,7 @@ def each_generated(
     count: int | None = None,
     material: Material = NOTHING,
     functions: Functions = NONE,
-    taken: Mapping[str, Taken] | None = None,
+    taken: Mapping[str, Acceptance] | None = None,
 ) -> Iterator[Generated]:
     """Make networks in this process.
 
@@ -143,7 +143,7 @@ def each_generated(
     for number in itertools.count() if count is None else range(-(-count // BLOCK)):
         size = BLOCK if count is None else min(BLOCK, count - number * BLOCK)
         for place, network in enumerate(block(wishes, seed, number, support, size, material=material)):
-            if isinstance(network, Network):
+            if isinstance(network, GeneratedNetwork):
                 with contextlib.suppress(RefusedError):
                     found = generated(network, seed, number * BLOCK + place)
                     functions.keep(found)

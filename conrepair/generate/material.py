@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conrepair.generate.learned.placing import Learned
-from conrepair.generate.real.growth import Real
+from conrepair.generate.real.growth import GrowingModel
 
 __all__ = ["NOTHING", "Material"]
 
@@ -20,7 +20,7 @@ class Material:
     """
 
     learned: Learned | None = None
-    reals: tuple[Real, ...] = ()
+    reals: tuple[GrowingModel, ...] = ()
 
 
 NOTHING = Material()

@@ -22,14 +22,14 @@ from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.real.drafting import ORIGIN as REAL
-from conrepair.generate.real.growth import Real, grown_from
+from conrepair.generate.real.growth import GrowingModel, grown_from
 from conrepair.generate.running import RefusedError, run
 from conrepair.generate.symbolic import Open, open_sizes
 from conrepair.generate.values.search import Settled, Settling, flaw_of
 from conrepair.generate.weaving import Body, Weaver
 from conrepair.generate.wishes import Wishes
 
-__all__ = ["Network", "NotMadeError", "made"]
+__all__ = ["GeneratedNetwork", "NotMadeError", "made"]
 
 _ROOM = 6
 """Nodes that large forms and patterns have."""
@@ -46,7 +46,7 @@ class NotMadeError(Exception):
 
 
 @dataclass
-class Network:
+class GeneratedNetwork:
     """A network with its values.
 
     Attributes:
@@ -100,7 +100,7 @@ def made(
     support: Support,
     seen: Diversity | None = None,
     material: Material = NOTHING,
-) -> Network:
+) -> GeneratedNetwork:
     """Make a network.
 
     Args:
@@ -161,7 +161,7 @@ def made(
         if found is not None:
             seen.add(draft)
             share = 0.5 if random.random() < wishes.extremes else 0.0
-            network = Network(draft, settling.pushed(found, random, share), (), tuple(refused))
+            network = GeneratedNetwork(draft, settling.pushed(found, random, share), (), tuple(refused))
             return _finished(network, wishes, random, support)
         kept = settling.sources
         guilty = settling.guilty or _named(draft, settling.message)
@@ -182,13 +182,13 @@ def _refusal(message: str) -> str:
     return f"ONNX Runtime without optimizations: {message}"
 
 
-def _from_real(reals: Sequence[Real], growing: Growing, wishes: Wishes, support: Support) -> Network:
+def _from_real(reals: Sequence[GrowingModel], growing: Growing, wishes: Wishes, support: Support) -> GeneratedNetwork:
     generator = np.random.default_rng(growing.random.getrandbits(64))
     found = grown_from(reals, growing, support, wishes.nodes, wishes.changes, generator)
     if found is None:
         raise NotMadeError("no piece that was cut out of the model is valid and finite by itself")
     growing.seen.add(found.draft)
-    network = Network(found.draft, found.values, (), (), real=found.model, changes=found.changes)
+    network = GeneratedNetwork(found.draft, found.values, (), (), real=found.model, changes=found.changes)
     return _finished(network, wishes, growing.random, support, found.weights)
 
 
@@ -199,8 +199,8 @@ def _named(draft: Draft, message: str) -> Node | None:
 
 
 def _finished(
-    network: Network, wishes: Wishes, random: Random, support: Support, weights: Collection[str] = ()
-) -> Network:
+    network: GeneratedNetwork, wishes: Wishes, random: Random, support: Support, weights: Collection[str] = ()
+) -> GeneratedNetwork:
     """Say which sources are weights, besides those that are known, and which sizes are open; compute it so.
 
     Raises:
@@ -218,7 +218,7 @@ def _finished(
     return network
 
 
-def _answer(network: Network) -> None:
+def _answer(network: GeneratedNetwork) -> None:
     """Compute a network's outputs as it's given away: what a runtime packs weights for differs in the last bits.
 
     Rarely that's enough for an infinity: all weights are inputs then.

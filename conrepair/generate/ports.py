@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from conrepair.generate.shapes import Pattern
+from conrepair.generate.shapes import ShapePattern
 from conrepair.generate.tensors import Range, TensorType
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Port:
 
     name: str
     dtypes: tuple[str, ...]
-    pattern: Pattern
+    pattern: ShapePattern
     values: Range | None = None
     domain: tuple[float, float] | None = None
 

@@ -12,7 +12,7 @@ import onnx
 from conrepair.generate.graph import Draft
 from conrepair.generate.values.drawn import drawn_values
 
-__all__ = ["RefusedError", "Session", "accepted", "run"]
+__all__ = ["ModelSession", "RefusedError", "accepted", "run"]
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -21,7 +21,7 @@ class RefusedError(Exception):
     """ONNX Runtime doesn't take a network, or doesn't compute it; the text is its own."""
 
 
-class Session:
+class ModelSession:
     """A model that is loaded, to be run again and again.
 
     Args:
@@ -60,8 +60,8 @@ class Session:
 def run(
     model: onnx.ModelProto, feeds: Arrays, names: Collection[str], *, optimized: bool = False
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Compute a model's outputs, by name, once: as with `Session`."""
-    return Session(model, names, optimized=optimized).run(feeds)
+    """Compute a model's outputs, by name, once: as with `ModelSession`."""
+    return ModelSession(model, names, optimized=optimized).run(feeds)
 
 
 def accepted(model: onnx.ModelProto, draft: Draft) -> bool:

@@ -14,7 +14,7 @@ from conrepair.generate.domains import Axes, Bounds, Domain, OneOf, Permutation,
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.ports import MAX_RANK, NotAllowedError, Operand, Port, Support
 from conrepair.generate.schemas import VARIADIC, dtypes_of, schema_of
-from conrepair.generate.shapes import AnyShape, Dims, Pattern, Size
+from conrepair.generate.shapes import AnyShape, Dims, ShapePattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
 from conrepair.generate.told import told_by
 
@@ -124,7 +124,7 @@ class Setting(ABC):
     def input(
         self,
         name: str | None = None,
-        shape: Shape | Pattern | None = None,
+        shape: Shape | ShapePattern | None = None,
         *,
         rank: int | Collection[int] | None = None,
         least: int = 0,
@@ -145,7 +145,7 @@ class Setting(ABC):
         """
         formal = self._formal_input(name)
         if isinstance(shape, Sequence):
-            pattern: Pattern = Dims(tuple(shape))
+            pattern: ShapePattern = Dims(tuple(shape))
         elif shape is not None:
             pattern = shape
         else:
@@ -160,7 +160,7 @@ class Setting(ABC):
         self._put(formal, operand)
         return operand.type
 
-    def outer(self, pattern: Pattern) -> TensorType:
+    def outer(self, pattern: ShapePattern) -> TensorType:
         """A tensor that a graph inside of the node reads; it stands behind the schema's inputs."""
         operand = self._taken(Port("", self._dtypes(self.schema.outputs[0], None), pattern))
         self.inputs.append(operand)
@@ -206,7 +206,7 @@ class Setting(ABC):
         highs = tuple(high) if isinstance(high, Sequence) else (high,) * length
         return tuple(map(int, self._attribute(name, Wholes(lows, highs, usual))))
 
-    def sizes(self, name: str, shape: Shape | Pattern) -> tuple[Number, ...]:
+    def sizes(self, name: str, shape: Shape | ShapePattern) -> tuple[Number, ...]:
         """Sizes that the node says, of its output as a rule."""
         pattern = Dims(tuple(shape)) if isinstance(shape, Sequence) else shape
         return tuple(map(_size, self._attribute(name, Told(pattern))))

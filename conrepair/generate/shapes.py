@@ -9,7 +9,7 @@ from typing import Protocol
 
 from conrepair.generate.expressions import Number, known
 
-__all__ = ["AnyShape", "Broadcast", "Dims", "Either", "Lettered", "Pattern", "Size", "Sizes"]
+__all__ = ["AnyShape", "Broadcast", "Dims", "Either", "Lettered", "ShapePattern", "Size", "Sizes"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Sizes(Protocol):
     def rank(self, choices: Sequence[int]) -> int: ...
 
 
-class Pattern(Protocol):
+class ShapePattern(Protocol):
     """A set of shapes."""
 
     def allows(self, shape: tuple[int, ...]) -> bool:
@@ -121,7 +121,7 @@ class Broadcast:
 class Either:
     """What any of some sets has."""
 
-    patterns: Sequence[Pattern]
+    patterns: Sequence[ShapePattern]
 
     def allows(self, shape: tuple[int, ...]) -> bool:
         return any(pattern.allows(shape) for pattern in self.patterns)
@@ -142,7 +142,7 @@ class Lettered:
 
     letters: str
     sizes: Mapping[str, Number | Size] = field(default_factory=dict)
-    others: Pattern = AnyShape(range(5))
+    others: ShapePattern = AnyShape(range(5))
 
     def split(self, shape: Sequence[Number]) -> tuple[dict[str, Number], tuple[Number, ...]]:
         """By letter the size, the last one that has it; and those of other axes."""

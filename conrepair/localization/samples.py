@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.layout import Layout, Shape, layouts
-from conrepair.metrics.body import Body, bodies_of
+from conrepair.metrics.body import DenseElements, bodies_of
 
 __all__ = ["Fetch", "Matrix", "Places", "SampleComparison", "Samples", "compare", "drawn", "positions_of"]
 
@@ -58,7 +58,7 @@ class Samples:
         self.names = names
         self.shapes: list[Shape] = [fetch(name).shape for name in names]
         self._fetch = fetch
-        self._bodies: dict[int, tuple[Body, ...]] = {}
+        self._bodies: dict[int, tuple[DenseElements, ...]] = {}
         self.by_shape: Mapping[Shape, Places] = self.grouped(np.arange(len(names)))
 
     def grouped(self, places: Places) -> Mapping[Shape, Places]:
@@ -91,7 +91,7 @@ class Samples:
             chosen = places[start : start + size]
             yield chosen, self.rows(chosen, positions)
 
-    def bodies(self, place: int, values: Matrix) -> tuple[Body, ...]:
+    def bodies(self, place: int, values: Matrix) -> tuple[DenseElements, ...]:
         """What a tensor's norm hides, by its elements that are drawn.
 
         Args:
@@ -165,7 +165,7 @@ def compare(sources: Samples, ours: Places, targets: Samples, theirs: Places, *,
     return result
 
 
-def _alike(left: Matrix, right: Matrix, bodies: Sequence[tuple[Body, ...]]) -> tuple[Matrix, Matrix]:
+def _alike(left: Matrix, right: Matrix, bodies: Sequence[tuple[DenseElements, ...]]) -> tuple[Matrix, Matrix]:
     """Relative L2 of each row of `right` against each of `left`, and their correlation."""
     error, correlation = _whole(left, right)
     for row, found in enumerate(bodies):

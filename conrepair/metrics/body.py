@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Body", "bodies_of"]
+__all__ = ["DenseElements", "bodies_of"]
 
 HIDES = 8.0
 """Times the root mean square of a body that the tensor's is, from which on the tensor's norm hides it."""
@@ -28,7 +28,7 @@ _Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Body:
+class DenseElements:
     """Elements that lie together, far closer to one another than the tensor's norm is large.
 
     Attributes:
@@ -62,7 +62,7 @@ class Body:
         return np.asarray(np.maximum(apart - rounding, 0.0) / np.linalg.norm(ours - self.centre))
 
 
-def bodies_of(values: npt.NDArray[Any], rms: float) -> tuple[Body, ...]:
+def bodies_of(values: npt.NDArray[Any], rms: float) -> tuple[DenseElements, ...]:
     """The bodies of a tensor that its norm hides; none for nearly all tensors.
 
     Scores of an attention behind an additive mask (-1e4), a residual stream with a massive activation, what a large
@@ -90,7 +90,7 @@ def _places(size: int) -> npt.NDArray[np.int64]:
     return places
 
 
-def _body(sample: _Float64, centre: float, rms: float) -> Body | None:
+def _body(sample: _Float64, centre: float, rms: float) -> DenseElements | None:
     """The largest body around a centre that such a norm hides."""
     distances = np.sort(np.abs(sample - centre))
     zeros = int(np.searchsorted(distances, 0.0, "right"))
@@ -104,5 +104,5 @@ def _body(sample: _Float64, centre: float, rms: float) -> Body | None:
         own = math.sqrt(squares[inside - 1] / inside)
         told = own * _COARSEST > _ROUNDING * abs(centre)
         if inside - zeros >= _LEAST and rms >= HIDES * own and told:
-            return Body(centre, limit)
+            return DenseElements(centre, limit)
     return None

@@ -54,7 +54,7 @@ def build_graph(file: TfliteFile, constants: TfliteConstants, probed: Probe) -> 
     """
     inputs = tuple(file.names[index] for _, index in probed.inputs)
     outputs = tuple(file.names[index] for _, index in probed.outputs)
-    builder = _Builder(file, constants)
+    builder = _TfliteGraphBuilder(file, constants)
     for _, index in probed.inputs:
         builder.add_tensor(index)
     for _, index in probed.outputs:
@@ -66,7 +66,7 @@ def build_graph(file: TfliteFile, constants: TfliteConstants, probed: Probe) -> 
     return TfliteGraph(graph, builder.operators, builder.indices)
 
 
-class _Builder:
+class _TfliteGraphBuilder:
     def __init__(self, file: TfliteFile, constants: TfliteConstants) -> None:
         self._file, self._constants = file, constants
         self._taken = set(file.names)

@@ -54,7 +54,7 @@ def named_graph(program: Program, constants: TorchConstants, inputs: Sequence[st
         constants: Of the program.
         inputs: What the inputs are called; those that another tensor is called keep the program's names.
     """
-    builder = _Builder(program, constants)
+    builder = _TorchGraphBuilder(program, constants)
     builder.add_inputs(inputs)
     for node in program.module.graph.nodes:
         if node.op == "call_function" and node in constants.dependent:
@@ -112,7 +112,7 @@ def _dependent(call: TorchCall) -> list[fx.Node]:
     return [given for given in call.node.all_input_nodes if call.depends(given)]
 
 
-class _Builder:
+class _TorchGraphBuilder:
     """Collects nodes and tensors.
 
     Attributes:

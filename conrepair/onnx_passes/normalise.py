@@ -22,7 +22,7 @@ from conrepair.onnx_passes.remove_unused import remove_unused
 from conrepair.onnx_passes.rewrites.all_rewrites import rewrites_named
 from conrepair.onnx_passes.separate_outputs import separate_outputs
 from conrepair.onnx_passes.unroll_loops import unroll_loops
-from conrepair.onnx_passes.verify import Reference
+from conrepair.onnx_passes.verify import DrawnReference
 from conrepair.onnx_passes.wants import Wants
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.notes import note
@@ -51,7 +51,7 @@ def normalise(path: str | Path, wants: Wants, declared: Sequence[TensorSpec] = (
     model = load(path)
     for _, step in passes_for(wants, declared):
         step(model)
-    reference = Reference(path, declared, wants.batch)
+    reference = DrawnReference(path, declared, wants.batch)
     if reference.difference(model) is not None:
         raise _accusation(path, passes_for(wants, declared), reference)
     if reference.unknown:
@@ -98,7 +98,7 @@ def _current(model: onnx_ir.Model) -> int:
     return model.opset_imports.get("", 1)
 
 
-def _accusation(path: Path, passes: Iterator[Pass], reference: Reference) -> ConversionError:
+def _accusation(path: Path, passes: Iterator[Pass], reference: DrawnReference) -> ConversionError:
     """Find the first pass after which the outputs differ."""
     done = list(passes)
     model = load(path)

@@ -21,7 +21,7 @@ from conrepair.onnx_passes.files import save
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["Reference", "outputs_differ", "relative_error"]
+__all__ = ["DrawnReference", "outputs_differ", "relative_error"]
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +34,7 @@ _TIMES_FLOOR = 10.0
 _WORST_FLOOR = 1e-2
 
 
-class Reference:
+class DrawnReference:
     """What a model gives on one drawn input: a smooth image, so that random networks aren't chaotic on it.
 
     Attributes:

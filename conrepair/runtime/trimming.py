@@ -10,13 +10,13 @@ from pathlib import Path
 
 from conrepair.runtime.store import RECORD, Store
 
-__all__ = ["Held", "adopt", "entries", "trim"]
+__all__ = ["StoredEntry", "adopt", "entries", "trim"]
 
 _ENTRY = re.compile(r"[a-z_-]+-[0-9a-f]{40}")  # a folder that somebody names for a store may hold other things
 
 
 @dataclass(frozen=True)
-class Held:
+class StoredEntry:
     """One entry, as what it takes.
 
     Attributes:
@@ -35,7 +35,7 @@ class Held:
         return self.folder.name.rpartition("-")[0]
 
 
-def entries(root: Path) -> list[Held]:
+def entries(root: Path) -> list[StoredEntry]:
     """All entries of a store, those first that nobody has asked for for longest.
 
     Args:
@@ -79,12 +79,12 @@ def adopt(store: Store, other: Store) -> None:
             store.replace(store.root / item.folder.name, item.folder)
 
 
-def _held(folder: Path) -> Held:
+def _held(folder: Path) -> StoredEntry:
     size, asked = 0, 0.0
     with contextlib.suppress(OSError):  # removed meanwhile
         size = _size(folder)
         asked = folder.lstat().st_mtime
-    return Held(folder, size, asked)
+    return StoredEntry(folder, size, asked)
 
 
 def _size(folder: str | Path) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from conrepair.generate import blocks
 from conrepair.generate.blocks import block
-from conrepair.generate.networks import Network, NotMadeError, made
+from conrepair.generate.networks import GeneratedNetwork, NotMadeError, made
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.values.search import Settling
@@ -19,15 +19,15 @@ SUPPORT = Probed(20, accepted)
 WISHES = Wishes(nodes=2, operators=("Add", "Relu"), dtypes=("float32",))
 
 
-def described(found: list[Network | NotMadeError]) -> list[Any]:
-    return [item.model.SerializeToString() if isinstance(item, Network) else str(item) for item in found]
+def described(found: list[GeneratedNetwork | NotMadeError]) -> list[Any]:
+    return [item.model.SerializeToString() if isinstance(item, GeneratedNetwork) else str(item) for item in found]
 
 
 def test_another_stream_makes_the_network_where_the_first_makes_none(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = described(list(block(WISHES, 7, 0, SUPPORT, 3)))
     empty = {Random(name).getstate(): name for name in ("7/0/1", "7/0/2", "7/0/2/1", "7/0/2/2")}
 
-    def making(wishes: Wishes, random: Random, *others: Any) -> Network:
+    def making(wishes: Wishes, random: Random, *others: Any) -> GeneratedNetwork:
         if random.getstate() in empty:
             raise NotMadeError(f"nothing of {empty[random.getstate()].count('/')} numbers")
         return made(wishes, random, *others)
@@ -125,5 +125,5 @@ def test_operators_that_never_fit_cost_no_nodes() -> None:
         "Elu",
     )
     wishes = Wishes(nodes=6, operators=("Not", "And", *never), dtypes=("bool",), woven=0.0)
-    found = [item for item in block(wishes, 0, 0, SUPPORT, 8) if isinstance(item, Network)]
+    found = [item for item in block(wishes, 0, 0, SUPPORT, 8) if isinstance(item, GeneratedNetwork)]
     assert [len(network.draft.nodes) for network in found] == [6] * 8

@@ -15,7 +15,7 @@ from conrepair.generate.checks import check_wishes
 from conrepair.generate.forms.form import forms
 from conrepair.generate.generated import Generated, generated, versions
 from conrepair.generate.judging import ResultDifference, difference, optimized
-from conrepair.generate.networks import Network
+from conrepair.generate.networks import GeneratedNetwork
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
@@ -29,7 +29,7 @@ def some(count: int) -> list[Generated]:
     return [
         generated(network, 7, place).judged()
         for place, network in enumerate(networks)
-        if isinstance(network, Network)
+        if isinstance(network, GeneratedNetwork)
     ]
 
 

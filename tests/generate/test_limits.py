@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from conrepair.generate.limits import Limits
-from conrepair.generate.networks import Network, NotMadeError, made
+from conrepair.generate.networks import GeneratedNetwork, NotMadeError, made
 from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
@@ -17,7 +17,7 @@ from conrepair.generate.wishes import Wishes
 SUPPORT = Probed(20, accepted)
 
 
-def networks(wishes: Wishes, count: int = 6) -> list[Network]:
+def networks(wishes: Wishes, count: int = 6) -> list[GeneratedNetwork]:
     return [made(wishes, Random(seed), SUPPORT) for seed in range(count)]
 
 

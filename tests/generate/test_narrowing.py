@@ -10,7 +10,7 @@ from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.narrowing.facts import Facts, facts_of, sort_of
 from conrepair.generate.narrowing.narrowed import Narrowed
 from conrepair.generate.narrowing.settings import FEWEST, settings_of
-from conrepair.generate.narrowing.table import NarrowingRow, Taken, taken_of
+from conrepair.generate.narrowing.table import Acceptance, NarrowingRow, taken_of
 from conrepair.generate.networks import made
 from conrepair.generate.ports import Operand, Support
 from conrepair.generate.reading import Reading
@@ -108,10 +108,10 @@ def test_each_element_type_is_tried_and_the_settings_are_always_the_same() -> No
 
 def test_networks_have_nothing_that_is_never_taken() -> None:
     taken = {
-        "Softmax": Taken(30, 0),
-        "Relu": Taken(30, 20, no_types={"T": ("float16", "float64")}),
-        "Transpose": Taken(30, 20, no_ranks={"data": (4, 5, 6)}),
-        "Concat": Taken(30, 20, no_values={"axis": ("negative",)}),
+        "Softmax": Acceptance(30, 0),
+        "Relu": Acceptance(30, 20, no_types={"T": ("float16", "float64")}),
+        "Transpose": Acceptance(30, 20, no_ranks={"data": (4, 5, 6)}),
+        "Concat": Acceptance(30, 20, no_values={"axis": ("negative",)}),
     }
     wishes = Wishes(nodes=8, operators=(*taken, "Add"), dtypes=("float32", "float16"))
     nodes = 0

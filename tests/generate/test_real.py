@@ -18,10 +18,10 @@ from conrepair.generate.graph import Draft
 from conrepair.generate.learned.models import harvest
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.material import Material
-from conrepair.generate.networks import Network, made
+from conrepair.generate.networks import GeneratedNetwork, made
 from conrepair.generate.real.changes import CHANGES
 from conrepair.generate.real.drafting import drafted
-from conrepair.generate.real.growth import Real
+from conrepair.generate.real.growth import GrowingModel
 from conrepair.generate.real.opened import opened
 from conrepair.generate.real.units import cut, units_of
 from conrepair.generate.running import accepted, run
@@ -46,12 +46,12 @@ NETWORKS = {
 
 
 @pytest.fixture(scope="module")
-def reals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Real]:
+def reals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GrowingModel]:
     folder = tmp_path_factory.mktemp("real")
-    return {name: Real(opened(write(folder / f"{name}.onnx"), 20)) for name, write in NETWORKS.items()}
+    return {name: GrowingModel(opened(write(folder / f"{name}.onnx"), 20)) for name, write in NETWORKS.items()}
 
 
-def _valid(network: Network) -> Network:
+def _valid(network: GeneratedNetwork) -> GeneratedNetwork:
     draft, sources = network.draft, network.values.sources
     onnx.checker.check_model(network.model, full_check=True)
     found = run(network.model, network.inputs, draft.outputs())
@@ -64,7 +64,7 @@ def _valid(network: Network) -> Network:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_changed_networks_are_valid(name: str, reals: dict[str, Real]) -> None:
+def test_changed_networks_are_valid(name: str, reals: dict[str, GrowingModel]) -> None:
     for seed in range(6):
         network = _valid(
             made(
@@ -79,7 +79,7 @@ def test_changed_networks_are_valid(name: str, reals: dict[str, Real]) -> None:
         assert len(network.changes) == 6
 
 
-def test_without_changes_a_network_is_as_it_was(reals: dict[str, Real]) -> None:
+def test_without_changes_a_network_is_as_it_was(reals: dict[str, GrowingModel]) -> None:
     for name, real in reals.items():
         network = _valid(made(Wishes(nodes=99, changes=0), Random(0), SUPPORT, None, Material(reals=(real,))))
         made_of = Counter(node.op_type for node in real.model.nodes)
@@ -89,7 +89,7 @@ def test_without_changes_a_network_is_as_it_was(reals: dict[str, Real]) -> None:
         assert sum(any(np.array_equal(array, other) for other in own) for array in kept) >= len(kept) - 2  # inputs
 
 
-def test_weights_stay_through_changes(reals: dict[str, Real]) -> None:
+def test_weights_stay_through_changes(reals: dict[str, GrowingModel]) -> None:
     real = reals["convolutions"]
     network = _valid(
         made(Wishes(nodes=99, changes=4, operators=OPERATORS), Random(3), SUPPORT, None, Material(reals=(real,)))
@@ -99,7 +99,7 @@ def test_weights_stay_through_changes(reals: dict[str, Real]) -> None:
     assert any(np.array_equal(array, other) for array in kept for other in own if other.size > 8)
 
 
-def test_each_change_is_made(reals: dict[str, Real]) -> None:
+def test_each_change_is_made(reals: dict[str, GrowingModel]) -> None:
     found: Counter[str] = Counter()
     for seed in range(12):
         real = reals["attention" if seed % 2 else "convolutions"]
@@ -110,7 +110,7 @@ def test_each_change_is_made(reals: dict[str, Real]) -> None:
     assert found.keys() == CHANGES.keys()
 
 
-def test_a_piece_hangs_together(reals: dict[str, Real]) -> None:
+def test_a_piece_hangs_together(reals: dict[str, GrowingModel]) -> None:
     units = units_of(reals["attention"].model)
     for seed in range(20):
         chosen = cut(units, 7, Random(seed))
@@ -168,7 +168,7 @@ def test_a_size_that_is_said_as_a_real_number_is_whole(tmp_path: Path) -> None:
     assert [type(size) for size in draft.tensors[draft.nodes[0].outputs[0]].type.shape] == [int, int]
 
 
-def test_a_branch_reads_what_is_outside_of_it(reals: dict[str, Real]) -> None:
+def test_a_branch_reads_what_is_outside_of_it(reals: dict[str, GrowingModel]) -> None:
     draft = _draft(reals["branches"].model)
     node = next(node for node in draft.nodes if node.op == "If")
     assert len(node.inputs) > 1

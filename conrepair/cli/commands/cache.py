@@ -13,7 +13,7 @@ from rich.table import Table
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.store import Store
-from conrepair.runtime.trimming import Held, entries, trim
+from conrepair.runtime.trimming import StoredEntry, entries, trim
 from conrepair.runtime.user_cache import FOLDER, LIMIT, UserCache, set_limit, user_cache
 from conrepair.runtime.words import complain, printable
 
@@ -51,14 +51,14 @@ def cache(options: argparse.Namespace) -> int:
     return int(ExitCode.EQUIVALENT)
 
 
-def _by_kind(held: Sequence[Held]) -> dict[str, list[int]]:
+def _by_kind(held: Sequence[StoredEntry]) -> dict[str, list[int]]:
     sizes = defaultdict(list)
     for item in held:
         sizes[item.kind].append(item.size)
     return dict(sorted(sizes.items()))
 
 
-def _json(kept: UserCache, held: Sequence[Held]) -> dict[str, object]:
+def _json(kept: UserCache, held: Sequence[StoredEntry]) -> dict[str, object]:
     kinds = {kind: {"entries": len(sizes), "bytes": sum(sizes)} for kind, sizes in _by_kind(held).items()}
     return {
         "folder": str(kept.folder),
@@ -68,7 +68,7 @@ def _json(kept: UserCache, held: Sequence[Held]) -> dict[str, object]:
     }
 
 
-def _show(kept: UserCache, held: Sequence[Held]) -> None:
+def _show(kept: UserCache, held: Sequence[StoredEntry]) -> None:
     taken = _size(sum(item.size for item in held))
     limit = f"of {kept.gigabytes:g} GB" if kept.limit else "; the limit is 0, so no results are kept"
     say(f"{printable(str(kept.folder))}: {taken} {limit}".replace(" ;", ";"))

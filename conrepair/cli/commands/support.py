@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from conrepair.campaigns.narrowing import support_of
-from conrepair.generate.narrowing.table import Taken
+from conrepair.generate.narrowing.table import Acceptance
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
@@ -46,7 +46,7 @@ def show_support(name: str, wishes: Wishes, *, as_json: bool, quiet: bool) -> in
     return int(ExitCode.EQUIVALENT)
 
 
-def cells_of(item: Taken) -> tuple[str, str, str, str, str]:
+def cells_of(item: Acceptance) -> tuple[str, str, str, str, str]:
     """A row without the operator's name."""
     return (
         f"{item.share:.0%} of {item.settings}",
@@ -57,7 +57,7 @@ def cells_of(item: Taken) -> tuple[str, str, str, str, str]:
     )
 
 
-def _whole(found: Mapping[str, Taken]) -> str:
+def _whole(found: Mapping[str, Acceptance]) -> str:
     some = sum(item.taken > 0 for item in found.values())
     every = sum(item.taken == item.settings for item in found.values())
     return f"{some} of {len(found)} operators, {every} of them in all settings"
@@ -67,7 +67,7 @@ def _listed(taken: Mapping[str, Sequence[Any]]) -> str:
     return "; ".join(f"{name}: {' '.join(map(str, values)) or 'none'}" for name, values in taken.items())
 
 
-def _never(item: Taken) -> list[str]:
+def _never(item: Acceptance) -> list[str]:
     refused: list[tuple[str, Sequence[Any]]] = [*item.no_types.items(), *item.no_values.items()]
     refused += [(f"axes of {name}", values) for name, values in item.no_ranks.items()]
     return [f"{name}: {', '.join(map(str, values))}" for name, values in refused] if item.taken else ["all"]

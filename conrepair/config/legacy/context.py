@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conrepair.config.legacy.account import Account
-from conrepair.config.legacy.paths import LegacyPaths
+from conrepair.config.legacy.paths import PathFinder
 
 __all__ = ["ONE_FOLDER", "UNREAD", "Context"]
 
@@ -24,5 +24,5 @@ class Context:
     """
 
     account: Account
-    paths: LegacyPaths
+    paths: PathFinder
     preprocessing: bool = True

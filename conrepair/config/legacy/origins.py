@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.config.legacy.paths import LegacyPaths
+from conrepair.config.legacy.paths import PathFinder
 from conrepair.frameworks.formats import BY_SUFFIX
 from conrepair.runtime.path_text import path_problem
 
@@ -50,7 +50,7 @@ class LegacyOrigin:
 
 def origin_of(
     text: str,
-    paths: LegacyPaths,
+    paths: PathFinder,
     folders: Sequence[str | None] = (),
     *,
     alias: str | None = None,
@@ -111,7 +111,7 @@ def _from_expression(text: str, shape: Sequence[Any] | None) -> LegacyOrigin:
     )
 
 
-def _from_address(text: str, paths: LegacyPaths, folders: Sequence[str | None], alias: str | None) -> LegacyOrigin:
+def _from_address(text: str, paths: PathFinder, folders: Sequence[str | None], alias: str | None) -> LegacyOrigin:
     """The file that was downloaded from an address earlier, if it's here."""
     for name in (alias, posixpath.basename(text.split("?")[0])):
         suffix = posixpath.splitext(name or "")[1].lower()

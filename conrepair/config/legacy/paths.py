@@ -10,12 +10,12 @@ from pathlib import Path
 
 from conrepair.runtime.path_text import fitting_name
 
-__all__ = ["LegacyPaths", "ModelNames", "model_name"]
+__all__ = ["ModelNames", "PathFinder", "model_name"]
 
 _LETTERS = 90  # of a name, with a few left for a number
 
 
-class LegacyPaths:
+class PathFinder:
     """Finds what a configuration names; files are looked for, never opened.
 
     Args:

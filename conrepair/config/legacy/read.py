@@ -17,11 +17,11 @@ from conrepair.config.model import AuditConfig
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.path_text import real_path
 
-__all__ = ["Loaded", "account_lines", "moved", "read_any", "runnable_config"]
+__all__ = ["LoadedConfig", "account_lines", "moved", "read_any", "runnable_config"]
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedConfig:
     """A configuration of either form.
 
     Attributes:
@@ -33,7 +33,7 @@ class Loaded:
     translation: Translation | None
 
 
-def read_any(path: Path) -> Loaded:
+def read_any(path: Path) -> LoadedConfig:
     """Read and check a configuration, older or not.
 
     Raises:
@@ -43,13 +43,13 @@ def read_any(path: Path) -> Loaded:
     value = read_json(path, duplicates)
     if is_legacy(value):
         translation = translate(value, path, duplicates)
-        return Loaded(translation.config, translation)
+        return LoadedConfig(translation.config, translation)
     if duplicates:
         raise ConfigError(f"{path}: the key '{duplicates[0]}' stands twice in one object; remove one")
-    return Loaded(parse_config(value, str(path)), None)
+    return LoadedConfig(parse_config(value, str(path)), None)
 
 
-def runnable_config(path: Path, loaded: Loaded) -> AuditConfig:
+def runnable_config(path: Path, loaded: LoadedConfig) -> AuditConfig:
     """The configuration, if there's something to run in it.
 
     Raises:

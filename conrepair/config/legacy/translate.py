@@ -13,7 +13,7 @@ from conrepair.config.legacy.account import Account, AccountEntry, KeyOutcome
 from conrepair.config.legacy.compiler import backends_of
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.models import translate_model
-from conrepair.config.legacy.paths import LegacyPaths, ModelNames, model_name
+from conrepair.config.legacy.paths import ModelNames, PathFinder, model_name
 from conrepair.config.legacy.repair import RepairRequest, translate_repair
 from conrepair.config.legacy.schema import LegacyConfig
 from conrepair.config.legacy.settings import account_for_settings, dataset_of, stages_of
@@ -69,7 +69,7 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
     except ValidationError as error:
         problems = "\n".join(explain(error, value))
         raise ConfigError(f"{path}: a ConRepAIr configuration with values of the wrong type:\n{problems}") from error
-    context = Context(Account(), LegacyPaths(path.absolute().parent), given.preprocessing_enabled is not False)
+    context = Context(Account(), PathFinder(path.absolute().parent), given.preprocessing_enabled is not False)
     account_for_settings(context, given)
     backends = backends_of(context, given)
     models: list[dict[str, Any]] = []

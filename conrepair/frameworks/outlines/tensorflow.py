@@ -15,7 +15,7 @@ from tensorflow.python.framework import op_def_registry
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
-from conrepair.frameworks.screening.tensorflow_calls import Calls
+from conrepair.frameworks.screening.tensorflow_calls import GraphCalls
 from conrepair.frameworks.tensorflow import preferred_signature
 
 __all__ = ["outline"]
@@ -40,7 +40,7 @@ def outline(model: Model) -> Outline:
     else:
         graph = tf.compat.v1.GraphDef.FromString(path.read_bytes())
     if inputs or outputs:
-        calls = Calls(graph)
+        calls = GraphCalls(graph)
         nodes = list(calls.reached(calls.of_signatures([content.signature_def[name]])).values())
     else:
         nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]

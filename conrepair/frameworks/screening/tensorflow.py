@@ -20,7 +20,7 @@ from tensorflow.python.framework import op_def_registry
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import UnusualContent, shown
-from conrepair.frameworks.screening.tensorflow_calls import Calls
+from conrepair.frameworks.screening.tensorflow_calls import GraphCalls
 from conrepair.runtime.archive import ArchiveError
 
 __all__ = ["seal"]
@@ -104,7 +104,7 @@ def _reaches(node: Any) -> bool:
 
 def _running(content: Any) -> list[Any]:
     """What may run when a graph is loaded and called: all of it, but what only saving it needs."""
-    calls = Calls(content.graph_def)
+    calls = GraphCalls(content.graph_def)
     entries = [*calls.of_signatures(content.signature_def.values()), *_collected(content.collection_def)]
     saver = content.saver_def
     entries += [saver.restore_op_name, saver.filename_tensor_name]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["Calls"]
+__all__ = ["GraphCalls"]
 
 Place = tuple[str, str]
 """A node: the function that it's in ("" for the graph), and its name."""
 
 
-class Calls:
+class GraphCalls:
     """A graph with its library of functions.
 
     Args:

@@ -14,7 +14,7 @@ from conrepair.generate.learned.closing import Closing
 from conrepair.generate.learned.instances import MOST, Instance, plain, range_of
 from conrepair.generate.onnx_form import IR_VERSION, imports_of
 from conrepair.generate.pieces import Piece, operator_of
-from conrepair.generate.running import RefusedError, Session
+from conrepair.generate.running import ModelSession, RefusedError
 from conrepair.generate.schemas import schema_of
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType
 from conrepair.generate.values.drawn import drawn_values
@@ -148,8 +148,8 @@ class _Trial:
                 return False
         return True
 
-    def _session(self, opset: int) -> Session:
-        return Session(self._model(opset, None), self.closing.outputs)
+    def _session(self, opset: int) -> ModelSession:
+        return ModelSession(self._model(opset, None), self.closing.outputs)
 
     def _model(self, opset: int, types: Mapping[str, TensorType] | None) -> onnx.ModelProto:
         graph = self.graph({}, types)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from conrepair.generate.narrowing.facts import facts_of
-from conrepair.generate.narrowing.table import Taken
+from conrepair.generate.narrowing.table import Acceptance
 from conrepair.generate.ports import Support
 from conrepair.generate.setting import Setting
 
@@ -20,7 +20,7 @@ class Narrowed(Support):
         taken: What the target takes, by operator; one that isn't there is as the runtime has it.
     """
 
-    def __init__(self, support: Support, taken: Mapping[str, Taken]) -> None:
+    def __init__(self, support: Support, taken: Mapping[str, Acceptance]) -> None:
         self._support, self._taken = support, taken
 
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from conrepair.generate.narrowing.facts import WEIGHTS, Facts
 
-__all__ = ["NarrowingRow", "Taken", "taken_of"]
+__all__ = ["Acceptance", "NarrowingRow", "taken_of"]
 
 _FEWEST = 3
 """Of settings that were all refused, before it's said that something is never taken."""
@@ -47,7 +47,7 @@ class NarrowingRow:
 
 
 @dataclass(frozen=True)
-class Taken:
+class Acceptance:
     """What a target takes of an operator.
 
     Attributes:
@@ -84,7 +84,7 @@ class Taken:
         )
 
 
-def taken_of(rows: Sequence[NarrowingRow]) -> Taken:
+def taken_of(rows: Sequence[NarrowingRow]) -> Acceptance:
     """What follows from an operator's settings.
 
     First whether it takes inputs in the place of weights; then, of the settings that this leaves, which element types
@@ -103,7 +103,7 @@ def taken_of(rows: Sequence[NarrowingRow]) -> Taken:
     left = [row for row in left if not _meets(row.facts.ranks, no_ranks)]
     _, no_values = _split([(row.facts.values, row.refusal is None) for row in left])
     refusals = collections.Counter(_first_words(row.refusal) for row in rows if row.refusal is not None)
-    return Taken(
+    return Acceptance(
         settings=len(rows),
         taken=sum(row.refusal is None for row in rows),
         types=types,

@@ -20,7 +20,7 @@ from conrepair.generate.real.opened import OpenedFile
 from conrepair.generate.real.units import Unit, cut, units_of
 from conrepair.generate.values.search import Settled, Settling
 
-__all__ = ["Grown", "Real", "grown_from"]
+__all__ = ["GrowingModel", "Grown", "grown_from"]
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,7 @@ _REFUSED = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Real:
+class GrowingModel:
     """A model that networks are grown from.
 
     Attributes:
@@ -69,7 +69,7 @@ class Grown:
 
 
 def grown_from(
-    reals: Sequence[Real],
+    reals: Sequence[GrowingModel],
     growing: Growing,
     support: Support,
     nodes: int,
@@ -100,7 +100,7 @@ def grown_from(
 
 
 def _changed(
-    real: Real,
+    real: GrowingModel,
     base: Base,
     found: tuple[Settling, Settled],
     changing: Changing,

@@ -19,7 +19,7 @@ from onnx import numpy_helper
 from conrepair.frameworks.identity import model_files
 from conrepair.generate.onnx_form import IR_VERSION, imports_of
 from conrepair.generate.pieces import Piece, operator_of, type_of
-from conrepair.generate.running import RefusedError, Session
+from conrepair.generate.running import ModelSession, RefusedError
 from conrepair.generate.tensors import BOOL, NUMERIC, Range
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.runtime.errors import UsageError
@@ -145,7 +145,7 @@ def _computed(name: str, model: onnx.ModelProto, opset: int, batch: int, size: i
     plain = onnx.helper.make_model(graph, opset_imports=imports_of(domains, opset), ir_version=IR_VERSION)
     generator = np.random.default_rng(0)
     feeds = {item.name: _drawn(item, generator) for item in inputs}
-    values = {**feeds, **Session(plain, names).run(feeds)}
+    values = {**feeds, **ModelSession(plain, names).run(feeds)}
     return OpenedFile(
         name,
         opset,

@@ -14,7 +14,7 @@ import numpy as np
 
 from conrepair.generate.graph import Draft, Node, Tensor
 from conrepair.generate.onnx_form import model_of
-from conrepair.generate.running import RefusedError, Session
+from conrepair.generate.running import ModelSession, RefusedError
 from conrepair.generate.values.descent import Descent
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.values.extremes import extreme
@@ -60,7 +60,7 @@ class Settling:
     guilty: Node | None = None
     message: str = ""
     sources: dict[str, Array] = field(default_factory=dict)
-    session: Session | None = None
+    session: ModelSession | None = None
 
     def settled(self, kept: Mapping[str, Array] | None = None) -> Settled | None:
         """Find values.
@@ -73,7 +73,7 @@ class Settling:
         """
         names = self.draft.made()
         try:
-            self.session = Session(model_of(self.draft, {}, names, typed=False), names)
+            self.session = ModelSession(model_of(self.draft, {}, names, typed=False), names)
             self.sources = {name: self._drawn(name, tensor, kept) for name, tensor in self.draft.sources.items()}
             return self._search(self.session, self.sources)
         except RefusedError as error:
@@ -107,7 +107,7 @@ class Settling:
             return value
         return drawn_values(tensor.type, tensor.values, self.generator, tensor.wish)
 
-    def _search(self, session: Session, sources: dict[str, Array]) -> Settled | None:
+    def _search(self, session: ModelSession, sources: dict[str, Array]) -> Settled | None:
         descent = Descent(self.draft)
         best, since = (0, -np.inf), 0
         for _ in range(_STEPS):

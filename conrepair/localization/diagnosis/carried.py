@@ -16,7 +16,7 @@ from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.diagnosis.region import Region
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["Held", "carried_differences", "carried_pairs"]
+__all__ = ["CarriedParameter", "carried_differences", "carried_pairs"]
 
 _SAME = 1e-5
 _MOST_PARTS = 4
@@ -27,7 +27,7 @@ _UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same param
 
 
 @dataclass(frozen=True)
-class Held:
+class CarriedParameter:
     """A parameter, and the nodes that have it.
 
     Attributes:
@@ -53,7 +53,7 @@ def carried_differences(region: Region) -> Iterator[Finding]:
         yield from _compared(one, two)
 
 
-def carried_pairs(region: Region) -> Iterator[tuple[Held, Held]]:
+def carried_pairs(region: Region) -> Iterator[tuple[CarriedParameter, CarriedParameter]]:
     """Parameters of the source and of the target that belong together, and differ.
 
     What has the same numbers on both sides is paired off, and what's an equal part of it (one projection for
@@ -77,9 +77,9 @@ def carried_pairs(region: Region) -> Iterator[tuple[Held, Held]]:
             yield one, others[0]
 
 
-def _nearest(given: Held, ours: Sequence[Held]) -> Held | None:
+def _nearest(given: CarriedParameter, ours: Sequence[CarriedParameter]) -> CarriedParameter | None:
     """The parameter that another one is near to, or the portion of one, in that one's order of axes."""
-    found: list[tuple[float, Held]] = []
+    found: list[tuple[float, CarriedParameter]] = []
     for item in ours:
         for turned in (item.values, item.values.T) if item.values.ndim == _MATRIX else (item.values,):
             like = turned if turned.shape == given.values.shape else portion_of(turned, given.values)
@@ -90,9 +90,9 @@ def _nearest(given: Held, ours: Sequence[Held]) -> Held | None:
     return found[0][1] if near else None
 
 
-def _held(nodes: Sequence[Node]) -> list[Held]:
+def _held(nodes: Sequence[Node]) -> list[CarriedParameter]:
     """Each parameter once: turns of a loop have the same."""
-    found: list[Held] = []
+    found: list[CarriedParameter] = []
     for node in nodes:
         for role, parameter in node.parameters.items():
             if math.prod(parameter.shape) < 2:
@@ -101,13 +101,13 @@ def _held(nodes: Sequence[Node]) -> list[Held]:
             values = array.reshape([size for size in array.shape if size != 1])
             place = next((place for place, item in enumerate(found) if np.array_equal(item.values, values)), None)
             if place is None:
-                found.append(Held((node,), role, parameter, values))
+                found.append(CarriedParameter((node,), role, parameter, values))
             else:
                 found[place] = replace(found[place], nodes=(*found[place].nodes, node))
     return found
 
 
-def _overlaps(one: Held, two: Held) -> bool:
+def _overlaps(one: CarriedParameter, two: CarriedParameter) -> bool:
     """Whether the numbers are the same, or those of the one a part of the other's."""
     large, small = sorted((one.values, two.values), key=lambda values: -values.size)
     parts, rest = divmod(large.size, max(small.size, 1))
@@ -128,7 +128,7 @@ def _comparable(one: Values, two: Values) -> tuple[Values, Values]:
     return np.sort(one, axis=None), np.sort(two, axis=None)
 
 
-def _compared(one: Held, two: Held) -> Iterator[Finding]:
+def _compared(one: CarriedParameter, two: CarriedParameter) -> Iterator[Finding]:
     found = difference(*_comparable(one.values, two.values))
     if found is None or (found.relative > _UNLIKE and found.words.startswith("off by")):
         return

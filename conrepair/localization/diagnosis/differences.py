@@ -37,7 +37,7 @@ from conrepair.localization.diagnosis.steps import MOVES, Step, function_step, s
 from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localization.layout import Layout
 
-__all__ = ["Reading", "called", "kind_of_extra", "layouts_of", "pairings_of", "readings_of", "static_findings"]
+__all__ = ["RegionReading", "called", "kind_of_extra", "layouts_of", "pairings_of", "readings_of", "static_findings"]
 
 _CASTS = {"Cast", *QUANTIZING}
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
@@ -61,7 +61,7 @@ _BOUNDS = {"Max": "lower bound", "Min": "upper bound"}
 
 
 @dataclass(frozen=True)
-class Reading:
+class RegionReading:
     """Both sides of a region as steps, and what differs.
 
     Attributes:
@@ -88,10 +88,11 @@ def pairings_of(source: Side, target: Side) -> Iterator[Sequence[tuple[Step | No
         yield with_whole_biases(pair_steps(read(source), read(target)), (source.graph, target.graph))
 
 
-def readings_of(region: Region) -> list[Reading]:
+def readings_of(region: Region) -> list[RegionReading]:
     """The sides as they are written, and fused more and more; the shortest explanation first."""
     found = [
-        Reading(tuple(pairs), tuple(_compare(pairs, region))) for pairs in pairings_of(region.source, region.target)
+        RegionReading(tuple(pairs), tuple(_compare(pairs, region)))
+        for pairs in pairings_of(region.source, region.target)
     ]
     return sorted(found, key=lambda reading: _length(reading.findings))
 

@@ -16,11 +16,11 @@ from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.wiring import layers_of
 
-__all__ = ["Form", "form_of", "recurrent_findings"]
+__all__ = ["RecurrentForm", "form_of", "recurrent_findings"]
 
 
 @dataclass(frozen=True)
-class Form:
+class RecurrentForm:
     """What the source's layer would have to be, to give what the target computes.
 
     Attributes:
@@ -55,7 +55,7 @@ def recurrent_findings(region: Region) -> Iterator[Finding]:
         yield _finding(region, form)
 
 
-def form_of(region: Region) -> Form | None:
+def form_of(region: Region) -> RecurrentForm | None:
     """The form of the source's layer that gives what the target computes.
 
     The layer is computed in NumPy as it is, which must give the source's result; then in forms that conversions give
@@ -71,11 +71,11 @@ def form_of(region: Region) -> Form | None:
     return None if run is None else _form(run)
 
 
-def _form(run: RecurrentRun) -> Form | None:
+def _form(run: RecurrentRun) -> RecurrentForm | None:
     return next(_exchanged(run), None) or next(_changed(run), None)
 
 
-def _changed(run: RecurrentRun) -> Iterator[Form]:
+def _changed(run: RecurrentRun) -> Iterator[RecurrentForm]:
     """Forms of both directions, and of one of them."""
     for forms in zip(*map(wrong_forms, run.layers), strict=True):
         wrong = [layer for _, layer in forms]
@@ -84,7 +84,7 @@ def _changed(run: RecurrentRun) -> Iterator[Form]:
             other = tuple(wrong[at] if at in changed else layer for at, layer in enumerate(run.layers))
             given = [states[at] if at in changed else right for at, right in enumerate(run.states)]
             if run.error(given, other) <= run.close:
-                yield Form(forms[0][0] + _where(changed, run.layers), run.node, run.layers, other)
+                yield RecurrentForm(forms[0][0] + _where(changed, run.layers), run.node, run.layers, other)
 
 
 def _choices(layers: Layers) -> Sequence[range]:
@@ -96,7 +96,7 @@ def _where(changed: range, layers: Layers) -> str:
     return "" if len(changed) == len(layers) else f", in the {WAYS[changed[0]]} direction"
 
 
-def _exchanged(run: RecurrentRun) -> Iterator[Form]:
+def _exchanged(run: RecurrentRun) -> Iterator[RecurrentForm]:
     """The two directions, or one sort of their numbers, in each other's place."""
     if len(run.layers) != len(WAYS):
         return
@@ -111,10 +111,10 @@ def _exchanged(run: RecurrentRun) -> Iterator[Form]:
         tried.append((f"{what} of both directions are exchanged", other))
     for words, other in tried:
         if one.weight.shape == two.weight.shape and run.gives(other):
-            yield Form(words, run.node, run.layers, other)
+            yield RecurrentForm(words, run.node, run.layers, other)
 
 
-def _scaled(run: RecurrentRun) -> Form | None:
+def _scaled(run: RecurrentRun) -> RecurrentForm | None:
     """The form where one of its parameters is times a number, which is looked for."""
     from scipy.optimize import minimize_scalar  # takes half a second to import
 
@@ -133,11 +133,11 @@ def _scaled(run: RecurrentRun) -> Form | None:
         factor = float(minimize_scalar(squared, (0.5, 1.5), method="brent").x)
         if squared(factor) <= run.close**2:
             words = f"{role} scaled by {factor:.4g}{_where(changed, run.layers)}"
-            return Form(words, run.node, run.layers, scaled(factor))
+            return RecurrentForm(words, run.node, run.layers, scaled(factor))
     return None
 
 
-def _finding(region: Region, form: Form) -> Finding:
+def _finding(region: Region, form: RecurrentForm) -> Finding:
     nodes = [item for item in region.target.nodes if item.op not in {*MOVES, "Slice"}]
     changed = {place for place, (one, two) in enumerate(zip(form.right, form.wrong, strict=True)) if one is not two}
     held = {item.node.name for item in carried_gates(form.wrong, form.wrong, nodes) if item.direction in changed}

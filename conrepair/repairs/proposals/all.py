@@ -35,7 +35,7 @@ from conrepair.repairs.proposals.precision import (
     rescaled_proposals,
     stored_proposals,
 )
-from conrepair.repairs.proposals.proposal import Proposal, Proposer, RangeOf, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, Proposer, RangeOf
 from conrepair.repairs.proposals.recurrent import recurrent_proposals
 from conrepair.repairs.proposals.rewritten import (
     other_piece_proposals,
@@ -119,7 +119,7 @@ def proposals(
     sorts = ((_VALUES, readings), (_OPERATORS, readings)) if proposers is CHANGES else ((proposers, readings[:1]),)
     for sort, read in sorts:
         for reading in read:
-            setting = Setting(region, reading, in_editor, range_of, tuple(named))
+            setting = ProposalSetting(region, reading, in_editor, range_of, tuple(named))
             for propose in sort:
                 for proposal in propose(setting):
                     if (key := Patch(proposal).digest) not in seen:

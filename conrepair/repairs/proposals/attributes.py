@@ -10,7 +10,7 @@ from conrepair.localization.diagnosis.attributes import attribute_differences, i
 from conrepair.localization.diagnosis.differences import layouts_of
 from conrepair.localization.diagnosis.region import Side
 from conrepair.repairs.edits import SetAttributes, SetOperator, SwapInputs
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["attribute_proposals", "operator_proposals", "order_proposals", "permutation_proposals"]
 
@@ -18,7 +18,7 @@ _MOST_PERMUTATIONS = 6
 _ORDERED = {"Sub", "Div", "Pow", "Concat", "Stack", "MatMul"}
 
 
-def attribute_proposals(setting: Setting) -> Iterator[Proposal]:
+def attribute_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """All differing attributes of one layer."""
     layouts = layouts_of(setting.region)
     for ours, theirs in setting.reading.pairs:
@@ -42,7 +42,7 @@ def _of_all_axes(pads: tuple[float, ...] | tuple[str, ...], *, last: bool) -> tu
     return (*before, *begins, *behind, *before, *ends, *behind)
 
 
-def permutation_proposals(setting: Setting) -> Iterator[Proposal]:
+def permutation_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Another permutation of a layer that only permutes, also in front of the piece; those of the source first."""
     graph = setting.region.target.graph
     usual = [node.attributes.get("perm") for node in _permuting(setting.region.source)]
@@ -70,7 +70,7 @@ def _permuting(side: Side) -> list[Node]:
     return [node for node in (*side.nodes, *before) if node.op == "Transpose"]
 
 
-def operator_proposals(setting: Setting) -> Iterator[Proposal]:
+def operator_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The source's operator where the target has another one of as many operands."""
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op == theirs.op or len(theirs.nodes) > 1:
@@ -90,7 +90,7 @@ def _operands(node: Node) -> int:
     return len(node.inputs) + ("operand" in node.parameters)
 
 
-def order_proposals(setting: Setting) -> Iterator[Proposal]:
+def order_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Two operands of one layer, exchanged."""
     for node in setting.region.target.nodes:
         read = [name for name in node.inputs if name]

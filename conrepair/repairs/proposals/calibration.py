@@ -10,14 +10,14 @@ from conrepair.graph.intervals import intervals
 from conrepair.graph.layer_graph import Tensor
 from conrepair.localization.saturation import begins_at_zero, is_small
 from conrepair.repairs.edits import SetRange
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["calibration_proposals"]
 
 _BEYOND = 1.0  # times a range: what's at fault may be so by a little of it
 
 
-def calibration_proposals(setting: Setting) -> Iterator[Proposal]:
+def calibration_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Ranges for all activations of a piece at once that hold less than the source's values.
 
     What cuts stand for is known, and what steps between them are read as; what elementwise operators with constants

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Node
-from conrepair.localization.diagnosis.carried import Held, carried_pairs
+from conrepair.localization.diagnosis.carried import CarriedParameter, carried_pairs
 from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["carried_proposals"]
 
@@ -18,7 +18,7 @@ _MOST = 3  # arrangements of one parameter
 _MOST_AXES = 4  # whose orders are tried
 
 
-def carried_proposals(setting: Setting) -> Iterator[Proposal]:
+def carried_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The parameters of a composite, in the pieces that should carry them; then one alone, arranged in likely ways.
 
     Where the pieces carry all of them, a square matrix may still be turned over: which order a piece wants its axes
@@ -43,7 +43,9 @@ def carried_proposals(setting: Setting) -> Iterator[Proposal]:
             yield from _given(nodes, role, [values], setting)
 
 
-def _given(nodes: Sequence[Node], role: str, arrangements: Sequence[Array], setting: Setting) -> Iterator[Proposal]:
+def _given(
+    nodes: Sequence[Node], role: str, arrangements: Sequence[Array], setting: ProposalSetting
+) -> Iterator[Proposal]:
     """Other numbers for all nodes that share them; none for integers whose steps are elsewhere."""
     places = [setting.in_editor.of(node) for node in nodes]
     held = [place.parameters[role] for place in places if place is not None and role in place.parameters]
@@ -55,7 +57,7 @@ def _given(nodes: Sequence[Node], role: str, arrangements: Sequence[Array], sett
             yield tuple(edits)
 
 
-def _arrangements(ours: Held, theirs: Held) -> list[Array]:
+def _arrangements(ours: CarriedParameter, theirs: CarriedParameter) -> list[Array]:
     """The numbers in the target's shape: as they are, then with exchanged axes, the likest to what's there first."""
     given = theirs.parameter.numpy()
     values = ours.values.astype(given.dtype)

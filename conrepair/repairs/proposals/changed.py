@@ -9,12 +9,12 @@ import numpy as np
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.changes import Change, fixing_change
 from conrepair.repairs.edits import Edit, Remove, SetOperator, SetParameter, SwapInputs
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["change_proposals"]
 
 
-def change_proposals(setting: Setting) -> Iterator[Proposal]:
+def change_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """What diagnosis has found by computing the pieces with one of them changed."""
     if len(setting.region.target.nodes) <= len(setting.region.source.nodes):
         return  # nothing is written in pieces

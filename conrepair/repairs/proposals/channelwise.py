@@ -8,12 +8,12 @@ import numpy as np
 
 from conrepair.localization.diagnosis.channelwise import CHANNELWISE
 from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["channelwise_proposals"]
 
 
-def channelwise_proposals(setting: Setting) -> Iterator[Proposal]:
+def channelwise_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Both operands, where one node scales channels and one shifts them."""
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or {ours.op, theirs.op} != {CHANNELWISE} or len(theirs.nodes) != 2:

@@ -9,7 +9,7 @@ from conrepair.repairs.proposals.attributes import attribute_proposals
 from conrepair.repairs.proposals.everywhere import everywhere
 from conrepair.repairs.proposals.missing import missing_proposals
 from conrepair.repairs.proposals.operators import extra_proposals
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["attribute_and_extra_proposals", "displaced_proposals"]
 
@@ -17,7 +17,7 @@ _MOST = 4  # of either
 _attributes = everywhere(attribute_proposals)
 
 
-def displaced_proposals(setting: Setting) -> Iterator[Proposal]:
+def displaced_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """What's missing put in and what's too many taken out, where they are the same operator at another place.
 
     A mask that's added behind the softmax in place of before it.
@@ -29,7 +29,7 @@ def displaced_proposals(setting: Setting) -> Iterator[Proposal]:
         yield from _both(missing_proposals(setting), extra_proposals(setting))
 
 
-def attribute_and_extra_proposals(setting: Setting) -> Iterator[Proposal]:
+def attribute_and_extra_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Attributes set and what's too many taken out: padding by an operator of its own, with other numbers."""
     yield from _both(_attributes(setting), extra_proposals(setting))
 

@@ -13,7 +13,7 @@ from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.region import Side
 from conrepair.repairs.edits import Edit, Graft, SetAttributes
 from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["constant_proposals", "lost_scale_proposals"]
 
@@ -48,7 +48,7 @@ class _Number:
         return self.name in self.node.parameters
 
 
-def constant_proposals(setting: Setting) -> Iterator[Proposal]:
+def constant_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Numbers that only the target's side has, each as one that only the source's side has; the nearest first.
 
     Operators needn't be paired for it: a normalization's epsilon is an attribute on one side and the operand of an
@@ -75,7 +75,7 @@ def constant_proposals(setting: Setting) -> Iterator[Proposal]:
     yield from (proposal for _, proposal in sorted(found, key=lambda item: item[0])[:_MOST])
 
 
-def lost_scale_proposals(setting: Setting) -> Iterator[Proposal]:
+def lost_scale_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The scale of an attention in front of its softmax, where the target multiplies by none."""
     ours, theirs = _numbers(setting.region.source.nodes), _numbers(setting.region.target.nodes)
     scales = [item for item in _without(ours, theirs) if item.name == "scale" and not item.is_operand]
@@ -126,7 +126,7 @@ def _could_be(theirs: _Number, ours: _Number) -> bool:
     return theirs.is_operand or theirs.name == ours.name
 
 
-def _edit(number: _Number, value: float, setting: Setting) -> Edit | None:
+def _edit(number: _Number, value: float, setting: ProposalSetting) -> Edit | None:
     place = setting.in_editor.of(number.node)
     if place is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conrepair.repairs.edits import Edit
-from conrepair.repairs.proposals.proposal import Proposal, Proposer, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, Proposer
 
 __all__ = ["everywhere"]
 
@@ -20,7 +20,7 @@ def everywhere(propose: Proposer) -> Proposer:
         propose: Changes one layer with each proposal.
     """
 
-    def proposed(setting: Setting) -> Iterator[Proposal]:
+    def proposed(setting: ProposalSetting) -> Iterator[Proposal]:
         singles = list(propose(setting))
         largest: dict[str, Proposal] = {}
         for proposal in singles:

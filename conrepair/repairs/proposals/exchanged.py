@@ -10,12 +10,12 @@ from conrepair.localization.diagnosis.exchanged_cuts import Exchange, fixing_exc
 from conrepair.localization.diagnosis.exchanged_layers import exchanged_layers
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.repairs.edits import ExchangeReads
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["exchange_proposals"]
 
 
-def exchange_proposals(setting: Setting) -> Iterator[Proposal]:
+def exchange_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """What diagnosis has found: by running the piece with two tensors exchanged, or by what a product's operands are.
 
     Where one of them stands in another order of axes, it's exchanged where both don't yet.

@@ -17,7 +17,7 @@ from conrepair.localization.diagnosis.folding import affine_of
 from conrepair.localization.diagnosis.steps import Step, step_of
 from conrepair.repairs.edits import SetParameter
 from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["folded_parameters", "folded_proposals"]
 
@@ -51,7 +51,7 @@ class _Layer:
         return factor, offset
 
 
-def folded_proposals(setting: Setting) -> Iterator[Proposal]:
+def folded_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """One parameter of a layer in pieces; those first whose numbers are all one, as lost ones are."""
     yield from (
         (edit,)
@@ -60,7 +60,7 @@ def folded_proposals(setting: Setting) -> Iterator[Proposal]:
     )
 
 
-def folded_parameters(setting: Setting) -> Iterator[tuple[SetParameter, Parameter]]:
+def folded_parameters(setting: ProposalSetting) -> Iterator[tuple[SetParameter, Parameter]]:
     """What one parameter of a layer in pieces should be, given all others of its pieces.
 
     Returns:

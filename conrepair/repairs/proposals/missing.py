@@ -9,13 +9,13 @@ from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.repairs.edits import Graft
 from conrepair.repairs.proposals.partners import known_tensors, layout_of, possible_readers
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 from conrepair.repairs.transplant import KnownTensor, transplant
 
 __all__ = ["missing_proposals"]
 
 
-def missing_proposals(setting: Setting) -> Iterator[Proposal]:
+def missing_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Each operator that only the source has; then all of them together, where they're one behind the other."""
     known = known_tensors(setting)
     missing = [ours for ours, theirs in setting.reading.pairs if ours is not None and theirs is None]
@@ -25,7 +25,7 @@ def missing_proposals(setting: Setting) -> Iterator[Proposal]:
         yield from _behind(missing, known, setting)
 
 
-def _behind(steps: Sequence[Step], known: Mapping[str, KnownTensor], setting: Setting) -> Iterator[Proposal]:
+def _behind(steps: Sequence[Step], known: Mapping[str, KnownTensor], setting: ProposalSetting) -> Iterator[Proposal]:
     """The steps behind each tensor that they read, the latest first."""
     region = setting.region
     made = {name for step in steps for name in step.outputs}
@@ -53,13 +53,13 @@ def _behind(steps: Sequence[Step], known: Mapping[str, KnownTensor], setting: Se
         yield from ((Graft(tensor, operations, names),) for names in readers)
 
 
-def _reads_alone(nodes: Sequence[Node], tensor: str, setting: Setting) -> bool:
+def _reads_alone(nodes: Sequence[Node], tensor: str, setting: ProposalSetting) -> bool:
     """Whether nothing else of the source reads a tensor: then whatever reads it in the target reads the wrong one."""
     graph = setting.region.source.graph
     names = {node.name for node in nodes}
     return tensor not in graph.outputs and all(node.name in names for node in graph.consumers.get(tensor, ()))
 
 
-def _in_order(steps: Sequence[Step], setting: Setting) -> list[Node]:
+def _in_order(steps: Sequence[Step], setting: ProposalSetting) -> list[Node]:
     chosen = {node.name for step in steps for node in step.nodes}
     return [node for node in setting.region.source.graph.nodes if node.name in chosen]

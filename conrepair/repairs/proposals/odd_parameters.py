@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from conrepair.localization.diagnosis.odd_ones import odd_members, turns_of
 from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["odd_parameter_proposals"]
 
 
-def odd_parameter_proposals(setting: Setting) -> Iterator[Proposal]:
+def odd_parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The numbers that several operators of a piece share, for one alike that has others; the likest ones first.
 
     A loop's operators occur once for each turn, with the same numbers. Which of those that have one shape an operator

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from conrepair.localization.diagnosis.mutations import fixing_mutation
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.repairs.edits import Edit, Remove, SetAttributes, SetOperator, SwapInputs
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 from conrepair.repairs.transplant import perm_of
 
 __all__ = ["extra_proposals", "move_proposals", "mutation_proposals"]
@@ -16,7 +16,7 @@ __all__ = ["extra_proposals", "move_proposals", "mutation_proposals"]
 _MANY = 8  # steps that only the target has: a layer that's written as many, of which nothing else says which is wrong
 
 
-def extra_proposals(setting: Setting) -> Iterator[Proposal]:
+def extra_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Each node that only the target has, those first that diagnosis names; then all of a step's, then all."""
     alone: list[Edit] = []
     extra = [theirs for ours, theirs in setting.reading.pairs if ours is None and theirs is not None]
@@ -33,7 +33,7 @@ def extra_proposals(setting: Setting) -> Iterator[Proposal]:
         yield tuple(dict.fromkeys(alone))
 
 
-def move_proposals(setting: Setting) -> Iterator[Proposal]:
+def move_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """A transposition in front of the piece, which only the target has: none, or the one to the source's order."""
     region = setting.region
     for begin in region.target.begins:
@@ -53,7 +53,7 @@ def move_proposals(setting: Setting) -> Iterator[Proposal]:
                 yield (SetAttributes(place.name, {"perm": back}),)
 
 
-def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
+def mutation_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The one change of a chain of elementwise operators that makes it the source's function."""
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.values is None or theirs.values is None:
@@ -76,6 +76,6 @@ def mutation_proposals(setting: Setting) -> Iterator[Proposal]:
             yield (SwapInputs(place.name, 0, 1),)
 
 
-def _removed(step: Step, setting: Setting) -> list[Edit]:
+def _removed(step: Step, setting: ProposalSetting) -> list[Edit]:
     places = [setting.in_editor.of(node) for node in step.nodes]
     return [Remove(name) for name in dict.fromkeys(place.name for place in places if place is not None)]

@@ -13,12 +13,12 @@ from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Graft, Requantize, SetAttributes, SetParameter
 from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["parameter_proposals", "wanted_parameter"]
 
 
-def parameter_proposals(setting: Setting) -> Iterator[Proposal]:
+def parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """One differing parameter alone, then all of a layer's; a bias that was lost behind it."""
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op != theirs.op:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.layout import Layout, layouts
-from conrepair.repairs.proposals.proposal import Setting
+from conrepair.repairs.proposals.proposal import ProposalSetting
 from conrepair.repairs.transplant import KnownTensor, perm_of
 
 __all__ = ["is_quantized", "known_tensors", "layout_of", "possible_readers"]
@@ -13,7 +13,7 @@ __all__ = ["is_quantized", "known_tensors", "layout_of", "possible_readers"]
 _EIGHT_BITS = ("int8", "uint8")
 
 
-def known_tensors(setting: Setting) -> dict[str, KnownTensor]:
+def known_tensors(setting: ProposalSetting) -> dict[str, KnownTensor]:
     """The target's tensors, by the source's that they stand for: the cuts, then what steps of the reading give."""
     region, in_editor = setting.region, setting.in_editor
     found: dict[str, KnownTensor] = {}
@@ -32,7 +32,7 @@ def known_tensors(setting: Setting) -> dict[str, KnownTensor]:
     return found
 
 
-def layout_of(tensor: str, setting: Setting, shape: tuple[int, ...] | None = None) -> Layout | None:
+def layout_of(tensor: str, setting: ProposalSetting, shape: tuple[int, ...] | None = None) -> Layout | None:
     """How a tensor of the source would lie in the target, as others hereabouts do.
 
     Args:
@@ -60,7 +60,7 @@ def layout_of(tensor: str, setting: Setting, shape: tuple[int, ...] | None = Non
     return next(iter(layouts(source, shape)), None)
 
 
-def possible_readers(tensor: str, setting: Setting) -> list[tuple[str, ...]]:
+def possible_readers(tensor: str, setting: ProposalSetting) -> list[tuple[str, ...]]:
     """Who could read another tensor in place of one.
 
     Args:

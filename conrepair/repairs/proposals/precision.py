@@ -18,7 +18,7 @@ from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.folded import folded_parameters
 from conrepair.repairs.proposals.parameters import wanted_parameter
 from conrepair.repairs.proposals.partners import is_quantized
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 from conrepair.repairs.proposals.rewritten import piece_anew, steps_anew
 
 __all__ = ["float_proposals", "range_proposals", "requantized_proposals", "rescaled_proposals", "stored_proposals"]
@@ -30,7 +30,7 @@ _UNIFORM = np.sqrt(12)
 _MOST_BITS = 16  # of a type with steps for values; an integer bias has the steps of a product
 
 
-def range_proposals(setting: Setting) -> Iterator[Proposal]:
+def range_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Another scale and zero point for one activation, whose own are too coarse or too small: the end's first.
 
     What's read as the same tensor of the source comes before others that it may stand for.
@@ -50,17 +50,17 @@ def range_proposals(setting: Setting) -> Iterator[Proposal]:
                     yield (SetRange(target, low * _MORE, high * _MORE),)
 
 
-def rescaled_proposals(setting: Setting) -> Iterator[Proposal]:
+def rescaled_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The source's numbers for one quantized parameter whose scales are too coarse for them, or too small."""
     yield from (proposal for proposal, values, given in _requantized(setting) if not _fits(values, given))
 
 
-def requantized_proposals(setting: Setting) -> Iterator[Proposal]:
+def requantized_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The source's numbers for one quantized parameter, with scales of their own, where that brings them nearer."""
     yield from (proposal for proposal, values, given in _requantized(setting) if _gains(values, given))
 
 
-def stored_proposals(setting: Setting) -> Iterator[Proposal]:
+def stored_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """No detour through few bits for a tensor that's quantized only to be dequantized, where the source's isn't."""
     region = setting.region
     if any(node.op in QUANTIZING for node in region.source.nodes):
@@ -73,7 +73,7 @@ def stored_proposals(setting: Setting) -> Iterator[Proposal]:
             yield tuple(Remove(name) for name in names)
 
 
-def float_proposals(setting: Setting) -> Iterator[Proposal]:
+def float_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """One quantized layer computed with real numbers, as the source does; then the whole piece, where it's small.
 
     What's read from integers is dequantized in front of it, and what integers are made of is quantized behind it.
@@ -89,7 +89,7 @@ def float_proposals(setting: Setting) -> Iterator[Proposal]:
             yield (ComputeInFloat(tensor, whole),)
 
 
-def _activations(setting: Setting) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
+def _activations(setting: ProposalSetting) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
     """What the tensors of the piece stand for, and may stand for: its end, what it reads, then those between.
 
     Which of the source's tensors those are isn't known for sure, nor whether an activation is in the range: any of
@@ -117,7 +117,7 @@ def _size(tensor: Tensor) -> int | None:
     return None if tensor.shape is None or not tensor.is_real else int(np.prod(tensor.shape, dtype=np.int64))
 
 
-def _stored(name: str, setting: Setting) -> Tensor | None:
+def _stored(name: str, setting: ProposalSetting) -> Tensor | None:
     """The integers that a tensor is, or that a node of the piece quantizes it to, or dequantizes it from."""
     graph, nodes = setting.region.target.graph, setting.region.target.nodes
     near = [name]
@@ -127,7 +127,7 @@ def _stored(name: str, setting: Setting) -> Tensor | None:
     return next((graph.tensors[item] for item in near if graph.tensors[item].quantization is not None), None)
 
 
-def _requantized(setting: Setting) -> Iterator[tuple[Proposal, Array, Parameter]]:
+def _requantized(setting: ProposalSetting) -> Iterator[tuple[Proposal, Array, Parameter]]:
     """Proposals, each with the right numbers and the parameter that it's for.
 
     A bias in steps of the weights' is wrong where their scales are: with them it's the source's, too.

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from conrepair.localization.diagnosis.differences import Reading
+from conrepair.localization.diagnosis.differences import RegionReading
 from conrepair.localization.diagnosis.region import Region
 from conrepair.repairs.editor_nodes import EditorNodes
 from conrepair.repairs.edits import Edit
 
-__all__ = ["Proposal", "Proposer", "RangeOf", "Setting"]
+__all__ = ["Proposal", "ProposalSetting", "Proposer", "RangeOf"]
 
 Proposal = tuple[Edit, ...]
 
@@ -25,7 +25,7 @@ class RangeOf(Protocol):
 
 
 @dataclass(frozen=True)
-class Setting:
+class ProposalSetting:
     """A guilty piece, and where it can be edited.
 
     Attributes:
@@ -37,11 +37,11 @@ class Setting:
     """
 
     region: Region
-    reading: Reading
+    reading: RegionReading
     in_editor: EditorNodes
     range_of: RangeOf
     named: tuple[str, ...] = ()
 
 
-Proposer = Callable[[Setting], Iterator[Proposal]]
+Proposer = Callable[[ProposalSetting], Iterator[Proposal]]
 """Proposes edits for a guilty piece; smaller ones first."""

@@ -12,12 +12,12 @@ from conrepair.localization.diagnosis.recurrence import recurrent_layer
 from conrepair.localization.diagnosis.recurrent import form_of
 from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Requantize, SetParameter
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["recurrent_proposals"]
 
 
-def recurrent_proposals(setting: Setting) -> Iterator[Proposal]:
+def recurrent_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The source's numbers, wherever the target has them: in a loop's body, in steps one behind the other.
 
     Results tell in which order the target's gates are wrong, its constants where they stand: what holds the gates of

@@ -13,7 +13,7 @@ from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.steps import MOVES, Step, step_of
 from conrepair.repairs.edits import Graft
 from conrepair.repairs.proposals.partners import is_quantized, known_tensors, layout_of
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 from conrepair.repairs.transplant import KnownTensor, transplant
 
 __all__ = [
@@ -28,7 +28,7 @@ _MOST = 12  # operators of the source in a piece that's written anew as a whole
 _FEW = 2  # places that differ, which changes of single places are tried for first
 
 
-def rewritten_step_proposals(setting: Setting) -> Iterator[Proposal]:
+def rewritten_step_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Each layer that differs, computed as the source does; none of those that compute with integers."""
     graph = setting.region.target.graph
 
@@ -39,13 +39,13 @@ def rewritten_step_proposals(setting: Setting) -> Iterator[Proposal]:
         yield (Graft(tensor, operations),)
 
 
-def rewritten_piece_proposals(setting: Setting) -> Iterator[Proposal]:
+def rewritten_piece_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The whole piece, where it's small, from the tensors in front of it; none that computes with integers."""
     for tensor, operations in piece_anew(setting):
         yield (Graft(tensor, operations),)
 
 
-def other_piece_proposals(setting: Setting) -> Iterator[Proposal]:
+def other_piece_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The whole piece, where it computes in another way: most of what the source computes differs, operators too.
 
     That is one edit; it would take as many changes as places differ to do the same. What differs in weights and
@@ -61,7 +61,7 @@ def other_piece_proposals(setting: Setting) -> Iterator[Proposal]:
 
 
 def steps_anew(
-    setting: Setting, is_wanted: Callable[[Step, Step], bool]
+    setting: ProposalSetting, is_wanted: Callable[[Step, Step], bool]
 ) -> Iterator[tuple[str, tuple[Operation, ...]]]:
     """Layers of the target as the source has them.
 
@@ -98,7 +98,7 @@ def steps_anew(
             continue
 
 
-def piece_anew(setting: Setting, *, of_integers: bool = False) -> Iterator[tuple[str, tuple[Operation, ...]]]:
+def piece_anew(setting: ProposalSetting, *, of_integers: bool = False) -> Iterator[tuple[str, tuple[Operation, ...]]]:
     """The whole piece as the source has it, where it's small and that can be said.
 
     Args:
@@ -123,7 +123,7 @@ def piece_anew(setting: Setting, *, of_integers: bool = False) -> Iterator[tuple
         yield region.target.end, transplant(nodes, region.source.graph, cuts, region.layout, region.constants)
 
 
-def _differ(ours: Step, theirs: Step, setting: Setting) -> bool:
+def _differ(ours: Step, theirs: Step, setting: ProposalSetting) -> bool:
     if ours.op != theirs.op or ours.op in MOVES or set(ours.parameters) != set(theirs.parameters):
         return True
     if any(attribute_differences(ours, theirs, layouts_of(setting.region))):

@@ -9,12 +9,12 @@ import numpy as np
 from conrepair.editors.operation import Operation
 from conrepair.localization.diagnosis.rotary import OtherForm, other_forms
 from conrepair.repairs.edits import Graft
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["rotary_proposals"]
 
 
-def rotary_proposals(setting: Setting) -> Iterator[Proposal]:
+def rotary_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """What diagnosis has proven, for all rotations of a piece: whatever operators the target writes them with.
 
     Of a piece with several, which computes scores of them, the order behind them may make no difference.
@@ -26,7 +26,7 @@ def rotary_proposals(setting: Setting) -> Iterator[Proposal]:
         yield tuple(edit for edits in found for edit in edits)
 
 
-def _reordered(form: OtherForm, setting: Setting) -> Proposal:
+def _reordered(form: OtherForm, setting: ProposalSetting) -> Proposal:
     if form.axes is None or None in (setting.in_editor.tensor(form.begin), setting.in_editor.tensor(form.end)):
         return ()
     back = tuple(map(int, np.argsort(form.order)))

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from conrepair.graph.layer_graph import Node
 from conrepair.repairs.edits import Remove
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["surplus_proposals"]
 
 
-def surplus_proposals(setting: Setting) -> Iterator[Proposal]:
+def surplus_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Each operator of one operand that the target's side has more of its kind; the last one first.
 
     A layer that computes with integers is several operators in the target and one in the source, and what stands
@@ -28,7 +28,7 @@ def surplus_proposals(setting: Setting) -> Iterator[Proposal]:
                 yield (Remove(place.name),)
 
 
-def _keeps_shape(node: Node, setting: Setting) -> bool:
+def _keeps_shape(node: Node, setting: ProposalSetting) -> bool:
     """Whether an operator can be left out: it makes another tensor of the same shape and type from one."""
     tensors = setting.region.target.graph.tensors
     if len(node.inputs) != 1 or len(node.outputs) != 1 or node.parameters or not node.inputs[0]:

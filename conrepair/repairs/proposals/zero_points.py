@@ -12,7 +12,7 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Tensor
 from conrepair.localization.diagnosis.zero_points import contradicted, same_integers
 from conrepair.repairs.edits import SetRange
-from conrepair.repairs.proposals.proposal import Proposal, Setting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
 __all__ = ["zero_point_proposals"]
 
@@ -21,7 +21,7 @@ _WIDER = 1.1  # times what calibration has met, that the samples' values may be
 Range = tuple[float, float]
 
 
-def zero_point_proposals(setting: Setting) -> Iterator[Proposal]:
+def zero_point_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The grid of a tensor that's contradicted; then the same scale, and a zero point that holds the source's values.
 
     Of several grids that stand in the file, the one first that cuts the least off the source's values, and whose

@@ -16,7 +16,7 @@ from conrepair.report.result import AuditResult
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.words import number, quoted
 
-__all__ = ["Change", "Changes", "Sort", "changes_between"]
+__all__ = ["Changes", "Sort", "TargetChange", "changes_between"]
 
 _MUCH = 2.0  # times the error before, from which on it's another one
 
@@ -49,7 +49,7 @@ class Detail:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class TargetChange:
     """A target in both runs, or in one.
 
     Attributes:
@@ -81,7 +81,7 @@ class Changes:
 
     before: AuditResult
     after: AuditResult
-    rows: tuple[Change, ...]
+    rows: tuple[TargetChange, ...]
 
     @property
     def exit_code(self) -> int:
@@ -131,7 +131,7 @@ def changes_between(before: AuditResult, after: AuditResult) -> Changes:
     return Changes(before=before, after=after, rows=tuple(sorted(rows, key=lambda row: order.index(row.sort))))
 
 
-def _change(before: Standing | None, after: Standing | None) -> Change:
+def _change(before: Standing | None, after: Standing | None) -> TargetChange:
     known = after or before
     if known is None:
         raise ValueError("a target of neither run")
@@ -140,7 +140,7 @@ def _change(before: Standing | None, after: Standing | None) -> Change:
     if before is not None and after is not None:
         details = tuple(_details(before, after))
         sort = _sort(before, after, details)
-    return Change(
+    return TargetChange(
         sort=sort,
         name=known.name if before is None or before.name == known.name else f"{before.name}, now {known.name}",
         backend=known.backend,

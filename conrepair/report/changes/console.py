@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from conrepair.report.changes.changes import Change, Changes, Sort
+from conrepair.report.changes.changes import Changes, Sort, TargetChange
 from conrepair.runtime.words import printable, shortened
 
 __all__ = ["print_changes"]
@@ -42,7 +42,7 @@ def print_changes(changes: Changes, console: Console, page: Path | None) -> None
     console.print(Text(f"{changes.sentence}{told}"))
 
 
-def _details(row: Change) -> Iterator[Text]:
+def _details(row: TargetChange) -> Iterator[Text]:
     told = [detail for detail in row.details if detail.sort is not Sort.SAME]
     for detail in told[:_DETAILS]:
         words = " -> ".join(filter(None, (detail.before, detail.after)))
