@@ -8,8 +8,7 @@ from conrepair.data.feeds import DataReference
 from conrepair.data.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.localization.opening import BuildFolder
-from conrepair.localization.recipe_found import PhotoFile
+from conrepair.runtime.hashed_path import HashedPath
 
 __all__ = ["FedModel"]
 
@@ -31,8 +30,8 @@ class FedModel:
     inputs: tuple[TensorSpec, ...]
     data: DataReference
     recipe: Recipe | None
-    photos: tuple[PhotoFile, ...] = ()
-    build: BuildFolder | None = None
+    photos: tuple[HashedPath, ...] = ()
+    build: HashedPath | None = None
 
     @property
     def looked_into(self) -> str:

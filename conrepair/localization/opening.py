@@ -14,21 +14,9 @@ from conrepair.frameworks.registry import channels_of
 from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
+from conrepair.runtime.hashed_path import HashedPath
 
-__all__ = ["BuildFolder", "OpenedNetwork", "open_model", "second_opinion"]
-
-
-@dataclass(frozen=True)
-class BuildFolder:
-    """What a compiler made of a model.
-
-    Attributes:
-        path: Its folder.
-        sha256: Of that.
-    """
-
-    path: str
-    sha256: str
+__all__ = ["OpenedNetwork", "open_model", "second_opinion"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +37,7 @@ class OpenedNetwork:
 
 
 def open_model(
-    model: Model, inputs: Sequence[TensorSpec], folder: Path, build: BuildFolder | None = None
+    model: Model, inputs: Sequence[TensorSpec], folder: Path, build: HashedPath | None = None
 ) -> OpenedNetwork:
     """Open a model, or what was compiled of it.
 

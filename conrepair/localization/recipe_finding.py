@@ -15,12 +15,13 @@ from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_candidate import Budget
 from conrepair.localization.recipe_feeds import PhotoFeeds
-from conrepair.localization.recipe_found import PhotoFile, RecipeFinding
+from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.recipe_judge import AnswersJudge
 from conrepair.localization.recipe_pixels import PhotoPixels
 from conrepair.localization.recipe_words import changes_in_words
 from conrepair.localization.recipes import search_recipes
 from conrepair.localization.whole_run import WholeRun
+from conrepair.runtime.hashed_path import HashedPath
 
 __all__ = ["find_recipe"]
 
@@ -32,7 +33,7 @@ def find_recipe(
     source: OpenedNetwork,
     target: OpenedNetwork,
     batches: Iterable[Batch],
-    photos: Sequence[PhotoFile],
+    photos: Sequence[HashedPath],
     recipes: tuple[Recipe, Recipe],
     options: Options,
     *,

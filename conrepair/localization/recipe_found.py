@@ -1,24 +1,11 @@
-"""What a search of recipes is given and finds, as values that a file can hold."""
+"""What a search of recipes finds, as a value that a file can hold."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PhotoFile", "RecipeFinding"]
-
-
-@dataclass(frozen=True)
-class PhotoFile:
-    """A photo on disk.
-
-    Attributes:
-        path: Where it is.
-        sha256: What it holds: a job's key goes by that.
-    """
-
-    path: str
-    sha256: str
+__all__ = ["RecipeFinding"]
 
 
 @dataclass(frozen=True, kw_only=True)

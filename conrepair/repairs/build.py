@@ -21,7 +21,6 @@ from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.models import localize_models
-from conrepair.localization.opening import BuildFolder
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.networks.tvm import imported_model
 from conrepair.repairs.build_change import (
@@ -40,6 +39,7 @@ from conrepair.repairs.unseen import unseen_samples
 from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
 from conrepair.runtime.errors import ConversionError, InferenceError, ModelLoadError
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.hashed_path import HashedPath
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.json_file import read_json_text, value_of
 
@@ -175,7 +175,7 @@ class _BuildSearch:
 
     def _localized(self, build: Path) -> Localization:
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
-            target = dataclasses.replace(self.target, build=BuildFolder(str(build), sha256_of(build)), photos=())
+            target = dataclasses.replace(self.target, build=HashedPath(str(build), sha256_of(build)), photos=())
             return localize_models(self.source, target, Path(scratch), self.options.localization)
 
     def _left(self, state: _JudgedBuild) -> Left:

@@ -17,7 +17,6 @@ from conrepair.data.feeds import DataReference
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
-from conrepair.localization.opening import BuildFolder
 from conrepair.localization.options import Options
 from conrepair.repairs.build import repair_build
 from conrepair.repairs.build_change import BuildChange, changed_options, changes_for
@@ -25,6 +24,7 @@ from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.hashed_path import HashedPath
 from conrepair.runtime.journal import Journal, blame, end_early
 
 
@@ -92,7 +92,7 @@ def repaired(model: Model, build: Path, folder: Path, journal: Journal | None = 
     specs = TvmRunnable(build).inputs
     data = DataReference("synthetic", 6, samples=specs)
     source = FedModel(model, framework("onnx").load(model).inputs, data, None)
-    target = FedModel(model, specs, data, None, (), BuildFolder(str(build), sha256_of(build)))
+    target = FedModel(model, specs, data, None, (), HashedPath(str(build), sha256_of(build)))
     return repair_build(source, target, folder, RepairOptions(Options(samples=2), unseen=4, **options), journal)
 
 
