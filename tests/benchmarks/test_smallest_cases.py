@@ -17,10 +17,7 @@ ROOT = Path(__file__).parents[2]
         ("onnx_conformance Asinh", "| Asinh | 2 |"),
         ("suspiciousness", "scipy"),
         pytest.param("imported_mobilenet --rounds 1 --batch 1 --target 100", "ratio", marks=pytest.mark.slow),
-        pytest.param("localization_cost --repeats 1 --photos 2", "MobileNetV2", marks=pytest.mark.slow),
-        pytest.param("onnx_to_keras mnist", "|", marks=pytest.mark.slow),
-        pytest.param("throughput --repeats 1 --copies 1", "first", marks=pytest.mark.slow),
-        pytest.param("tvm_cost --rounds 1 --target llvm", "onnxruntime", marks=pytest.mark.slow),
+        pytest.param("onnx_to_keras recurrent", "recurrent network", marks=pytest.mark.slow),
     ],
 )
 def test_it_runs(words: str, shown: str) -> None:
