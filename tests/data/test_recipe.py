@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from conrepair.data.decode import decode_photo
+from conrepair.data.decode import decode_picture
 from conrepair.data.named_recipes import RECIPES, named_recipe
 from conrepair.data.recipe import Recipe, SpatialRecipe, apply_numeric, apply_spatial
 from conrepair.data.resample import resize_bilinear, resize_nearest
@@ -78,7 +78,7 @@ def test_torchvision_from_files(torchvision: ModuleType, tmp_path: Path, suffix:
     path = tmp_path / f"a{suffix}"
     Image.fromarray(picture(375, 500)).save(path)
     expected = ImageClassification(crop_size=224)(pil_loader(str(path))).numpy()
-    result = apply(RECIPES["torchvision"].for_size(224, 224), decode_photo(path), "NCHW")
+    result = apply(RECIPES["torchvision"].for_size(224, 224), np.array(decode_picture(path)), "NCHW")
     assert np.array_equal(result[0], expected)
 
 
@@ -143,7 +143,7 @@ def test_keras_is_bit_identical(
     image = keras.utils.load_img(path, target_size=(224, 192))
     array = keras.utils.img_to_array(image)[np.newaxis]
     expected = keras.applications.imagenet_utils.preprocess_input(array, mode=mode)
-    result = apply(RECIPES[f"keras:{mode}"].for_size(224, 192), decode_photo(path), "NHWC")
+    result = apply(RECIPES[f"keras:{mode}"].for_size(224, 192), np.array(decode_picture(path)), "NHWC")
     assert np.array_equal(result, expected)
 
 

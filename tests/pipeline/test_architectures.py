@@ -13,7 +13,7 @@ import pytest
 from documents import rows_in
 
 from conrepair.cli import main
-from conrepair.config.load import load_config, parse_config
+from conrepair.config.load import parse_config, read_json
 from conrepair.config.model import ModelConfig
 from conrepair.pipeline.architectures import architecture_models
 from conrepair.pipeline.audit import run_audit
@@ -103,7 +103,7 @@ def test_a_model_of_an_architecture() -> None:
 
 
 def test_the_list_that_is_measured() -> None:
-    config = load_config(Path(__file__).parents[2] / "benchmarks" / "architectures.json")
+    config = parse_config(read_json(Path(__file__).parents[2] / "benchmarks" / "architectures.json"), "the list")
     check_converters(config)
     families = [model.name.partition(".")[0] for model in architecture_models(config)]
     assert (families.count("torchvision"), families.count("keras")) == (30, 30)
