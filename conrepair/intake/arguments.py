@@ -11,10 +11,6 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
-from conrepair.data.recipe import Recipe
-from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.path_text import path_problem
@@ -67,11 +63,18 @@ def _is_short(value: Any) -> bool:
     return type(value) is int and value.bit_length() < _BITS
 
 
+def _is_bool(value: Any) -> bool:
+    """Whether it's a truth value, NumPy's too; a parser that asks this needn't load NumPy."""
+    return isinstance(value, bool) or (
+        type(value).__module__ == "numpy" and type(value).__name__ in {"bool", "bool_"}
+    )
+
+
 def whole(least: int, most: int = _MOST) -> Reader:
     """A whole number, NumPy's too."""
 
     def read(name: str, value: Any) -> int:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        if _is_bool(value) or not isinstance(value, Integral):
             raise refused(name, value, f"a whole number, at least {least}")
         if not least <= int(value) <= most:
             raise refused(name, value, f"at least {least}" if value < least else f"at most {most:,}")
@@ -84,7 +87,7 @@ def real(least: float = -math.inf, most: float = math.inf) -> Reader:
     """A finite number, NumPy's too."""
 
     def read(name: str, value: Any) -> float:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        if _is_bool(value) or not isinstance(value, Real):
             raise refused(name, value, "a number")
         try:
             number = float(value)
@@ -101,7 +104,7 @@ def real(least: float = -math.inf, most: float = math.inf) -> Reader:
 
 def flag(name: str, value: Any) -> bool:
     """True or False: "no" would be true, and a number hardly meant."""
-    if not isinstance(value, bool | np.bool_):
+    if not _is_bool(value):
         raise refused(name, value, "True or False")
     return bool(value)
 
@@ -146,6 +149,8 @@ def mapping_of(read: Reader, wanted: str) -> Reader:
 
 def recipe(name: str, value: Any) -> Any:
     """A recipe: its name, the path of a recipe.json, or its fields."""
+    from conrepair.data.recipe import Recipe
+
     if not isinstance(value, Mapping | Recipe):
         path(name, value)
     return value
@@ -156,6 +161,8 @@ def _config(name: str, value: Any) -> Any:
 
 
 def _declared(name: str, value: Any) -> Any:
+    from conrepair.data.tensor_spec import TensorSpec
+
     return value if isinstance(value, TensorSpec) else text(name, value)
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from conrepair.data.recipe import Recipe
-from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.intake import arguments
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, model, option, options, written
+
+if TYPE_CHECKING:
+    from conrepair.data.recipe import Recipe
+    from conrepair.data.tensor_spec import TensorSpec
+
+    _Recipe = str | Path | Mapping[str, Any] | Recipe | None
 
 __all__ = [
     "Build",
@@ -28,7 +32,6 @@ __all__ = [
     "Repair",
 ]
 
-_Recipe = str | Path | Mapping[str, Any] | Recipe | None
 _BackendName = Literal["libraries", "onnxruntime", "tvm"]
 
 _DATA = Value(arguments.anything, metavar="PATH")
