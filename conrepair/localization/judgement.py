@@ -53,7 +53,7 @@ class Judged:
         """
         passed = min(self.cut.introduced.relative_l2, self.cut.full.relative_l2)
         least = max(_MOST_EXPLAINED / _QUANTIZED_MARGIN, _QUANTIZED_MARGIN * self.weights)
-        return self.cut.tells and (self.guilty or passed <= least)
+        return self.guilty or (self.cut.tells and passed <= least)
 
     @property
     def inherited(self) -> float:

@@ -243,7 +243,10 @@ def test_somewhat_larger_values_than_calibration_met_are_cut_off(
     tensors = {"q": Tensor("q", (4, 4), "uint8", Quantization(step, 128)), "r": Tensor("r", (4, 4), "float32")}
     graph = LayerGraph(("r",), ("q",), tensors, (Node("n", "n", "QuantizeLinear", "", ("r",), ("q",)),))
     values = np.full((4, 4), 2.0, np.float32)
-    cut = Cut(Pair("s", "q", layouts((4, 4), (4, 4))[0], 1.0, ""), cut_off=CutOff(-2.0, 2.0, beyond, 1.0, 4.0))
+    cut = Cut(
+        Pair("s", "q", layouts((4, 4), (4, 4))[0], 1.0, ""),
+        cut_off=CutOff(-2.0, 2.0, beyond, _lost=1.0, _squares=4.0),
+    )
     cut.introduced.add(values, values)
     found = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
     rounding = step / 12**0.5 / 2.0
