@@ -69,5 +69,5 @@ def audit_and_report(
         The exit code.
     """
     result = run_and_write(config, base, quiet=quiet)
-    tell(result, as_json=as_json)
+    tell(result, as_json=as_json, folder=result.folder)
     return result.exit_code

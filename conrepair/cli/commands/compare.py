@@ -28,7 +28,7 @@ def compare(options: argparse.Namespace) -> int:
         found = compare_pair(asked, settings, session, folder=output)
         if output is not None:
             write_audit(found.run, session.store.root)
-        tell(found.run, as_json=options.format == "json", files=output is not None)
+        tell(found.run, as_json=options.format == "json", folder=output and found.run.folder)
     if options.format == "text":
         source = found.run.rows[0]
         tell_next(after_comparison(found.row, options) if source.problem is None else "")

@@ -6,15 +6,13 @@ import argparse
 from pathlib import Path
 
 from conrepair.cli.several import each_target
+from conrepair.cli.told import tell
 from conrepair.engine.session import Session
 from conrepair.pipeline.options import files_of
 from conrepair.pipeline.settings import layer_settings
 from conrepair.pipeline.verbs import localize_pair
-from conrepair.report.console import print_result
 from conrepair.report.folder import check_folder
-from conrepair.report.saved import result_text
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.progress import output_console, say
 from conrepair.verbs.options import Localize
 
 __all__ = ["localize"]
@@ -47,8 +45,5 @@ def _localize(options: argparse.Namespace, session: Session) -> int:
     found = localize_pair(asked, layer_settings(verb), session)
     if folder is not None:
         found.save(folder)
-    if options.format == "json":
-        say(result_text(found.run))
-    else:
-        print_result(found.run, output_console(), folder)
+    tell(found.run, as_json=options.format == "json", folder=folder)
     return found.exit_code

@@ -9,20 +9,18 @@ from pathlib import Path
 
 from conrepair.cli.next_step import after_repair, tell_next
 from conrepair.cli.several import each_target
+from conrepair.cli.told import tell
 from conrepair.engine.session import STORE, Session
 from conrepair.pipeline.options import files_of, repair_folder
 from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.settings import layer_settings
 from conrepair.pipeline.verbs import repair_pair
 from conrepair.repairs.patch import RECIPE
-from conrepair.report.console import print_result
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.advice import verdict_advice
 from conrepair.report.results import Repaired
-from conrepair.report.saved import result_text
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import make_folder, storage_error
-from conrepair.runtime.progress import output_console, say
 from conrepair.runtime.scratch import SCRATCH, kept_folder
 from conrepair.runtime.store import journals
 from conrepair.verbs.options import Repair
@@ -71,10 +69,8 @@ def _repair(options: argparse.Namespace) -> int:
     if options.target is None:
         raise UsageError("name the source and the target; only with --apply one model is enough.")
     done, written = repaired(options)
-    if options.format == "json":
-        say(result_text(done.run))
-    else:
-        print_result(done.run, output_console(), written)
+    tell(done.run, as_json=options.format == "json", folder=written)
+    if options.format == "text":
         tell_next(_next(done, written, options))
     return done.exit_code
 
