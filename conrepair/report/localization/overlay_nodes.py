@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import onnx_ir
 from google.protobuf.message import DecodeError
-from onnx_ir.passes.common import NameFixPass
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.proto_file import read_proto
@@ -56,15 +54,32 @@ def node_ids(model: Model) -> NodeIds | None:
 
 
 def _of_onnx(path: Path) -> NodeIds | None:
-    """The reader of ONNX files names nodes by this pass of onnx_ir's, so we let it do the same here."""
+    """Names as the reader of ONNX files has them: those of the file, where each is there once."""
+    try:
+        nodes = read_proto(path).graph.node
+        named = [(node.name, list(node.output)) for node in nodes]
+        names = [name for name, _ in named]
+        ids = names if all(names) and len(set(names)) == len(names) else _made_unique(path)
+    except (DecodeError, ValueError, OSError):
+        return None  # it was changed since it was analysed, and colours aren't worth losing the report for
+    tensors = {tensor: new for (_, outputs), new in zip(named, ids, strict=True) for tensor in outputs if tensor}
+    counted = Counter(names)
+    layers = {name: new for name, new in zip(names, ids, strict=True) if name and counted[name] == 1}
+    return NodeIds(tensors, layers)
+
+
+def _made_unique(path: Path) -> list[str]:
+    """Names of a file's nodes where some have none, or one of another's: that reader calls this pass of onnx_ir's.
+
+    Raises:
+        ValueError: if the file can't be read.
+    """
+    import onnx_ir  # it takes half a second, and most exporters name every node
+    from onnx_ir.passes.common import NameFixPass
+
     try:
         model = onnx_ir.serde.deserialize_model(read_proto(path))
-    except (DecodeError, onnx_ir.serde.SerdeError, OSError):
-        return None  # it was changed since it was analysed, and colours aren't worth losing the report for
-    given = [(node.name, [value.name for value in node.outputs]) for node in model.graph]
+    except onnx_ir.serde.SerdeError as error:
+        raise ValueError(f"{path}: {error}") from error
     NameFixPass()(model)
-    ids = [node.name or "" for node in model.graph]
-    tensors = {tensor: new for (_, outputs), new in zip(given, ids, strict=True) for tensor in outputs if tensor}
-    counted = Counter(name for name, _ in given)
-    layers = {name: new for (name, _), new in zip(given, ids, strict=True) if name and counted[name] == 1}
-    return NodeIds(tensors, layers)
+    return [node.name or "" for node in model.graph]
