@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import conrepair
+from conrepair.engine.job_table import JOBS
 
 __all__ = ["code_fingerprint", "job_code", "library_versions"]
 
@@ -34,7 +35,7 @@ _LIBRARIES = (
     "torch",
     "torchvision",
 )
-_JOBS = "jobs/models.py"
+_ALL = "conrepair.engine.job_table"  # names every job
 _NAMED = re.compile(r"\bconrepair((?:\.\w+)+)")
 
 
@@ -78,9 +79,11 @@ def job_code(package: Path, kind: str = "") -> dict[str, str]:
     Returns:
         Texts by file, relative to the folder.
     """
-    text = (package / _JOBS).read_text(encoding="utf-8")
-    found = {_JOBS: _part(text, kind) if kind else text}
-    waiting = list(_named(found[_JOBS]))
+    module, _, function = JOBS.get(kind, _ALL).partition(":")
+    name = f"{module.removeprefix('conrepair.').replace('.', '/')}.py"
+    text = (package / name).read_text(encoding="utf-8")
+    found = {name: _part(text, function) if function else text}
+    waiting = list(_named(found[name]))
     while waiting:
         for file in _files(package, waiting.pop()):
             name = file.relative_to(package).as_posix()

@@ -27,6 +27,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "generate": "conrepair.campaigns.generate_jobs:generate",
         "learn": "conrepair.campaigns.generate_material:learn",
         "localize": f"{_MODULE}:localize",
+        "look": "conrepair.pipeline.look:look",
         "narrow": "conrepair.campaigns.narrowing_jobs:narrow",
         "optimizers": "conrepair.jobs.optimizers:optimizers",
         "outline": f"{_MODULE}:outline",

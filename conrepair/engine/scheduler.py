@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from conrepair.engine.fingerprint import code_fingerprint
 from conrepair.engine.job_table import reach_of
@@ -24,7 +24,7 @@ from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
 from conrepair.runtime.workers import ENDED, NO_LIBRARY, STORAGE, Failure, Job, Success
 
-__all__ = ["NotStoredError", "Result", "Scheduler", "Task"]
+__all__ = ["NotStoredError", "Result", "Runner", "Scheduler", "Task", "blocked", "refused"]
 
 _STOPPED = "stopped"
 _DIED_KINDS = {"memory", "crash"}
@@ -100,6 +100,29 @@ class Result:
     seconds: float = 0.0
 
 
+class Runner(Protocol):
+    """What stages ask to run their tasks.
+
+    Attributes:
+        results: How those that were run ended, by name.
+    """
+
+    results: dict[str, Result]
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        *,
+        side_by_side: int,
+        advance: Callable[[str], None] = lambda _: None,
+        show: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Run tasks; their results go to `results`."""
+
+    def take_stored(self, tasks: Sequence[Task], otherwise: str) -> None:
+        """Settle tasks by results of earlier runs alone."""
+
+
 class NotStoredError(Exception):
     """A task would have to be run, by a scheduler that only recalls."""
 
@@ -160,7 +183,7 @@ class Scheduler:
         """
         for task in tasks:
             missing = Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
-            settled = self._blocked(task)
+            settled = blocked(task, self.results)
             if settled is None:
                 work = self._work(task)
                 settled = work if isinstance(work, Result) else self._stored(task, work)
@@ -179,7 +202,7 @@ class Scheduler:
             for task in list(waiting):
                 if not self._ready(task):
                     continue
-                settled = self._blocked(task)
+                settled = blocked(task, self.results)
                 if settled is None:
                     work = prepared.get(task.name) or self._work(task)
                     if isinstance(work, Result):
@@ -231,14 +254,6 @@ class Scheduler:
     def _ready(self, task: Task) -> bool:
         return all(name in self.results for name in task.depends)
 
-    def _blocked(self, task: Task) -> Result | None:
-        """The result of a task that depends on a failed one."""
-        for name in task.depends:
-            before = self.results[name]
-            if before.entry is None:
-                return Result(blocked_by=name, because=before.failure or before.because)
-        return None
-
     def _stored(self, task: Task, work: _Work) -> Result | None:
         """The result of an earlier run, or of an equal task of this one."""
         if not self._reuse:
@@ -262,7 +277,7 @@ class Scheduler:
         try:
             payload = task.payload(entries)
         except ConrepairError as error:
-            return _refused(error)
+            return refused(error)
         return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind)))
 
     def _stopped_key(self, task: Task, work: _Work) -> str:
@@ -333,11 +348,26 @@ def _unprepared(task: Task) -> Result | None:
     try:
         task.prepare()
     except ConrepairError as error:
-        return _refused(error)
+        return refused(error)
     return None
 
 
-def _refused(error: ConrepairError) -> Result:
+def blocked(task: Task, results: Mapping[str, Result]) -> Result | None:
+    """The result of a task that depends on a failed one; None where it doesn't.
+
+    Args:
+        task: Whose dependencies are settled.
+        results: By the task's name.
+    """
+    for name in task.depends:
+        before = results[name]
+        if before.entry is None:
+            return Result(blocked_by=name, because=before.failure or before.because)
+    return None
+
+
+def refused(error: ConrepairError) -> Result:
+    """The result of a task that an error of ours keeps from being done."""
     kind = NO_LIBRARY if isinstance(error, MissingLibraryError) else "refused"
     return Result(failure=Failure(kind, type(error).__name__, str(error), exit_code=int(error.exit_code)))
 

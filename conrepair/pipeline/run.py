@@ -15,17 +15,10 @@ from conrepair.engine.fingerprint import library_versions
 from conrepair.engine.session import Session
 from conrepair.evaluate.compare import Comparison
 from conrepair.pipeline.datasets import synthetic_in_words
-from conrepair.pipeline.evaluation import evaluate
+from conrepair.pipeline.look import look_in_one_job
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.settings import Settings
-from conrepair.pipeline.stages.compilation import models_of, prepare
-from conrepair.pipeline.stages.conversion import convert, plan
-from conrepair.pipeline.stages.drawing import draw
-from conrepair.pipeline.stages.execution import execute
-from conrepair.pipeline.stages.localizing import unlocalized
-from conrepair.pipeline.stages.optimizers import name_optimizers
-from conrepair.pipeline.stages.preparation import build
-from conrepair.pipeline.stages.rounding import measure_rounding
+from conrepair.pipeline.stages.looked import Looked, look_at
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.report.result import AuditResult, Row, RunKind
@@ -50,30 +43,17 @@ def run_stages(state: RunState) -> AuditPart:
     Args:
         state: The run; its subjects and notes are filled in.
     """
-    build(state)
-    draw(state)
-    plan(state)
-    convert(state)
-    prepare(state, models_of(state))
-    executed = execute(state)
-    rows, pairs = evaluate(state.settings, executed, state.datasets)
-    if measure_rounding(state, executed, rows):
-        rows, pairs = evaluate(state.settings, executed, state.datasets)
-    rows = name_optimizers(state, executed, unlocalized(executed, rows))
-    stages, wanted = state.settings.stages, state.settings.repair
-    if stages.repair and wanted.conversions:
-        from conrepair.pipeline.stages.repair_conversions import repair_conversions
+    return _finished(state, look_at(state))
 
-        executed, rows = repair_conversions(state, executed, rows)
-    if stages.localize or (stages.repair and wanted.targets):
-        from conrepair.pipeline.stages.localize import localize
 
-        rows = localize(state, executed, rows)
-    if stages.repair and wanted.targets:
+def _finished(state: RunState, looked: Looked) -> AuditPart:
+    """What a look comes to, with what's at fault repaired where that's wanted."""
+    rows = looked.rows
+    if state.settings.stages.repair and state.settings.repair.targets:
         from conrepair.pipeline.stages.repair import repair
 
-        rows = repair(state, executed, rows)
-    return AuditPart(state.subjects, rows, pairs, state.notes)
+        rows = repair(state, looked.executed, rows)
+    return AuditPart(state.subjects, rows, looked.pairs, state.notes)
 
 
 def run_models(
@@ -105,7 +85,8 @@ def run_models(
         try:
             with session.scheduler() as (scheduler, display):
                 own = copy.deepcopy(list(subjects))  # stages fill in what they find
-                return run_stages(RunState(settings, own, display, scheduler, photos, notes=notes))
+                state = RunState(settings, own, display, scheduler, photos, notes=notes)
+                return _finished(state, look_in_one_job(state) or look_at(state))
         finally:
             photos.close()
 

@@ -11,7 +11,7 @@ import contextlib
 import re
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ __all__ = [
     "Outcome",
     "Success",
     "Workers",
+    "words_since",
 ]
 
 ENDED = frozenset({"crash", "memory", "timeout"})
@@ -281,7 +282,7 @@ class Workers:
             lane.close()  # what earlier jobs left in memory is not this job's to answer for
         if self._free is None:
             self._free = free_for_jobs()
-        request = (job.function, dict(job.payload), str(job.folder), str(_log_path(job)))
+        request = (job.function, dict(job.payload), str(job.folder), str(_log_path(job.folder)))
         place = Path(tempfile.gettempdir())
         with storage_error(place):
             if self._temporary is None:
@@ -321,14 +322,28 @@ class Workers:
         return self.outcome(lane, job, future)
 
 
-def _log_path(job: Job) -> Path:
-    return job.folder.with_name(job.folder.name + ".log")
+def _log_path(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".log")
 
 
 def _last_words(job: Job) -> str:
-    path = _log_path(job)
+    return _words(_log_path(job.folder), 0)
+
+
+def words_since(folder: Path) -> Callable[[], str]:
+    """What returns, later, the end of what a running job has printed from now on; "" where that goes elsewhere.
+
+    Args:
+        folder: Of the job.
+    """
+    path = _log_path(folder)
+    start = path.stat().st_size if path.exists() else 0
+    return lambda: _words(path, start)
+
+
+def _words(path: Path, start: int) -> str:
     with contextlib.suppress(OSError), open(path, "rb", opener=in_place) as stream:
-        stream.seek(max(0, path.lstat().st_size - 10 * _LAST_WORDS_CHARACTERS))
+        stream.seek(max(start, path.lstat().st_size - 10 * _LAST_WORDS_CHARACTERS))
         return _end(stream.read(10 * _LAST_WORDS_CHARACTERS).decode("utf-8", errors="replace"))
     return ""
 

@@ -13,6 +13,7 @@ from conrepair.engine.job_table import JOBS
 from conrepair.jobs import models as jobs
 
 _ELSEWHERE = {
+    "look",
     "probe_gpu",
     "convert_network",
     "element_types",

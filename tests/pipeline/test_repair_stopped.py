@@ -100,7 +100,7 @@ def test_killed_in_mid_search_it_goes_on(room: Path) -> None:
     assert check_what_is_left(room, before) == "nothing"
     store = room / ".out.conrepair-unfinished" / "store"
     seen = killing.entries(store)
-    assert any(name.startswith("localize") for name in seen)
+    assert any(name.startswith("look") for name in seen)
     assert killing.damaged(store) == []
     assert finished(room, before)["mended"]
 

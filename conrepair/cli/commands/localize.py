@@ -29,9 +29,7 @@ def localize(options: argparse.Namespace) -> int:
     """
     if options.between and len(options.targets) > 1:
         raise UsageError("--intermediate names models on the way to one target, and there are several targets.")
-    with Session(
-        quiet=options.quiet, keeps=not options.trust, fresh=options.fresh
-    ) as session:  # the source is described and run once
+    with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         return each_target(options, lambda one: _localize(one, session))
 
 

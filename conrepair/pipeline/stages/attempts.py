@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conrepair.engine.needs import framework_needs
-from conrepair.engine.scheduler import Result, Scheduler, Task
+from conrepair.engine.scheduler import Result, Runner, Task
 from conrepair.frameworks.model import Model, to_json
 from conrepair.repairs.conversion.bisection import Reduced, smallest_failing
 from conrepair.repairs.conversion.likeness import same_failure
@@ -45,7 +45,7 @@ class Attempts:
         seconds: For one try.
     """
 
-    def __init__(self, scheduler: Scheduler, seconds: float) -> None:
+    def __init__(self, scheduler: Runner, seconds: float) -> None:
         self._scheduler, self._seconds = scheduler, seconds
         self._count = 0
 

@@ -10,7 +10,7 @@ from conrepair.data.recipe import Recipe
 from conrepair.data.symbolic_sizes import with_sizes_of, with_stated_sizes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.problems import problem_of_failure
-from conrepair.engine.scheduler import Result, Scheduler, Task
+from conrepair.engine.scheduler import Result, Runner, Task
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.recipes import sized_recipe
@@ -43,7 +43,7 @@ class RunState:
         settings: Settings,
         subjects: Sequence[Subject],
         display: ProgressDisplay,
-        scheduler: Scheduler,
+        scheduler: Runner,
         photos: PhotoRoom,
         *,
         notes: Sequence[str] = (),

@@ -58,12 +58,11 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
 def test_a_second_localization_is_taken_from_it(cache: Path, localize: Localize) -> None:
     assert "from the cache" not in localize()
     again = localize().splitlines()
-    assert "localize, from the cache" in again
-    assert "describe (2), from the cache" in again
-    assert not any(line.startswith(("localize  ", "before the first job")) for line in again)
+    assert "look, from the cache" in again
+    assert not any(line.startswith(("look  ", "before the first job")) for line in again)
     fresh = localize("--fresh")
     assert "from the cache" not in fresh
-    assert "localize, from the cache" in localize().splitlines()
+    assert "look, from the cache" in localize().splitlines()
     assert list(Path.cwd().iterdir()) == []
     assert list((cache / ".work").iterdir()) == []
 
@@ -120,12 +119,12 @@ def test_it_is_shown_limited_and_cleared(
     found = shown(capsys)
     assert found["folder"] == str(cache)
     assert found["limit_bytes"] == 5_000_000_000
-    assert {"describe", "localize"} <= set(found["kinds"])
+    assert set(found["kinds"]) == {"look"}
     assert found["bytes"] == sum(kind["bytes"] for kind in found["kinds"].values()) > 0
     assert main(["cache"]) == 0
     said = capsys.readouterr().out
     assert "of 5 GB" in said
-    assert "localize" in said
+    assert "look" in said
     assert shown(capsys, "--limit", "2")["limit_bytes"] == 2_000_000_000
     assert user_cache().gigabytes == 2, "it's kept"
     with Store(cache):
@@ -148,10 +147,10 @@ def test_the_limit_holds_behind_each_command(
 ) -> None:
     localize()
     whole = sum(item.size for item in entries(cache))
-    monkeypatch.setenv(LIMIT, str((whole - 1) / 1e9))
+    monkeypatch.setenv(LIMIT, str(1.5 * whole / 1e9))
     localize("--seed", "1")
     left = sum(item.size for item in entries(cache))
-    assert 0 < left < whole
+    assert 0 < left <= 1.5 * whole
 
 
 def test_a_folder_that_cannot_be_written_costs_a_sentence(
@@ -177,11 +176,12 @@ def _replaced(store: Store, scratch: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("place", [0, 1])
 @pytest.mark.parametrize("spoil", [_full, _removed, _replaced])
 def test_a_cache_that_is_lost_while_a_command_runs_costs_a_line(
     cache: Path,
-    localize: Localize,
+    pair: list[str],
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     spoil: Callable[[Store, Path], None],
     place: int,
@@ -195,7 +195,8 @@ def test_a_cache_that_is_lost_while_a_command_runs_costs_a_line(
         return kept(self, kind, key, scratch, result)
 
     monkeypatch.setattr(Store, "put", put_spoilt)
-    warnings = [line for line in localize().splitlines() if line.startswith("conrepair: ")]
+    assert main(["repair", *pair, "-q", "--samples", "4", "--advice", "0", "-o", "out"]) == 0
+    warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("conrepair: ")]
     assert len(warnings) == 1
     assert warnings[0].startswith("conrepair: results of this command aren't kept: ")
     assert calls[-1] != cache
@@ -215,7 +216,7 @@ def test_odd_files_in_it_keep_nobody_waiting(
 @pytest.mark.skipif(not within_reach(CONFINED).files, reason="this kernel confines nothing")
 def test_workers_are_confined_there(cache: Path, localize: Localize) -> None:
     assert "aren't kept" not in localize()
-    assert {"describe", "localize"} <= {item.kind for item in entries(cache)}
+    assert {item.kind for item in entries(cache)} == {"look"}
 
 
 # --- The store below it ---

@@ -1,0 +1,211 @@
+"""Look at a source and what was made of it in one job: its stages are calls in the worker.
+
+What needs more than one process goes through jobs of its own, as in an audit: photos, which are decoded beside it;
+compilers and converters, whose results are kept; and a look whose worker died, so that it's said of what.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from conrepair.backends.all_backends import COMPILERS
+from conrepair.data.recipe import Recipe
+from conrepair.data.synthetic import SyntheticRange
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.here import Here
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Result, Task
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import from_json
+from conrepair.pipeline.datasets import Dataset, with_ranges
+from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.settings import BackendChoice, Settings
+from conrepair.pipeline.stages.looked import Looked, look_at
+from conrepair.pipeline.stages.state import RunState, problem_of
+from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.report.encode import encode
+from conrepair.report.result import Problem
+from conrepair.runtime.path_text import real_path
+from conrepair.runtime.progress import ProgressDisplay, Stage
+from conrepair.runtime.store import Store
+from conrepair.runtime.workers import ENDED
+
+__all__ = ["look", "look_in_one_job"]
+
+_DOING = "doing"  # file of what the job is at
+
+
+class _Told(ProgressDisplay):
+    """Shows nothing, and writes what is being done where the process that waits for it can read it.
+
+    Args:
+        folder: Of the job.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(quiet=True)
+        self._file = folder / _DOING
+
+    @contextlib.contextmanager
+    def stage(self, name: str, total: int, *, long: bool = False) -> Iterator[Stage]:
+        """Tell of a stage when it begins."""
+        if total:
+            self._file.write_text(name, encoding="utf-8")
+        with super().stage(name, total, long=long) as stage:
+            yield stage
+
+    @staticmethod
+    def said(folder: Path) -> str:
+        """What the job of a folder is at; "" before it says so."""
+        with contextlib.suppress(OSError):
+            return (folder / _DOING).read_text(encoding="utf-8")
+        return ""
+
+
+def look_in_one_job(state: RunState) -> Looked | None:
+    """Look at the models of a run in one job; what it found out about them goes to the run.
+
+    Args:
+        state: The run.
+
+    Returns:
+        None where it's to be done stage by stage.
+
+    Raises:
+        ConrepairError: if the machine lacks something for it.
+    """
+    if not all(map(_is_plain, state.subjects)):
+        return None
+    task = _task(state)
+    with state.display.stage("look", 1) as stage:
+        state.scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
+    result = state.scheduler.results[task.name]
+    if result.entry is None:
+        if result.failure is not None and result.failure.kind in {*ENDED, "refused"}:
+            return None
+        raise problem_of(result).as_error()
+    found = _moved(result.entry.result, result.entry.result["folder"], str(result.entry.folder))
+    for subject in state.subjects:
+        told = found["subjects"][subject.name]
+        if told["described"] is not None:
+            state.scheduler.results[subject.name] = from_json(Result, told["described"])
+            subject.source, _ = state.outcome(subject.name)
+        subject.problem = told["problem"] and from_json(Problem, told["problem"])
+        if subject.dataset is not None and subject.drawn:
+            limits = from_json(SyntheticRange, told["limits"])
+            subject.dataset = state.datasets[subject.name] = with_ranges(subject.dataset, limits)
+    for note in found["notes"]:
+        state.notes.append(note)
+        state.display.note(note)
+    return from_json(Looked, found["looked"])
+
+
+def _is_plain(subject: Subject) -> bool:
+    """Whether nothing is made of a model, and its inputs are arrays."""
+    made = subject.goals or any(choice.name in COMPILERS for choice in subject.backends)
+    photos = subject.dataset is not None and bool(subject.dataset.photos)
+    return isinstance(subject.origin, OnDisk) and subject.problem is None and not made and not photos
+
+
+def _task(state: RunState) -> Task:
+    paths = [real_path(subject.path) for subject in state.subjects]
+
+    def payload(_: Any) -> dict[str, Any]:
+        return {
+            "subjects": [_subject_json(subject) for subject in state.subjects],
+            "settings": encode(state.settings),
+        }
+
+    names = " and ".join(subject.name for subject in (state.subjects[0], *state.subjects[1:][-1:]))
+    return Task(
+        f"{names}, look",
+        "look",
+        payload,
+        needs=frozenset[str]().union(*(framework_needs(detect_framework(path)) for path in paths)),
+        timeout=state.settings.seconds,
+        progress=_Told.said,
+        parts=lambda value: value["seconds"],
+    )
+
+
+def _subject_json(subject: Subject) -> dict[str, Any]:
+    """What is asked of a subject, the files by their content and their place, which results name."""
+    path = real_path(subject.path)
+    told: dict[str, Any] = encode(
+        {
+            "model": {"path": path, "sha256": model_sha256(path)},
+            "place": path,
+            "trust": isinstance(subject.origin, OnDisk) and subject.origin.trust,
+            "name": subject.name,
+            "declared": subject.declared,
+            "compare_with": subject.compare_with,
+            "converted": subject.converted,
+            "backends": subject.backends,
+            "batch_size": subject.batch_size,
+            "dataset": subject.dataset,
+            "recipe": subject.recipe,
+        },
+        text=str,
+    )
+    return told
+
+
+def _subject(value: Mapping[str, Any]) -> Subject:
+    """What `_subject_json` wrote."""
+    dataset, recipe = value["dataset"], value["recipe"]
+    return Subject(
+        name=value["name"],
+        origin=OnDisk(Path(value["model"]["path"]), value["trust"]),
+        declared=tuple(from_json(TensorSpec, spec) for spec in value["declared"]),
+        compare_with=value["compare_with"],
+        converted=value["converted"],
+        backends=tuple(from_json(BackendChoice, choice) for choice in value["backends"]),
+        batch_size=value["batch_size"],
+        dataset=dataset and from_json(Dataset, dataset),
+        recipe=recipe and from_json(Recipe, recipe),
+    )
+
+
+def _moved(value: Any, before: str, now: str) -> Any:
+    """A JSON value whose paths below one folder are below another."""
+    if isinstance(value, str):
+        return now + value[len(before) :] if value.startswith(before) else value
+    if isinstance(value, list):
+        return [_moved(item, before, now) for item in value]
+    if isinstance(value, dict):
+        return {key: _moved(item, before, now) for key, item in value.items()}
+    return value
+
+
+def look(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run the stages of a look, one behind the other, in this process.
+
+    Args:
+        payload: "subjects" and "settings".
+        folder: Receives a folder for each step.
+
+    Returns:
+        "looked" (a `Looked`), "subjects" (how each was described, its problem, the limits of what was drawn for it),
+        "notes", "seconds" (by the kind of step), and "folder": paths are below it until it's put elsewhere.
+    """
+    here, photos = Here(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
+    subjects = [_subject(value) for value in payload["subjects"]]
+    state = RunState(from_json(Settings, payload["settings"]), subjects, _Told(folder), here, photos)
+    looked = look_at(state)
+    found = {
+        "looked": looked,
+        "subjects": {
+            item.name: {"described": here.results.get(item.name), "problem": item.problem, "limits": item.limits}
+            for item in subjects
+        },
+        "notes": state.notes,
+        "seconds": here.seconds,
+        "folder": folder,
+    }
+    (folder / _DOING).unlink(missing_ok=True)
+    told: dict[str, Any] = encode(found, text=str)
+    return told

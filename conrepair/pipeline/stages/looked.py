@@ -1,0 +1,63 @@
+"""Look at models: the stages up to what differs, in their order, the same for two files and for a whole audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conrepair.evaluate.compare import Comparison
+from conrepair.pipeline.evaluation import Execution, evaluate
+from conrepair.pipeline.stages.compilation import models_of, prepare
+from conrepair.pipeline.stages.conversion import convert, plan
+from conrepair.pipeline.stages.drawing import draw
+from conrepair.pipeline.stages.execution import execute
+from conrepair.pipeline.stages.localizing import unlocalized
+from conrepair.pipeline.stages.optimizers import name_optimizers
+from conrepair.pipeline.stages.preparation import build
+from conrepair.pipeline.stages.rounding import measure_rounding
+from conrepair.pipeline.stages.state import RunState
+from conrepair.report.result import Row
+
+__all__ = ["Looked", "look_at"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What models were seen to do.
+
+    Attributes:
+        executed: What ran.
+        rows: One for each of these, with the layers at fault where that was asked.
+        pairs: Comparisons of each source's runs with one another.
+    """
+
+    executed: tuple[Execution, ...]
+    rows: tuple[Row, ...]
+    pairs: tuple[Comparison, ...]
+
+
+def look_at(state: RunState) -> Looked:
+    """Run the stages that the settings switch on, but for the repair of targets.
+
+    Args:
+        state: The run; its subjects and notes are filled in.
+    """
+    build(state)
+    draw(state)
+    plan(state)
+    convert(state)
+    prepare(state, models_of(state))
+    executed = execute(state)
+    rows, pairs = evaluate(state.settings, executed, state.datasets)
+    if measure_rounding(state, executed, rows):
+        rows, pairs = evaluate(state.settings, executed, state.datasets)
+    rows = name_optimizers(state, executed, unlocalized(executed, rows))
+    stages, wanted = state.settings.stages, state.settings.repair
+    if stages.repair and wanted.conversions:
+        from conrepair.pipeline.stages.repair_conversions import repair_conversions
+
+        executed, rows = repair_conversions(state, executed, rows)
+    if stages.localize or (stages.repair and wanted.targets):
+        from conrepair.pipeline.stages.localize import localize
+
+        rows = localize(state, executed, rows)
+    return Looked(executed=tuple(executed), rows=tuple(rows), pairs=pairs)
