@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,7 +20,8 @@ from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model
-from conrepair.intake.arguments import checked_arguments
+from conrepair.intake.arguments import flag
+from conrepair.intake.arguments import path as a_path
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
 from conrepair.pipeline.building import build_model
@@ -50,6 +51,7 @@ from conrepair.report.result import AuditResult
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.verbs.generate import OneByOne
 from conrepair.verbs.option import takes
 from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Loaded, Localize, Pair, Repair
 
@@ -90,6 +92,12 @@ _OF_A_RUN = """Returns:
 
 Raises:
     ConrepairError: if it can't be run.
+"""
+_OF_NETWORKS = """Yields:
+    Each with `model` (an `onnx.ModelProto`), `inputs`, `outputs`, `about`.
+
+Raises:
+    ConrepairError: if no network can be so.
 """
 _OF_A_LOOK = """Raises:
     ConrepairError: if it can't be loaded.
@@ -182,97 +190,28 @@ def inspect(options: Inspect) -> Description:
         return read_file(path, opened.session, declared, timeout=options.timeout, trust=trust).checked()
 
 
-@checked_arguments
-def generated(
-    count: int | None = None,
-    *,
-    nodes: int = 10,
-    seed: int = 0,
-    opset: int = 20,
-    operators: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    dtypes: Sequence[str] = (),
-    ranks: tuple[int, int] = (0, 6),
-    elements: int = 4096,
-    forms: Mapping[str, float] | None = None,
-    patterns: Mapping[str, float] | None = None,
-    woven: float = 0.2,
-    extremes: float = 0.2,
-    single: bool = False,
-    symbolic: float = 0.0,
-    learn: Sequence[str | Path] = (),
-    grown_from: Sequence[str | Path] = (),
-    changes: int = 10,
-    functions: Sequence[Callable[[Any], Any]] = (),
-    support: str | None = None,
-    judge: bool = False,
-) -> Iterator[Generated]:
-    """Make random valid networks, in this process: those of `conrepair generate` with the same wishes.
-
-    Args:
-        count: How many are tried; those that ONNX Runtime refuses are left out. Default: without end.
-        nodes: Operators of each.
-        seed: Of all of them.
-        opset: Of ONNX's operators.
-        operators: Only these; default: all.
-        exclude: None of these.
-        dtypes: Element types of tensors; default: all.
-        ranks: Numbers of axes of tensors: the fewest and the most.
-        elements: Most elements of a tensor.
-        forms: Shares of networks with a form of legal nonsense, by the form's name.
-        patterns: Shares of networks with a pattern, by the pattern's name.
-        woven: How likely another pattern is put in, for each five nodes.
-        extremes: Share of networks some of whose inputs and weights are at the ends of what they may be.
-        single: Whether each has one input and one output.
-        symbolic: Share of networks that leave sizes open.
-        learn: Models of which operators are put in as they are, folders of models, or "onnx" for ONNX's own cases.
-        grown_from: Models, or folders of them, of a piece of which each is grown.
-        changes: Of each that is grown from a model.
-        functions: Filters (of a parameter `network`) and constraints (of `setting`) that return what is kept.
-        support: Only what this runtime, compiler, converter or format takes, which is found out in workers.
-        judge: Whether each is run with ONNX Runtime's optimizations, too.
-
-    Yields:
-        Each with `model` (an `onnx.ModelProto`), `inputs`, `outputs`, `about`.
-
-    Raises:
-        ConrepairError: if no network can be so.
-    """
+@takes(OneByOne, _OF_NETWORKS)
+def generated(options: OneByOne) -> Iterator[Generated]:
+    """Make random valid networks, in this process: those of `conrepair generate` with the same wishes."""
     from conrepair.campaigns.generate_material import material_files, material_of
     from conrepair.campaigns.narrowing import support_of
     from conrepair.generate.checks import check_wishes
     from conrepair.generate.functions import Functions, named
     from conrepair.generate.generated import each_generated
-    from conrepair.generate.wishes import Wishes
     from conrepair.runtime.progress import ProgressDisplay
 
-    wishes = Wishes(
-        nodes=nodes,
-        operators=tuple(operators),
-        exclude=tuple(exclude),
-        dtypes=tuple(dtypes),
-        ranks=ranks,
-        most=elements,
-        opset=opset,
-        woven=woven,
-        extremes=extremes,
-        single=single,
-        symbolic=symbolic,
-        quotas=dict(forms or {}),
-        patterns=dict(patterns or {}),
-        changes=changes,
-    )
-    files = material_files([str(item) for item in learn], [str(item) for item in grown_from], Path.cwd())
+    wishes, opset = options.wishes, options.opset
+    files = material_files(options.learn, options.grown_from, Path.cwd())
     files.check(wishes)
     instances = files.instances(ProgressDisplay(quiet=True))
     check_wishes(wishes, frozenset(item.op for item in instances))
-    own = Functions([named(item) for item in functions])
-    taken = None if support is None else support_of(support, wishes.names, opset)
-    networks = each_generated(wishes, seed, count, material_of(files, instances, opset), own, taken)
-    return (network.judged() for network in networks) if judge else networks
+    own = Functions([named(item) for item in options.functions])
+    taken = None if options.support is None else support_of(options.support, wishes.names, opset)
+    material = material_of(files, instances, opset)
+    networks = each_generated(wishes, options.seed, options.count, material, own, taken)
+    return (network.judged() for network in networks) if options.judge else networks
 
 
-@checked_arguments
 def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> AuditResult:
     """Run the audit that a configuration describes, and write its folder; networks that it wants are not made.
 
@@ -287,9 +226,10 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
     from conrepair.config.load import parse_config
     from conrepair.pipeline.audit import run_and_write
 
+    quiet = flag("quiet", quiet)
     if isinstance(config, Mapping):
         return run_and_write(parse_config(dict(config), "the configuration"), Path.cwd(), quiet=quiet)
-    path = Path(config)
+    path = a_path("config", config)
     return run_and_write(load_for_run(path, quiet=quiet), path.absolute().parent, quiet=quiet)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import inspect
 import re
 import shlex
@@ -20,8 +21,10 @@ from conrepair.cli import main
 from conrepair.cli.main import command_line
 from conrepair.cli.parser import Parser
 from conrepair.cli.reference import python_options, reference
+from conrepair.config.generate import GenerateConfig
 from conrepair.config.model import AuditConfig
 from conrepair.evaluate.tolerance import Tolerance
+from conrepair.verbs.generate import Generate, Networks, OneByOne
 from conrepair.verbs.option import Options
 from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Localize, Repair
 
@@ -125,19 +128,31 @@ def test_the_page_of_python_has_each_option() -> None:
 def setting_of(key: str) -> Any:
     """The default of what a configuration calls so."""
     section, name = key.split(".")
-    return AuditConfig.model_fields[section].get_default(call_default_factory=True).model_dump()[name]
+    return AuditConfig.model_validate({"generate": {}}).model_dump()[section][name]
 
 
-@pytest.mark.parametrize("verb", [Build, Compare, Convert, Execute, Inspect, Localize, Repair])
-def test_an_option_is_the_same_wherever_it_s_asked_for(verb: type[Options]) -> None:
-    """In the shell, in Python and in a configuration: each with its words and one default."""
-    name = verb.__name__.lower()
-    typed = {flag: action for action in VERBS[name]._actions for flag in action.option_strings}
-    called = inspect.signature(getattr(api, name)).parameters
-    text = getattr(api, name).__doc__
-    for option, about, default in verb.declared():
+MODELS = [Build, Compare, Convert, Execute, Inspect, Localize, Repair]
+
+
+@pytest.mark.parametrize(
+    ("verb", "function"), [*((verb, verb.__name__.lower()) for verb in MODELS), (OneByOne, "generated")]
+)
+def test_a_function_of_python_has_each_option_of_its_verb(verb: type[Options], function: str) -> None:
+    """With its default, its words and its place."""
+    called = inspect.signature(getattr(api, function)).parameters
+    for option, _, default in verb.declared():
         assert called[option].default == (inspect.Parameter.empty if default is MISSING else default)
-        assert f"    {option}: {verb.meaning(option, flags=False)}" in text
+        assert f"    {option}: {verb.meaning(option, flags=False)}" in getattr(api, function).__doc__
+    by_place = {item.name for item in dataclasses.fields(verb) if not item.kw_only}
+    assert {key for key, item in called.items() if item.kind is not inspect.Parameter.KEYWORD_ONLY} == by_place
+    assert set(called) == {item.name for item in dataclasses.fields(verb)}
+
+
+@pytest.mark.parametrize("verb", [*MODELS, Generate])
+def test_a_shell_and_a_configuration_have_each_option_of_a_verb(verb: type[Options]) -> None:
+    """With its words and one default."""
+    typed = {flag: action for action in VERBS[verb.__name__.lower()]._actions for flag in action.option_strings}
+    for option, about, default in verb.declared():
         if about.flag:
             action = typed[about.flag]
             given = tuple(action.default) if isinstance(action.default, list) else action.default
@@ -145,9 +160,14 @@ def test_an_option_is_the_same_wherever_it_s_asked_for(verb: type[Options]) -> N
             assert (action.help or "").replace("%%", "%") == verb.meaning(option, flags=True)
         if about.key:
             usual = getattr(Tolerance, option) if option in {"rtol", "atol"} else default
-            assert setting_of(about.key) == usual, about.key
-    models = {key for key, item in called.items() if item.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD}
-    assert set(called) - {option for option, _, _ in verb.declared()} == models
+            nothing = {} if option in {"forms", "patterns"} else None
+            assert setting_of(about.key) == (nothing if usual is None else usual), about.key
+
+
+def test_a_configuration_has_each_option_of_networks() -> None:
+    own = {name for name, about, _ in Generate.declared() if about.key == f"generate.{name}"}
+    assert set(GenerateConfig.model_fields) == own | {"folder"}
+    assert own >= {name for name, _, _ in Networks.declared()}
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class MaterialFiles:
         return tuple(found)
 
 
-def material_files(learned: Sequence[str], models: Sequence[str], base: Path) -> MaterialFiles:
+def material_files(learned: Sequence[str | Path], models: Sequence[str | Path], base: Path) -> MaterialFiles:
     """Find the models that are named.
 
     Args:

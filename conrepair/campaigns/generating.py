@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conrepair.campaigns.generate_functions import FunctionFile
+from conrepair.campaigns.generate_functions import FunctionFile, function_files
 from conrepair.campaigns.generate_jobs import AT, TRYING
-from conrepair.campaigns.generate_material import MaterialFiles
+from conrepair.campaigns.generate_material import MaterialFiles, material_files
 from conrepair.campaigns.narrowing import ASKING, asking, support_of
 from conrepair.campaigns.network_folder import NetworkFolder, name_of, read_about, text_of
 from conrepair.engine.job_table import JOBS, reach_of
@@ -33,8 +33,9 @@ from conrepair.runtime.files import canonical_json, make_folder, storage_error, 
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import scratch_folder
 from conrepair.runtime.workers import Failure, Job, Outcome, Workers
+from conrepair.verbs.generate import Generate
 
-__all__ = ["GenerationRequest", "generate"]
+__all__ = ["GenerationRequest", "generate", "request_of"]
 
 _KIND = "generate"
 _WORK = ".generating-"
@@ -72,6 +73,33 @@ class GenerationRequest:
     timeout: float = 60.0
     seconds: float | None = None
     memory_gb: float | None = None
+
+
+def request_of(options: Generate, base: Path, *, memory_gb: float | None = None) -> GenerationRequest:
+    """What somebody asks for, with the models and functions that he names.
+
+    Args:
+        options: Of the verb.
+        base: Folder that relative paths start from.
+        memory_gb: That a worker may hold.
+
+    Raises:
+        UsageError: if a model or function isn't there.
+        ModelLoadError: if the functions may not be run.
+    """
+    return GenerationRequest(
+        wishes=options.wishes,
+        count=options.count,
+        seed=options.seed,
+        formats=tuple(options.to),
+        material=material_files(options.learn, options.grown_from, base),
+        functions=function_files(options.functions, base, trust=options.trust),
+        support=options.support,
+        workers=options.workers,
+        timeout=options.network_seconds,
+        seconds=options.seconds,
+        memory_gb=memory_gb,
+    )
 
 
 class _TimeIsUpError(Exception):

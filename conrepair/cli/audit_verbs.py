@@ -6,8 +6,8 @@ import argparse
 
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet
-from conrepair.cli.time_limit import add_each, add_timeout
-from conrepair.verbs.numbers import count, real, seed
+from conrepair.cli.time_limit import add_timeout
+from conrepair.verbs.numbers import count, real, seconds, seed
 
 __all__ = ["add_audit_verbs"]
 
@@ -167,7 +167,13 @@ def _add_architectures(verbs: Verbs[Parser]) -> None:
     parser["search"].add_argument(
         "--workers", type=count, default=2, metavar="N", help="Conversions in parallel (default: %(default)s)."
     )
-    add_each(parser, "each conversion and execution", 600.0)
+    parser["search"].add_argument(
+        "--each",
+        type=seconds,
+        default=600.0,
+        metavar="S",
+        help="Time limit in seconds for each conversion and execution (default: %(default)g).",
+    )
     parser["search"].add_argument(
         "--memory-gb",
         type=real,

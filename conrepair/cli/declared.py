@@ -12,7 +12,7 @@ from conrepair.verbs.option import About, Options
 
 __all__ = ["add_options"]
 
-_SHORT = {"output": "-o"}
+_SHORT = {"count": "-n", "output": "-o", "workers": "-j"}
 
 
 def add_options(parser: Parser, verb: type[Options], *, required: Collection[str] = ()) -> None:
@@ -38,7 +38,7 @@ def _taken(about: About, default: Any, required: bool) -> dict[str, Any]:
     if value.parsed is True:
         return {"action": "store_false" if default else "store_true"}
     action: Any = "append" if value.many else Given if about.searches else "store"
-    told = {"action": action, "type": value.parsed, "default": [] if value.many else default, "required": required}
+    told = {"action": action, "type": value.parsed, "default": [] if default == () else default, "required": required}
     if value.choices:
         return told | {"choices": value.choices}
     return told | {"metavar": value.metavar, "default": None if default is MISSING else told["default"]}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conrepair.cli.main import command_line
 from conrepair.cli.parser import EXIT_CODES, Parser, Verbs
+from conrepair.verbs.generate import OneByOne
 from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Localize, Repair
 
 __all__ = ["python_options", "reference"]
@@ -62,9 +63,9 @@ def python_options(page: str) -> str:
     """
     told = page.partition(_BEGIN)[0] + _BEGIN
     parts = [told, "Made of the verbs' options by `python -m conrepair.cli.reference`.\n"]
-    for verb in _VERBS:
-        rows = [f"| `{name}` | {verb.meaning(name, flags=False)} |" for name, _, _ in verb.declared()]
-        parts += [f"### {verb.__name__.lower()}\n\n| option | meaning |\n|---|---|", *rows, ""]
+    for name, verb in [*((verb.__name__.lower(), verb) for verb in _VERBS), ("generated", OneByOne)]:
+        rows = [f"| `{option}` | {verb.meaning(option, flags=False)} |" for option, _, _ in verb.declared()]
+        parts += [f"### {name}\n\n| option | meaning |\n|---|---|", *rows, ""]
     return "\n".join(parts)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from conrepair.cli.parser import Parser
 from conrepair.verbs.numbers import seconds
 
-__all__ = ["Given", "add_each", "add_timeout", "time_limit"]
+__all__ = ["Given", "add_timeout", "time_limit"]
 
 _SEARCHES = ("seconds", "advice")
 _SHARE = 0.25  # of the time, for each search that nobody gave a time of its own
@@ -40,23 +40,6 @@ def add_timeout(parser: Parser, what: str = "", *, searches: str = "") -> None:
         default=600.0,
         metavar="S",
         help=f"End the command after S seconds{besides} with exit code 4 (default: {default}).",
-    )
-
-
-def add_each(parser: Parser, what: str, default: float) -> None:
-    """How long each step of a command may take.
-
-    Args:
-        parser: Of the verb.
-        what: Which steps.
-        default: In seconds.
-    """
-    parser["search"].add_argument(
-        "--each",
-        type=seconds,
-        default=default,
-        metavar="S",
-        help=f"Time limit in seconds for {what} (default: %(default)g).",
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
-__all__ = ["BY_SUFFIX", "FormatName", "format_name", "unknown_format"]
+__all__ = ["BY_SUFFIX", "FormatName", "format_name", "other_formats", "unknown_format"]
 
 FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
 _ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
@@ -44,3 +44,19 @@ def unknown_format(name: str) -> str | None:
     close = difflib.get_close_matches(name, [*known, *_ALIASES], n=1)
     hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
     return f"unknown format '{name}'; {hint}"
+
+
+def other_formats(texts: Iterable[str]) -> tuple[str, ...]:
+    """Formats that an ONNX model is converted to, each once.
+
+    Args:
+        texts: As a person writes them.
+
+    Raises:
+        ValueError: if one is unknown.
+    """
+    names = tuple(dict.fromkeys(map(format_name, texts)))
+    for name in names:
+        if problem := unknown_format(name):
+            raise ValueError(problem)
+    return tuple(name for name in names if name != "onnx")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.errors import UsageError
@@ -20,26 +18,27 @@ __all__ = [
     "BY_CONVERTER",
     "COUNT",
     "DECLARED",
+    "FILES",
+    "FUNCTIONS",
     "MODELS",
     "NAMES",
     "OPTIONS",
-    "READERS",
     "SAMPLES",
     "SECONDS",
     "SEED",
+    "SHARES",
     "Reader",
     "anything",
-    "checked_arguments",
     "flag",
+    "pair",
     "path",
     "real",
     "recipe",
     "refused",
     "text",
+    "whole",
 ]
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Reader = Callable[[str, Any], Any]
 """Given an argument's name and value, returns what's meant, or raises `UsageError`."""
 
@@ -156,8 +155,10 @@ def recipe(name: str, value: Any) -> Any:
     return value
 
 
-def _config(name: str, value: Any) -> Any:
-    return value if isinstance(value, Mapping) else path(name, value)
+def _file(name: str, value: Any) -> str:
+    """A path as it's written: what is called as something else is reached by "./"."""
+    path(name, value)
+    return str(os.fspath(value))
 
 
 def _declared(name: str, value: Any) -> Any:
@@ -166,7 +167,8 @@ def _declared(name: str, value: Any) -> Any:
     return value if isinstance(value, TensorSpec) else text(name, value)
 
 
-def _pair(name: str, value: Any) -> Any:
+def pair(name: str, value: Any) -> Any:
+    """The fewest and the most."""
     found = items_of(whole(0), "two whole numbers")(name, value)
     if len(found) != 2:
         raise refused(name, value, "two whole numbers, the fewest and the most")
@@ -204,42 +206,6 @@ MODELS = items_of(anything, "models")
 DECLARED = items_of(_declared, "inputs, each '[NAME=]batch,3,224,224[:dtype]'")
 OPTIONS = mapping_of(_option, "options by name")
 BY_CONVERTER = mapping_of(mapping_of(_option, "options by name"), "options by converter")
-_SHARES = mapping_of(real(), "shares by name")
-_PATHS = items_of(path, "paths")
-
-READERS: Mapping[str, Reader] = {
-    **dict.fromkeys(("nodes", "elements"), COUNT),
-    **dict.fromkeys(("count", "changes", "opset"), whole(0)),
-    **dict.fromkeys(("woven", "extremes", "symbolic"), real()),
-    **dict.fromkeys(("single", "judge", "quiet"), flag),
-    **dict.fromkeys(("operators", "exclude", "dtypes"), NAMES),
-    **dict.fromkeys(("forms", "patterns"), _SHARES),
-    **dict.fromkeys(("learn", "grown_from"), _PATHS),
-    "support": text,
-    "config": _config,
-    "seed": SEED,
-    "ranks": _pair,
-    "functions": items_of(_callable, "functions"),
-}
-"""What an argument of each name may be, in functions whose options aren't declared in `conrepair.verbs.options`."""
-
-
-def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Check what a function is called with; None stands for a default that's None.
-
-    Args:
-        function: Whose arguments have the names of `READERS`; of others, models and data, it takes care itself.
-    """
-    parameters = inspect.signature(function)
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = parameters.bind(*args, **kwargs)
-        for name, value in given.arguments.items():
-            parameter, read = parameters.parameters[name], READERS.get(name)
-            named = parameter.kind is not inspect.Parameter.VAR_KEYWORD
-            if read is not None and named and not (value is None and parameter.default is None):
-                given.arguments[name] = read(name, value)
-        return function(*given.args, **given.kwargs)
-
-    return call
+FILES = items_of(_file, "paths")
+FUNCTIONS = items_of(_callable, "functions")
+SHARES = mapping_of(real(), "shares by name")

@@ -38,6 +38,7 @@ from conrepair.pipeline.subject import FactoryModel, OnDisk, Subject
 from conrepair.report.result import Place, Problem
 from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.verbs.generate import Generate
 from conrepair.zoo.catalog import zoo_model
 from conrepair.zoo.packages import ProgressCallback
 
@@ -72,25 +73,10 @@ def asked_networks(wanted: GenerateConfig, limits: LimitsConfig, base: Path) -> 
         UsageError: if a model or function that it names isn't there.
         ModelLoadError: if the functions may not be run.
     """
-    from conrepair.campaigns.generate_functions import function_files
-    from conrepair.campaigns.generate_material import material_files
-    from conrepair.campaigns.generating import GenerationRequest
-    from conrepair.generate.wishes import Wishes  # imports ONNX
+    from conrepair.campaigns.generating import request_of  # imports ONNX
 
-    own = wanted.model_dump(include={field.name for field in dataclasses.fields(Wishes)})
-    return GenerationRequest(
-        wishes=Wishes(most=wanted.elements, quotas=wanted.forms, **own),
-        count=wanted.count,
-        seed=wanted.seed,
-        formats=wanted.to,
-        material=material_files(wanted.learn, wanted.grown_from, base),
-        functions=function_files(wanted.functions, base, trust=wanted.trust),
-        support=wanted.support,
-        workers=limits.workers,
-        timeout=wanted.network_seconds,
-        seconds=wanted.seconds,
-        memory_gb=limits.memory_gb,
-    )
+    options = Generate(**wanted.model_dump(exclude={"folder"}), workers=limits.workers)
+    return request_of(options, base, memory_gb=limits.memory_gb)
 
 
 def check_generation(config: AuditConfig, base: Path) -> None:

@@ -10,14 +10,16 @@ from collections.abc import Callable
 from conrepair.runtime.bounds import MOST_GIGABYTES, MOST_SAMPLES, MOST_SECONDS, MOST_SEED
 from conrepair.runtime.words import shortened
 
-__all__ = ["count", "gigabytes", "real", "samples", "seconds", "seed", "share"]
+__all__ = ["count", "gigabytes", "real", "samples", "seconds", "seed", "share", "whole"]
 
 _MOST = 1_000_000
 _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
 _SHOWN = 40
 
 
-def _whole(least: int, most: int, why: str = "") -> Callable[[str], int]:
+def whole(least: int, most: int = _MOST, why: str = "") -> Callable[[str], int]:
+    """A whole number's reader; `why` there's a bound ends its sentence."""
+
     def read(text: str) -> int:
         if not _WHOLE.fullmatch(text.strip()):
             raise argparse.ArgumentTypeError(f"{shortened(text, _SHOWN)} isn't a whole number{_range(least, most)}")
@@ -33,11 +35,11 @@ def _range(least: float, most: float) -> str:
     return f" from {least:,} to {most:,}"
 
 
-count = _whole(1, _MOST)
-samples = _whole(
+count = whole(1)
+samples = whole(
     1, MOST_SAMPLES, ": each input runs through every model, and its answers and times are held in memory"
 )
-seed = _whole(0, MOST_SEED)
+seed = whole(0, MOST_SEED)
 
 
 def real(text: str) -> float:

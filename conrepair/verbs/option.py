@@ -8,7 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
-from typing import Any, Literal, ParamSpec, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal, ParamSpec, Self, TypeVar, dataclass_transform
 
 from conrepair.intake.arguments import Reader
 
@@ -65,9 +65,10 @@ class About:
     key: str = ""
     searches: bool = False
 
-    def named(self, name: str) -> About:
-        """The same, with the flag that it has by its name."""
-        return self if self.flag is not None else dataclasses.replace(self, flag=f"--{name.replace('_', '-')}")
+    def named(self, name: str, section: str) -> About:
+        """The same, with the flag and the key that it has by its name."""
+        flag = f"--{name.replace('_', '-')}" if self.flag is None else self.flag
+        return dataclasses.replace(self, flag=flag, key=self.key or (f"{section}.{name}" if section else ""))
 
 
 def option(
@@ -81,6 +82,7 @@ def option(
     flag: str | None = None,
     key: str = "",
     searches: bool = False,
+    kw_only: bool = True,
 ) -> Any:
     """A field of `Options`; see `About`.
 
@@ -94,11 +96,12 @@ def option(
         flag: In the shell; None: its name; "": Python alone has it.
         key: Of a configuration.
         searches: Whether it's the time of a search.
+        kw_only: Whether Python calls it by its name alone.
     """
     told = About(
         words=words, value=value, group=group, usual=usual, typed=typed, flag=flag, key=key, searches=searches
     )
-    return dataclasses.field(default=default, metadata={_KEY: told})
+    return dataclasses.field(default=default, kw_only=kw_only, metadata={_KEY: told})
 
 
 def model(words: str, *, kw_only: Literal[False]) -> Any:
@@ -116,9 +119,14 @@ def options(verb: type[Asked]) -> type[Asked]:
 class Options:
     """What a verb is asked for; its fields are the only place that declares them. Values are checked when it's made.
 
+    Attributes:
+        section: Of a configuration that has them by their names; "": none has.
+
     Raises:
         UsageError: for a value that can't be meant, by the option's name.
     """
+
+    section: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Read each value."""
@@ -132,7 +140,7 @@ class Options:
         """Each option: its name, what's said of it, its default."""
         for item in dataclasses.fields(cls):
             if _KEY in item.metadata:
-                yield item.name, item.metadata[_KEY].named(item.name), item.default
+                yield item.name, item.metadata[_KEY].named(item.name, cls.section), item.default
 
     @classmethod
     def default(cls, name: str) -> Any:
@@ -156,10 +164,9 @@ class Options:
 
         said = default is not MISSING and default is not None and not isinstance(default, bool | tuple)
         usual = about.usual or (written(default) if said else "")
-        words = ((flags and about.typed) or about.words).removesuffix(".") + (
-            f" (default: {usual})." if usual else "."
-        )
-        return _NAME.sub(called, words)
+        words = ((flags and about.typed) or about.words).removesuffix(".")
+        again = " Repeatable." if flags and about.value.many and not about.typed else ""
+        return _NAME.sub(called, f"{words}{f' (default: {usual})' if usual else ''}.{again}")
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:

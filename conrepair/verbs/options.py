@@ -363,16 +363,16 @@ class Compiled(Options):
         "compiler",
         default=None,
     )
-    required_pass: Sequence[str] = option("Run this pass. Repeat it for several.", _PASSES, "compiler", default=())
-    disabled_pass: Sequence[str] = option("Skip this pass. Repeat it for several.", _PASSES, "compiler", default=())
+    required_pass: Sequence[str] = option("Run this pass.", _PASSES, "compiler", default=())
+    disabled_pass: Sequence[str] = option("Skip this pass.", _PASSES, "compiler", default=())
     trials: int = option("Candidates to measure with `setting` tuned.", _COUNT, "compiler", default=64)
     database: str | Path | None = option(
         "Start `setting` tuned from an earlier tuning.", _FOLDER, "compiler", default=None
     )
     threads: int | None = option("Threads that a kernel may use.", _COUNT, "compiler", default=None)
-    unfused: Sequence[str] = option("Don't fuse this operator. Repeatable.", _OPERATORS, "compiler", default=())
+    unfused: Sequence[str] = option("Don't fuse this operator.", _OPERATORS, "compiler", default=())
     unscheduled: Sequence[str] = option(
-        "Give this operator no schedule (on the CPU). Repeatable.", _OPERATORS, "compiler", default=()
+        "Give this operator no schedule (on the CPU).", _OPERATORS, "compiler", default=()
     )
     debug_enabled: bool = option(
         "Keep the result of each kernel, and the imported model.", _SWITCH, "compiler", flag="--debug", default=False

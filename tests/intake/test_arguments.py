@@ -12,8 +12,8 @@ import pytest
 
 import conrepair
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.intake.arguments import READERS
 from conrepair.runtime.errors import ConrepairError, UsageError
+from conrepair.verbs.generate import OneByOne
 from conrepair.verbs.options import Convert
 
 GONE = "gone.onnx"
@@ -64,11 +64,6 @@ def test_arguments_that_cant_be_meant(verb: str) -> None:
             assert named or type(value) is not object, f"{verb}({parameter.name}={type(value)}) isn't refused"
 
 
-@pytest.mark.parametrize("verb", ["generated", "audit"])
-def test_every_argument_has_a_reader(verb: str) -> None:
-    assert {item.name for item in own(verb)} <= READERS.keys()
-
-
 @pytest.mark.parametrize(
     ("place", "call"),
     [
@@ -95,8 +90,8 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     assert numbers == [3, 7, 0.5, 2.0, True]
     assert all(type(item) in {int, float, bool} for item in numbers)
     assert (asked.via, asked.output) == (("a", "b"), tmp_path)
-    assert READERS["ranks"]("ranks", [np.int32(1), 4]) == (1, 4)
-    assert READERS["forms"]("forms", {"a": np.float64(0.5)}) == {"a": 0.5}
+    networks = OneByOne(np.int8(2), ranks=[np.int32(1), 4], forms={"a": np.float64(0.5)})
+    assert (networks.count, networks.ranks, networks.forms) == (2, (1, 4), {"a": 0.5})
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conrepair.campaigns.generate_functions import function_files
-from conrepair.campaigns.generate_material import material_files
-from conrepair.campaigns.generating import GenerationRequest, generate
+from conrepair.campaigns.generating import generate, request_of
 from conrepair.campaigns.network_folder import name_of
 from conrepair.cli.commands.support import show_support
 from conrepair.cli.next_step import command, tell_next
-from conrepair.frameworks.formats import format_name, unknown_format
-from conrepair.generate.wishes import Wishes
 from conrepair.pipeline.from_config import asked_networks
-from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, say
+from conrepair.verbs.generate import Generate
 
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
@@ -36,36 +33,9 @@ def generate_networks(options: argparse.Namespace) -> int:
     Returns:
         The exit code.
     """
-    wishes = Wishes(
-        nodes=options.nodes,
-        operators=_names("--operators", options.operators),
-        exclude=_names("--exclude", options.exclude),
-        dtypes=_names("--dtypes", options.dtypes),
-        ranks=options.ranks,
-        most=options.elements,
-        opset=options.opset,
-        woven=options.woven,
-        extremes=options.extremes,
-        single=options.single,
-        symbolic=options.symbolic,
-        quotas=dict(_share("--form", "size of zero=0.1", text) for text in options.form),
-        patterns=dict(_share("--pattern", "conv and batch norm=0.5", text) for text in options.pattern),
-        changes=options.changes,
-    )
-    asked = GenerationRequest(
-        wishes=wishes,
-        count=options.count,
-        seed=options.seed,
-        formats=_formats(options.to),
-        material=material_files(options.learn, options.models, Path.cwd()),
-        functions=function_files(options.function, Path.cwd(), trust=options.trust),
-        support=options.support,
-        workers=options.workers,
-        timeout=options.each,
-        seconds=options.seconds,
-    )
+    asked = request_of(Generate.of(vars(options)), Path.cwd())
     if options.output is None:
-        return show_support(options.support, wishes, as_json=options.format == "json", quiet=options.quiet)
+        return show_support(options.support, asked.wishes, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
     with ProgressDisplay(quiet=options.quiet) as display:
         summary = generate(asked, root, display, force=options.force)
@@ -201,43 +171,3 @@ def _next(summary: Mapping[str, Any], root: Path) -> str:
         return f"{command('execute', model, '--backend', 'onnxruntime')} runs one of those that differ"
     first = next(iter(sorted(root.glob("*/model.onnx"))), None)
     return "" if first is None else f"{command('inspect', first)} lists what one consists of"
-
-
-def _names(option: str, texts: list[str]) -> tuple[str, ...]:
-    """Words separated by commas or given one by one, each once.
-
-    Raises:
-        UsageError: if there's none in one of the texts.
-    """
-    for text in texts:
-        if not text.strip(" ,"):
-            raise UsageError(f"{option} {text!r}: there's no name in it. Leave it out, or separate names by commas.")
-    return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
-
-
-def _formats(texts: list[str]) -> tuple[str, ...]:
-    """Formats that networks are converted to; ONNX is what they are.
-
-    Raises:
-        UsageError: if one is unknown.
-    """
-    names = tuple(dict.fromkeys(map(format_name, _names("--to", texts))))
-    for name in names:
-        if problem := unknown_format(name):
-            raise UsageError(f"--to: {problem}")
-    return tuple(name for name in names if name != "onnx")
-
-
-def _share(option: str, example: str, text: str) -> tuple[str, float]:
-    """A name and the share of networks that get what it names.
-
-    Raises:
-        UsageError: if it's written otherwise.
-    """
-    name, equals, share = text.rpartition("=")
-    try:
-        if equals:
-            return name.strip(), float(share)
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: {share!r} is no number; write it as in '{example}'") from error
-    raise UsageError(f"{option} {text}: write NAME=SHARE, as in '{example}'")

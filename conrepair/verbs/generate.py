@@ -1,0 +1,229 @@
+"""The options of networks that are made up: of `conrepair generate`, a configuration, and `conrepair.generated`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from conrepair.frameworks.formats import other_formats
+from conrepair.intake import arguments
+from conrepair.runtime.errors import UsageError
+from conrepair.verbs import numbers
+from conrepair.verbs.option import Options, Value, option, options
+
+if TYPE_CHECKING:
+    from conrepair.generate.wishes import Wishes
+
+__all__ = ["Generate", "Networks", "OneByOne"]
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    """Names, each once; a text may hold several, separated by commas."""
+    texts = arguments.NAMES(name, value)
+    for text in texts:
+        if not text.strip(" ,"):
+            raise UsageError(f"{name} {text!r}: there's no name in it. Leave it out, or separate names by commas.")
+    return tuple(dict.fromkeys(item.strip() for text in texts for item in text.split(",") if item.strip()))
+
+
+def _formats(name: str, value: Any) -> tuple[str, ...]:
+    """Formats that networks are converted to; ONNX is what they are."""
+    try:
+        return other_formats(_names(name, value))
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from error
+
+
+def _shares(metavar: str, example: str) -> Value:
+    """Shares by name, or the words of a shell that say them as an example does."""
+
+    def share(name: str, text: str) -> tuple[str, float]:
+        known, equals, number = text.rpartition("=")
+        try:
+            if equals:
+                return known.strip(), float(number)
+        except ValueError as error:
+            raise UsageError(f"{name} {text}: {number!r} is no number; write it as in '{example}'") from error
+        raise UsageError(f"{name} {text}: write NAME=SHARE, as in '{example}'")
+
+    def read(name: str, value: Any) -> Any:
+        words = arguments.NAMES(name, value) if isinstance(value, list) else None
+        return arguments.SHARES(name, value if words is None else dict(share(name, text) for text in words))
+
+    return Value(read, metavar=metavar, many=True)
+
+
+def _ranks(text: str) -> tuple[int, int]:
+    """A number of axes, or the fewest and the most.
+
+    Raises:
+        ArgumentTypeError: if it's neither.
+    """
+    found = re.fullmatch(r"(\d)(?:-(\d))?", text.strip(), re.ASCII)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} isn't a number of axes, or the fewest and the most, as in 1-4")
+    return int(found[1]), int(found[2] or found[1])
+
+
+_COUNT = Value(arguments.COUNT, numbers.count, "N")
+_MODELS = Value(arguments.FILES, metavar="MODEL", many=True)
+_NAMES = Value(_names, metavar="NAME,...", many=True)
+_OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
+_SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
+_SHARE = Value(arguments.real(), numbers.share, "SHARE")
+_SWITCH = Value(arguments.flag, parsed=True)
+
+
+@options
+class Networks(Options):
+    """What networks should be like."""
+
+    count: int | None = option(
+        "How many are tried.", _OR_NONE, "models", usual="without end", default=None, kw_only=False
+    )
+    nodes: int = option("Operators of each network.", _COUNT, "models", default=10)
+    seed: int = option("Seed of all of them.", Value(arguments.SEED, numbers.seed, "N"), "models", default=0)
+    opset: int = option("Opset of ONNX's operators.", _COUNT, "models", default=20)
+    operators: Sequence[str] = option("Only these operators.", _NAMES, "models", usual="all", default=())
+    exclude: Sequence[str] = option("None of these operators.", _NAMES, "models", default=())
+    dtypes: Sequence[str] = option(
+        "Only these element types, such as float32.", _NAMES, "models", usual="all", default=()
+    )
+    ranks: tuple[int, int] = option(
+        "Numbers of axes of tensors: the fewest and the most.",
+        Value(arguments.pair, _ranks, "N[-N]"),
+        "models",
+        usual="0-6",
+        default=(0, 6),
+    )
+    elements: int = option("Most elements of a tensor.", _COUNT, "models", default=4096)
+    learn: Sequence[str | Path] = option(
+        "Put operators in as a model has them, the models of a folder, or ONNX's own cases (onnx).",
+        _MODELS,
+        "models",
+        default=(),
+    )
+    grown_from: Sequence[str | Path] = option(
+        "Grow each network from a piece of a model, or of one in a folder, of at most `nodes` operators.",
+        _MODELS,
+        "models",
+        flag="--from",
+        default=(),
+    )
+    changes: int = option("Changes of each network that is grown from a model.", _OR_NONE, "models", default=10)
+    support: str | None = option(
+        "Only what this one takes of ONNX, found by models of one operator: onnxruntime, tvm, a format (keras, "
+        "torch, tflite) or a converter (onnx-onnxslim...).",
+        Value(arguments.text, metavar="TARGET"),
+        "models",
+        default=None,
+    )
+    single: bool = option(
+        "One input and one output; other tensors that no node makes are weights.", _SWITCH, "models", default=False
+    )
+    symbolic: float = option(
+        "Share of networks that leave sizes open, half of them the batch, where operators let them.",
+        _SHARE,
+        "models",
+        default=0.0,
+    )
+    extremes: float = option(
+        "Share of networks some of whose inputs and weights are at the ends of what they may be.",
+        _SHARE,
+        "models",
+        default=0.2,
+    )
+    forms: Mapping[str, float] | None = option(
+        "Share of networks with a form of legal nonsense, by the form's name (docs/generate.md).",
+        _shares("FORM=SHARE", "size of zero=0.1"),
+        "models",
+        flag="--form",
+        default=None,
+    )
+    patterns: Mapping[str, float] | None = option(
+        "Share of networks with a pattern, by the pattern's name.",
+        _shares("PATTERN=SHARE", "conv and batch norm=0.5"),
+        "models",
+        flag="--pattern",
+        default=None,
+    )
+    woven: float = option(
+        "How likely a pattern (nodes that set an optimization off, or that real networks have) is put in for each "
+        "five nodes.",
+        _SHARE,
+        "models",
+        default=0.2,
+    )
+    backward: float = option(
+        "How likely an operator is put in front of an input, and not behind a tensor.", _SHARE, "models", default=0.3
+    )
+
+    @property
+    def wishes(self) -> Wishes:
+        """What the generator is told."""
+        from conrepair.generate.wishes import Wishes  # imports ONNX
+
+        other: dict[str, Any] = {"most": self.elements, "quotas": self.forms or {}, "patterns": self.patterns or {}}
+        names = {item.name for item in dataclasses.fields(Wishes)} - other.keys()
+        return Wishes(**other, **{name: getattr(self, name) for name in names})
+
+
+@options
+class OneByOne(Networks):
+    """Of `conrepair.generated`, which makes networks in this process."""
+
+    functions: Sequence[Callable[[Any], Any]] = option(
+        "Filters (of a parameter `network`) and constraints (of `setting`) that return what is kept.",
+        Value(arguments.FUNCTIONS),
+        "models",
+        flag="",
+        default=(),
+    )
+    judge: bool = option(
+        "Run each with ONNX Runtime's optimizations, too.", _SWITCH, "output", flag="", default=False
+    )
+
+
+@options
+class Generate(Networks):
+    """Of `conrepair generate` and the configuration's section of that name, which write networks to a folder."""
+
+    section: ClassVar[str] = "generate"
+
+    count: int = option("Number of networks.", _COUNT, "models", default=100)
+    to: Sequence[str] = option(
+        "Convert each network to these formats, too: torch, keras, savedmodel, tflite.",
+        Value(_formats, metavar="FORMAT,...", many=True),
+        "models",
+        default=(),
+    )
+    functions: Sequence[str] = option(
+        "Your own filter of networks, or constraint of settings: a function of `network`, or of `setting`, that "
+        "returns whether it's kept (docs/generate.md). Needs `trust`.",
+        Value(arguments.NAMES, metavar="FILE.py:NAME", many=True),
+        "models",
+        flag="--function",
+        default=(),
+    )
+    trust: bool = option(
+        "Run what `functions` names: only your own programs, or those of somebody whose programs you would run. They "
+        "aren't confined (docs/security.md).",
+        _SWITCH,
+        "models",
+        default=False,
+    )
+    workers: int = option("Worker processes.", _COUNT, "search", key="limits.workers", default=2)
+    seconds: float | None = option(
+        "Begin no further network after S seconds.", _SECONDS, "search", usual="no limit", searches=True, default=None
+    )
+    network_seconds: float = option(
+        "Time limit in seconds for each network, and each conversion.",
+        _SECONDS,
+        "search",
+        flag="--each",
+        default=60.0,
+    )
