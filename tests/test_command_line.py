@@ -24,6 +24,7 @@ from conrepair.cli.reference import python_options, reference
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.model import AuditConfig
 from conrepair.evaluate.tolerance import Tolerance
+from conrepair.generate.wishes import Wishes
 from conrepair.verbs.generate import Generate, Networks, OneByOne
 from conrepair.verbs.option import Options
 from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Localize, Repair
@@ -168,6 +169,7 @@ def test_a_configuration_has_each_option_of_networks() -> None:
     own = {name for name, about, _ in Generate.declared() if about.key == f"generate.{name}"}
     assert set(GenerateConfig.model_fields) == own | {"folder"}
     assert own >= {name for name, _, _ in Networks.declared()}
+    assert Networks().wishes == Wishes()
 
 
 @pytest.mark.parametrize(

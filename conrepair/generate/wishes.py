@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from conrepair.generate.limits import Limits
-from conrepair.generate.ports import MAX_RANK, Support
-from conrepair.generate.specifications.specification import specifications
+if TYPE_CHECKING:
+    from conrepair.generate.ports import Support
 
 __all__ = ["Wishes"]
 
@@ -41,7 +41,7 @@ class Wishes:
     operators: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
-    ranks: tuple[int, int] = (0, MAX_RANK)
+    ranks: tuple[int, int] = (0, 6)
     most: int = 4096
     opset: int = 20
     backward: float = 0.3
@@ -56,6 +56,8 @@ class Wishes:
     @property
     def names(self) -> tuple[str, ...]:
         """Operators that may be in it, of those that the opset has."""
+        from conrepair.generate.specifications.specification import specifications  # imports ONNX, defaults don't
+
         known = specifications()
         return tuple(
             name
@@ -65,5 +67,7 @@ class Wishes:
 
     def narrowed(self, support: Support) -> Support:
         """What a runtime takes, as far as it's wished."""
+        from conrepair.generate.limits import Limits
+
         fewest, most = self.ranks
         return Limits(support, self.names, self.dtypes, range(fewest, most + 1))

@@ -7,16 +7,14 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from conrepair.frameworks.formats import other_formats
+from conrepair.generate.wishes import Wishes
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, option, options
-
-if TYPE_CHECKING:
-    from conrepair.generate.wishes import Wishes
 
 __all__ = ["Generate", "Networks", "OneByOne"]
 
@@ -85,9 +83,9 @@ class Networks(Options):
     count: int | None = option(
         "How many are tried.", _OR_NONE, "models", usual="without end", default=None, kw_only=False
     )
-    nodes: int = option("Operators of each network.", _COUNT, "models", default=10)
+    nodes: int = option("Operators of each network.", _COUNT, "models", default=Wishes.nodes)
     seed: int = option("Seed of all of them.", Value(arguments.SEED, numbers.seed, "N"), "models", default=0)
-    opset: int = option("Opset of ONNX's operators.", _COUNT, "models", default=20)
+    opset: int = option("Opset of ONNX's operators.", _COUNT, "models", default=Wishes.opset)
     operators: Sequence[str] = option("Only these operators.", _NAMES, "models", usual="all", default=())
     exclude: Sequence[str] = option("None of these operators.", _NAMES, "models", default=())
     dtypes: Sequence[str] = option(
@@ -98,9 +96,9 @@ class Networks(Options):
         Value(arguments.pair, _ranks, "N[-N]"),
         "models",
         usual="0-6",
-        default=(0, 6),
+        default=Wishes.ranks,
     )
-    elements: int = option("Most elements of a tensor.", _COUNT, "models", default=4096)
+    elements: int = option("Most elements of a tensor.", _COUNT, "models", default=Wishes.most)
     learn: Sequence[str | Path] = option(
         "Put operators in as a model has them, the models of a folder, or ONNX's own cases (onnx).",
         _MODELS,
@@ -114,7 +112,9 @@ class Networks(Options):
         flag="--from",
         default=(),
     )
-    changes: int = option("Changes of each network that is grown from a model.", _OR_NONE, "models", default=10)
+    changes: int = option(
+        "Changes of each network that is grown from a model.", _OR_NONE, "models", default=Wishes.changes
+    )
     support: str | None = option(
         "Only what this one takes of ONNX, found by models of one operator: onnxruntime, tvm, a format (keras, "
         "torch, tflite) or a converter (onnx-onnxslim...).",
@@ -123,19 +123,22 @@ class Networks(Options):
         default=None,
     )
     single: bool = option(
-        "One input and one output; other tensors that no node makes are weights.", _SWITCH, "models", default=False
+        "One input and one output; other tensors that no node makes are weights.",
+        _SWITCH,
+        "models",
+        default=Wishes.single,
     )
     symbolic: float = option(
         "Share of networks that leave sizes open, half of them the batch, where operators let them.",
         _SHARE,
         "models",
-        default=0.0,
+        default=Wishes.symbolic,
     )
     extremes: float = option(
         "Share of networks some of whose inputs and weights are at the ends of what they may be.",
         _SHARE,
         "models",
-        default=0.2,
+        default=Wishes.extremes,
     )
     forms: Mapping[str, float] | None = option(
         "Share of networks with a form of legal nonsense, by the form's name (docs/generate.md).",
@@ -156,17 +159,18 @@ class Networks(Options):
         "five nodes.",
         _SHARE,
         "models",
-        default=0.2,
+        default=Wishes.woven,
     )
     backward: float = option(
-        "How likely an operator is put in front of an input, and not behind a tensor.", _SHARE, "models", default=0.3
+        "How likely an operator is put in front of an input, and not behind a tensor.",
+        _SHARE,
+        "models",
+        default=Wishes.backward,
     )
 
     @property
     def wishes(self) -> Wishes:
         """What the generator is told."""
-        from conrepair.generate.wishes import Wishes  # imports ONNX
-
         other: dict[str, Any] = {"most": self.elements, "quotas": self.forms or {}, "patterns": self.patterns or {}}
         names = {item.name for item in dataclasses.fields(Wishes)} - other.keys()
         return Wishes(**other, **{name: getattr(self, name) for name in names})
