@@ -14,22 +14,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from conrepair.converters.routes import find_route, pinned_route
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
-from conrepair.frameworks.formats import format_name, unknown_format
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.model import Description
 from conrepair.intake.arguments import flag
 from conrepair.intake.arguments import path as a_path
-from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
 from conrepair.pipeline.building import build_model
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
-from conrepair.pipeline.options import asked_of, read_options, slug, subject_of
-from conrepair.pipeline.pair import PairRequest
-from conrepair.pipeline.plan import Goal
+from conrepair.pipeline.options import asked_of, conversion_of, execution_of, slug
 from conrepair.pipeline.settings import (
     BackendChoice,
     answer_settings,
@@ -39,7 +33,6 @@ from conrepair.pipeline.settings import (
 )
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.pipeline.verbs import (
-    check_calibration,
     compare_pair,
     convert_model,
     execute_model,
@@ -53,7 +46,7 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.verbs.generate import OneByOne
 from conrepair.verbs.option import takes
-from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Loaded, Localize, Pair, Repair
+from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Loaded, Localize, Repair
 
 if TYPE_CHECKING:
     from conrepair.generate.generated import Generated
@@ -109,7 +102,7 @@ def compare(options: Compare) -> Compared:
     """Compare a model with its conversion by their answers."""
     settings = answer_settings(options)
     with _Opened(options) as opened:
-        return opened.kept(compare_pair(opened.asked(options), settings, opened.session))
+        return opened.kept(compare_pair(asked_of(options, opened.given), settings, opened.session))
 
 
 @takes(Localize, _OF_A_PAIR)
@@ -117,7 +110,7 @@ def localize(options: Localize) -> Localized:
     """Name the layers in which a conversion stops being its source."""
     settings = layer_settings(options)
     with _Opened(options) as opened:
-        return localize_pair(opened.asked(options), settings, opened.session)
+        return localize_pair(asked_of(options, opened.given), settings, opened.session)
 
 
 @takes(Repair, _OF_A_REPAIR)
@@ -125,28 +118,15 @@ def repair(options: Repair) -> Repaired:
     """Fix a conversion with the smallest change, in its own format."""
     settings = layer_settings(options)
     with _Opened(options) as opened:
-        done = repair_pair(opened.asked(options), settings, opened.session)
+        done = repair_pair(asked_of(options, opened.given), settings, opened.session)
         return opened.kept(done) if options.output is None else done.save(options.output)
 
 
 @takes(Convert, _OF_A_CONVERSION)
 def convert(options: Convert) -> Converted:
     """Convert a model to another format, and compare the result with it."""
-    target = format_name(options.to)
-    if problem := unknown_format(target):
-        raise UsageError(f"to: {problem}")
     with _Opened(options) as opened:
-        file, subject, notes = opened.subject(options, labels="none")
-        path = subject.path
-        framework = detect_framework(path)
-        known = Model(framework, str(path), model_sha256(path), inputs=subject.declared)
-        via = options.via
-        route = pinned_route(via, framework, target) if via else find_route(framework, target, model=known)
-        chosen = read_options(options.options, route)
-        check_calibration(route, chosen, file, recipe=options.recipe is not None)
-        subject.goals = (Goal(via=tuple(step.name for step in route.steps), options=chosen),)
-        if target == framework and not via:
-            raise UsageError(f"{path} is {target} already. For a round trip name the converters (via).")
+        subject, notes = conversion_of(options, opened.given)
         done = opened.kept(convert_model(subject, conversion_settings(options), opened.session, notes))
     if options.output is not None:
         done.save(options.output)
@@ -176,7 +156,7 @@ def execute(options: Execute) -> Executed:
         raise UsageError(f"tvm is given, and the backend is {backend}. Give backend='tvm', or leave tvm out.")
     chosen = _compiler(options.tvm or {}) if backend == "tvm" else library_choice(backend)
     with _Opened(options) as opened:
-        _, subject, notes = opened.subject(options, backends=(chosen,), batch_size=options.batch_size)
+        subject, notes = execution_of(options, chosen, opened.given)
         return opened.kept(execute_model(subject, opened.session, notes, timeout=options.timeout))
 
 
@@ -267,27 +247,3 @@ class _Opened:
         """A result whose files stay as long as it does."""
         weakref.finalize(result, self._stack.pop_all().close)
         return result
-
-    def asked(self, options: Pair) -> PairRequest:
-        """What is asked for of two models, objects written as files."""
-        declared, data = input_specs(options.inputs), data_file(options.data, self.given, limit=options.count)
-        between = getattr(options, "between", ())
-        called = ["source", *(f"between[{place}]" for place in range(len(between))), "target"]
-        written = [
-            model_file(model, self.given / str(place), inputs=declared, data=data, name=name)
-            for place, (name, model) in enumerate(
-                zip(called, (options.source, *between, options.target), strict=True)
-            )
-        ]
-        trust = options.trust or all(own for _, own in written)
-        return asked_of(options, [path for path, _ in written], data, trust=trust)
-
-    def subject(
-        self, options: Convert | Execute, *, labels: str = "auto", **more: Any
-    ) -> tuple[Path | None, Subject, list[str]]:
-        """One model and what it's fed: the data's file, the model, and what a person should know."""
-        declared, data = input_specs(options.inputs), data_file(options.data, self.given, limit=options.count)
-        path, own = model_file(options.model, self.given / "0", inputs=declared, data=data)
-        detect_framework(path)
-        found, notes = subject_of(options, path, data, trust=options.trust or own, labels=labels, **more)
-        return data, found, notes

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from conrepair.intake.arguments import path, refused
 from conrepair.runtime.errors import DataError, UsageError
-from conrepair.runtime.path_text import real_path
 from conrepair.runtime.words import shortened
 
 __all__ = ["data_file"]
@@ -44,7 +43,7 @@ def data_file(data: Any, folder: Path, *, limit: int | None = None) -> Path | No
     if data is None:
         return None
     if isinstance(data, str | os.PathLike):
-        return real_path(path("data", data))
+        return Path(path("data", data)).absolute()
     arrays = _arrays(data, "data")
     if arrays is None:
         if not isinstance(data, Iterable):

@@ -1,4 +1,4 @@
-"""What a verb is asked for, with files in place of models and data."""
+"""What a verb is asked for, with files in place of models and data: from Python or from a shell."""
 
 from __future__ import annotations
 
@@ -7,43 +7,56 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters.routes import Route
+from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.data.named_recipes import named_recipe
 from conrepair.data.recipe import Recipe
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.intake.data import data_file
+from conrepair.intake.models import model_file
 from conrepair.pipeline.datasets import dataset_for
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.pair import PairRequest, fitting_recipe
+from conrepair.pipeline.plan import Goal
+from conrepair.pipeline.settings import BackendChoice
 from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.verbs import check_calibration
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
-from conrepair.runtime.path_text import fitting_name, real_path
-from conrepair.verbs.options import Compare, Fed, Layers, Pair
+from conrepair.runtime.path_text import fitting_name
+from conrepair.verbs.options import Compare, Convert, Execute, Fed, Layers, Pair
 
 __all__ = [
     "asked_of",
-    "data_of",
-    "files_of",
+    "conversion_of",
+    "execution_of",
     "names_of",
     "read_options",
     "recipe_of",
     "repair_folder",
     "slug",
-    "subject_of",
 ]
 
 
-def asked_of(options: Pair, paths: Sequence[Path], data: Path | None, *, trust: bool) -> PairRequest:
-    """What is asked for: two files, those between them, and what they're fed.
+def asked_of(options: Pair, given: Path = Path()) -> PairRequest:
+    """What is asked for of two models; what is an object is written as a file.
 
     Args:
         options: Of a verb of two models.
-        paths: The source's, the target's last.
-        data: The file or folder of the data.
-        trust: Whether code and pickles in the files may run.
+        given: Folder for objects; a shell has none.
 
     Raises:
-        ConfigError: if an option's value can't be meant.
+        ConrepairError: if an option's value can't be meant, or an object can't be written.
     """
+    declared, data = input_specs(options.inputs), data_file(options.data, given, limit=options.count)
+    between = getattr(options, "between", ())
+    called = ["source", *(f"between[{place}]" for place in range(len(between))), "target"]
+    written = [
+        model_file(model, given / str(place), inputs=declared, data=data, name=name)
+        for place, (name, model) in enumerate(zip(called, (options.source, *between, options.target), strict=True))
+    ]
+    paths = [path for path, _ in written]
     layers = isinstance(options, Layers)
     batch = {"batch_size": options.batch_size} if isinstance(options, Compare) else {}  # layers have one of their own
     return PairRequest(
@@ -55,48 +68,63 @@ def asked_of(options: Pair, paths: Sequence[Path], data: Path | None, *, trust: 
         limit=options.limit,
         recipe=recipe_of(options.recipe),
         target_recipe=recipe_of(options.target_recipe),
-        inputs=input_specs(options.inputs),
+        inputs=declared,
         samples=options.count,
         seed=options.seed,
         low=options.low,
         high=options.high,
-        trust=trust,
+        trust=options.trust or all(own for _, own in written),
         **batch,
     )
 
 
-def files_of(options: Pair) -> PairRequest:
-    """What is asked for where models and data are paths.
-
-    Args:
-        options: Of a verb of two models.
-    """
-    named = (options.source, *getattr(options, "between", ()), options.target)
-    return asked_of(options, [real_path(text) for text in named], data_of(options), trust=options.trust)
-
-
-def data_of(options: Fed) -> Path | None:
-    """The file or folder of data that is a path."""
-    return None if options.data is None else Path(options.data).absolute()
-
-
-def subject_of(
-    options: Fed, path: Path, data: Path | None, *, trust: bool, labels: str = "auto", **more: Any
-) -> tuple[Subject, list[str]]:
-    """The model that a verb of one looks at, and what a person should know.
+def execution_of(options: Execute, backend: BackendChoice, given: Path = Path()) -> tuple[Subject, list[str]]:
+    """The model to run, and what a person should know.
 
     Args:
         options: Of the verb.
-        path: Of the model.
-        data: The file or folder of the data.
-        trust: Whether code and pickles in the file may run.
-        labels: Of photos.
-        **more: Other fields of the subject.
+        backend: Where it runs.
+        given: As for `asked_of`.
 
     Raises:
-        ConfigError: if an option's value can't be meant.
-        DataError: if the data is unusable.
+        ConrepairError: if an option's value can't be meant, or the data is unusable.
     """
+    return _subject(options, *_files(options, given), backends=(backend,), batch_size=options.batch_size)
+
+
+def conversion_of(options: Convert, given: Path = Path()) -> tuple[Subject, list[str]]:
+    """The model to convert, with its goal, and what a person should know.
+
+    Args:
+        options: Of the verb.
+        given: As for `asked_of`.
+
+    Raises:
+        ConrepairError: if there's no route, an option's value can't be meant, or the data is unusable.
+    """
+    path, trust, data = _files(options, given)
+    framework, via = detect_framework(path), options.via
+    if options.to == framework and not via:
+        raise UsageError(f"{path} is {framework} already. For a round trip name the converters (via).")
+    known = Model(framework, str(path), model_sha256(path), inputs=input_specs(options.inputs))
+    route = pinned_route(via, framework, options.to) if via else find_route(framework, options.to, model=known)
+    chosen = read_options(options.options, route)
+    check_calibration(route, chosen, data, recipe=options.recipe is not None)
+    goal = Goal(via=tuple(step.name for step in route.steps), options=chosen)
+    return _subject(options, path, trust, data, labels="none", goals=(goal,))
+
+
+def _files(options: Convert | Execute, given: Path) -> tuple[Path, bool, Path | None]:
+    """The model, whether it's trusted, and the data."""
+    data = data_file(options.data, given, limit=options.count)
+    path, own = model_file(options.model, given / "0", inputs=input_specs(options.inputs), data=data)
+    detect_framework(path)
+    return path, options.trust or own, data
+
+
+def _subject(
+    options: Fed, path: Path, trust: bool, data: Path | None, labels: str = "auto", **more: Any
+) -> tuple[Subject, list[str]]:
     dataset = dataset_for(
         data,
         samples=options.count,

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from conrepair.evaluate.tolerance import Tolerance
+from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.intake import arguments
+from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, model, option, options, written
 
@@ -52,6 +54,14 @@ _BATCH = "Batch size for models with an open batch dimension."
 
 def _listed(text: str) -> list[str]:
     return text.split(",")
+
+
+def _format(name: str, value: Any) -> str:
+    """A format by its name, which a person may write otherwise."""
+    known = format_name(arguments.text(name, value))
+    if problem := unknown_format(known):
+        raise UsageError(f"{name}: {problem}")
+    return known
 
 
 def _converters_options(name: str, value: Any) -> Any:
@@ -285,7 +295,7 @@ class Convert(Fed):
     model: Any = model(_ONE, kw_only=False)
     to: str = option(
         "Format to convert to: torch, keras, tensorflow, tflite or onnx.",
-        Value(arguments.text, metavar="FORMAT"),
+        Value(_format, metavar="FORMAT"),
         "models",
     )
     via: Sequence[str] = option(

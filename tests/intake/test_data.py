@@ -24,6 +24,8 @@ def read(data: Any, folder: Path, **options: Any) -> dict[str, Any]:
 
 def test_paths_and_nothing_stay(tmp_path: Path) -> None:
     assert data_file(tmp_path / "photos", tmp_path / "given") == tmp_path / "photos"
+    (tmp_path / "data.npz").symlink_to("blob")  # as in a cache of a hub
+    assert data_file(tmp_path / "data.npz", tmp_path / "given") == tmp_path / "data.npz"
     assert data_file(None, tmp_path / "given") is None
     assert not (tmp_path / "given").exists()
 

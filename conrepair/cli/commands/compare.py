@@ -8,7 +8,7 @@ from pathlib import Path
 from conrepair.cli.next_step import after_comparison, tell_next
 from conrepair.cli.told import tell
 from conrepair.engine.session import Session
-from conrepair.pipeline.options import files_of
+from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.settings import answer_settings
 from conrepair.pipeline.verbs import compare_pair
 from conrepair.report.audit_folder import write_audit
@@ -20,7 +20,7 @@ __all__ = ["compare"]
 def compare(options: argparse.Namespace) -> int:
     """Compare two files by their answers."""
     verb = Compare.of(vars(options))
-    asked = files_of(verb)
+    asked = asked_of(verb)
     asked.check()
     output = None if options.output is None else Path(options.output).absolute()
     settings = answer_settings(verb)

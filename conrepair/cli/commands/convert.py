@@ -6,17 +6,11 @@ import argparse
 from pathlib import Path
 
 from conrepair.cli.next_step import after_conversion, tell_next
-from conrepair.converters.routes import find_route, pinned_route
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework, detect_suffix
-from conrepair.frameworks.formats import format_name, unknown_format
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
-from conrepair.pipeline.declared_inputs import input_specs
-from conrepair.pipeline.options import data_of, read_options, subject_of
-from conrepair.pipeline.plan import Goal
+from conrepair.pipeline.options import conversion_of
 from conrepair.pipeline.settings import conversion_settings
-from conrepair.pipeline.verbs import check_calibration, convert_model
+from conrepair.pipeline.verbs import convert_model
 from conrepair.report.model_output import check_model_output
 from conrepair.report.repair.conversion import conversion_lines
 from conrepair.report.result import AuditResult
@@ -42,31 +36,21 @@ def convert(options: argparse.Namespace) -> int:
     """
     verb = Convert.of(vars(options))
     path, output = real_path(options.model), Path(options.output).absolute()
-    framework, target = detect_framework(path), format_name(verb.to)
-    problem = unknown_format(target)
-    if problem is not None:
-        raise UsageError(f"--to: {problem}")
-    _check_output(path, output, target, force=options.force)
-    if target == framework and not verb.via:
-        raise UsageError(f"{path} is {target} already. For a round trip name the converters (--via).")
-    model = Model(framework, str(path), model_sha256(path), inputs=input_specs(verb.inputs))
-    route = pinned_route(verb.via, framework, target) if verb.via else find_route(framework, target, model=model)
-    settings, data = read_options(verb.options, route), data_of(verb)
-    check_calibration(route, settings, data, recipe=verb.recipe is not None)
-    goal = Goal(via=tuple(step.name for step in route.steps), options=settings)
-    subject, notes = subject_of(verb, path, data, trust=verb.trust, labels="none", goals=(goal,))
+    detect_framework(path)
+    _check_output(path, output, verb.to, force=options.force)
+    subject, notes = conversion_of(verb)
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         done = convert_model(subject, conversion_settings(verb), session, notes)
         result, row, written = done.run, done.row, done.model
-        if output.suffix and written.suffix != output.suffix and target == "torch":
+        if output.suffix and written.suffix != output.suffix and verb.to == "torch":
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
             output = output.with_suffix(written.suffix)
-            _check_output(path, output, target, force=options.force)
+            _check_output(path, output, verb.to, force=options.force)
         done.save(output, force=options.force)
     if options.format == "json":
         say(result_text(done.placed(output).run))
     else:
-        say(f"{output}: {row.conversion if row.instead_of else route.name}")
+        say(f"{output}: {row.conversion if row.instead_of else '+'.join(subject.goals[0].via or ())}")
         for line in _about(result):
             say(line)
         tell_next(after_conversion(row, options, output))

@@ -11,7 +11,7 @@ from conrepair.cli.next_step import tell_next
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.from_config import tvm_choice
-from conrepair.pipeline.options import data_of, subject_of
+from conrepair.pipeline.options import execution_of
 from conrepair.pipeline.settings import BackendChoice, library_choice
 from conrepair.pipeline.verbs import execute_model
 from conrepair.report.results import Executed, check_run_folder
@@ -38,10 +38,8 @@ def execute(options: argparse.Namespace) -> int:
         check_run_folder(output, force=options.force)
     if options.debug_enabled and options.backend != "tvm":
         raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
-    verb, path = Execute.of(vars(options)), real_path(options.model)
-    subject, notes = subject_of(
-        verb, path, data_of(verb), trust=verb.trust, backends=(_backend(options),), batch_size=verb.batch_size
-    )
+    verb = Execute.of(vars(options))
+    subject, notes = execution_of(verb, _backend(options))
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         done = execute_model(subject, session, notes, timeout=verb.timeout)
         if output is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from conrepair.cli.several import each_target
 from conrepair.cli.told import tell
 from conrepair.engine.session import Session
-from conrepair.pipeline.options import files_of
+from conrepair.pipeline.options import asked_of
 from conrepair.pipeline.settings import layer_settings
 from conrepair.pipeline.verbs import localize_pair
 from conrepair.report.folder import check_folder
@@ -35,7 +35,7 @@ def localize(options: argparse.Namespace) -> int:
 
 def _localize(options: argparse.Namespace, session: Session) -> int:
     verb = Localize.of(vars(options))
-    asked = files_of(verb)
+    asked = asked_of(verb)
     asked.check()
     folder = None if options.output is None else Path(options.output).absolute()
     if folder is not None:

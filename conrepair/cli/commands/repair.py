@@ -11,7 +11,7 @@ from conrepair.cli.next_step import after_repair, tell_next
 from conrepair.cli.several import each_target
 from conrepair.cli.told import tell
 from conrepair.engine.session import STORE, Session
-from conrepair.pipeline.options import files_of, repair_folder
+from conrepair.pipeline.options import asked_of, repair_folder
 from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.settings import layer_settings
 from conrepair.pipeline.verbs import repair_pair
@@ -102,7 +102,7 @@ def repaired(options: argparse.Namespace) -> tuple[Repaired, Path | None]:
         ConrepairError: if a file can't be loaded or edited.
     """
     verb = Repair.of(vars(options))
-    asked = files_of(verb)
+    asked = asked_of(verb)
     asked.check()
     folder = repair_folder(options.output, asked.target)
     check_folder(folder, "repair", (asked.source, asked.target))
