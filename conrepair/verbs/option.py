@@ -11,6 +11,7 @@ from dataclasses import MISSING, dataclass
 from typing import Any, ClassVar, Literal, ParamSpec, Self, TypeVar, dataclass_transform
 
 from conrepair.intake.arguments import Reader
+from conrepair.runtime.errors import UsageError
 
 __all__ = ["About", "Options", "Value", "model", "option", "options", "takes", "written"]
 
@@ -19,7 +20,7 @@ R = TypeVar("R")
 Asked = TypeVar("Asked")
 _KEY, _WORDS = "about", "words"
 _SMALL = 1e-3
-_NAME = re.compile(r"`(\w+)`")
+_NAME, _FIRST = re.compile(r"`(\w+)`"), re.compile(r"^\w+")
 
 
 @dataclass(frozen=True)
@@ -174,8 +175,16 @@ class Options:
 
         Args:
             given: Values by name; others than the verb's aren't looked at.
+
+        Raises:
+            UsageError: for a value that can't be meant, by the option's flag.
         """
-        return cls(**{item.name: given[item.name] for item in dataclasses.fields(cls) if item.name in given})
+        flags = {name: about.flag for name, about, _ in cls.declared()}
+        try:
+            return cls(**{item.name: given[item.name] for item in dataclasses.fields(cls) if item.name in given})
+        except UsageError as error:
+            words = _FIRST.sub(lambda match: flags.get(match[0]) or match[0], str(error))
+            raise UsageError(words) from error
 
 
 def written(value: Any) -> str:

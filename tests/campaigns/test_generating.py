@@ -209,8 +209,8 @@ def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytes
     ("words", "told"),
     [
         (["--operators", "Ad"], "did you mean And or Add?"),
-        (["--operators", ""], "operators '': there's no name in it"),
-        (["--dtypes", " , "], "dtypes ' , ': there's no name in it"),
+        (["--operators", ""], "--operators '': there's no name in it"),
+        (["--dtypes", " , "], "--dtypes ' , ': there's no name in it"),
         (["--operators", "Gelu,RMSNormalization,Add"], "opset 20 has no RMSNormalization; opset 23 has it"),
         (["--operators", "Add", "--exclude", "Add"], "all of them are excluded"),
         (["--operators", "TopK", "--single"], "none of TopK takes tensors of any type with 0 to 6 axes"),
@@ -221,7 +221,7 @@ def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytes
         (["--opset", "12"], "opset 12: there are specifications of opsets 17 to 24"),
         (["--ranks", "5-3"], "ranks 5-3: give the fewest axes"),
         (["--ranks", "some"], "--ranks: 'some' isn't a number of axes"),
-        (["--form", "size of zero"], "write NAME=SHARE, as in 'size of zero=0.1'"),
+        (["--form", "size of zero"], "--form size of zero: write NAME=SHARE, as in 'size of zero=0.1'"),
         (["--form", "size of zero=1.5"], "form size of zero: 1.5 is no share"),
         (["--form", "size of zera=1"], "there is no form 'size of zera' here; did you mean size of zero"),
         (["--pattern", "conv and batch norm"], "write NAME=SHARE, as in 'conv and batch norm=0.5'"),
@@ -234,7 +234,7 @@ def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytes
         (["--extremes", "some"], "--extremes: some isn't a finite number"),
         (["--form", "size of zero=many"], "'many' is no number"),
         (["--count", "0"], "0 isn't from 1"),
-        (["--to", "kears"], "to: unknown format 'kears'; did you mean 'keras'?"),
+        (["--to", "kears"], "--to: unknown format 'kears'; did you mean 'keras'?"),
     ],
 )
 def test_wrong_options_are_told(
