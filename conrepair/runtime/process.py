@@ -30,6 +30,9 @@ _MAIN = (
     "from conrepair.runtime.worker_process import serve; serve(setup, requests, int(sys.argv[2]))"
 )
 _OWN_FOLDERS = ("TMPDIR", "POCL_CACHE_DIR")  # for temporary files, and for kernels that PoCL compiles
+_ALONE = {
+    "OPENBLAS_NUM_THREADS": "1"
+}  # NumPy's threads spin while runtimes' compute: that doubled a localization's time
 _START_SECONDS = 120.0
 _END_SECONDS = 10.0
 _LONGEST = 1 << 30  # bytes of an answer
@@ -75,7 +78,7 @@ class WorkerProcess:
                     stdout=log,  # no terminal of the user's: what's printed there may be commands to it
                     stderr=log,
                     pass_fds=(theirs, answers),
-                    env=os.environ | isolated() | {name: str(temporary) for name in _OWN_FOLDERS},
+                    env=_ALONE | os.environ | isolated() | {name: str(temporary) for name in _OWN_FOLDERS},
                 )
         finally:
             os.close(theirs)
