@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.metrics.tensors import CHUNK_ELEMENTS
-
 __all__ = ["HARDLY_ANY", "error_of_spread", "spread_between_samples"]
+
+Values = npt.NDArray[Any]
+
+_LEAST = 1e-30  # sum of squares below which single precision may have lost some
 
 HARDLY_ANY = 0.01  # of their size: outputs that vary by less between samples are one answer, counted many times
 
@@ -42,24 +44,30 @@ def spread_between_samples(array: npt.NDArray[Any]) -> float | None:
     values = np.asarray(array).reshape(len(array), -1)
     if len(values) < 2:
         return None
-    finite, total = np.ones(values.shape[1], bool), np.zeros(values.shape[1])
-    for part in _portions(values):
-        finite &= np.isfinite(part).all(axis=0)
-        with np.errstate(invalid="ignore"):
-            total += part.sum(axis=0)
+    total = np.zeros(values.shape[1])
+    with np.errstate(invalid="ignore"):
+        for row in values:
+            total += row
+    finite = np.isfinite(total)
     if not finite.any():
         return None
-    mean, size, varying = total[finite] / len(values), 0.0, 0.0
-    for part in _portions(values):
-        kept = part[:, finite]
-        size += float(np.vdot(kept, kept))
-        kept = kept - mean
-        varying += float(np.vdot(kept, kept))
-    return float(np.sqrt(varying / size)) if size else 0.0
+    kept = None if finite.all() else finite
+    mean = total / len(values)
+    single = values.dtype in (np.float16, np.float32)
+    size, varying = _squares(values, mean, kept, np.float32 if single else np.float64)
+    if single and not _LEAST < size < math.inf:
+        size, varying = _squares(values, mean, kept, np.float64)
+    return math.sqrt(varying / size) if size else 0.0
 
 
-def _portions(values: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
-    """Rows in float64, few at a time."""
-    rows = max(1, CHUNK_ELEMENTS // max(1, values.shape[1]))
-    for start in range(0, len(values), rows):
-        yield np.asarray(values[start : start + rows], np.float64)
+def _squares(values: Values, mean: Values, kept: Values | None, dtype: npt.DTypeLike) -> tuple[float, float]:
+    """Sums of the squares of what's kept, and of its distance from the mean."""
+    size, varying, mean = 0.0, 0.0, mean.astype(dtype)
+    for whole in values:
+        row = whole.astype(dtype, copy=False)
+        if kept is not None:
+            row = row[kept]
+        size += float(np.vdot(row, row))
+        row = row - (mean if kept is None else mean[kept])
+        varying += float(np.vdot(row, row))
+    return size, varying
