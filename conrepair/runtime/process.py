@@ -30,9 +30,7 @@ _MAIN = (
     "from conrepair.runtime.worker_process import serve; serve(setup, requests, int(sys.argv[2]))"
 )
 _OWN_FOLDERS = ("TMPDIR", "POCL_CACHE_DIR")  # for temporary files, and for kernels that PoCL compiles
-_ALONE = {
-    "OPENBLAS_NUM_THREADS": "1"
-}  # NumPy's threads spin while runtimes' compute: that doubled a localization's time
+_ALONE = {"OPENBLAS_NUM_THREADS": "1"}  # more spin while runtimes compute, and double the time of a localization
 _START_SECONDS = 120.0
 _END_SECONDS = 10.0
 _LONGEST = 1 << 30  # bytes of an answer
