@@ -536,6 +536,12 @@ class LimitsConfig(Strict):
     """Bounds of a run."""
 
     seconds: Seconds = Field(600.0, gt=0, description="For one conversion or execution.")
+    compiled_seconds: Seconds | None = Field(
+        None,
+        gt=0,
+        description="What was compiled gets no further samples after so many seconds, and is judged on those that it "
+        "had: a slow device needn't hold up an audit. Default: it gets all.",
+    )
     workers: Int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
     memory_gb: Float | None = Field(
         None,

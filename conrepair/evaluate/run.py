@@ -85,7 +85,7 @@ class Run:
     @cached_property
     def seconds(self) -> npt.NDArray[np.float64]:
         """Time per sample: that of its batch, divided by the batch's size."""
-        return np.asarray(np.load(self.folder / "seconds.npy"), dtype=np.float64)
+        return np.asarray(np.load(self.folder / "seconds.npy")[: self.count], dtype=np.float64)
 
     @property
     def batch_seconds(self) -> npt.NDArray[np.float64]:
@@ -123,6 +123,14 @@ class Run:
         }
         return {name: difference for name, difference in found.items() if difference > _STEADY}
 
+    def first(self, count: int) -> Run:
+        """The same on the first samples alone.
+
+        Args:
+            count: Of samples, at most as many as there are.
+        """
+        return replace(self, count=count, starts=tuple(start for start in self.starts if start < count))
+
     def with_quantization_of(self, other: Run) -> Run:
         """The same with what its integers stand for taken from another run, whose model stores them alike.
 
@@ -146,7 +154,7 @@ class Run:
 
     def _array(self, file: str, spec: TensorSpec) -> Array:
         """Values of an output, the real ones where integers stand for such."""
-        return _real(spec, _load(self.folder / file))
+        return _real(spec, _load(self.folder / file)[: self.count])
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
@@ -170,7 +178,7 @@ class HeldRun(Run):
     @cached_property
     def arrays(self) -> dict[str, Array]:
         """Outputs by name, samples first."""
-        return {spec.name: _real(spec, self.held[spec.name]) for spec in self.outputs}
+        return {spec.name: _real(spec, self.held[spec.name][: self.count]) for spec in self.outputs}
 
 
 def _real(spec: TensorSpec, array: Array) -> Array:

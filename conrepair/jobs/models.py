@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -172,15 +173,16 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run a model over a dataset.
 
     Args:
-        payload: "model", "backend", "options", "data", "recipe" (or None), "batch_size", "limit" (or None).
+        payload: "model", "backend", "options", "data", "recipe" (or None), "batch_size", "limit" (or None),
+            and, where that's bounded, "spend": no batch is begun that would end after so many seconds.
         folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample, as the device
             measured it where it does); `again_<index>.npy` where the first batch, run a second time in the end, gives
             something else; with the option "debug_enabled" what each kernel computes of the first "debug_samples".
 
     Returns:
-        "outputs" (specs, in order), "count", "starts" (first sample of each batch), "load_seconds",
-        "run_seconds" (from the first batch to the last), "repeats" (whether the first batch gave the same bits
-        twice; true for a second opinion, which isn't asked), "matching" (as `Matching`).
+        "outputs" (specs, in order), "count" (of samples that ran), "samples" (that there are), "starts" (first sample
+        of each batch), "load_seconds", "run_seconds" (from the first batch to the last), "repeats" (whether the first
+        batch gave the same bits twice; true for a second opinion, which isn't asked), "matching" (as `Matching`).
     """
     model = from_json(Model, payload["model"])
     reference = from_json(DataReference, payload["data"])
@@ -205,12 +207,14 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         if runnable.device_seconds is not None:
             seconds = runnable.device_seconds
         recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
+        now = time.perf_counter()
+        if now - started + (now - before) > payload.get("spend", math.inf):
+            break
     run_seconds = time.perf_counter() - started
     repeats = True
     if first is not None and not payload["options"].get("second_opinion"):
         repeats = recorder.repeats(first.valid, first.size, runnable.run(first.feeds))
-    recorder.finish()
-    count = source.count
+    samples, count = source.count, recorder.finish()
     if payload["options"].get("debug_enabled"):
         source.count = min(count, payload["options"]["debug_samples"])
         shown = [batch.feeds for batch in batches(source, inputs, payload["batch_size"])]
@@ -221,6 +225,7 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {
         "outputs": [to_json(spec) for spec in runnable.outputs],
         "count": count,
+        "samples": samples,
         "starts": recorder.starts,
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
@@ -440,6 +445,7 @@ class _Recorder:
         self._arrays: list[StoredRows] = []
         self._first: list[bytes] = []
         self._seconds = np.zeros(count)
+        self._done = 0
         self.starts: list[int] = []
 
     def record(
@@ -473,6 +479,7 @@ class _Recorder:
                 )
             stored.put(start, array)
         self._seconds[start : start + valid] = seconds / size
+        self._done = start + valid
 
     def repeats(self, valid: int, size: int, outputs: Mapping[str, npt.NDArray[Any]]) -> bool:
         """Whether the first batch gave the same bits before; if not, keep what it gives now."""
@@ -483,9 +490,14 @@ class _Recorder:
                 np.save(self._folder / f"again_{index}.npy", array)
         return same
 
-    def finish(self) -> None:
-        """Write how long it took."""
-        np.save(self._folder / "seconds.npy", self._seconds)
+    def finish(self) -> int:
+        """Write how long it took; returns how many samples there are."""
+        np.save(self._folder / "seconds.npy", self._seconds[: self._done])
+        if self._done < self._count:
+            for index in range(len(self._arrays)):
+                path = self._folder / f"output_{index}.npy"
+                np.save(path, np.array(np.load(path, mmap_mode="r")[: self._done]))
+        return self._done
 
 
 def _run_converter(step: Converter, source: Model, folder: Path, payload: Mapping[str, Any]) -> str:

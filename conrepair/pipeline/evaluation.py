@@ -139,9 +139,9 @@ def evaluate(
                     two,
                     settings.tolerance,
                     top_k=settings.top_k,
-                    second_opinion=second,
-                    rounded=rounded,
-                    source=None if reference is None else runs[id(reference)],
+                    second_opinion=_beside(one, second),
+                    rounded=_beside(one, rounded),
+                    source=None if reference is None else _beside(one, runs[id(reference)]),
                 )
                 for one, two in itertools.combinations(group, 2)
                 if one.count == two.count
@@ -236,7 +236,7 @@ def _row(
     else:
         comparison = _compare(settings, item, runs, reference)
         verdict, reason = comparison.verdict, comparison.reason
-        first, worst = runs[id(reference)], comparison.worst
+        first, worst = _beside(run, runs[id(reference)]), comparison.worst
         if dataset is not None and first is not None and worst is not None:
             names = dataset.names[: run.count]
             inputs = compared_inputs(worst, first, run, names, dataset.labels, classes=settings.top_k)
@@ -257,7 +257,7 @@ def _row(
             build=_build(item),
             run=run,
             times=time_statistics(run.batch_seconds) if run and run.batch_seconds.size else None,
-            accuracy=accuracy(run, dataset.labels) if run and dataset else None,
+            accuracy=accuracy(run, dataset.labels[: run.count]) if run and dataset else None,
             reused=bool(item.result and item.result.reused),
         ),
         comparison=comparison,
@@ -280,7 +280,8 @@ def _other_sizes(item: Execution, reference: Execution, problem: Problem | None,
 
 
 def _compare(settings: Settings, item: Execution, runs: Mapping[int, Run | None], reference: Execution) -> Comparison:
-    one, two = runs[id(reference)], runs[id(item)]
+    two = runs[id(item)]
+    one = _beside(two, runs[id(reference)])
     if one is None or two is None:
         raise ValueError("both must have run")
     return compare_runs(
@@ -288,9 +289,16 @@ def _compare(settings: Settings, item: Execution, runs: Mapping[int, Run | None]
         two,
         settings.tolerance,
         top_k=settings.top_k,
-        second_opinion=_second_opinion(reference),
-        rounded=_rounded(reference),
+        second_opinion=_beside(two, _second_opinion(reference)),
+        rounded=_beside(two, _rounded(reference)),
     )
+
+
+def _beside(run: Run | None, other: Run | None) -> Run | None:
+    """Another run, on the samples that one had time for."""
+    if run is None or other is None or run.count >= other.count:
+        return other
+    return other.first(run.count)
 
 
 def _second_opinion(reference: Execution | None) -> Run | None:

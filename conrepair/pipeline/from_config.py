@@ -114,6 +114,7 @@ def settings_of(config: AuditConfig) -> Settings:
         stages=Stages(**config.stages.model_dump()),
         top_k=config.top_k,
         seconds=config.limits.seconds,
+        compiled_seconds=config.limits.compiled_seconds,
         workers=config.limits.workers,
     )
 

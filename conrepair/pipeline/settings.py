@@ -143,6 +143,7 @@ class Settings:
         stages: What is done at all.
         top_k: Classes of an answer that are compared.
         seconds: For one conversion or execution.
+        compiled_seconds: After which what was compiled gets no further samples; None: it gets all.
         workers: Conversions side by side.
     """
 
@@ -152,6 +153,7 @@ class Settings:
     stages: Stages = field(default_factory=Stages)
     top_k: int = 5
     seconds: float = 600.0
+    compiled_seconds: float | None = None
     workers: int = 2
 
 

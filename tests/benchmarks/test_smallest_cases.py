@@ -17,6 +17,9 @@ ROOT = Path(__file__).parents[2]
         ("onnx_conformance Asinh", "| Asinh | 2 |"),
         ("suspiciousness", "scipy"),
         pytest.param("imported_mobilenet --rounds 1 --batch 1 --target 100", "ratio", marks=pytest.mark.slow),
+        pytest.param("throughput --repeats 1 --copies 1", "ratio", marks=pytest.mark.slow),
+        pytest.param("tvm_cost --rounds 2 --target llvm", "overhead", marks=pytest.mark.slow),
+        pytest.param("localization_cost --repeats 1 --photos 4", "ratio", marks=pytest.mark.slow),
         pytest.param("onnx_to_keras recurrent", "recurrent network", marks=pytest.mark.slow),
     ],
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.backends.all_backends import COMPILERS
+from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.model import to_json
@@ -23,7 +23,7 @@ from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.store import Entry
 
-__all__ = ["Runs", "execute", "plan_conversion", "plan_execution", "run_executions"]
+__all__ = ["Runs", "execute", "execute_sources", "plan_conversion", "plan_execution", "run_executions"]
 
 _SECOND_OPINION_SAMPLES = 16
 
@@ -41,6 +41,26 @@ class Runs:
     tasks: list[Task] = field(default_factory=list)
 
 
+def execute_sources(state: RunState) -> list[Execution]:
+    """Run every model that needs no conversion for it, in its own library or another's that compiles nothing."""
+    executed: list[Execution] = []
+    runs = Runs()
+    for subject in state.subjects:
+        if subject.source is None:
+            continue
+        model = subject.source.model
+        plain = [
+            choice
+            for choice in backends_of(subject, subject.source)
+            if choice.name not in COMPILERS and backend(choice.name).takes(model, choice.options) == model.framework
+        ]
+        executed += (
+            _plan_executions(state, dataclasses.replace(subject, backends=tuple(plain)), runs) if plain else []
+        )
+    run_executions(state, executed, runs)
+    return executed
+
+
 def execute(state: RunState) -> list[Execution]:
     """Compile, and run every model on every backend, one at a time so that times mean something."""
     executed: list[Execution] = []
@@ -52,13 +72,15 @@ def execute(state: RunState) -> list[Execution]:
 
 
 def run_executions(state: RunState, executed: Sequence[Execution], runs: Runs) -> None:
-    """Run tasks, and hand their results to the executions that they belong to."""
-    compile_builds(state, runs.builds)
+    """Run the tasks that weren't, and hand their results to the executions that they belong to."""
+    done = state.scheduler.results
+    builds, tasks = ([task for task in planned if task.name not in done] for planned in (runs.builds, runs.tasks))
+    compile_builds(state, builds)
     if state.settings.stages.execute:
-        with state.display.stage("execute", len(runs.tasks)) as stage:
-            state.scheduler.run(runs.tasks, side_by_side=1, advance=stage.advance)
+        with state.display.stage("execute", len(tasks)) as stage:
+            state.scheduler.run(tasks, side_by_side=1, advance=stage.advance)
     else:
-        state.scheduler.take_stored(runs.tasks, "stage execute is off, and no earlier run did it")
+        state.scheduler.take_stored(tasks, "stage execute is off, and no earlier run did it")
         for item in executed:
             if item.task is not None and state.scheduler.results[item.task].entry is None:
                 item.task = None  # a row without a run, not a failure
@@ -85,8 +107,14 @@ def _tell_matching(state: RunState, item: Execution) -> None:
     """
     if item.result is None or item.result.entry is None:
         return
-    told = item.result.entry.result.get("matching", {})
+    ran, seconds = item.result.entry.result, state.settings.compiled_seconds
+    told = ran.get("matching", {})
     lines = [*told.get("guesses", ()), *(told.get("others", ()) if item.kind == "reference" else ())]
+    if seconds is not None and ran["count"] < ran.get("samples", 0):
+        lines.append(
+            f"ran on {ran['count']} of {ran['samples']} samples on {item.backend}, as each takes "
+            f"{ran['run_seconds'] / ran['count']:.1f} s there and `limits.compiled_seconds` is {seconds:g}"
+        )
     for line in lines:
         if (note := f"{item.row_name.removesuffix('/source')}: {line}") not in state.notes:
             state.notes.append(note)
@@ -159,6 +187,8 @@ def plan_execution(
             build = compile_task(state, subject, f"{task_name}, build", source, config, options)
             runs.builds.append(build)
             executed.build_task = build.name
+            if state.settings.compiled_seconds is not None:
+                payload["spend"] = state.settings.compiled_seconds
     except ConrepairError as error:
         executed.problem = Problem.of(error)
         return

@@ -9,7 +9,7 @@ from conrepair.pipeline.evaluation import Execution, evaluate
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
-from conrepair.pipeline.stages.execution import execute
+from conrepair.pipeline.stages.execution import execute, execute_sources
 from conrepair.pipeline.stages.localizing import unlocalized
 from conrepair.pipeline.stages.optimizers import name_optimizers
 from conrepair.pipeline.stages.preparation import build
@@ -43,6 +43,7 @@ def look_at(state: RunState) -> Looked:
     """
     build(state)
     draw(state)
+    _tell_first(state)
     plan(state)
     convert(state)
     prepare(state, models_of(state))
@@ -61,3 +62,14 @@ def look_at(state: RunState) -> Looked:
 
         rows = localize(state, executed, rows)
     return Looked(executed=tuple(executed), rows=tuple(rows), pairs=pairs)
+
+
+def _tell_first(state: RunState) -> None:
+    """Run what needs no conversion while others are waited for, and say at once what it comes to."""
+    if not state.settings.stages.execute or not any(subject.goals for subject in state.subjects):
+        return
+    rows, _ = evaluate(state.settings, execute_sources(state), state.datasets)
+    for row in rows:
+        right = "" if row.ran.accuracy is None else "{} of {} labels right".format(*row.ran.accuracy)
+        found = row.reason if row.verdict is None else f"{row.verdict.value}, {row.reason}"
+        state.display.note("; ".join(filter(None, (f"{row.label} on {row.backend}: {found}", right))))

@@ -45,8 +45,7 @@ def try_route(
     runs, items = Runs(), []
     for item in chain:
         items += plan_conversion(state, subject, reference, item, runs)
-    fresh = ([task for task in planned if task.name not in known] for planned in (runs.builds, runs.tasks))
-    run_executions(state, items, Runs(*fresh))
+    run_executions(state, items, runs)
     right = [item for item in executed if item.model == reference and item.kind == "reference"]
     rows, _ = evaluate(state.settings, [*right, *items], state.datasets)
     made = rows[len(right) :]
