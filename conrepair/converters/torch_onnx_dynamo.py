@@ -9,7 +9,7 @@ from typing import Any
 
 from conrepair.converters.base import Converter, Option
 from conrepair.converters.torch_onnx import ExportArguments, export_arguments, symbolic_axes
-from conrepair.frameworks.detect import is_torchscript
+from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError
 
@@ -48,7 +48,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
 def _accepts(model: Model) -> str | None:
     path = Path(model.path)
-    if model.factory is None and path.suffix != ".pt2" and is_torchscript(path):
+    if model.factory is None and container(path) != ".pt2" and is_torchscript(path):
         return "the exporter doesn't read TorchScript; torch-onnx-script does (`via`)"
     return None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from conrepair.converters.base import Converter, Option
 from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
-from conrepair.frameworks.detect import is_torchscript
+from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.scripts import run_script
@@ -46,7 +46,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
 def _accepts(model: Model) -> str | None:
     path = Path(model.path)
-    if model.factory is None and path.suffix != ".pt2" and is_torchscript(path):
+    if model.factory is None and container(path) != ".pt2" and is_torchscript(path):
         return "torch.export doesn't read TorchScript; convert to ONNX by torch-onnx-script instead (`via`)"
     return None
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from conrepair.frameworks.detect import container
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 from conrepair.runtime.path_text import path_problem, real_path
@@ -23,7 +24,7 @@ def model_files(path: Path) -> tuple[Path, ...]:
     Raises:
         ModelLoadError: if the file is larger than an ONNX model can be.
     """
-    if path.suffix.lower() != ".onnx" or not path.is_file():
+    if not path.is_file() or container(path) != ".onnx":
         return (path,)
     from google.protobuf.message import DecodeError
 
@@ -40,8 +41,9 @@ def model_files(path: Path) -> tuple[Path, ...]:
             if entry.key == "location" and isinstance(entry.value, str) and not path_problem(entry.value)
         }
     )
-    folder = real_path(path.parent)
-    found = [path.parent / name for name in names if real_path(folder / name).is_relative_to(folder)]
+    # In a hub's cache both are links to files that lie in one other folder.
+    folders = {real_path(path.parent), real_path(path).parent}
+    found = [path.parent / name for name in names if any(map(real_path(path.parent / name).is_relative_to, folders))]
     return (path, *(file for file in found if file.is_file()))
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import h5py
 import keras
 
+from conrepair.frameworks.detect import container
 from conrepair.frameworks.keras_legacy_calls import with_calls
 
 __all__ = ["readable_by_keras3"]
@@ -65,7 +66,7 @@ def readable_by_keras3(path: Path) -> Iterator[Path]:
 
 def _configuration(path: Path) -> str | None:
     """What an HDF5 file says about its network; None for files of other kinds."""
-    if path.suffix == ".keras" or not h5py.is_hdf5(path):
+    if container(path) == ".keras" or not h5py.is_hdf5(path):
         return None
     with h5py.File(path, "r") as file:
         text = file.attrs.get(_CONFIG)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import onnx
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.identity import onnx_tensors
+from conrepair.frameworks.identity import model_files, onnx_tensors
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.onnx_quantization import io_quantization
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import load_error
+from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["STORED", "describe_proto", "nodes_of", "read_valid", "specs_of_proto", "table_sizes", "with_quantization"]
 
@@ -42,6 +44,12 @@ def read_valid(model: Model) -> onnx.ModelProto:
     Raises:
         ModelLoadError: if they aren't.
     """
+    path = Path(model.path)
+    if linked := next((file for file in model_files(path)[1:] if file.is_symlink()), None):
+        raise ModelLoadError(
+            f"{path}: its data {linked.name} is a link, as in a hub's cache, which ONNX's libraries don't follow. "
+            f"Copy the folder with what its links lead to (`cp -rL {path.parent} COPY`), and give the copy."
+        )
     try:
         proto = read_proto(model.path)
         onnx.checker.check_model(model.path)

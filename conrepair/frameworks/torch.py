@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from conrepair.data.symbolic_sizes import Shapes, other_shapes, trial_shapes
 from conrepair.data.tensor_spec import SizeRange, TensorSpec, numpy_dtype, with_declared_sizes
-from conrepair.frameworks.detect import is_torchscript
+from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Description, Model
@@ -66,7 +66,7 @@ def _loaded(model: Model, path: Path) -> torch.nn.Module:
     """Load a model from where it may be loaded from."""
     if model.factory is not None:
         return _build(model, path)
-    if path.suffix == ".pt2":
+    if container(path) == ".pt2":
         try:
             return _Inference(load_exported(path, trust=model.trust))
         except Exception as error:

@@ -14,7 +14,7 @@ from conrepair.data.tensors import read_tensors
 from conrepair.intake.arguments import path as argument_path
 from conrepair.intake.arguments import refused
 from conrepair.runtime.errors import ModelLoadError, UsageError
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path
 
 __all__ = ["model_file"]
 
@@ -50,7 +50,7 @@ def model_file(
         UsageError: if it's nothing that is known, or a module is given without inputs.
     """
     if isinstance(model, str | os.PathLike):
-        return real_path(argument_path(name, model)), False
+        return model_path(argument_path(name, model)), False
     kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(model).__mro__]
     write = next((write for name, write in _WRITERS.items() if any(kind.startswith(name) for kind in kinds)), None)
     if write is None:

@@ -29,7 +29,7 @@ from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.encode import encode
 from conrepair.report.result import Problem
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay, Stage
 from conrepair.runtime.store import Store
 from conrepair.runtime.workers import ENDED
@@ -112,7 +112,7 @@ def _is_plain(subject: Subject) -> bool:
 
 
 def _task(state: RunState) -> Task:
-    paths = [real_path(subject.path) for subject in state.subjects]
+    paths = [model_path(subject.path) for subject in state.subjects]
 
     def payload(_: Any) -> dict[str, Any]:
         return {
@@ -134,7 +134,7 @@ def _task(state: RunState) -> Task:
 
 def _subject_json(subject: Subject) -> dict[str, Any]:
     """What is asked of a subject, the files by their content and their place, which results name."""
-    path = real_path(subject.path)
+    path = model_path(subject.path)
     told: dict[str, Any] = encode(
         {
             "model": {"path": path, "sha256": model_sha256(path)},

@@ -17,7 +17,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.subject import FactoryModel, LoadedModel, OnDisk, Subject
 from conrepair.runtime.files import sha256_of
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path
 from conrepair.runtime.store import Entry
 
 __all__ = ["framework_needs", "model_of", "source_task"]
@@ -53,7 +53,7 @@ def model_of(entry: Entry) -> LoadedModel:
 
 
 def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:
-    path = real_path(origin.path)
+    path = model_path(origin.path)
     framework = detect_framework(path)
     model = Model(framework, str(path), model_sha256(path), inputs=subject.declared, trust=origin.trust)
 

@@ -89,7 +89,8 @@ def check_build_folder(model: Path, folder: Path, *, force: bool) -> None:
     Raises:
         UsageError: if so.
     """
-    if model.is_relative_to(real_path(folder)) or real_path(folder).is_relative_to(model):
+    here, there = real_path(model), real_path(folder)
+    if here.is_relative_to(there) or there.is_relative_to(here):
         raise UsageError(f"{folder} is, holds, or lies in the model that is compiled. Give another output.")
     if not os.path.lexists(folder):
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.words import shortened
 
-__all__ = ["checked_path", "fitting_name", "in_utf8", "path_problem", "real_path"]
+__all__ = ["checked_path", "fitting_name", "in_utf8", "model_path", "path_problem", "real_path"]
 
 _NAME = 255  # bytes that Linux, macOS and Windows allow for one name
 _WHOLE = 4095  # and for all of them together
@@ -65,6 +65,16 @@ def checked_path(given: str | os.PathLike[str]) -> Path:
 def real_path(path: str | os.PathLike[str]) -> Path:
     """Where a path leads, absolute; links that lead to themselves stay, and then there's nothing there."""
     return Path(os.path.realpath(path))
+
+
+def model_path(path: str | os.PathLike[str]) -> Path:
+    """Where a model is, absolute, under the name that it's given by: a hub's cache has links to files without names.
+
+    Args:
+        path: Of a file or folder; links on the way to it are followed.
+    """
+    given = Path(path)
+    return real_path(given.parent) / given.name if given.name not in {"", ".."} else real_path(given)
 
 
 def fitting_name(text: str, most: int = _NAME - _BESIDE) -> str:

@@ -26,7 +26,7 @@ from conrepair.repairs.search import STEM
 from conrepair.report.folder import check_folder, run_output
 from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Job, Success, Workers
@@ -46,14 +46,14 @@ def apply(options: argparse.Namespace) -> int:
     source, patch = Path(options.source), Path(options.apply)
     target = source if options.target is None else Path(options.target)
     folder = repair_folder(options.output, target)
-    check_folder(folder, "repair", (real_path(source), real_path(target), patch))
+    check_folder(folder, "repair", (model_path(source), model_path(target), patch))
     if is_build(target):
-        model = None if options.target is None else _model(real_path(source), trust=options.trust)
-        return _apply_to_build(patch, real_path(target), model, folder, options.timeout, quiet=options.quiet)
+        model = None if options.target is None else _model(model_path(source), trust=options.trust)
+        return _apply_to_build(patch, model_path(target), model, folder, options.timeout, quiet=options.quiet)
     if options.target is not None:
         raise UsageError("--apply changes one model; name only that.")
     return _apply_to_model(
-        patch, _model(real_path(source), trust=options.trust), folder, options.timeout, quiet=options.quiet
+        patch, _model(model_path(source), trust=options.trust), folder, options.timeout, quiet=options.quiet
     )
 
 

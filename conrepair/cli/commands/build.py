@@ -19,7 +19,7 @@ from conrepair.pipeline.options import slug
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.built import check_build_folder
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import say
 from conrepair.verbs.options import Build
 
@@ -37,7 +37,7 @@ def build(options: argparse.Namespace) -> int:
     if options.explain:
         say(_passes(compiler.options))
         return int(ExitCode.EQUIVALENT)
-    path, output = real_path(options.model), Path(options.output or "").absolute()
+    path, output = model_path(options.model), Path(options.output or "").absolute()
     detect_framework(path)
     if not options.output:
         raise UsageError("name the folder to write (-o), or list the passes (--explain)")

@@ -17,7 +17,7 @@ from conrepair.report.result import AuditResult
 from conrepair.report.saved import result_text
 from conrepair.report.summary import row_notes
 from conrepair.runtime.errors import ExitCode, UsageError
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path, real_path
 from conrepair.runtime.progress import say
 from conrepair.verbs.options import Convert
 
@@ -35,7 +35,7 @@ def convert(options: argparse.Namespace) -> int:
         open, so that none could be drawn), unless it wasn't wanted.
     """
     verb = Convert.of(vars(options))
-    path, output = real_path(options.model), Path(options.output).absolute()
+    path, output = model_path(options.model), Path(options.output).absolute()
     detect_framework(path)
     _check_output(path, output, verb.to, force=options.force)
     subject, notes = conversion_of(verb)

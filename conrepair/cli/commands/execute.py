@@ -16,7 +16,7 @@ from conrepair.pipeline.settings import BackendChoice, library_choice
 from conrepair.pipeline.verbs import execute_model
 from conrepair.report.results import Executed, check_run_folder
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import say
 from conrepair.runtime.words import complain
 from conrepair.verbs.options import Compiled, Execute
@@ -32,7 +32,7 @@ def execute(options: argparse.Namespace) -> int:
     Returns:
         The exit code, as that comparison has it.
     """
-    detect_framework(real_path(options.model))
+    detect_framework(model_path(options.model))
     output = None if options.output is None else Path(options.output).absolute()
     if output is not None:
         check_run_folder(output, force=options.force)

@@ -15,7 +15,7 @@ from conrepair.frameworks.model import Description, Model, to_json
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import Described, read_file
 from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import output_console, say
 
 __all__ = ["inspect"]
@@ -34,7 +34,7 @@ def inspect(options: argparse.Namespace) -> int:
     """
     with Session(quiet=options.quiet) as session:
         found = read_file(
-            real_path(options.model),
+            model_path(options.model),
             session,
             input_specs(options.inputs),
             timeout=options.timeout,

@@ -7,7 +7,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from conrepair.frameworks.detect import is_torchscript
+from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.outlines.outline import Outline
 from conrepair.frameworks.registry import framework
@@ -30,7 +30,7 @@ def describe_unrun(model: Model) -> Outline:
     path = Path(model.path)
     if model.trust or model.factory is not None:
         return Outline(framework(model.framework).describe(model))
-    if model.framework == "torch" and path.suffix == ".pt2":
+    if model.framework == "torch" and container(path) == ".pt2":
         reader: Any = importlib.import_module("conrepair.frameworks.outlines.exported")
         found: Outline = reader.read(model)
         return found

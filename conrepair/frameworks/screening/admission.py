@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conrepair.frameworks.detect import container
 from conrepair.frameworks.model import Model
 from conrepair.runtime.archive import ArchiveError
 from conrepair.runtime.confinement import held
@@ -73,7 +74,7 @@ def admitted(model: Model) -> Iterator[Path]:
         return
     screen: Any = importlib.import_module(f"conrepair.frameworks.screening.{model.framework}")
     with tempfile.TemporaryDirectory(prefix="conrepair-") as folder:
-        place = Path(folder) / f"model{Path(model.path).suffix}"  # libraries go by suffixes, and mind some names
+        place = Path(folder) / f"model{container(Path(model.path))}"  # libraries go by suffixes, and mind some names
         try:
             found: list[UnusualContent] = list(screen.seal(model, place))
         except (ArchiveError, OSError) as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 import h5py
 
+from conrepair.frameworks.detect import container
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.frameworks.screening.hdf5 import check_hdf5, is_hdf5
@@ -32,7 +33,7 @@ _OWN = {"DTypePolicy", "KerasTensor", "Variable"}
 def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
     """See `conrepair.frameworks.screening.admission.admitted`. Lambda layers are refused by Keras itself."""
     path = Path(model.path)
-    if path.suffix == ".keras":
+    if container(path) == ".keras":
         with opened_archive(path) as archive:
             text = archive.read_text(_CONFIG) if _CONFIG in archive.sizes else "{}"
             yield from _of_config(parsed_json(text, _WHAT))

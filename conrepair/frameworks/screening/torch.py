@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from conrepair.frameworks.detect import container
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.frameworks.screening.exported import findings_of_program
@@ -32,7 +33,7 @@ def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
         return
     with opened_archive(path) as archive:
         root = _root(archive)
-        if model.factory is None and path.suffix == ".pt2":
+        if model.factory is None and container(path) == ".pt2":
             kept = yield from findings_of_program(archive, root)
         else:  # without code it's a state dict, and all of its members have such names
             kept = [name for name in archive.sizes if _OF_SCRIPT.fullmatch(name.removeprefix(root))]
