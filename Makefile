@@ -5,7 +5,7 @@ PYTHON := python3
 endif
 BIN := .venv/bin
 
-.PHONY: run setup dev test test-all lint schema mutants pictures clean
+.PHONY: run setup dev test test-all seconds lint schema mutants pictures clean
 
 run: setup
 	$(BIN)/python main.py
@@ -15,11 +15,15 @@ setup: .venv/runtime.done
 dev: .venv/dev.done
 
 test test-all: export PYTHONDONTWRITEBYTECODE = # what many processes import is compiled once
+DEALT := -n 2 --dist loadfile --no-loadscope-reorder # files stay whole, in the order of tests/support/dealing.py
 test: dev
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --timeout 900 -o faulthandler_timeout=600
+	$(BIN)/python -m pytest -m "not slow" $(DEALT) --timeout 900 -o faulthandler_timeout=600
 
 test-all: dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest $(DEALT)
+
+seconds: dev
+	$(BIN)/python tests/support/dealing.py
 
 lint: dev
 	$(BIN)/ruff check .

@@ -17,7 +17,8 @@ for _folder in map(str, (_ROOT, _SUPPORT)):
     if _folder not in sys.path:
         sys.path.insert(0, _folder)
 
-import torch_once  # noqa: E402 (found by the path above)
+import dealing  # noqa: E402 (found by the path above)
+import torch_once  # noqa: E402
 from durations import Durations  # noqa: E402
 
 from benchmarks.common.here_lane import HereLane  # noqa: E402
@@ -37,6 +38,11 @@ _modules = [0]  # that were there when they were set aside last
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Durations(config))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        dealing.longest_first(items, dealing.seconds_of(dealing.KEPT))
 
 
 def pytest_runtest_setup() -> None:

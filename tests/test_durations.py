@@ -32,7 +32,10 @@ _TESTS = """
 import subprocess, sys
 import pytest
 
-def test_quick(): pass
+@pytest.fixture(scope="module")
+def made(): exec(open("burn.py").read(), {})
+
+def test_quick(made): pass
 
 def test_long(): exec(open("burn.py").read(), {})
 
@@ -80,3 +83,5 @@ def test_who_is_above_the_limit_is_listed_and_does_not_fail(tmp_path: Path, seve
     kept = json.loads((tmp_path / ".pytest_cache/d/durations/cpu.json").read_text())
     assert len(kept) == 7
     assert list(kept.values()) == sorted(kept.values(), reverse=True)
+    (seconds,) = json.loads((tmp_path / ".pytest_cache/d/durations/files.json").read_text()).values()
+    assert seconds >= sum(kept.values()) + 0.25, "what fixtures make is in it"
