@@ -19,7 +19,7 @@ from conrepair.networks.tflite_file import TfliteFile
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A model by its name."""
-    return lambda name: shelf.opened(name, tmp_path_factory.getbasetemp() / "tflite")
+    return lambda name: shelf.opened(name, shelf.shared_folder(tmp_path_factory))
 
 
 @pytest.mark.parametrize("name", FILES + SYMBOLIC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import canonical_operators as canonical
 import numpy as np
+import pytest
+import small_models as small
 import tflite_networks as networks
 
 from conrepair.frameworks.model import Model
@@ -74,17 +77,38 @@ class Opened:
         return {"rtol": 1e-5, "atol": max(step * 1.001, 1e-6 * float(np.abs(self.captured[name]).max(initial=0)))}
 
 
+def shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """The folder of TFLite files of a run, for all its workers."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "tflite"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @functools.cache
 def opened(name: str, folder: Path) -> Opened:
-    """One of `FILES` or `SYMBOLIC`, converted when it's first asked for."""
+    """One of `FILES` or `SYMBOLIC`, converted when it's first asked for.
+
+    Args:
+        name: Of the network, and its kind.
+        folder: That of a run (`shared_folder`), in which another worker may have made it.
+    """
+    path = folder / f"{name}.tflite"
+    if not path.exists():
+        making = folder / f"{name}-{os.getpid()}"
+        _convert(name, making)
+        making.rename(path)  # of two that are made at once one stays; they're the same
+    return Opened(small.model_of("tflite", path))
+
+
+def _convert(name: str, path: Path) -> None:
     what, kind = name.split("-", 1)
     network = networks.NETWORKS[what]()
     if kind == "symbolic":
         kind = "float"
     else:
         network = networks.fixed(network, BATCH)
-    folder.mkdir(exist_ok=True)
-    return Opened(networks.written(network, folder / f"{name}.tflite", kind))
+    networks.written(network, path, kind)
 
 
 def computed_nodes(one: Opened, near: float) -> int:
