@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from crossed import slower
 from onnx_networks import branching, specs, written
 from rewritten_networks import WRITERS
 from rewritten_networks import feeds_of as onnx_feeds_of
@@ -91,7 +92,9 @@ def test_what_a_layer_computes_can_be_put_in_its_place(kind: str, name: str, tmp
     assert recomputed(model, nodes, feeds, tmp_path) <= _LEFT[kind]
 
 
-@pytest.mark.parametrize("name", [*WRITERS, "branching"])
+@pytest.mark.parametrize(
+    "name", [*(name for name in WRITERS if name != "encoder blocks"), "branching", *slower("encoder blocks")]
+)
 def test_what_a_node_computes_can_be_put_in_its_place(name: str, tmp_path: Path) -> None:
     if name in {"function", "lstm"}:
         pytest.skip("its nodes are inside a function, or give several results")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from crossed import crossed
 
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.open_editor import open_editor
@@ -17,6 +18,7 @@ from tests.support.sized_networks import FORMATS, exported
 from tests.support.small_models import model_of
 
 pytestmark = pytest.mark.timeout(180)
+_SIZES = ((12, 12), (24, 36), (10, 24))
 
 
 def answer(model: Model, shape: tuple[int, ...]) -> Array:
@@ -31,8 +33,17 @@ def resized(editor: Editor, shape: tuple[int | None, ...], folder: Path) -> Mode
     return editor.save(folder, "resized")
 
 
-@pytest.mark.parametrize("before", [(12, 12), (24, 36), (10, 24)])
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(
+    ("kind", "before"),
+    crossed(
+        FORMATS,
+        _SIZES,
+        quick=[
+            *((kind, _SIZES[place % len(_SIZES)]) for place, kind in enumerate(FORMATS)),
+            *((kind, size) for kind in ("onnx", "torch") for size in _SIZES),
+        ],
+    ),
+)
 def test_a_picture_of_another_size(kind: str, before: tuple[int, int], tmp_path: Path) -> None:
     wanted, model = exported(kind, (24, 24), tmp_path / "wanted"), exported(kind, before, tmp_path / "before")
     first = kind in {"onnx", "torch"}

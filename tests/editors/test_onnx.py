@@ -147,7 +147,7 @@ def _other_values(editor: OnnxEditor) -> list[tuple[str, str, Attribute]]:
     return found
 
 
-@NAMES
+@NAMES_OF_A_FILE_A_PLACE
 def test_other_attributes_are_what_the_file_says_then(name: str, tmp_path: Path) -> None:
     model = written(name, tmp_path)
     said = 0

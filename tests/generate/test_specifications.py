@@ -17,11 +17,12 @@ OPSET = 20
 SUPPORT = functools.cache(lambda opset: Probed(opset, accepted))
 
 
+@pytest.mark.parametrize("count", [8, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("op", "opset"), [(name, max(OPSET, item.least_opset)) for name, item in specifications().items()]
 )
-def test_a_specification_says_what_the_runtime_takes(op: str, opset: int) -> None:
-    found = measured(op, opset, 20, seed=1000, support=SUPPORT(opset))
-    assert found.inside == 20
+def test_a_specification_says_what_the_runtime_takes(op: str, opset: int, count: int) -> None:
+    found = measured(op, opset, count, seed=1000, support=SUPPORT(opset))
+    assert found.inside == count
     assert not found.wrong
     assert found.recall_explained > 0.9

@@ -206,8 +206,7 @@ def test_peepholes_are_refused():
         [True, False],
         [True, False],
         quick=[
-            ("LSTM", True, True), ("GRU", False, True), ("RNN", True, True),
-            ("LSTM", False, False), ("GRU", True, False), ("RNN", False, False),
+            ("LSTM", True, True), ("GRU", False, False), ("GRU", True, False), ("RNN", False, False),
         ],
     ),
 )  # fmt: skip

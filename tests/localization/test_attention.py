@@ -23,6 +23,8 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 PLACES = ((0,), (1,), (0, 1))
 
+_OFFSETS = (1e3, 1e4, 1e5)
+
 
 def localized(folder: Path, common: dict[str, Any], fault: dict[str, Any]) -> Localization:
     batches = [(feeds(seed), feeds(seed)) for seed in range(2)]
@@ -54,8 +56,10 @@ def test_whatever_the_mask(mask: str, fault: str, places: tuple[int, ...], tmp_p
     assert result.coverage.nodes == result.coverage.all_nodes
 
 
-@pytest.mark.parametrize("offset", [1e3, 1e4, 1e5])
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("offset", "fault"),
+    crossed(_OFFSETS, FAULTS, quick=[(_OFFSETS[place % len(_OFFSETS)], fault) for place, fault in enumerate(FAULTS)]),
+)
 def test_whatever_is_added_to_the_stream(fault: str, offset: float, tmp_path: Path) -> None:
     result = localized(tmp_path, {"offset": offset}, FAULTS[fault] | {"at_fault": (1,)})
     assert result.verdict is Verdict.FAULTY, result.reason

@@ -24,9 +24,20 @@ from conrepair.networks.torch import open_network
 from conrepair.runtime.errors import InferenceError, ModelLoadError
 
 Array = small.Array
-ALL = [pytest.param(name, pt2, id=f"{name}-{'pt2' if pt2 else 'factory'}") for name in nets.CASES for pt2 in (0, 1)]
 # Attention in a module takes one fused kernel when nothing is captured.
 TOLERANCE = 1e-6
+PROGRAMS = ("convnet", "pair", "residual", "functions", "writing", "branches", "selecting")
+"""Networks whose exported program is quickly made; of all others the factory is read."""
+ALL = [
+    pytest.param(
+        name,
+        pt2,
+        id=f"{name}-{'pt2' if pt2 else 'factory'}",
+        marks=() if not pt2 or name in PROGRAMS else pytest.mark.slow,
+    )
+    for name in nets.CASES
+    for pt2 in (0, 1)
+]
 
 
 class Opened:

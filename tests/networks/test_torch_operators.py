@@ -26,8 +26,8 @@ NATIVE = {
 # A module is exported as it is in a file. Taken apart, a recurrent network has a node for each step of each gate.
 QUICK = [
     *((name, "factory") for name in nets.CASES),
-    *((name, "pt2") for name in list(nets.CASES)[::3]),
-    *((name, "core") for name in nets.CASES if name != "recurrent"),
+    *((name, "pt2") for name in ("convnet", "residual", "mlp", "selecting")),
+    *((name, "core") for name in ("encoder", "functions", "residual", "writing", "branches", "selecting")),
 ]
 
 

@@ -253,7 +253,7 @@ def test_listing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.workers
-@pytest.mark.cpu_seconds(10)  # PyTorch in three workers, one behind the other
+@pytest.mark.slow  # tests/runtime/test_workers.py stops a job for its memory; other failures are rows in quick tests
 @pytest.mark.timeout(120)
 def test_an_architecture_that_takes_too_much_memory_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It allocates; the one behind it is audited."""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from attention_keras import keras_file
 from attention_modules import STEPS, WORDS, Encoder, exported
-from crossed import crossed
+from crossed import crossed, slower
 
 from conrepair.data.feeds import DataReference
 from conrepair.evaluate.verdict import Verdict
@@ -87,7 +87,7 @@ def test_exchanged_queries_and_keys(how: str, fused: bool, tmp_path: Path, origi
     assert re.search(r"reads? `.*` and `.*` exchanged", effect)
 
 
-@pytest.mark.parametrize("how", ["keras", "saved_model", "tflite"])
+@pytest.mark.parametrize("how", ["keras", *slower("saved_model"), "tflite"])
 def test_exchanged_queries_and_keys_in_formats_of_tensorflow(
     how: str, tmp_path: Path, keras_original: Original
 ) -> None:
@@ -118,8 +118,9 @@ def check_rotary(result: RepairResult, right: str) -> None:
 @pytest.mark.parametrize(
     ("right", "how"),
     [
-        *crossed(FORMS, ["pt2", "torchscript"], quick=[("halves", "pt2"), ("neighbours", "torchscript")]),
-        *(pytest.param(right, how, marks=pytest.mark.slow) for right in FORMS for how in ("18", "20")),
+        ("neighbours", "torchscript"),  # halves: in TensorFlow's formats, and in pieces
+        *slower(("halves", "pt2"), ("halves", "torchscript"), ("neighbours", "pt2")),
+        *slower(*((right, how) for right in FORMS for how in ("18", "20"))),
     ],
 )
 @pytest.mark.cpu_seconds(15)
@@ -141,9 +142,12 @@ def test_rotary_positions_in_the_other_form_of_attention_in_pieces(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "how", [*(pytest.param(how, marks=pytest.mark.slow) for how in ("keras", "saved_model")), "tflite"]
+    ("right", "how"),
+    [
+        ("halves", "tflite"),
+        *slower(("neighbours", "tflite"), *((right, how) for right in FORMS for how in ("keras", "saved_model"))),
+    ],
 )
-@pytest.mark.parametrize("right", FORMS)
 def test_rotary_positions_in_the_other_form_in_formats_of_tensorflow(
     right: str, how: str, tmp_path: Path, keras_original: Original
 ) -> None:

@@ -11,6 +11,7 @@ import onnx
 import onnx_networks as networks
 import pytest
 import small_models as small
+from crossed import crossed
 
 from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.calls import CALLS
@@ -61,8 +62,14 @@ def drawn_feeds(runnable: TvmRunnable) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("make", [convnet, encoder, twins])
+@pytest.mark.parametrize(
+    ("make", "setting"),
+    crossed(
+        [convnet, encoder, twins],
+        SETTINGS,
+        quick=[((convnet, encoder, twins)[place % 3], setting) for place, setting in enumerate(SETTINGS)],
+    ),
+)
 def test_each_kernel_computes_the_tensor_that_it_is_said_to(make: Any, setting: str, tmp_path: Path) -> None:
     model = make(tmp_path)
     runnable = built(model, tmp_path / "build", setting)
