@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crossed import slower
 from localized import WEIGHTS, Variant
 
 from benchmarks.faults.catalogue import faults
@@ -90,7 +91,7 @@ def run(pair: tuple[Model, Model], folder: Path, out: str, journal: Path) -> Rep
     return repair_models(right, wrong, folder / out, _OPTIONS, Journal(journal))
 
 
-@pytest.mark.parametrize("when", ["early", "middle", "late"])
+@pytest.mark.parametrize("when", [*slower("early"), "middle", *slower("late")])
 def test_no_candidate_is_judged_again(
     when: str, pair: tuple[Model, Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,7 @@ _SEED, _SAMPLES = 3, 12
 _OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=8)
 _NATIVE = [fault for fault in faults() if fault.native is not None]
 _QUICK = {
-    *("bias-permuted", "range-too-small", "bounds-of-clip", "flatten-in-another-order", "pads-shifted"),
+    *("bias-permuted", "range-too-small", "bounds-of-clip", "pads-shifted"),
     *("activation-missing", "operands-exchanged", "shortcut-missing", "labels-shifted", "weights-in-few-bits"),
 }
 

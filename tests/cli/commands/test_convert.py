@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 import small_models as small
+from crossed import slower
 from PIL import Image
 
 from conrepair.cli import main
@@ -77,7 +78,7 @@ def test_open_sizes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "onnx2torch: equivalent: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("kind", ["full-int8", "full-uint8"])
+@pytest.mark.parametrize("kind", ["full-int8", *slower("full-uint8")])
 def test_integers_that_stand_for_reals(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What TFLite says of its inputs and outputs, ONNX says behind a Transpose, and Keras can't."""
     small.tflite_of(small.keras_convnet(), folder / "net.tflite", kind)

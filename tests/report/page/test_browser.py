@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from browser import Opened, chromium, opened
+from crossed import crossed
 from pages import HOSTILE, deep, hostile
 
 import conrepair
@@ -21,6 +22,7 @@ from conrepair.report.page.page import page_html
 pytestmark = pytest.mark.cpu_seconds(30)
 
 _LAYERS = 2000
+_DESK, _PHONE = (1280, 800), (390, 800)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +40,9 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found.save(folder / "out") / "report.html"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 800), (390, 800)], ids=["desk", "phone"])
+@pytest.mark.parametrize(
+    ("scheme", "size"), crossed(["light", "dark"], [_DESK, _PHONE], quick=[("light", _DESK), ("dark", _PHONE)])
+)
 def test_it_opens_without_error_request_or_violation(
     browser: Any, page_path: Path, scheme: Any, size: tuple[int, int]
 ) -> None:
