@@ -21,7 +21,7 @@ _MAKERS: dict[str, Callable[[Path], Model]] = {
     "tflite": partial(tflite_file, "image"),
     "torch": partial(torch_file, "image"),
 }
-_QUICK = {("tflite", "weights-scaled"), ("torch", "bounds-of-clip"), ("keras", "activation-missing")}
+_QUICK = {("tflite", "activation-missing"), ("torch", "bounds-of-clip"), ("keras", "weights-scaled")}
 _NAMES = [fault.name for fault in faults() if fault.native is not None]
 
 

@@ -21,6 +21,7 @@ import killing
 import numpy as np
 import onnx
 import pytest
+from crossed import slower
 from documents import repair_in
 from localized import WEIGHTS, Variant
 from told_runs import OF_EVERY_RUN
@@ -158,7 +159,7 @@ def test_without_room_for_a_file_it_says_so_and_leaves_nothing(room: Path) -> No
     assert finished(room, before)["mended"]
 
 
-@pytest.mark.parametrize("seconds", ["1e-06", "0.5"])
+@pytest.mark.parametrize("seconds", ["1e-06", *slower("0.5")])
 def test_without_time_it_ends_with_what_it_has(room: Path, seconds: str) -> None:
     before = originals(room)
     output = killing.finish(process := killing.start(room, *_WORDS, "--seconds", seconds))

@@ -83,7 +83,7 @@ def wide(path: Path) -> Path:
     return small.save_onnx(path, graph)
 
 
-@pytest.mark.cpu_seconds(8)  # a compiler, and a server beside it
+@pytest.mark.slow  # backends/tvm/test_rpc.py kills one without an audit
 @pytest.mark.workers
 def test_a_server_that_is_killed_while_a_model_runs(tmp_path: Path) -> None:
     wide(tmp_path / "first.onnx")

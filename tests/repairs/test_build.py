@@ -158,7 +158,7 @@ def test_a_wrong_pass_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert found.unseen_after.error < 1e-5 < found.unseen_before.error
 
 
-@pytest.mark.cpu_seconds(8)
+@pytest.mark.slow  # each of both is repaired above
 def test_faults_are_repaired_each_by_what_it_needs(tmp_path: Path, unwritten: None, misfused: None) -> None:
     model = compiled.short(tmp_path)
     build = compiled.built(model, tmp_path / "build", "O3")

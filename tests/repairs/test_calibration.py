@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from crossed import slower
 
 import conrepair
 
@@ -37,7 +38,7 @@ def converted(path: Path, *, times: float, stored: str) -> Path:
 
 
 @pytest.mark.cpu_seconds(25)
-@pytest.mark.parametrize("stored", ["float32", "uint8"])
+@pytest.mark.parametrize("stored", [*slower("float32"), "uint8"])
 def test_too_small_a_range_is_one_finding_and_fixed(stored: str, tmp_path: Path) -> None:
     target = converted(tmp_path / "net.tflite", times=0.3, stored=stored)
     source = target.with_suffix(".keras")

@@ -96,7 +96,7 @@ def test_numbers_of_a_loop_are_repaired_where_they_are(name: str, tmp_path: Path
     assert Path(result.model.path).stat().st_size <= (tmp_path / "target.tflite").stat().st_size
 
 
-@pytest.mark.parametrize("name", WRITTEN_ANEW)
+@pytest.mark.parametrize("name", ["another activation", *slower("an activation")])
 def test_a_loop_that_does_something_else_is_written_as_steps(name: str, tmp_path: Path) -> None:
     kind, options, words = WRITTEN_ANEW[name]
     result = repaired(keras_network(kind), keras_network(kind, **options), tmp_path)
