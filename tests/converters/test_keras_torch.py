@@ -93,6 +93,7 @@ def test_names_that_are_no_identifiers(tmp_path: Path) -> None:
     assert difference(source, target, small.vectors(3)) < 1e-5
 
 
+@pytest.mark.slow  # the quick ones convert in such a process, too
 def test_average_pooling_of_the_torch_backend_counts_its_padding(tmp_path: Path) -> None:
     """Why the converter isn't automatic. When Keras fixes it, it may become so."""
     import keras
