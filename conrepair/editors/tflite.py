@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,6 @@ from conrepair.editors.grid import symmetric_scales
 from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
-from conrepair.editors.tflite_graph import (
-    ACTIVATION,
-    LAYOUTS,
-    LINEAR,
-    constant_behind,
-    gates_of,
-    graph_of_file,
-)
 from conrepair.editors.tflite_grids import rescale_bias, set_constant_grid, set_range
 from conrepair.editors.tflite_options import options_for
 from conrepair.frameworks.model import Model
@@ -32,7 +25,11 @@ from conrepair.frameworks.tflite import TfliteRunnable
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.slices import HALF_STEP
+from conrepair.networks.tflite import open_network
 from conrepair.networks.tflite_elementwise import BOUNDS, FUSED
+from conrepair.networks.tflite_graph import RECURRENT
+from conrepair.networks.tflite_linear import parted_gates
+from conrepair.networks.tflite_operator import WEIGHT_AXES
 from conrepair.networks.tflite_subgraphs import InnerConstant
 from conrepair.runtime.files import sha256_of
 
@@ -42,6 +39,7 @@ _NO_ACTIVATION = schema.ActivationFunctionType.NONE
 _SYMMETRIC = {"weight", "W", "R"}  # parameters whose zero kernels want to be stored as 0
 _TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option
 _WHOLE = 2**31 - 1  # the end of an axis, however long it is
+_LINEAR = "/unfused"  # how names of tensors in front of fused activations end
 _SAME_OPTIONS = {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"}
 
 
@@ -71,8 +69,33 @@ class TfliteEditor(Editor):
         super().__init__(model)
         TfliteRunnable(model)  # says what is wrong with the file, if anything
         self._file = EditedTfliteFile(Path(model.path))
-        self.graph, self._operators = graph_of_file(self._file)
+        network = open_network(model, None)
+        inputs, outputs = (tuple(map(self._file.name, ends)) for ends in self._file.ends)
+        self.graph = replace(network.graph, inputs=inputs, outputs=outputs)
+        self._operators = {name: self._file.operators[place] for name, place in network.operators.items()}
+        self._fused = {node.name for node in self.graph.nodes if self._is_fused(node)}
+        self._parts = Counter(id(item) for name, item in self._operators.items() if name not in self._fused)
+        self._positions: dict[tuple[str, str], int] = {}  # of parameters among operators' inputs
         self._instead: dict[str, int] = {}  # what stands for tensors by now
+
+    def _is_fused(self, node: Node) -> bool:
+        """Whether it's the activation that an operator has as its option."""
+        if node.name == node.layer or node.outputs[0] != node.layer or node.native in RECURRENT:
+            return False
+        return getattr(self._operators[node.name].builtinOptions, "fusedActivationFunction", 0) in FUSED
+
+    def _operator(self, node: Node) -> Any:
+        """The operator of the file that a node is, or is a part of."""
+        if node.name not in self._operators:
+            self.refuse(f"{node.name} depends on no input")
+        return self._operators[node.name]
+
+    def _whole(self, node: Node) -> Any:
+        """The operator that a node is, but for its activation."""
+        operator = self._operator(node)
+        if self._parts[id(operator)] > 1:
+            self.refuse(f"{node.name} is computed by one {node.native} together with others")
+        return operator
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant; a quantized one keeps its scales where the numbers fit into them."""
@@ -96,16 +119,16 @@ class TfliteEditor(Editor):
 
     def _stored_at(self, node: Node, role: str, array: Array) -> list[_Place]:
         """Where a parameter's numbers are among operators' inputs, and these as the file lays them out."""
-        operator, kind = self._operators[node.name], node.native
+        operator = self._operator(node)
         inner = self._file.inner_constants(operator).get(role)
         if inner is not None:
             return [self._inside(node, role, inner, array)]
-        parts = gates_of(kind, role, array) if array.shape == node.parameters[role].shape else []
-        if not parts:
-            native = np.asarray(LAYOUTS[kind, role][1](array) if (kind, role) in LAYOUTS else array, order="C")
-            parts = [(self._position(operator, self._file.index(node.parameters[role].name)), native)]
+        if node.op == "LSTM" and array.shape == node.parameters[role].shape:
+            parts = parted_gates(role, array)
+        else:
+            parts = [(self._position(node, role), _native(node, role, array))]
         for position, native in parts:
-            index = constant_behind(self._file, operator.inputs[position])
+            index = self._file.constant_behind(operator.inputs[position])
             if index is None or native.shape != self._file.shape(index):
                 self.refuse(f"{node.parameters[role].name} can't be of shape {native.shape}")
         return [_Place(self._file, operator, position, native, role in _SYMMETRIC) for position, native in parts]
@@ -147,7 +170,7 @@ class TfliteEditor(Editor):
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change options, or the constants that hold them."""
-        operator = self._operators[node.name]
+        operator = self._operator(node)
         if changes.keys() <= {"min", "max"} and node.op in {"Clip", "Relu"}:
             self._set_bounds(node, operator, changes)
             changes = {}
@@ -157,10 +180,10 @@ class TfliteEditor(Editor):
 
     def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Another operator; what can't be fused follows the layer."""
-        target = self._operators[node.name]
-        if node.name.endswith(ACTIVATION):
+        if node.name in self._fused:
             self._activate(node, operator, attributes)
         else:
+            target = self._whole(node)
             if self._file.is_quantized(target.outputs[0]) and operator in {"Sigmoid", "Tanh", "Softmax"}:
                 self.refuse(f"{operator} has a quantization of its own")
             kind, options, number = options_for(operator, attributes)
@@ -176,12 +199,12 @@ class TfliteEditor(Editor):
 
     def remove(self, node: Node, index: int = 0) -> None:
         """A fused activation is unset; other operators go, and their readers take the input."""
-        operator = self._operators[node.name]
-        if node.name.endswith(ACTIVATION):
-            operator.builtinOptions.fusedActivationFunction = _NO_ACTIVATION
+        if node.name in self._fused:
+            self._operators[node.name].builtinOptions.fusedActivationFunction = _NO_ACTIVATION
             self.touched |= self.names(node)
             return
-        if node.outputs[0].endswith(LINEAR):
+        operator = self._whole(node)
+        if node.outputs[0] != node.layer:
             self.refuse(f"{node.name} has a fused activation")
         source, result = self._read(operator)[index], operator.outputs[0]
         around = [item for item in map(self._file.producer, operator.inputs) if item is not None]
@@ -210,12 +233,12 @@ class TfliteEditor(Editor):
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """New operators behind the tensor's own; in front of a fused activation, that becomes one of them."""
-        inside = None if readers else unfused(self.graph, LINEAR, tensor, operations)
-        if inside is not None:
+        inside = None if readers else unfused(self.graph, _LINEAR, tensor, operations)
+        if inside is not None and inside[0].name in self._fused:
             activation, tensor, operations = inside
             self._operators[activation.name].builtinOptions.fusedActivationFunction = _NO_ACTIVATION
         source = self._index(tensor)
-        targets = [self._operators[item.name] for item in readers] or self._file.readers(source)
+        targets = [self._operator(item) for item in readers] or self._file.readers(source)
         writer = TfliteWriter(self._file, f"{self._file.name(source)}/{label}")
         result = writer.compute(operations, self._index)
         self._redirect(targets, source, result)
@@ -232,20 +255,20 @@ class TfliteEditor(Editor):
         """The tensor that stands for one by now."""
         if tensor in self._instead:
             return self._instead[tensor]
-        if tensor not in self.graph.tensors or tensor.endswith(LINEAR):
+        if tensor not in self.graph.tensors or not self._file.has(tensor):
             self.refuse(f"the file has no tensor {tensor}")
         return self._file.index(tensor)
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Exchange operands."""
-        first, second = (self._file.index(node.inputs[place]) for place in (one, two))
-        self._exchange([self._operators[node.name]], first, second)
+        first, second = (self._index(node.inputs[place]) for place in (one, two))
+        self._exchange([self._operator(node)], first, second)
         self.touched |= self.names(node)
 
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Operators stay where they are, unless one would read what comes later."""
         first, second = self._index(one), self._index(two)
-        self._exchange([self._operators[reader.name] for reader in readers], first, second)
+        self._exchange([self._operator(reader) for reader in readers], first, second)
         place_operators(self._file, (), first)
         self.touched |= {name for reader in readers for name in self.names(reader)}
 
@@ -315,9 +338,15 @@ class TfliteEditor(Editor):
         self._file.save(path)
         return Model("tflite", str(path), sha256_of(path), inputs=self._model.inputs)
 
-    def _position(self, operator: Any, index: int) -> int:
-        """Where an operator reads a constant."""
-        return next(place for place, item in enumerate(operator.inputs) if constant_behind(self._file, item) == index)
+    def _position(self, node: Node, role: str) -> int:
+        """Where an operator reads a parameter."""
+        if (node.name, role) not in self._positions:
+            behind = map(self._file.constant_behind, self._operator(node).inputs)
+            names = [None if index is None else self._file.name(index) for index in behind]
+            if node.parameters[role].name not in names:
+                self.refuse(f"{node.name}: {role} is computed")
+            self._positions[node.name, role] = names.index(node.parameters[role].name)
+        return self._positions[node.name, role]
 
     def _constant_at(self, place: _Place) -> int:
         """The constant there, of which only its operator is changed; in a subgraph, all that reads it."""
@@ -328,7 +357,7 @@ class TfliteEditor(Editor):
     def _own(self, operator: Any, position: int) -> int:
         """The constant behind an input, made the operator's own if others read it."""
         direct = operator.inputs[position]
-        index = constant_behind(self._file, direct)
+        index = self._file.constant_behind(direct)
         if index is None:
             self.refuse(f"{self._file.name(direct)} isn't constant")
         readers = self._file.readers(index) + (self._file.readers(direct) if direct != index else [])
@@ -409,7 +438,7 @@ class TfliteEditor(Editor):
         """TFLite knows few bounds; others follow the layer."""
         before = node.attributes if node.op == "Clip" else {"min": 0.0}
         bounds = {name: value for name, value in {**before, **changes}.items() if _ends(value)}
-        if node.name.endswith(ACTIVATION):
+        if node.name in self._fused:
             self._activate(node, *(("Relu", {}) if bounds == {"min": 0.0} else ("Clip", bounds)))
             return
         known = {**BOUNDS, "RELU": {"min": 0.0}}
@@ -427,6 +456,16 @@ class TfliteEditor(Editor):
         exchanged = {one: two, two: one}
         for operator in {id(item): item for item in operators}.values():
             operator.inputs = [exchanged.get(item, item) for item in operator.inputs]
+
+
+def _native(node: Node, role: str, array: Array) -> Array:
+    """A parameter's numbers as the file lays them out."""
+    axes = WEIGHT_AXES.get(node.native, ())
+    if role == "weight" and array.ndim == len(axes):
+        array = array.transpose(np.argsort(axes))
+    elif node.written.get("adj_x" if role == "left" else "adj_y"):
+        array = array.swapaxes(-1, -2)
+    return np.asarray(array, order="C")
 
 
 def _ends(bound: Attribute) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import Counter
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.tflite_stored import StoredModel
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.tflite_file import unique_names
 from conrepair.networks.tflite_subgraphs import InnerConstant, called_subgraphs, inner_constants
 
 __all__ = ["DTYPES", "EditedTfliteFile"]
@@ -57,9 +58,13 @@ class EditedTfliteFile:
         self.graph.inputs, self.graph.outputs = _numbers(self.graph.inputs), _numbers(self.graph.outputs)
         for operator in self.operators:
             operator.inputs, operator.outputs = _numbers(operator.inputs), _numbers(operator.outputs)
-        names = [(tensor.name or b"").decode() for tensor in self.graph.tensors]
-        often = Counter(names)
-        self._names = [name if often[name] == 1 and name else f"{name}#{place}" for place, name in enumerate(names)]
+        names = [(tensor.name or b"").decode(errors="replace") for tensor in self.graph.tensors]
+        self._names = list(unique_names(names))
+
+    @property
+    def ends(self) -> tuple[list[int], list[int]]:
+        """The graph's inputs and its outputs."""
+        return self.graph.inputs, self.graph.outputs
 
     def inside(self, subgraph: int) -> EditedTfliteFile:
         """The same file, seen from another of its subgraphs: what's changed there is changed here.
@@ -106,6 +111,10 @@ class EditedTfliteFile:
         """The tensor of that name."""
         return self._names.index(name)
 
+    def has(self, name: str) -> bool:
+        """Whether a tensor is called so."""
+        return name in self._names
+
     def tensor(self, index: int) -> Any:
         """A tensor."""
         return self.graph.tensors[index]
@@ -144,6 +153,15 @@ class EditedTfliteFile:
             return None
         array: Array = np.frombuffer(np.asarray(data, np.uint8).tobytes(), self.dtype(index))
         return array.reshape(self.shape(index)) if array.size == np.prod(self.shape(index)) else None
+
+    def constant_behind(self, index: int) -> int | None:
+        """The constant that a tensor is, or that it's made from by a DEQUANTIZE."""
+        if self.constant(index) is not None:
+            return index
+        producer = self.producer(index) if index >= 0 else None
+        if producer is None or self.kind(producer) != "DEQUANTIZE" or self.constant(producer.inputs[0]) is None:
+            return None
+        return int(producer.inputs[0])
 
     def real(self, index: int) -> Array | None:
         """A constant's real numbers as float32; None for one that isn't constant, or isn't real."""
@@ -276,8 +294,8 @@ class EditedTfliteFile:
 
     def _read(self) -> set[int]:
         """The tensors that operators read or give, and the graph's inputs and outputs."""
-        ends = (*self.graph.inputs, *self.graph.outputs)
-        return {*ends, *(index for item in self.operators for index in (*item.inputs, *item.outputs))}
+        operands = (index for item in self.operators for index in (*item.inputs, *item.outputs))
+        return {*itertools.chain(*self.ends), *operands}
 
     def _uses(self, buffer: int) -> int:
         """How many tensors, or pieces of metadata, have their content in a buffer."""

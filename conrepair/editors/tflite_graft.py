@@ -14,9 +14,9 @@ from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, Writer
 from conrepair.editors.operation_shapes import shape_of_result, slices_of
 from conrepair.editors.tflite_file import EditedTfliteFile
-from conrepair.editors.tflite_graph import LAYOUTS
 from conrepair.editors.tflite_options import new_options, options_for
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.tflite_operator import WEIGHT_AXES
 
 __all__ = ["TfliteWriter", "drop_unread", "place_operators"]
 
@@ -202,7 +202,7 @@ def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[
     if kind == "DEPTHWISE_CONV_2D":
         options.depthMultiplier = len(weight) // group
     bias = operation.parameters.get("bias", np.zeros(len(weight), np.float32))
-    places = [writer.constant(LAYOUTS[kind, "weight"][1](weight)), writer.constant(bias)]
+    places = [writer.constant(weight.transpose(np.argsort(WEIGHT_AXES[kind]))), writer.constant(bias)]
     return kind, (options, number), [operands[0], *places]
 
 

@@ -28,17 +28,20 @@ class TfliteNetwork(Network):
 
     Args:
         file: The model.
-        inputs: With concrete sizes.
+        inputs: With concrete sizes; None for those that the file says.
         reference: Whether pieces run on TFLite's reference kernels rather than with the default delegate (XNNPACK).
+
+    Attributes:
+        operators: Index in the file of the operator that each node is, or is a part of; constant results have none.
     """
 
-    def __init__(self, file: TfliteFile, inputs: Sequence[TensorSpec], *, reference: bool = False) -> None:
+    def __init__(self, file: TfliteFile, inputs: Sequence[TensorSpec] | None, *, reference: bool = False) -> None:
         probed = probe(file, inputs)
         self._file, self._inputs, self._reference = file, inputs, reference
         self._constants = TfliteConstants(file, probed)
         built = build_graph(file, self._constants, probed)
         self.graph = built.graph
-        self._operators, self._indices = built.operators, built.tensors
+        self.operators, self._indices = built.operators, built.tensors
         self.input_names = {name: file.names[index] for name, index in probed.inputs}
         self.output_names = {name: file.names[index] for name, index in probed.outputs}
 
@@ -57,7 +60,7 @@ class TfliteNetwork(Network):
             for name in wanted
             if self._indices[name] in self._constants
         }
-        operators = sorted({self._operators[node.name] for node in nodes if node.name in self._operators})
+        operators = sorted({self.operators[node.name] for node in nodes if node.name in self.operators})
         written = None
         if operators:
             piece = TflitePiece(
@@ -103,12 +106,13 @@ class TfliteNetwork(Network):
         )
 
 
-def open_network(model: Model, inputs: Sequence[TensorSpec]) -> TfliteNetwork:
+def open_network(model: Model, inputs: Sequence[TensorSpec] | None) -> TfliteNetwork:
     """Open a TFLite model.
 
     Args:
         model: A flatbuffer.
-        inputs: The model's inputs with concrete sizes, named as its `Runnable` names them.
+        inputs: The model's inputs with concrete sizes, named as its `Runnable` names them; None for those that the
+            file says.
 
     Raises:
         ModelLoadError: if it can't be loaded.

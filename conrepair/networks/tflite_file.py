@@ -17,7 +17,7 @@ from conrepair.networks.tflite_packing import is_outside, outside_bytes, with_ow
 from conrepair.networks.tflite_subgraphs import inner_constants
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["BITS", "WITHOUT_NUMBERS", "TfliteFile", "plain"]
+__all__ = ["BITS", "WITHOUT_NUMBERS", "TfliteFile", "plain", "unique_names"]
 
 BITS: Mapping[str, int] = {
     "int2": 2, "int4": 4, "uint4": 4, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64,
@@ -62,7 +62,7 @@ class TfliteFile:
         self.graph: Any = self.model.subgraphs[subgraph]
         self.tensors: list[Any] = self.graph.tensors
         self.operators: list[Any] = self.graph.operators or []
-        self.names = _unique([(tensor.name or b"").decode(errors="replace") for tensor in self.tensors])
+        self.names = unique_names([(tensor.name or b"").decode(errors="replace") for tensor in self.tensors])
 
     def inside(self, subgraph: int) -> TfliteFile:
         """The same file, seen from another of its subgraphs.
@@ -219,7 +219,7 @@ def plain(values: Any) -> tuple[int, ...]:
     return () if values is None else tuple(int(value) for value in values)
 
 
-def _unique(names: list[str]) -> tuple[str, ...]:
+def unique_names(names: list[str]) -> tuple[str, ...]:
     """Add its index to each empty or repeated name but the first, until there's no other of that name."""
     taken, result = set(names), []
     seen: set[str] = {""}

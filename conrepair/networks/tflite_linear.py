@@ -9,7 +9,7 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
 
-__all__ = ["GATES", "RULES", "joined_gates"]
+__all__ = ["RULES", "parted_gates"]
 
 _SHUFFLED_WEIGHTS = 1
 _L2_EPSILON = 1e-12
@@ -17,7 +17,7 @@ _L2_EPSILON = 1e-12
 
 # The fused LSTM has its gates as input, forget, cell, output.
 _PROJECTION_AND_NORMALIZATION = (16, 17, 20, 21, 22, 23)
-GATES = {"W": (1, 4, 2, 3), "R": (5, 8, 6, 7), "B": (12, 15, 13, 14), "P": (9, 11, 10)}
+_GATES = {"W": (1, 4, 2, 3), "R": (5, 8, 6, 7), "B": (12, 15, 13, 14), "P": (9, 11, 10)}
 """The fused LSTM's operands that are one parameter in the vocabulary, which has input, output, forget, cell."""
 
 
@@ -36,7 +36,7 @@ def _fully_connected(view: OperatorView) -> Sequence[TfliteStep] | None:
     attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": not view.is_constant(1)}
     parameters = view.optional(bias=2)
     if view.is_constant(1):
-        parameters = {"weight": view.transposed(1, 1, 0), **parameters}
+        parameters = {"weight": view.weight(), **parameters}
     else:
         names = (*names, *view.names(1))
     product = (*(steps[0].shape or () if steps else data)[:-1], weight[0])
@@ -82,7 +82,7 @@ def _embedding(view: OperatorView) -> TfliteStep | None:
 
 def _lstm(view: OperatorView) -> TfliteStep | None:
     options = view.options
-    needed = (*GATES["W"], *GATES["R"], *GATES["B"])
+    needed = (*_GATES["W"], *_GATES["R"], *_GATES["B"])
     if (
         not all(view.is_constant(place) for place in needed)
         or any(view.has(place) for place in _PROJECTION_AND_NORMALIZATION)
@@ -90,13 +90,13 @@ def _lstm(view: OperatorView) -> TfliteStep | None:
         or options.diagonalRecurrentTensors
     ):
         return None
-    gates = {role: [view.parameter(place) for place in GATES[role]] for role in ("W", "R", "B")}
-    if all(view.is_constant(place) for place in GATES["P"]):
-        gates["P"] = [view.parameter(place) for place in GATES["P"]]
-    elif any(view.has(place) for place in GATES["P"]):
+    gates = {role: [view.parameter(place) for place in _GATES[role]] for role in ("W", "R", "B")}
+    if all(view.is_constant(place) for place in _GATES["P"]):
+        gates["P"] = [view.parameter(place) for place in _GATES["P"]]
+    elif any(view.has(place) for place in _GATES["P"]):
         return None
     (hidden, _) = gates["W"][0].shape
-    parameters = {role: joined_gates(items, role) for role, items in gates.items()}
+    parameters = {role: _joined_gates(items, role) for role, items in gates.items()}
     attributes: dict[str, Attribute] = {
         "hidden_size": hidden,
         "direction": "forward",
@@ -108,7 +108,7 @@ def _lstm(view: OperatorView) -> TfliteStep | None:
     return TfliteStep("LSTM", view.names(0), attributes, parameters)
 
 
-def joined_gates(gates: Sequence[Parameter], role: str) -> Parameter:
+def _joined_gates(gates: Sequence[Parameter], role: str) -> Parameter:
     """The gates' arrays as one parameter, which has a scale for each row where each gate has one.
 
     Args:
@@ -124,6 +124,19 @@ def joined_gates(gates: Sequence[Parameter], role: str) -> Parameter:
 
     scales = [scale for gate in gates for scale in gate.scales * (gate.shape[0] // max(len(gate.scales), 1))]
     return Parameter(first.name, shape, first.dtype, load, first.bits, tuple(scales))
+
+
+def parted_gates(role: str, array: Array) -> list[tuple[int, Array]]:
+    """A parameter of the fused LSTM as the file has it: places of the gates' operands, each with its numbers.
+
+    Args:
+        role: Of the parameter.
+        array: In the vocabulary's convention, of one direction.
+    """
+    places, rows = _GATES[role], array[0]
+    if role == "B":  # which the vocabulary has twice, and their sum counts
+        rows = rows[: len(rows) // 2] + rows[len(rows) // 2 :]
+    return list(zip(places, np.split(rows, len(places)), strict=True))
 
 
 def _local_response(view: OperatorView) -> TfliteStep:

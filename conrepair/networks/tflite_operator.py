@@ -14,7 +14,17 @@ from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile, plain
 from conrepair.networks.tflite_subgraphs import is_pointer
 
-__all__ = ["Arrange", "OperatorView", "Rule", "TfliteStep", "native", "same"]
+__all__ = ["WEIGHT_AXES", "Arrange", "OperatorView", "Rule", "TfliteStep", "native", "same"]
+
+WEIGHT_AXES: Mapping[str, tuple[int, ...]] = {
+    "CONV_2D": (0, 3, 1, 2),
+    "DEPTHWISE_CONV_2D": (3, 0, 1, 2),
+    "CONV_3D": (4, 3, 0, 1, 2),
+    "TRANSPOSE_CONV": (3, 0, 1, 2),
+    "CONV_3D_TRANSPOSE": (4, 3, 0, 1, 2),
+    "FULLY_CONNECTED": (1, 0),
+}
+"""Which axes of a weight in the file are those of the vocabulary's, in its order."""
 
 Arrange = Callable[[Array], Array]
 
@@ -164,6 +174,10 @@ class OperatorView:
             lambda array: np.ascontiguousarray(array.transpose(axes)),
             lambda shape: tuple(shape[axis] for axis in axes),
         )
+
+    def weight(self) -> Parameter:
+        """The constant weight, as the vocabulary has it."""
+        return self.transposed(1, *WEIGHT_AXES[self.kind])
 
     def optional(self, **positions: int) -> dict[str, Parameter]:
         """Parameters by role, of operands that are there."""

@@ -56,7 +56,7 @@ class Probe:
     outputs: tuple[tuple[str, int], ...]
 
 
-def probe(file: TfliteFile, inputs: Sequence[TensorSpec]) -> Probe:
+def probe(file: TfliteFile, inputs: Sequence[TensorSpec] | None = None) -> Probe:
     """Resize, allocate, and only if that leaves shapes open, run on zeros.
 
     The interpreter stops planning at the first operator whose result's shape is computed, as a converter's
@@ -64,7 +64,7 @@ def probe(file: TfliteFile, inputs: Sequence[TensorSpec]) -> Probe:
 
     Args:
         file: The model.
-        inputs: With concrete sizes, named as a `Runnable` names them.
+        inputs: With concrete sizes, named as a `Runnable` names them; None for those that the file says.
 
     Raises:
         DataError: if an input isn't among the specs or has no concrete shape.
@@ -80,8 +80,8 @@ def probe(file: TfliteFile, inputs: Sequence[TensorSpec]) -> Probe:
     names = signature_names(interpreter)
     given = _named(interpreter.get_input_details(), names)
     results = _named(interpreter.get_output_details(), names)
-    sizes = {spec.name: spec.shape for spec in inputs}
-    for name, index in given:
+    sizes = {spec.name: spec.shape for spec in inputs or ()}
+    for name, index in given if inputs is not None else ():
         shape = sizes.get(name, ("?",))
         if not all(isinstance(size, int) for size in shape):
             raise DataError(f"the shape of the model's input {name} must be known to look into it. Declare it.")

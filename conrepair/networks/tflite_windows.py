@@ -58,10 +58,11 @@ def _convolution(view: OperatorView) -> TfliteStep | None:
         group = data[-1] if data else depth // max(options.depthMultiplier, 1)
     else:
         group = data[-1] // depth if data else 1
-    weight = view.transposed(1, *((3, 0, 1, 2) if depthwise else (0, 3, 1, 2)))
-    return TfliteStep(
-        "Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True
-    )
+    return _weighted(view, {**window, "group": group})
+
+
+def _weighted(view: OperatorView, attributes: Mapping[str, Attribute]) -> TfliteStep:
+    return TfliteStep("Conv", view.names(0), attributes, {"weight": view.weight(), **view.optional(bias=2)}, True)
 
 
 def _convolution_3d(view: OperatorView) -> TfliteStep | None:
@@ -70,10 +71,7 @@ def _convolution_3d(view: OperatorView) -> TfliteStep | None:
     data, kernel = view.shape(0), view.shape(1) or ()
     window = _window(view, 0, kernel[:3], *_strides_3d(view))
     group = data[-1] // kernel[3] if data else 1
-    weight = view.transposed(1, 4, 3, 0, 1, 2)
-    return TfliteStep(
-        "Conv", view.names(0), {**window, "group": group}, {"weight": weight, **view.optional(bias=2)}, True
-    )
+    return _weighted(view, {**window, "group": group})
 
 
 def _strides_3d(view: OperatorView) -> tuple[Sizes, Sizes]:
@@ -86,18 +84,15 @@ def _strides_3d(view: OperatorView) -> tuple[Sizes, Sizes]:
 
 def _transposed(view: OperatorView) -> TfliteStep | None:
     options, kernel = view.options, view.shape(1) or ()
-    weight = (3, 0, 1, 2)
-    return _backwards(view, kernel[1:3], (options.strideH, options.strideW), (1, 1), weight)
+    return _backwards(view, kernel[1:3], (options.strideH, options.strideW), (1, 1))
 
 
 def _transposed_3d(view: OperatorView) -> TfliteStep | None:
     kernel = view.shape(1) or ()
-    return _backwards(view, kernel[:3], *_strides_3d(view), (4, 3, 0, 1, 2))
+    return _backwards(view, kernel[:3], *_strides_3d(view))
 
 
-def _backwards(
-    view: OperatorView, kernel: Sizes, strides: Sizes, dilations: Sizes, order: Sizes
-) -> TfliteStep | None:
+def _backwards(view: OperatorView, kernel: Sizes, strides: Sizes, dilations: Sizes) -> TfliteStep | None:
     """A transposed convolution is padded as the convolution is whose gradient it is."""
     before, after = view.shape(2), view.result_shape()
     if not view.is_constant(1) or before is None or after is None or (view.has(3) and not view.is_constant(3)):
@@ -121,7 +116,7 @@ def _backwards(
         "group": 1,
         "output_padding": tuple(size - reach for size, reach in zip(after[1:-1], reached, strict=True)),
     }
-    parameters = {"weight": view.transposed(1, *order), **view.optional(bias=3)}
+    parameters = {"weight": view.weight(), **view.optional(bias=3)}
     return TfliteStep("ConvTranspose", view.names(2), attributes, parameters, True)
 
 
