@@ -61,9 +61,10 @@ def test_open_sizes(causal):
     assert network.inputs[0].shape == (None, None, HEADS * WIDTH)
 
 
-def test_shared_keys():
+@pytest.mark.parametrize("opset", [23, 24, 25])
+def test_shared_keys(opset):
     feeds = {**FOUR, "k": FOUR["k"][:, :2], "v": FOUR["v"][:, :2]}
-    attention(feeds)
+    attention(feeds, opset=opset)
 
 
 @pytest.mark.parametrize("shape", [(QUERIES, KEYS), (1, 1, 1, KEYS), (BATCH, HEADS, QUERIES, KEYS)])

@@ -72,17 +72,6 @@ def hard_swish(node: ImportedNode) -> Any:
     return node.elementwise(ops.hard_swish)
 
 
-@operator("Mish")
-def mish(node: ImportedNode) -> Any:
-    return node.elementwise(lambda x: ops.multiply(x, ops.tanh(ops.softplus(x))))
-
-
-@operator("Swish")
-def swish(node: ImportedNode) -> Any:
-    alpha = node.attribute("alpha", 1.0)
-    return node.elementwise(lambda x: ops.multiply(x, ops.sigmoid(x if alpha == 1 else ops.multiply(x, alpha))))
-
-
 @operator("Gelu")
 def gelu(node: ImportedNode) -> Any:
     return node.elementwise(lambda x: ops.gelu(x, approximate=node.attribute("approximate", "none") == "tanh"))

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 from typing import Any
 
 import keras
 import numpy as np
-import onnx
 from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
-
-_INFINITY = float("inf")
 
 
 @operator("MultiHeadAttention", domain="conrepair")
@@ -44,34 +40,6 @@ def multi_head_attention(node: ImportedNode) -> Any:
     return node.output(y, order, (*node.shape(0)[:2], kernel.shape[1]))
 
 
-@operator("Attention", refuses="masks that are shorter than the keys by an unknown number")
-def attention(node: ImportedNode) -> Any:
-    flat = node.rank(0) == 3
-    query = _with_heads(node, 0, node.attribute("q_num_heads"))
-    key, value = (_with_heads(node, index, node.attribute("kv_num_heads")) for index in (1, 2))
-    past: Any = 0
-    if node.has(4):
-        past = _length(node.tensor(4), 2)
-        key, value = (ops.concatenate([node.tensor(index), new], axis=2) for index, new in ((4, key), (5, value)))
-    present = [key, value]
-    groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key, value = (ops.repeat(tensor, groups, axis=1) for tensor in (key, value))
-    scale = math.sqrt(node.attribute("scale", 1 / math.sqrt(query.shape[3])))
-    scores = ops.matmul(ops.multiply(query, scale), ops.multiply(ops.transpose(key, [0, 1, 3, 2]), scale))
-    stages = [scores]
-    cap = node.attribute("softcap", 0.0)
-    stages.append(ops.multiply(ops.tanh(ops.divide(scores, cap)), cap) if cap else scores)
-    bias, may_be_empty = _bias(node, stages[1], past)
-    stages.append(stages[1] if bias is None else add(stages[1], bias))
-    stages.append(_probabilities(node, stages[2], bias if may_be_empty else None))
-    y = ops.matmul(stages[3], value)
-    if flat:
-        y = _without_heads(y)
-    results = [y, *present, stages[node.attribute("qk_matmul_output_mode", 0)]]
-    return [node.output(item) for item in results[: node.outputs]]
-
-
 def _with_heads(node: ImportedNode, index: int, heads: int) -> Any:
     """An input [batch, steps, heads * width] or [batch, heads, steps, width] as the latter."""
     x = node.tensor(index)
@@ -95,110 +63,6 @@ def _without_heads(y: Any) -> Any:
     if steps is None:
         return keras.layers.Reshape((-1, heads * width), dtype=y.dtype)(y)
     return ops.reshape(y, [-1, steps, heads * width])
-
-
-def _length(x: Any, axis: int) -> Any:
-    """A size, as a number if it is known, else as a scalar that the model computes."""
-    if x.shape[axis] is not None:
-        return x.shape[axis]
-    index = tuple(slice(None) if place == axis else 0 for place in range(len(x.shape)))
-    return ops.sum(ops.ones_like(x[index], dtype="int32"))
-
-
-def _places(scores: Any, axis: int) -> Any:
-    """The numbers of queries (axis 2) or keys (axis 3), as many axes as scores have."""
-    shape = [-1 if place == axis else 1 for place in range(4)]
-    if scores.shape[axis] is not None:
-        return np.arange(scores.shape[axis], dtype=np.int32).reshape(shape)
-    row = scores[:1, :1, :, :1] if axis == 2 else scores[:1, :1, :1, :]
-    return ops.subtract(ops.cumsum(ops.ones_like(row, dtype="int32"), axis=axis), 1)
-
-
-def _bias(node: ImportedNode, scores: Any, past: Any) -> tuple[Any, bool]:
-    """What is added to the scores (None: nothing), and whether it may exclude all keys of a query."""
-    causal = bool(node.attribute("is_causal", 0))
-    left, right = node.attribute("left_window_size", -1), node.attribute("right_window_size", -1)
-    counted = ops.reshape(ops.cast(node.tensor(6), "int32"), [-1, 1, 1, 1]) if node.has(6) else None
-    allowed: list[Any] = []
-    if causal or left >= 0 or right >= 0:
-        offset = past if counted is None else ops.subtract(counted, _length(scores, 2))
-        distance = _subtract(_add(_places(scores, 2), offset), _places(scores, 3))
-        allowed += [_compared(distance, 0, ops.greater_equal)] if causal else []
-        allowed += [_compared(distance, left, ops.less_equal)] if left >= 0 else []
-        allowed += [_compared(distance, -right, ops.greater_equal)] if right >= 0 else []
-    if counted is not None:
-        allowed.append(ops.less(_places(scores, 3), counted))
-    parts = []
-    if node.has(3):
-        mask = _mask(node, scores)
-        if str(mask.dtype) == "bool":
-            allowed.append(mask)
-        else:
-            parts.append(ops.cast(mask, scores.dtype) if isinstance(mask, np.ndarray) is False else mask)
-    if allowed:
-        together = reduce(_and, allowed)
-        if isinstance(together, np.ndarray):
-            parts.append(np.where(together, 0.0, -_INFINITY).astype("float32"))
-        else:
-            zeros = ops.zeros_like(together, dtype="float32")
-            parts.append(ops.where(together, zeros, ops.subtract(zeros, _INFINITY)))
-    if not parts:
-        return None, False
-    arrays = [
-        ops.cast(add(ops.zeros_like(scores), part), scores.dtype)
-        if isinstance(part, np.ndarray)
-        else ops.cast(part, scores.dtype)
-        for part in parts
-    ]
-    only_causal = not node.has(3) and not node.has(6) and left < 0 and right < 0
-    return reduce(add, arrays), not only_causal
-
-
-def _mask(node: ImportedNode, scores: Any) -> Any:
-    mask, keys = node.tensor(3), scores.shape[3]
-    missing = None if keys is None or mask.shape[-1] is None else keys - mask.shape[-1]
-    if missing is None and (keys, mask.shape[-1]) != (None, None):
-        node.refuse("the numbers of keys and of the mask's columns must both be known, or both open")
-    if not missing:
-        return mask
-    fill = False if str(mask.dtype) == "bool" else -_INFINITY
-    pads = [(0, 0)] * (len(mask.shape) - 1) + [(0, missing)]
-    if isinstance(mask, np.ndarray):
-        return np.pad(mask, pads, constant_values=fill)
-    return ops.pad(mask, pads, constant_values=fill)
-
-
-def _probabilities(node: ImportedNode, scores: Any, bias: Any) -> Any:
-    dtype, code = scores.dtype, node.attribute("softmax_precision")
-    if code is not None:
-        scores = ops.cast(scores, onnx.helper.tensor_dtype_to_np_dtype(code).name)
-    probabilities = ops.softmax(scores, axis=-1)
-    if bias is not None:
-        empty = ops.equal(ops.max(bias, axis=-1, keepdims=True), -_INFINITY)
-        probabilities = ops.where(empty, ops.zeros_like(probabilities), probabilities)
-    return ops.cast(probabilities, dtype)
-
-
-def _add(one: Any, two: Any) -> Any:
-    return one + two if _arrays(one, two) else add(one, two)
-
-
-def _subtract(one: Any, two: Any) -> Any:
-    return one - two if _arrays(one, two) else ops.subtract(one, two)
-
-
-def _and(one: Any, two: Any) -> Any:
-    return one & two if _arrays(one, two) else ops.logical_and(one, two)
-
-
-def _compared(distance: Any, bound: int, relation: Any) -> Any:
-    if not isinstance(distance, np.ndarray):
-        return relation(distance, bound)
-    return distance <= bound if relation is ops.less_equal else distance >= bound
-
-
-def _arrays(*values: Any) -> bool:
-    return all(isinstance(value, np.ndarray | int | np.integer) for value in values)
 
 
 # --- linear attention and its kin -----------------------------------------------------------------------------
