@@ -154,10 +154,15 @@ def _run(
         [onnx_ir.serde.serialize_value(value) for value in wanted],
         stored,
     )
-    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in model.opset_imports.items()]
+    imports = [onnx.helper.make_opsetid("", _oldest_opset(nodes, model.opset_imports.get("", 1)))]
     proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=model.ir_version)
     results: list[npt.NDArray[np.generic]] = open_session(proto.SerializeToString()).run(None, fed)
     return results
+
+
+def _oldest_opset(nodes: list[onnx_ir.Node], opset: int) -> int:
+    """The first one in which operators are what they are in this one: ONNX Runtime lacks what isn't released yet."""
+    return max(int(onnx.defs.get_schema(node.op_type, opset).since_version) for node in nodes)
 
 
 def element(array: npt.NDArray[np.generic]) -> int:

@@ -40,14 +40,6 @@ def multi_head_attention(node: ImportedNode) -> Any:
     return node.output(y, order, (*node.shape(0)[:2], kernel.shape[1]))
 
 
-def _with_heads(node: ImportedNode, index: int, heads: int) -> Any:
-    """An input [batch, steps, heads * width] or [batch, heads, steps, width] as the latter."""
-    x = node.tensor(index)
-    if node.rank(index) == 4:
-        return x
-    return _split_heads(node, x, heads)
-
-
 def _split_heads(node: ImportedNode, x: Any, heads: int) -> Any:
     steps, width = x.shape[1], x.shape[2] // heads
     if steps is None:
@@ -63,72 +55,6 @@ def _without_heads(y: Any) -> Any:
     if steps is None:
         return keras.layers.Reshape((-1, heads * width), dtype=y.dtype)(y)
     return ops.reshape(y, [-1, steps, heads * width])
-
-
-# --- linear attention and its kin -----------------------------------------------------------------------------
-
-
-@operator("LinearAttention", refuses="more than 1024 steps, sequences of unknown length")
-def linear_attention(node: ImportedNode) -> Any:
-    """The recurrence, written out step by step."""
-    heads, shared = node.attribute("q_num_heads"), node.attribute("kv_num_heads")
-    steps = node.known_shape(0, [1])[0]
-    if steps > _LONGEST:
-        node.refuse(f"it takes more than {_LONGEST} steps")
-    rule = node.attribute("update_rule", "gated_delta")
-    # Like the standard's own function, it computes in float32.
-    wide = "float64" if node.dtype(0) == "float64" else "float32"
-    query, key, value = (
-        ops.cast(_with_heads(node, index, count), wide) for index, count in ((0, heads), (1, shared), (2, shared))
-    )
-    scale = node.attribute("scale", 0.0) or 1 / math.sqrt(query.shape[3])
-    decay = _rates(node, 4, shared, wide, "gated" in rule)
-    beta = _rates(node, 5, shared, wide, "delta" in rule)
-    state = ops.matmul(ops.expand_dims(key[:, :, 0], 3), ops.expand_dims(value[:, :, 0], 2))
-    state = ops.cast(node.tensor(3), wide) if node.has(3) else ops.zeros_like(state)
-    answers = []
-    for step in range(steps):
-        keys, values = ops.expand_dims(key[:, :, step], 3), ops.expand_dims(value[:, :, step], 2)
-        if decay is not None:
-            state = ops.multiply(state, ops.exp(ops.expand_dims(decay[:, :, step], 3)))
-        if beta is not None:
-            known_ = ops.matmul(ops.transpose(keys, [0, 1, 3, 2]), state)
-            values = ops.multiply(ops.subtract(values, known_), ops.expand_dims(beta[:, :, step], 3))
-        state = add(state, ops.matmul(keys, values))
-        whole = state if heads == shared else ops.repeat(state, heads // shared, axis=1)
-        answers.append(ops.matmul(query[:, :, step : step + 1], whole))
-    y = _without_heads(ops.multiply(ops.concatenate(answers, axis=2), scale))
-    dtype = node.dtype(0)
-    return [node.output(ops.cast(item, dtype)) for item in (y, state)]
-
-
-def _rates(node: ImportedNode, index: int, heads: int, dtype: str, used: bool) -> Any:
-    """Decay or update rate as [batch, heads or 1, steps, width or 1]; None when the rule doesn't use it."""
-    if not used:
-        return None
-    width = node.known_shape(index, [2])[0]
-    return ops.cast(_with_heads(node, index, heads if width >= heads else 1), dtype)
-
-
-_LONGEST = 1024
-
-
-@operator("CausalConvWithState", constant=("weight",))
-def causal_convolution(node: ImportedNode) -> Any:
-    """A depthwise convolution that sees what came before, and hands on what comes next."""
-    weight = node.constant(1)
-    channels, _, taps = weight.shape
-    x = node.tensor(0, (0, 2, 1))
-    if node.has(3):
-        x = ops.concatenate([node.tensor(3, (0, 2, 1)), x], axis=1)
-    else:
-        x = ops.pad(x, [(0, 0), (taps - 1, 0), (0, 0)])
-    bias = node.constant(2, np.zeros(channels, weight.dtype))
-    y = node.layer(keras.layers.DepthwiseConv1D, x, weights=[weight.transpose(2, 0, 1), bias], kernel_size=taps)
-    if node.attribute("activation", "none") in {"silu", "swish"}:
-        y = ops.silu(y)
-    rest = x[:, -(taps - 1) :] if taps > 1 else x[:, :0]
-    return [node.output(y, (0, 2, 1)), node.output(rest, (0, 2, 1))][: node.outputs]
 
 
 # --- what ONNX Runtime adds -----------------------------------------------------------------------------------

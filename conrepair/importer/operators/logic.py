@@ -130,6 +130,11 @@ def cast(node: ImportedNode) -> Any:
     return _cast(node, target)
 
 
+@operator("CastLike", refuses="text, 4-bit and 8-bit float types")
+def cast_like(node: ImportedNode) -> Any:
+    return _cast(node, node.dtype(1))
+
+
 def _cast(node: ImportedNode, target: str) -> Any:
     source = node.dtype(0)
     if not {source, target} <= DTYPES:
