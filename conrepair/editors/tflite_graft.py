@@ -16,13 +16,12 @@ from conrepair.editors.operation_shapes import shape_of_result, slices_of
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_options import new_options, options_for
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.tflite_names import ARITHMETIC, POOLS, REDUCTIONS
 from conrepair.networks.tflite_operator import WEIGHT_AXES
 
 __all__ = ["TfliteWriter", "drop_unread", "place_operators"]
 
 _QUANTIZED = {"Relu", "Max", "Min", "Transpose", "Gather", "Reshape", "DequantizeLinear", "Identity"}
-_BINARY = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}
-_REDUCTIONS = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"}
 _STORED = {"int8", "uint8", "int16"}
 _IMAGE = 4  # axes of a batch of pictures
 _MATRIX = 2
@@ -141,7 +140,7 @@ def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) 
     rank = len(writer.shape(operands[0]) or ())
     if "axis" in operation.attributes and operation.integer("axis") % rank != rank - 1:
         writer.refuse(f"TFLite's {operation.operator} is along the last axis")
-    if operation.operator in _BINARY:
+    if operation.operator in ARITHMETIC.values():
         writer.refuse(f"{operation.operator} takes two operands")
     kind, options, number = options_for(operation.operator, operation.attributes)
     return kind, (options, number), list(operands)
@@ -336,9 +335,9 @@ def _dequantize(writer: TfliteWriter, operation: Operation, operands: Sequence[i
 
 
 _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Written]] = {
-    **dict.fromkeys(_BINARY, _binary),
-    **dict.fromkeys(_REDUCTIONS, _reduction),
-    **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
+    **dict.fromkeys(ARITHMETIC.values(), _binary),
+    **dict.fromkeys(REDUCTIONS.values(), _reduction),
+    **dict.fromkeys(POOLS.values(), _pooling),
     "MatMul": _product,
     "Conv": _convolution,
     "Concat": _concatenation,

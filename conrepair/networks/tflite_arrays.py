@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conrepair.graph.layer_graph import Attribute
+from conrepair.networks.tflite_names import REDUCTIONS
 from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
 
 __all__ = ["RULES"]
@@ -219,10 +220,7 @@ def _batches(op: str, name: str) -> Rule:
 
 
 RULES: Mapping[str, Rule] = {
-    "MEAN": _reduction("ReduceMean"),
-    "SUM": _reduction("ReduceSum"),
-    "REDUCE_MAX": _reduction("ReduceMax"),
-    "REDUCE_MIN": _reduction("ReduceMin"),
+    **{kind: _reduction(op) for kind, op in REDUCTIONS.items()},
     "REDUCE_PROD": _reduction("ReduceProd"),
     "ARG_MAX": _extreme("ArgMax"),
     "ARG_MIN": _extreme("ArgMin"),

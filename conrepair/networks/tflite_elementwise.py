@@ -8,6 +8,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE
+from conrepair.networks.tflite_names import ARITHMETIC, FUNCTIONS
 from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
 
 __all__ = ["BOUNDS", "FUSED", "RULES"]
@@ -27,13 +28,7 @@ FUSED: Mapping[int, tuple[str, Mapping[str, Attribute]]] = {
 }
 """Operator and attributes by `ActivationFunctionType`."""
 
-_PLAIN = {
-    "RELU": "Relu", "LOGISTIC": "Sigmoid", "TANH": "Tanh", "HARD_SWISH": "HardSwish", "EXP": "Exp", "LOG": "Log",
-    "SQRT": "Sqrt", "RSQRT": "Rsqrt", "SQUARE": "Square", "NEG": "Neg", "ABS": "Abs", "SIGN": "Sign",
-    "FLOOR": "Floor", "CEIL": "Ceil", "ROUND": "Round", "SIN": "Sin", "COS": "Cos", "LOGICAL_NOT": "Not",
-}  # fmt: skip
-_BINARY = {
-    "ADD": "Add", "SUB": "Sub", "MUL": "Mul", "DIV": "Div", "POW": "Pow", "MINIMUM": "Min", "MAXIMUM": "Max",
+_LOGIC = {
     "FLOOR_MOD": "Mod", "LOGICAL_AND": "And", "LOGICAL_OR": "Or", "BITWISE_XOR": "Xor", "EQUAL": "Equal",
     "GREATER": "Greater", "GREATER_EQUAL": "GreaterOrEqual", "LESS": "Less", "LESS_EQUAL": "LessOrEqual",
 }  # fmt: skip
@@ -112,8 +107,9 @@ def _constants(scales: tuple[float, int]) -> dict[str, Parameter]:
 
 
 RULES: Mapping[str, Rule] = {
-    **{kind: _step(op) for kind, op in _PLAIN.items()},
-    **{kind: _binary(op) for kind, op in _BINARY.items()},
+    **{kind: _step(op) for kind, op in FUNCTIONS.items()},
+    **{kind: _binary(op) for kind, op in {**ARITHMETIC, **_LOGIC}.items()},
+    "LOGICAL_NOT": _step("Not"),
     "SQUARED_DIFFERENCE": _binary("Sub", "Square"),
     "NOT_EQUAL": _binary("Equal", "Not"),
     **{kind: _step("Clip", bounds) for kind, bounds in BOUNDS.items()},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conrepair.graph.layer_graph import Attribute
+from conrepair.networks.tflite_names import POOLS
 from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
 
 __all__ = ["RULES"]
@@ -138,6 +139,5 @@ RULES: Mapping[str, Rule] = {
     "CONV_3D": _convolution_3d,
     "TRANSPOSE_CONV": _transposed,
     "CONV_3D_TRANSPOSE": _transposed_3d,
-    "AVERAGE_POOL_2D": _pooling("AveragePool"),
-    "MAX_POOL_2D": _pooling("MaxPool"),
+    **{kind: _pooling(op) for kind, op in POOLS.items()},
 }
