@@ -12,7 +12,7 @@ import numpy as np
 from conrepair.editors.keras_activations import activation_layer
 from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
-from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation import Operation, Sizes, Writer, two_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
@@ -159,11 +159,7 @@ def _product(writer: KerasWriter, operation: Operation, operands: list[Any]) -> 
         return _with_weights(layer, operands[0], [weight, bias])
     if bias is not None:
         writer.refuse("Keras's product of tensors has no bias")
-    left = operation.parameters.get("left")
-    read = [*([] if left is None else [left]), *operands, *([] if weight is None else [weight])]
-    if len(read) != 2:
-        writer.refuse("a product takes two operands")
-    return keras.ops.matmul(*read)
+    return keras.ops.matmul(*two_read(operation, operands, lambda array: array))
 
 
 def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:

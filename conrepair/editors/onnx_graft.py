@@ -14,7 +14,7 @@ from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_rewire import hand_over
 from conrepair.editors.onnx_write import become
-from conrepair.editors.operation import CHOICE, Operation, Sizes, Writer
+from conrepair.editors.operation import CHOICE, Operation, Sizes, Writer, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import Array, Node
 
@@ -27,13 +27,11 @@ _ROLES: Mapping[str, tuple[str, ...]] = {  # of the constants behind the operand
     "LayerNormalization": ("scale", "bias"),
     "InstanceNormalization": ("scale", "bias"),
     "PRelu": ("slope",),
-    "MatMul": ("weight",),
-    "Gather": ("indices",),
     "QuantizeLinear": ("scale", "zero_point"),
     "DequantizeLinear": ("scale", "zero_point"),
 }
+_READ = {"MatMul": {"left", "weight"}, "Gather": {"table", "indices"}, "Where": {*CHOICE}}  # constants among operands
 _TRUTHS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or", "Xor", "IsNaN", "IsInf"}
-_FRONT = {"MatMul": "left", "Gather": "table"}  # roles of constants in front of the operand
 
 
 class OnnxWriter(Writer[onnx_ir.Value]):
@@ -82,7 +80,7 @@ class OnnxWriter(Writer[onnx_ir.Value]):
     def _fill(self, node: onnx_ir.Node, operation: Operation, operands: Sequence[onnx_ir.Value]) -> None:
         file, operator = self._file, operation.operator
         given = {name: item for name, item in operation.attributes.items() if item is not None}
-        first = bool(given.pop("constant_first", False))
+        given.pop("constant_first", None)
         if "scale" in operation.parameters and operation.parameters["scale"].size == 1:
             given.pop("axis", None)  # of one scale for all channels
         if is_newer(file, operator) and not operation.parameters and len(operands) == 1:
@@ -90,7 +88,7 @@ class OnnxWriter(Writer[onnx_ir.Value]):
             self.nodes += [*expand(file, node, operator, given), node]
             return
         become(file, node, operator)
-        self._reads(node, self._inputs(node, operation, operands, first=first))
+        self._reads(node, self._inputs(node, operation, operands))
         shape = self.shape(operands[0]) if operands else None
         schema = file.schema(node)
         sizes = (
@@ -106,33 +104,24 @@ class OnnxWriter(Writer[onnx_ir.Value]):
         self.nodes.append(node)
 
     def _inputs(
-        self, node: onnx_ir.Node, operation: Operation, operands: Sequence[onnx_ir.Value], *, first: bool
+        self, node: onnx_ir.Node, operation: Operation, operands: Sequence[onnx_ir.Value]
     ) -> list[onnx_ir.Value | None]:
         """Operands and constants, in ONNX's order."""
-        left, operator = dict(operation.parameters), operation.operator
+        operator, given = operation.operator, operation.parameters
         dtype = self._file.dtype(operands[-1 if operator == "Where" else 0]) if operands else None
-        if operator == "Concat":
-            pieces, rest = iter(left.values()), iter(operands)
-            left = {}
-            return [
-                self._constant(node, next(pieces), dtype) if item == "" else next(rest) for item in operation.inputs
-            ]
-        if operator == "Where":  # constants stand between operands
-            rest = iter(operands)
-            return [self._constant(node, left[role], dtype) if role in left else next(rest) for role in CHOICE]
-        found: list[onnx_ir.Value | None] = list(operands)
-        if (role := _FRONT.get(operator)) in left:
-            found.insert(0, self._constant(node, left.pop(str(role)), dtype))
-        if "operand" in left:
-            found.insert(0 if first else len(found), self._constant(node, left.pop("operand"), dtype))
-        roles = [role for role in _ROLES.get(operator, ()) if role in left or len(left) > 0]
-        for role in roles:
-            if left:
-                array = left.pop(role, None)
-                found.append(None if array is None else self._constant(node, array, dtype))
-        if left:
-            self.refuse(f"{operator} has no place for {', '.join(left)}")
-        return found
+
+        def constant(array: Array) -> onnx_ir.Value | None:
+            return self._constant(node, array, dtype)
+
+        roles = _ROLES.get(operator)
+        if roles is None:
+            if operator not in {"Concat", "Einsum"} and (more := {*given} - _READ.get(operator, {"operand"})):
+                self.refuse(f"{operator} has no place for {', '.join(more)}")
+            return what_is_read(operation, operands, constant)
+        if not {*given} <= {*roles}:
+            self.refuse(f"{operator} has no place for {', '.join({*given} - {*roles})}")
+        last = max((place for place, role in enumerate(roles, 1) if role in given), default=0)
+        return [*operands, *(constant(given[role]) if role in given else None for role in roles[:last])]
 
     def _constant(self, node: onnx_ir.Node, array: Array, dtype: onnx_ir.DataType | None) -> onnx_ir.Value:
         own = onnx_ir.DataType.from_numpy(np.asarray(array).dtype)

@@ -12,7 +12,17 @@ import numpy as np
 from conrepair.graph.attributes import Attribute, Attributed
 from conrepair.graph.layer_graph import Array, Node
 
-__all__ = ["CHOICE", "NotEditableError", "Operation", "Step", "Writer", "operation_of", "operations_of"]
+__all__ = [
+    "CHOICE",
+    "NotEditableError",
+    "Operation",
+    "Step",
+    "Writer",
+    "operation_of",
+    "operations_of",
+    "two_read",
+    "what_is_read",
+]
 
 CHOICE = ("condition", "x", "y")
 """What Where reads, in its order: constants by these roles, operands between them."""
@@ -20,6 +30,9 @@ CHOICE = ("condition", "x", "y")
 Step = tuple[str, Mapping[str, Any], Sequence[Array]]
 """An operator as ONNX calls it, its attributes, and the constants behind its first input."""
 
+_IN_PLACE = {"Concat", "Einsum"}  # their inputs say where constants stand
+_IN_FRONT = ("left", "table")
+_BEHIND = ("operand", "weight", "indices")
 _TYPES = {1: "float32", 6: "int32", 7: "int64", 10: "float16", 11: "float64"}  # as ONNX numbers them
 _ROLES = {
     "QuantizeLinear": ("scale", "zero_point"),
@@ -98,6 +111,42 @@ def operations_of(steps: Sequence[Step], tensor: str) -> tuple[Operation, ...]:
 
 
 Value = TypeVar("Value")
+
+
+def what_is_read(operation: Operation, operands: Sequence[Value], constant: Callable[[Array], Value]) -> list[Value]:
+    """Operands and constants in the order in which an operator reads them.
+
+    Args:
+        operation: What is written.
+        operands: For those of its inputs that aren't "", in order.
+        constant: Makes a value of numbers.
+    """
+    rest, numbers = iter(operands), operation.parameters
+    if operation.operator == "Where":
+        return [constant(numbers[role]) if role in numbers else next(rest) for role in CHOICE]
+    if operation.operator in _IN_PLACE:
+        pieces = map(constant, numbers.values())
+        return [*[next(pieces) if item == "" else next(rest) for item in operation.inputs], *pieces]
+    first = (*_IN_FRONT, "operand") if operation.attributes.get("constant_first") else _IN_FRONT
+    behind = [role for role in _BEHIND if role in numbers and role not in first]
+    front = [role for role in first if role in numbers]
+    return [*(constant(numbers[role]) for role in front), *operands, *(constant(numbers[role]) for role in behind)]
+
+
+def two_read(
+    operation: Operation, operands: Sequence[Value], constant: Callable[[Array], Value]
+) -> tuple[Value, Value]:
+    """The same of an operator that reads two values.
+
+    Raises:
+        NotEditableError: if there are fewer or more.
+    """
+    read = what_is_read(operation, operands, constant)
+    if len(read) != 2:
+        raise NotEditableError(f"{operation.operator} takes two operands, not {len(read)}")
+    return read[0], read[1]
+
+
 Sizes = tuple[int | None, ...]
 Lowering = Callable[[Operation, Sequence[Sizes | None], bool], "tuple[Operation, ...] | None"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.editors.operation import CHOICE, NotEditableError, Operation
+from conrepair.editors.operation import NotEditableError, Operation, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.tensorflow_windows import WINDOWS
 
@@ -82,12 +82,7 @@ def _unary(operation: Operation, operands: Sequence[Any]) -> Any:
 
 
 def _binary(operation: Operation, operands: Sequence[Any]) -> Any:
-    read = list(operands)
-    if "operand" in operation.parameters:
-        constant = _constant(operation.parameters["operand"], operands[0])
-        read.insert(0 if operation.attributes.get("constant_first") else 1, constant)
-    if len(read) != _TWO:
-        raise NotEditableError(f"{operation.operator} takes two operands, not {len(read)}")
+    read = two_read(operation, operands, _constants_like(operands[0]))
     if operation.operator == "Add" and "operand" in operation.parameters and _is_bias(operation, operands[0]):
         return tf.nn.bias_add(*read)
     return _BINARY[operation.operator](*read)
@@ -107,13 +102,15 @@ def _constant(numbers: Any, like: Any) -> Any:
     return tf.constant(numbers, dtype)
 
 
+def _constants_like(like: Any) -> Callable[[Any], Any]:
+    return lambda numbers: _constant(numbers, like)
+
+
 def _product(operation: Operation, operands: Sequence[Any]) -> Any:
     numbers = operation.parameters
-    left = [_constant(numbers["left"], operands[0])] if "left" in numbers else []
-    right = [_constant(numbers["weight"], operands[0])] if "weight" in numbers else []
-    first, second = (*left, *operands, *right)
+    first, second = two_read(operation, operands, _constants_like(operands[0]))
     turned = [bool(operation.attributes.get(name)) for name in ("transpose_a", "transpose_b")]
-    if right and first.shape.rank != _TWO and numbers["weight"].ndim == _TWO and not turned[0]:
+    if "weight" in numbers and first.shape.rank != _TWO and numbers["weight"].ndim == _TWO and not turned[0]:
         letters = "abcdefgh"[: first.shape.rank - 1]
         result = tf.einsum(f"{letters}x,xy->{letters}y", first, tf.transpose(second) if turned[1] else second)
     else:
@@ -122,19 +119,11 @@ def _product(operation: Operation, operands: Sequence[Any]) -> Any:
 
 
 def _einsum(operation: Operation, operands: Sequence[Any]) -> Any:
-    return tf.einsum(operation.text("equation"), *_with_constants(operation, operands))
-
-
-def _with_constants(operation: Operation, operands: Sequence[Any]) -> list[Any]:
-    """Operands, constants in the places of ""; those that have no place come last."""
-    rest, constants = iter(operands), [_constant(array, operands[0]) for array in operation.parameters.values()]
-    given = iter(constants)
-    read = [next(given) if item == "" else next(rest) for item in operation.inputs]
-    return [*read, *given]
+    return tf.einsum(operation.text("equation"), *what_is_read(operation, operands, _constants_like(operands[0])))
 
 
 def _concatenated(operation: Operation, operands: Sequence[Any]) -> Any:
-    return tf.concat(_with_constants(operation, operands), operation.integer("axis"))
+    return tf.concat(what_is_read(operation, operands, _constants_like(operands[0])), operation.integer("axis"))
 
 
 def _softmax(function: Callable[..., Any]) -> Made:
@@ -186,16 +175,11 @@ def _sliced(operation: Operation, operands: Sequence[Any]) -> Any:
 
 
 def _gathered(operation: Operation, operands: Sequence[Any]) -> Any:
-    numbers, rest = operation.parameters, iter(operands)
-    table = tf.constant(numbers["table"]) if "table" in numbers else next(rest)
-    indices = tf.constant(numbers["indices"]) if "indices" in numbers else next(rest)
-    return tf.gather(table, indices, axis=operation.integer("axis", 0))
+    return tf.gather(*two_read(operation, operands, tf.constant), axis=operation.integer("axis", 0))
 
 
 def _where(operation: Operation, operands: Sequence[Any]) -> Any:
-    rest = iter(operands)
-    numbers = operation.parameters
-    return tf.where(*(tf.constant(numbers[role]) if role in numbers else next(rest) for role in CHOICE))
+    return tf.where(*what_is_read(operation, operands, tf.constant))
 
 
 def _summed_up(operation: Operation, operands: Sequence[Any]) -> Any:

@@ -11,7 +11,7 @@ from ai_edge_litert import schema_py_generated as schema
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
-from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation import Operation, Sizes, Writer, two_read, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result, slices_of
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_options import new_options, options_for
@@ -86,6 +86,10 @@ class TfliteWriter(Writer[int]):
             self._constants[key] = self._file.add_constant(plain, f"{self._name()}/operand")
         return self._constants[key]
 
+    def narrow_constant(self, array: Array) -> int:
+        """The same, whole numbers in 32 bits."""
+        return self.constant(array.astype(np.int32) if array.dtype.kind in "iu" else array)
+
     def _name(self) -> str:
         return f"{self._label}/{len(self.operators)}"
 
@@ -147,14 +151,9 @@ def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) 
 
 
 def _binary(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    inputs = list(operands)
-    if "operand" in operation.parameters:
-        place = writer.constant(operation.parameters["operand"], operands[0])
-        inputs.insert(0 if operation.attributes.get("constant_first") else 1, place)
-    if len(inputs) != 2:
-        writer.refuse(f"{operation.operator} takes two operands")
+    inputs = two_read(operation, operands, lambda array: writer.constant(array, operands[0]))
     kind, options, number = options_for(operation.operator, {})
-    return kind, (options, number), inputs
+    return kind, (options, number), list(inputs)
 
 
 def _product(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -172,18 +171,9 @@ def _product(writer: TfliteWriter, operation: Operation, operands: Sequence[int]
         return "FULLY_CONNECTED", (options, number), [operands[0], *places]
     if bias is not None:
         writer.refuse("TFLite's BATCH_MATMUL has no bias")
-    left = operation.parameters.get("left")
-    pieces = [array for array in (left, *[None] * len(operands), weight) if array is not None]
     options, number = new_options("BATCH_MATMUL")
     options.adjX, options.adjY = turned
-    inputs = [
-        *([] if left is None else [writer.constant(left)]),
-        *operands,
-        *([] if weight is None else [writer.constant(weight)]),
-    ]
-    if len(inputs) != 2 or len(pieces) > 1:
-        writer.refuse("a product takes two operands")
-    return "BATCH_MATMUL", (options, number), inputs
+    return "BATCH_MATMUL", (options, number), list(two_read(operation, operands, writer.constant))
 
 
 def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -235,9 +225,7 @@ def _reduction(writer: TfliteWriter, operation: Operation, operands: Sequence[in
 def _concatenation(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     options, number = new_options("CONCATENATION")
     options.axis = operation.integer("axis")
-    rest, pieces = iter(operands), iter(operation.parameters.values())
-    inputs = [writer.constant(next(pieces)) if item == "" else next(rest) for item in operation.inputs]
-    return "CONCATENATION", (options, number), inputs
+    return "CONCATENATION", (options, number), what_is_read(operation, operands, writer.constant)
 
 
 def _stacked(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -277,12 +265,7 @@ def _pad(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) ->
 def _gather(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     options, number = new_options("GATHER")
     options.axis = operation.integer("axis", 0)
-    inputs = list(operands)
-    if "table" in operation.parameters:
-        inputs.insert(0, writer.constant(operation.parameters["table"]))
-    if "indices" in operation.parameters:
-        inputs.append(writer.constant(operation.parameters["indices"].astype(np.int32)))
-    return "GATHER", (options, number), inputs
+    return "GATHER", (options, number), what_is_read(operation, operands, writer.narrow_constant)
 
 
 def _slice(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:

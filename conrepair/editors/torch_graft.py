@@ -10,7 +10,7 @@ import torch
 
 from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
-from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.operation import Operation, Sizes, Writer, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.torch_operators import target_of
 from conrepair.editors.torch_state import add_buffer
@@ -129,31 +129,25 @@ def _clip(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Wr
 
 
 def _binary(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    constant, read = operation.parameters.get("operand"), list(operands)
-    first = bool(operation.attributes.get("constant_first"))
     target = aten.pow.Tensor_Tensor if operation.operator == "Pow" else target_of(operation.operator, {})[0]
-    if constant is not None:
-        rank = len(writer.shape(operands[0]) or ())
-        number = constant.size == 1 and constant.ndim <= rank and operation.operator in _NUMBERS and not first
-        other = float(constant.reshape(-1)[0]) if number else writer.constant(constant)
-        read.insert(0 if first else 1, other)
-    if len(read) != 2:
-        writer.refuse(f"{operation.operator} takes two operands")
-    return target, read
+    may_be_number = operation.operator in _NUMBERS and not operation.attributes.get("constant_first")
+
+    def constant(array: Array) -> Any:
+        number = array.size == 1 and array.ndim <= len(writer.shape(operands[0]) or ()) and may_be_number
+        return float(array.reshape(-1)[0]) if number else writer.constant(array)
+
+    return target, list(two_read(operation, operands, constant))
 
 
 def _product(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    weight, left, bias = (operation.parameters.get(role) for role in ("weight", "left", "bias"))
+    weight, bias = (operation.parameters.get(role) for role in ("weight", "bias"))
     if any(operation.attributes.get(name) for name in ("transpose_a", "transpose_b")):
         writer.refuse("PyTorch's product transposes nothing")
     if weight is not None and weight.ndim == _FLAT:
         return aten.linear.default, [operands[0], writer.constant(weight.T), writer.constant(bias)]
     if bias is not None:
         writer.refuse("PyTorch's product of tensors has no bias")
-    read = [*filter(None, [writer.constant(left)]), *operands, *filter(None, [writer.constant(weight)])]
-    if len(read) != 2:
-        writer.refuse("a product takes two operands")
-    return aten.matmul.default, read
+    return aten.matmul.default, list(two_read(operation, operands, writer.constant))
 
 
 def _convolution(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
@@ -229,9 +223,7 @@ def _layer_normalization(writer: TorchWriter, operation: Operation, operands: li
 
 
 def _concatenation(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    rest, pieces = iter(operands), iter(operation.parameters.values())
-    read = [writer.constant(next(pieces)) if item == "" else next(rest) for item in operation.inputs]
-    return aten.cat.default, [read, operation.integer("axis")]
+    return aten.cat.default, [what_is_read(operation, operands, writer.constant), operation.integer("axis")]
 
 
 def _softmax(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
