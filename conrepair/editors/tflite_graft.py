@@ -16,8 +16,7 @@ from conrepair.editors.operation_shapes import shape_of_result, slices_of
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_options import new_options, options_for
 from conrepair.graph.layer_graph import Array
-from conrepair.networks.tflite_names import ARITHMETIC, POOLS, REDUCTIONS
-from conrepair.networks.tflite_operator import WEIGHT_AXES
+from conrepair.networks.tflite_operator import ARITHMETIC, POOLS, REDUCTIONS, WEIGHT_AXES
 
 __all__ = ["TfliteWriter", "drop_unread", "place_operators"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.networks.tflite_names import POOLS, REDUCTIONS, WRITTEN
+from conrepair.networks.tflite_operator import POOLS, REDUCTIONS, WRITTEN
 
 __all__ = ["new_options", "options_for"]
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.tflite_appended import appended_files
-from conrepair.networks.tflite_packing import is_outside, outside_bytes, packed, with_own_options
+from conrepair.networks.tflite_packing import is_outside, outside_bytes, packed
 from conrepair.runtime.files import whole_output
 
 __all__ = ["StoredModel"]
@@ -26,20 +25,18 @@ class StoredModel:
         model: The tables; all numbers are in their buffers.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Read a file, which stays mapped.
+    def __init__(self, content: mmap.mmap, model: Any) -> None:
+        """Move numbers that stand behind the tables into these, in place.
 
         Args:
-            path: Of the file.
+            content: All of the file, which stays mapped.
+            model: Its tables.
 
         Raises:
             NotEditableError: if it carries an archive of more than 4 GB.
         """
-        with path.open("rb") as stream:
-            content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        self.model: Any = schema.ModelT.InitFromPackedBuf(content, 0)
+        self.model = model
         self._appended = appended_files(content)
-        with_own_options(content, self.model)
         self._outside = {index for index, item in enumerate(self.model.buffers) if is_outside(item)}
         for index in self._outside:
             buffer = self.model.buffers[index]

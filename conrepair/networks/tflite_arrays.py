@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.tflite_names import REDUCTIONS
-from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
+from conrepair.networks.tflite_operator import REDUCTIONS, OperatorView, Rule, TfliteStep
 
 __all__ = ["RULES"]
 

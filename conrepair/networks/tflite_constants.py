@@ -114,7 +114,7 @@ class TfliteConstants:
     def stored(self, tensor: int) -> Array:
         """A constant's values, as the tensor's type has them."""
         if self._file.is_stored(tensor):
-            return self._file.stored(tensor)
+            return self._file.numbers(tensor)
         if tensor in self._sizes:
             return self._sizes[tensor]
         if tensor in self.of_sizes and tensor in self.sizes:
@@ -124,7 +124,7 @@ class TfliteConstants:
     def real(self, tensor: int) -> Array:
         """A constant's values, as the numbers they stand for."""
         root = self._root(tensor)
-        numbers = self._file.real(root, self.stored(root))
+        numbers = self._file.meant(root, self.stored(root))
         return numbers.astype(numpy_dtype(self._file.dtype(tensor))) if root != tensor else numbers
 
     def parameter(self, tensor: int, shape: Sequence[int], arrange: Arrange) -> Parameter:

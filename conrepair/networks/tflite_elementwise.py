@@ -8,8 +8,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE
-from conrepair.networks.tflite_names import ARITHMETIC, FUNCTIONS
-from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
+from conrepair.networks.tflite_operator import ARITHMETIC, FUNCTIONS, OperatorView, Rule, TfliteStep
 
 __all__ = ["BOUNDS", "FUSED", "RULES"]
 

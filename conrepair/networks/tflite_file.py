@@ -7,7 +7,7 @@ import mmap
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from conrepair.networks.tflite_packing import is_outside, outside_bytes, with_ow
 from conrepair.networks.tflite_subgraphs import inner_constants
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["BITS", "WITHOUT_NUMBERS", "TfliteFile", "plain", "unique_names"]
+__all__ = ["BITS", "WITHOUT_NUMBERS", "TfliteFile", "plain"]
 
 BITS: Mapping[str, int] = {
     "int2": 2, "int4": 4, "uint4": 4, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "int64": 64,
@@ -39,7 +39,8 @@ class TfliteFile:
         model: The flatbuffer's tables as objects; arrays in them are views of the file.
         graph: The subgraph that this is of: the main one, the first.
         tensors: Its tensors.
-        names: Theirs, made unique by their index where they aren't.
+        operators: Its operators, in order.
+        names: Of the tensors, made unique by their index where they aren't.
     """
 
     def __init__(self, path: str) -> None:
@@ -62,9 +63,9 @@ class TfliteFile:
         self.graph: Any = self.model.subgraphs[subgraph]
         self.tensors: list[Any] = self.graph.tensors
         self.operators: list[Any] = self.graph.operators or []
-        self.names = unique_names([(tensor.name or b"").decode(errors="replace") for tensor in self.tensors])
+        self.names = _unique_names([(tensor.name or b"").decode(errors="replace") for tensor in self.tensors])
 
-    def inside(self, subgraph: int) -> TfliteFile:
+    def inside(self, subgraph: int) -> Self:
         """The same file, seen from another of its subgraphs.
 
         Args:
@@ -88,12 +89,12 @@ class TfliteFile:
 
     def parameter(self, tensor: int) -> Parameter:
         """A stored tensor as a parameter, in its own order."""
-        dtype, (scales, _) = self.dtype(tensor), self.scales(tensor)
+        dtype, (scales, _) = self.dtype(tensor), self.grid(tensor)
         return Parameter(
             self.names[tensor],
             self.shape(tensor),
             dtype,
-            lambda: self.real(tensor, self.stored(tensor)),
+            lambda: self.meant(tensor, self.numbers(tensor)),
             BITS[dtype] if len(scales) else None,
             tuple(map(float, scales)),
         )
@@ -101,7 +102,7 @@ class TfliteFile:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """What each operator is, as the schema calls it; a custom one by its own name."""
-        return tuple(self._kind(self.model.operatorCodes[operator.opcodeIndex]) for operator in self.operators)
+        return tuple(map(self.kind, self.operators))
 
     def inputs(self, operator: int) -> tuple[int, ...]:
         """Tensors that an operator reads; -1 for one that's left out."""
@@ -136,10 +137,10 @@ class TfliteFile:
 
     def quantization(self, tensor: int) -> Quantization | None:
         """How a tensor with one scale stands for real numbers; None for other tensors."""
-        scales, zero_points = self.scales(tensor)
+        scales, zero_points = self.grid(tensor)
         return Quantization(float(scales[0]), int(zero_points[0])) if len(scales) == 1 else None
 
-    def scales(self, tensor: int) -> tuple[Array, Array]:
+    def grid(self, tensor: int) -> tuple[Array, Array]:
         """Scales and zero points of a quantized tensor; empty ones for others."""
         found = self.tensors[tensor].quantization
         nothing = np.zeros(0, np.float32)
@@ -166,7 +167,7 @@ class TfliteFile:
         data = buffer.data
         return None if data is None or not len(data) else np.asarray(data, np.uint8)
 
-    def stored(self, tensor: int) -> Array:
+    def numbers(self, tensor: int) -> Array:
         """A tensor's numbers as they are stored, as a view where its type allows.
 
         Raises:
@@ -182,7 +183,7 @@ class TfliteFile:
             return _unpacked(data, dtype, int(np.prod(shape))).reshape(shape)
         return data.view(numpy_dtype(dtype)).reshape(shape)
 
-    def real(self, tensor: int, stored: Array) -> Array:
+    def meant(self, tensor: int, stored: Array) -> Array:
         """What stored numbers of a tensor stand for.
 
         Args:
@@ -192,23 +193,33 @@ class TfliteFile:
         Raises:
             ModelLoadError: for scales by blocks.
         """
-        scales, zero_points = self.scales(tensor)
-        if not len(scales):
+        if not len(self.grid(tensor)[0]):
             return stored
+        scales, zero_points = self.spread_grid(tensor, stored.ndim)
+        offset = stored.astype(np.int32) - zero_points.astype(np.int32) if zero_points.any() else stored
+        return np.asarray(offset.astype(np.float32) * scales, np.float32)
+
+    def spread_grid(self, tensor: int, rank: int) -> tuple[Array, Array]:
+        """Scales and zero points of a quantized tensor of so many axes, as they're broadcast with its numbers.
+
+        Raises:
+            ModelLoadError: for scales by blocks.
+        """
+        scales, zero_points = self.grid(tensor)
         quantization = self.tensors[tensor].quantization
         if quantization.detailsType:
             raise ModelLoadError(
                 f"{self.path}: tensor {self.names[tensor]!r} is quantized by blocks, which can't be read. "
                 "Convert the model with a scale for each channel."
             )
-        shape = [1] * stored.ndim
+        shape = [1] * rank
         if len(scales) > 1:
             shape[quantization.quantizedDimension] = len(scales)
-        scales, zero_points = scales.reshape(shape), zero_points.reshape(shape)
-        offset = stored.astype(np.int32) - zero_points.astype(np.int32) if zero_points.any() else stored
-        return np.asarray(offset.astype(np.float32) * scales, np.float32)
+        return scales.reshape(shape), zero_points.reshape(shape)
 
-    def _kind(self, code: Any) -> str:
+    def kind(self, operator: Any) -> str:
+        """What an operator is, as the schema calls it; a custom one by its own name."""
+        code = self.model.operatorCodes[operator.opcodeIndex]
         # Files from before the list of operators outgrew a byte have the number in the older field only.
         name = self._codes.get(max(code.builtinCode, code.deprecatedBuiltinCode), "CUSTOM")
         return str((code.customCode or b"CUSTOM").decode()) if name == "CUSTOM" else name
@@ -219,7 +230,7 @@ def plain(values: Any) -> tuple[int, ...]:
     return () if values is None else tuple(int(value) for value in values)
 
 
-def unique_names(names: list[str]) -> tuple[str, ...]:
+def _unique_names(names: list[str]) -> list[str]:
     """Add its index to each empty or repeated name but the first, until there's no other of that name."""
     taken, result = set(names), []
     seen: set[str] = {""}
@@ -229,7 +240,7 @@ def unique_names(names: list[str]) -> tuple[str, ...]:
             new = f"{new}:{index}" if new else f"tensor:{index}"
         seen.add(new)
         result.append(new)
-    return tuple(result)
+    return result
 
 
 def _unpacked(data: Array, dtype: str, count: int) -> Array:

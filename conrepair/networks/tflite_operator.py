@@ -14,7 +14,60 @@ from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile, plain
 from conrepair.networks.tflite_subgraphs import is_pointer
 
-__all__ = ["WEIGHT_AXES", "Arrange", "OperatorView", "Rule", "TfliteStep", "native", "same"]
+__all__ = [
+    "ARITHMETIC",
+    "FUNCTIONS",
+    "POOLS",
+    "REDUCTIONS",
+    "WEIGHT_AXES",
+    "WRITTEN",
+    "Arrange",
+    "OperatorView",
+    "Rule",
+    "TfliteStep",
+    "native",
+    "same",
+]
+
+_SAME = ("EXP", "LOG", "SQRT", "RSQRT", "SQUARE", "NEG", "ABS", "SIGN", "FLOOR", "CEIL", "ROUND", "SIN", "COS")
+
+FUNCTIONS: Mapping[str, str] = {
+    **{kind: kind.capitalize() for kind in ("RELU", "TANH", *_SAME)},
+    "LOGISTIC": "Sigmoid",
+    "HARD_SWISH": "HardSwish",
+}
+"""Of one number, without options that matter."""
+
+ARITHMETIC: Mapping[str, str] = {
+    **{kind: kind.capitalize() for kind in ("ADD", "SUB", "MUL", "DIV", "POW")},
+    "MINIMUM": "Min",
+    "MAXIMUM": "Max",
+}
+"""Of two numbers."""
+
+REDUCTIONS: Mapping[str, str] = {
+    "MEAN": "ReduceMean",
+    "SUM": "ReduceSum",
+    "REDUCE_MAX": "ReduceMax",
+    "REDUCE_MIN": "ReduceMin",
+}
+"""Along axes that a constant holds."""
+
+POOLS: Mapping[str, str] = {"MAX_POOL_2D": "MaxPool", "AVERAGE_POOL_2D": "AveragePool"}
+"""Of windows."""
+
+_WITH_OPTIONS = {
+    "ELU": "Elu",
+    "GELU": "Gelu",
+    "LEAKY_RELU": "LeakyRelu",
+    "SOFTMAX": "Softmax",
+    "LOG_SOFTMAX": "LogSoftmax",
+}
+
+WRITTEN: Mapping[str, str] = {
+    op: kind for names in (FUNCTIONS, ARITHMETIC, REDUCTIONS, POOLS, _WITH_OPTIONS) for kind, op in names.items()
+}
+"""Back: TFLite's name by the vocabulary's."""
 
 WEIGHT_AXES: Mapping[str, tuple[int, ...]] = {
     "CONV_2D": (0, 3, 1, 2),

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.tflite_names import POOLS
-from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep
+from conrepair.networks.parts import same_pads
+from conrepair.networks.tflite_operator import POOLS, OperatorView, Rule, TfliteStep
 
 __all__ = ["RULES"]
 
 _SAME = 0
 
 Sizes = Sequence[int]
-
-
-def same_pads(inputs: Sizes, outputs: Sizes, kernel: Sizes, strides: Sizes, dilations: Sizes) -> tuple[int, ...]:
-    """What "SAME" adds: begins of all spatial axes, then ends; the odd one is at the end."""
-    totals = [
-        max((after - 1) * stride + (size - 1) * dilation + 1 - before, 0)
-        for before, after, size, stride, dilation in zip(inputs, outputs, kernel, strides, dilations, strict=True)
-    ]
-    return (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
 
 
 def _window(
@@ -31,11 +22,11 @@ def _window(
     dilations = dilations or (1,) * axes
     pads, auto_pad = (0,) * (2 * axes), "NOTSET"
     if view.options.padding == _SAME:
-        before, after = view.shape(data), view.result_shape()
-        if before is None or after is None:
+        before = view.shape(data)
+        if before is None:
             auto_pad = "SAME_UPPER"
         else:
-            pads = same_pads(before[1:-1], after[1:-1], kernel, strides, dilations)
+            pads = same_pads(before[1:-1], kernel, strides, dilations)
     return {
         "kernel_shape": tuple(kernel),
         "strides": tuple(strides),
@@ -101,7 +92,7 @@ def _backwards(view: OperatorView, kernel: Sizes, strides: Sizes, dilations: Siz
     axes = len(kernel)
     pads = (0,) * (2 * axes)
     if view.options.padding == _SAME:
-        pads = same_pads(after[1:-1], before[1:-1], kernel, strides, dilations)
+        pads = same_pads(after[1:-1], kernel, strides, dilations)
     reached = [
         (count - 1) * stride + (size - 1) * dilation + 1 - begin - end
         for count, stride, size, dilation, begin, end in zip(
