@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
@@ -19,15 +18,15 @@ from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation
 from conrepair.editors.torch_graft import TorchWriter
 from conrepair.editors.torch_graph import (
-    from_canonical,
+    constants_of,
     graph_of_program,
-    holders_of,
+    meaning_in_file,
     module_path,
     name_of_operator,
     state_of,
 )
-from conrepair.editors.torch_moved import stored_places
-from conrepair.editors.torch_operators import OPERATORS, arguments_of, target_of
+from conrepair.editors.torch_moved import as_stored, stored_places
+from conrepair.editors.torch_operators import ATTRIBUTES, arguments_of, target_of
 from conrepair.editors.torch_order import put_in_order
 from conrepair.editors.torch_state import add_buffer
 from conrepair.frameworks.model import Model
@@ -71,15 +70,14 @@ class TorchEditor(Editor):
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change the state dict, also behind moves; numbers that several operators share aren't touched."""
         target = self._nodes[node.name]
-        holders = holders_of(target).get(role, ())
-        if not holders:
+        held = meaning_in_file(target, constants_of(self._program))[1].get(role)
+        if held is None:
             self.refuse(f"{target.target} has no argument for {role}")
-        entry, state = OPERATORS[name_of_operator(target)], state_of(self._program)
-        for holder, stored in zip(holders, from_canonical(entry, role, len(holders))(array), strict=True):
-            before = holder.meta["val"]
-            tensor = torch.from_numpy(np.asarray(stored, order="C")).to(before.dtype)
-            if tensor.shape != before.shape:
-                self.refuse(f"{holder.name} is {tuple(before.shape)}, not {tuple(tensor.shape)}")
+        state, pieces = state_of(self._program), as_stored(held, array)
+        if pieces is None:
+            self.refuse(f"{target.target} has no place for a {role} of {array.shape}")
+        for holder, stored in zip(held.nodes, pieces, strict=True):
+            tensor = stored.to(holder.meta["val"].dtype)
             if holder.name in state:
                 self._set_state(state[holder.name], tensor)
             elif (places := stored_places(self._program, holder, target)) is not None:
@@ -108,11 +106,11 @@ class TorchEditor(Editor):
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change arguments."""
         target = self._nodes[node.name]
-        entry = OPERATORS.get(name_of_operator(target))
+        names = ATTRIBUTES.get(name_of_operator(target), {})
         for attribute, value in changes.items():
-            if entry is None or attribute not in entry.attributes:
+            if attribute not in names:
                 self.refuse(f"{target.target} has no argument for {attribute}")
-            self._set_argument(target, entry.attributes[attribute], self._stored(node, attribute, value))
+            self._set_argument(target, names[attribute], self._stored(node, attribute, value))
         self._note(target)
 
     def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:

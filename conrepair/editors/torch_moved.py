@@ -8,11 +8,11 @@ import math
 import numpy as np
 import torch
 
-from conrepair.editors.torch_graph import constants_of, state_of
+from conrepair.editors.torch_graph import Holder, constants_of, state_of
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.torch_constants import TorchConstants
 
-__all__ = ["stored_places"]
+__all__ = ["as_stored", "stored_places"]
 
 
 def stored_places(
@@ -40,12 +40,41 @@ def stored_places(
         found = _with_state(constants, origins[0].name, order).value(holder)
     except RuntimeError:  # an operator that minds the type: it computes, and doesn't move
         return None
-    places = found.numpy()
-    whole = places.astype(np.int64)
-    if not np.array_equal(whole, places) or np.unique(whole).size < whole.size or whole.max() >= order.numel():
+    whole = _moved(found, order.numel())
+    if whole is None:
         return None
     same = torch.equal(tensor.detach().reshape(-1)[torch.from_numpy(whole)], constants.value(holder))
     return (key, whole) if same else None
+
+
+def as_stored(holder: Holder, array: Array) -> list[torch.Tensor] | None:
+    """A parameter's numbers as the nodes hold them.
+
+    Args:
+        holder: The nodes.
+        array: In the vocabulary's convention.
+
+    Returns:
+        For each node; None where the numbers are another shape's, or aren't the nodes' own in another order.
+    """
+    shapes = [node.meta["val"].shape for node in holder.nodes]
+    counts = [math.prod(shape) for shape in shapes]
+    order = torch.arange(sum(counts), dtype=torch.float64)
+    given = [piece.reshape(shape) for piece, shape in zip(order.split(counts), shapes, strict=True)]
+    places = _moved(holder.transform(*given) if holder.transform else given[0], sum(counts))
+    if places is None or places.size != sum(counts) or places.shape != array.shape:
+        return None
+    numbers = torch.empty(sum(counts), dtype=torch.from_numpy(np.asarray(array)).dtype)
+    numbers[torch.from_numpy(places)] = torch.from_numpy(np.asarray(array, order="C"))
+    return [piece.reshape(shape) for piece, shape in zip(numbers.split(counts), shapes, strict=True)]
+
+
+def _moved(found: torch.Tensor, count: int) -> Array | None:
+    """Where numbers come from, of so many that were counted; None where they were computed with or repeated."""
+    places = found.numpy()
+    whole: Array = places.astype(np.int64)
+    moved = np.array_equal(whole, places) and np.unique(whole).size == whole.size and whole.max(initial=-1) < count
+    return whole if moved else None
 
 
 def _readers(state: torch.fx.Node, constants: TorchConstants) -> set[torch.fx.Node]:

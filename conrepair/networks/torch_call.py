@@ -15,7 +15,7 @@ from conrepair.frameworks.torch import array_from_tensor, dtype_name
 from conrepair.graph.layer_graph import Array, Attribute, Parameter, Tensor
 from conrepair.networks.torch_constants import TorchConstants
 
-__all__ = ["Rule", "TorchCall", "TorchPart", "axis", "pair", "sizes"]
+__all__ = ["Rule", "TorchCall", "TorchPart", "Transform", "axis", "pair", "sizes"]
 
 Transform: TypeAlias = Callable[..., torch.Tensor]
 

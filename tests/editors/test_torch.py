@@ -80,6 +80,26 @@ def test_an_lstm_whose_weights_are_computed(roles: tuple[str, ...], tmp_path: Pa
     assert len(program.graph.nodes) == len(torch.export.load(tmp_path / "wrong.pt2").graph.nodes)
 
 
+class Sequences(nn.GRU):
+    """Gives what each step ends in, and no states."""
+
+    def forward(self, series: torch.Tensor) -> torch.Tensor:
+        return super().forward(series)[0]
+
+
+def test_each_parameter_that_localization_sees_of_a_layer_in_both_directions(tmp_path: Path) -> None:
+    torch.manual_seed(42)
+    right, wrong = (Sequences(FEATURES, SIZE, bidirectional=True) for _ in range(2))
+    editor = open_editor(exported(wrong, tmp_path / "wrong.pt2"))
+    other = open_editor(exported(right, tmp_path / "right.pt2"))
+    [layer], [wanted] = ([node for node in item.graph.nodes if node.op == "GRU"] for item in (editor, other))
+    assert set(layer.parameters) == {"W", "R", "B"}
+    for role, parameter in wanted.parameters.items():
+        editor.set_parameter(layer, role, parameter.numpy())
+    _, series, given = answered(editor, tmp_path / "out")
+    np.testing.assert_allclose(given, right(torch.from_numpy(series)).detach().numpy(), atol=1e-6)
+
+
 class Scaled(nn.Module):
     """A layer whose weights are computed, not only moved."""
 
