@@ -26,12 +26,13 @@ from conrepair.editors.torch_graph import (
     state_of,
 )
 from conrepair.editors.torch_moved import as_stored, stored_places
-from conrepair.editors.torch_operators import ATTRIBUTES, arguments_of, target_of
+from conrepair.editors.torch_operators import ATTRIBUTES, PAD_MODES, even_pads, pads_listed, target_of
 from conrepair.editors.torch_order import put_in_order
 from conrepair.editors.torch_state import add_buffer
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import example_inputs, load_module
 from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.networks.torch_call import bound
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of, whole_output
 
@@ -239,7 +240,7 @@ class TorchEditor(Editor):
         target = self._nodes[node.name]
         name = _SHAPES.get(name_of_operator(target))
         if name is not None:
-            said = arguments_of(target)[name]
+            said = bound(target)[1][name]
             self._set_argument(target, name, [new if isinstance(old, int) and old >= 0 else old
                                               for old, new in zip(said, shape, strict=True)])  # fmt: skip
             self._note(target)
@@ -288,24 +289,18 @@ class TorchEditor(Editor):
 
     def _stored(self, node: Node, attribute: str, value: Attribute) -> Any:
         if attribute == "pads" and isinstance(value, tuple):
-            half = len(value) // 2
-            if node.op == "Pad":  # from the last axis, begin and end together
-                first = min((axis for axis in range(half) if value[axis] or value[half + axis]), default=half - 1)
-                return [size for axis in reversed(range(first, half)) for size in (value[axis], value[half + axis])]
-            if value[:half] != value[half:]:
-                self.refuse("pads at begin and end must be equal")
-            return list(value[:half])
+            return pads_listed(value) if node.op == "Pad" else even_pads(value)
         if attribute == "coordinate_transformation_mode":
             if value not in {"align_corners", "half_pixel"}:
                 self.refuse(f"{value} can't be said")
             return value == "align_corners"
         if attribute == "mode" and isinstance(value, str):
-            return {"edge": "replicate", "wrap": "circular"}.get(value, value)
+            return PAD_MODES.get(value, value)
         return list(value) if isinstance(value, tuple) else value
 
     def _set_argument(self, node: torch.fx.Node, name: str, value: Any) -> None:
         schema = node.target._schema.arguments
-        arguments = {**arguments_of(node), name: value}
+        arguments = {**bound(node)[1], name: value}
         positions = [item.name for item in schema if not item.kwarg_only]
         if name not in positions:
             node.kwargs = {**node.kwargs, name: value}
@@ -316,7 +311,7 @@ class TorchEditor(Editor):
     def _call(
         self, old: torch.fx.Node, node: Node, operator: str, attributes: Mapping[str, Attribute]
     ) -> tuple[Any, list[Any]]:
-        arguments = arguments_of(old)
+        arguments = bound(old)[1]
         if operator in {"MaxPool", "AveragePool"}:
             if node.op not in {"MaxPool", "AveragePool"}:
                 self.refuse(f"{old.target} has no windows")

@@ -12,7 +12,7 @@ from conrepair.editors.lowering import CHANNELLED, lower
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, Writer, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
-from conrepair.editors.torch_operators import target_of
+from conrepair.editors.torch_operators import PAD_MODES, even_pads, pads_listed, target_of
 from conrepair.editors.torch_state import add_buffer
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
@@ -20,11 +20,6 @@ from conrepair.graph.layer_graph import Array
 __all__ = ["TorchWriter"]
 
 aten = torch.ops.aten
-_FUNCTIONS = {
-    **{name: getattr(aten, name.lower()).default for name in ("Exp", "Log", "Sqrt", "Rsqrt", "Abs", "Sign", "Floor")},
-    **{name: getattr(aten, name.lower()).default for name in ("Ceil", "Round", "Sin", "Cos", "Square", "Erf", "Neg")},
-    "Reciprocal": aten.reciprocal.default,
-}
 _BINARY = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}
 _NUMBERS = {"Add", "Sub", "Mul", "Div"}  # which take a number as they take a tensor
 _FLAT = 2
@@ -107,8 +102,6 @@ def _plain(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _W
             writer.refuse(f"PyTorch's {operator} has no {name}")
     if operation.parameters or len(operands) != 1:
         writer.refuse(f"PyTorch has no {operator} of such operands")
-    if operator in _FUNCTIONS:
-        return _FUNCTIONS[operator], operands
     target, rest = target_of(operator, given)
     names = {item.name for item in target._schema.arguments}
     if operator == "Gelu":
@@ -174,11 +167,9 @@ def _pooling(writer: TorchWriter, operation: Operation, operands: list[Any]) -> 
 
 
 def _even_pads(writer: TorchWriter, operation: Operation) -> list[int]:
-    pads = window_of(operation, "pads", 0)
-    half = len(pads) // 2
-    if pads[:half] != pads[half:] or operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
-        writer.refuse("pads at begin and end must be equal")
-    return list(pads[:half])
+    if operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
+        writer.refuse("pads must be numbers")
+    return even_pads(window_of(operation, "pads", 0))
 
 
 def _reduction(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
@@ -235,12 +226,8 @@ def _pad(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Wri
     pads, mode = operation.attributes.get("pads"), operation.text("mode", "constant")
     if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "edge"}:
         writer.refuse(f"PyTorch has no Pad of {mode}")
-    half = len(pads) // 2
-    used = [axis for axis in range(half) if pads[axis] or pads[half + axis]]
-    first = min(used, default=half - 1)
-    listed = [int(size) for axis in reversed(range(first, half)) for size in (pads[axis], pads[half + axis])]
     value = operation.real("value", 0.0) if mode == "constant" else None
-    return aten.pad.default, [*operands, listed, {"edge": "replicate"}.get(mode, mode), value]
+    return aten.pad.default, [*operands, pads_listed(pads), PAD_MODES[mode], value]
 
 
 def _slice(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:

@@ -9,8 +9,10 @@ import torch
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.graph.layer_graph import Attribute
+from conrepair.networks.torch_arrangement import PAD_MODES as MODES
+from conrepair.networks.torch_elementwise import BINARY, UNARY
 
-__all__ = ["ATTRIBUTES", "TARGETS", "arguments_of", "target_of"]
+__all__ = ["ATTRIBUTES", "PAD_MODES", "even_pads", "pads_listed", "target_of"]
 
 aten = torch.ops.aten
 
@@ -18,6 +20,8 @@ aten = torch.ops.aten
 _WINDOW = {"strides": "stride", "pads": "padding", "dilations": "dilation", "group": "groups"}
 _EPSILON = {"epsilon": "eps"}
 _AXIS = {"axis": "dim"}
+PAD_MODES = {mode: name for name, mode in MODES.items()}
+_OF_TWO = {*BINARY.values(), "Div"}
 
 ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     **{f"conv{rank}d": _WINDOW for rank in (1, 2, 3)},
@@ -44,49 +48,55 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
 }
 """Arguments by the attribute that they say, by the operator's name without its overload."""
 
-TARGETS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
-    "Relu": (aten.relu.default, ()),
-    "Clip": (aten.clamp.default, ("min", "max")),
-    "LeakyRelu": (aten.leaky_relu.default, ("alpha",)),
-    "Elu": (aten.elu.default, ("alpha",)),
-    "Selu": (aten.selu.default, ()),
-    "Gelu": (aten.gelu.default, ()),
-    "Swish": (aten.silu.default, ()),
-    "HardSwish": (aten.hardswish.default, ()),
-    "HardSigmoid": (aten.hardsigmoid.default, ()),
-    "Sigmoid": (aten.sigmoid.default, ()),
-    "Tanh": (aten.tanh.default, ()),
-    "Softplus": (aten.softplus.default, ()),
-    "Softsign": (aten.softsign.default, ()) if hasattr(aten, "softsign") else (None, ()),
-    "Mish": (aten.mish.default, ()),
-    "Softmax": (aten.softmax.int, ("axis",)),
-    "Add": (aten.add.Tensor, ()),
-    "Sub": (aten.sub.Tensor, ()),
-    "Mul": (aten.mul.Tensor, ()),
-    "Div": (aten.div.Tensor, ()),
-    "Max": (aten.maximum.default, ()),
-    "Min": (aten.minimum.default, ()),
-    "Transpose": (aten.permute.default, ("perm",)),
+_NAMES = {op: name for name, op in reversed({**UNARY, **BINARY}.items())} | {
+    "Clip": "clamp",
+    "LeakyRelu": "leaky_relu",
+    "Elu": "elu",
+    "Selu": "selu",
+    "Gelu": "gelu",
+    "Swish": "silu",
+    "HardSigmoid": "hardsigmoid",
+    "Softplus": "softplus",
+    "Softsign": "softsign",
+    "Softmax": "softmax",
+    "Round": "round",
+    "Div": "div",
+    "Transpose": "permute",
 }
-"""The ATen operator of one in the vocabulary, and the attributes that it takes behind its operands, in order."""
 
 
 def target_of(operator: str, attributes: Mapping[str, Attribute]) -> tuple[Any, list[Any]]:
-    """An ATen operator and its arguments behind the operands.
+    """An ATen operator, as networks name it, and its arguments behind the operands.
 
     Raises:
         NotEditableError: if there is none.
     """
-    target, names = TARGETS.get(operator, (None, ()))
-    if target is None:
+    name = _NAMES.get(operator, "")
+    packet = getattr(aten, name, None)
+    if packet is None:
         raise NotEditableError(f"{operator} has no ATen operator")
-    values = [attributes[name] for name in names if name in attributes]
+    overloads = ("Tensor", "default") if operator in _OF_TWO else ("default", "int")
+    target = next(getattr(packet, overload) for overload in overloads if overload in packet.overloads())
+    named = {argument.name for argument in target._schema.arguments if argument.kwarg_only}
+    behind = {key: argument for key, argument in ATTRIBUTES.get(name, {}).items() if argument not in named}
+    values = [attributes[key] for key in behind if key in attributes]
     return target, [list(value) if isinstance(value, tuple) else value for value in values]
 
 
-def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
-    """A node's arguments by name, those with their default values too."""
-    schema: Sequence[Any] = node.target._schema.arguments
-    found = {argument.name: argument.default_value for argument in schema if argument.has_default_value()}
-    found.update({argument.name: value for argument, value in zip(schema, node.args, strict=False)})
-    return {**found, **node.kwargs}
+def even_pads(pads: Sequence[Any]) -> list[int]:
+    """As windows take them: one number for both ends of an axis.
+
+    Raises:
+        NotEditableError: if these differ.
+    """
+    half = len(pads) // 2
+    if pads[:half] != pads[half:]:
+        raise NotEditableError("pads at begin and end must be equal")
+    return list(pads[:half])
+
+
+def pads_listed(pads: Sequence[Any]) -> list[int]:
+    """As pad takes them: from the last axis to the first that's padded, begin and end together."""
+    half = len(pads) // 2
+    first = min((axis for axis in range(half) if pads[axis] or pads[half + axis]), default=half - 1)
+    return [int(size) for axis in reversed(range(first, half)) for size in (pads[axis], pads[half + axis])]

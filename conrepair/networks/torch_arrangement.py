@@ -11,14 +11,14 @@ from torch.fx import Node
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis, sizes
 
-__all__ = ["RULES"]
+__all__ = ["PAD_MODES", "RULES"]
 
 _RESHAPES = (
     *("view", "_unsafe_view", "reshape", "flatten", "squeeze", "unsqueeze", "unflatten", "view_as", "reshape_as"),
 )
 _SAME = ("contiguous", "clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "positive", "resolve_conj")
 _DROPOUTS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout")
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 _RESIZE_MODES = {"nearest": "nearest", "_nearest": "nearest", "bilinear": "linear", "linear": "linear",
                  "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
 
@@ -136,7 +136,7 @@ def _repeat(call: TorchCall) -> TorchPart | None:
 
 def _pad(call: TorchCall) -> TorchPart | None:
     default = "reflect" if "reflection" in call.name else "replicate" if "replication" in call.name else "constant"
-    mode = _PAD_MODES[call["mode"] or default]
+    mode = PAD_MODES[call["mode"] or default]
     amounts = sizes(call["pad"] if call["pad"] is not None else call["padding"])
     if amounts is None:
         return None

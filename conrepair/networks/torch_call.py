@@ -15,7 +15,7 @@ from conrepair.frameworks.torch import array_from_tensor, dtype_name
 from conrepair.graph.layer_graph import Array, Attribute, Parameter, Tensor
 from conrepair.networks.torch_constants import TorchConstants
 
-__all__ = ["Rule", "TorchCall", "TorchPart", "Transform", "axis", "pair", "sizes"]
+__all__ = ["Rule", "TorchCall", "TorchPart", "Transform", "axis", "bound", "pair", "sizes"]
 
 Transform: TypeAlias = Callable[..., torch.Tensor]
 
@@ -59,7 +59,7 @@ class TorchCall:
         self.node = node
         self._values = values
         self._constants = constants
-        self.name, self.arguments = _bound(node)
+        self.name, self.arguments = bound(node)
 
     def __getitem__(self, name: str) -> Any:
         """An argument; None for one that this variant of the operator doesn't have."""
@@ -144,7 +144,8 @@ def sizes(shape: Sequence[Any]) -> tuple[int, ...] | None:
     return tuple(shape) if all(isinstance(size, int) for size in shape) else None
 
 
-def _bound(node: Node) -> tuple[str, dict[str, Any]]:
+def bound(node: Node) -> tuple[str, dict[str, Any]]:
+    """What's called, without its library and variant, and the arguments by name, also those that aren't given."""
     if not isinstance(node.target, torch._ops.OpOverload):
         return str(getattr(node.target, "__name__", node.target)), _by_position(node)
     schema = node.target._schema

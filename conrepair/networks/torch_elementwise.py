@@ -12,18 +12,18 @@ from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import COMMUTATIVE
 from conrepair.networks.torch_call import Rule, TorchCall, TorchPart
 
-__all__ = ["RULES", "binary"]
+__all__ = ["BINARY", "RULES", "UNARY", "binary"]
 
 _SELU = (1.6732632423543772, 1.0507009873554805)  # alpha and scale, of aten::selu
 
-_UNARY = {
+UNARY = {
     "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "hardswish": "HardSwish", "mish": "Mish", "erf": "Erf",
     "special_erf": "Erf", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "neg": "Neg", "reciprocal": "Reciprocal",
     "abs": "Abs", "sign": "Sign", "sgn": "Sign", "floor": "Floor", "ceil": "Ceil", "sin": "Sin", "cos": "Cos",
     "logical_not": "Not", "rsqrt": "Rsqrt", "square": "Square", "log1p": "Log1p", "expm1": "Expm1",
     "special_expm1": "Expm1",
 }  # fmt: skip
-_BINARY = {
+BINARY = {
     "add": "Add", "sub": "Sub", "subtract": "Sub", "mul": "Mul", "multiply": "Mul", "maximum": "Max",
     "minimum": "Min", "eq": "Equal", "gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual",
     "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
@@ -184,8 +184,8 @@ def _choice(call: TorchCall, roles: Mapping[str, Any]) -> TorchPart:
 
 
 RULES: Mapping[str, Rule] = {
-    **{name: _unary(op) for name, op in _UNARY.items()},
-    **{name: binary(op) for name, op in _BINARY.items()},
+    **{name: _unary(op) for name, op in UNARY.items()},
+    **{name: binary(op) for name, op in BINARY.items()},
     **{name: _bitwise(op) for name, op in _BITWISE.items()},
     "relu6": _unary("Clip", min=0.0, max=6.0),
     "silu": _unary("Swish"),
