@@ -7,63 +7,19 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
 
 from conrepair.editors.operation import NotEditableError, Operation, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.tensorflow_windows import WINDOWS
+from conrepair.networks.tensorflow_operators import NAMES
 
 __all__ = ["WRITERS"]
 
 Made = Callable[[Operation, Sequence[Any]], Any]
 
-_UNARY: Mapping[str, Callable[[Any], Any]] = {
-    "Relu": tf.nn.relu,
-    "Selu": tf.nn.selu,
-    "Elu": tf.nn.elu,
-    "Sigmoid": tf.sigmoid,
-    "Tanh": tf.tanh,
-    "Softplus": tf.nn.softplus,
-    "Softsign": tf.nn.softsign,
-    "Erf": tf.math.erf,
-    "Erfc": tf.math.erfc,
-    "Exp": tf.exp,
-    "Expm1": tf.math.expm1,
-    "Log": tf.math.log,
-    "Log1p": tf.math.log1p,
-    "Sqrt": tf.sqrt,
-    "Rsqrt": tf.math.rsqrt,
-    "Square": tf.square,
-    "Neg": tf.negative,
-    "Reciprocal": tf.math.reciprocal,
-    "Abs": tf.abs,
-    "Sign": tf.sign,
-    "Floor": tf.floor,
-    "Ceil": tf.math.ceil,
-    "Round": tf.round,
-    "Sin": tf.sin,
-    "Cos": tf.cos,
-    "Not": tf.logical_not,
-    "Identity": tf.identity,
-}
+_NAMES = {**NAMES, "Erfc": "Erfc", "SquaredDifference": "SquaredDifference"}
 _USUAL = {"Elu": {"alpha": 1.0}, "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}}
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "Add": tf.add,
-    "Sub": tf.subtract,
-    "Mul": tf.multiply,
-    "Div": tf.divide,
-    "Max": tf.maximum,
-    "Min": tf.minimum,
-    "Pow": tf.pow,
-    "Mod": tf.math.floormod,
-    "SquaredDifference": tf.math.squared_difference,
-    "Equal": tf.equal,
-    "Greater": tf.greater,
-    "GreaterOrEqual": tf.greater_equal,
-    "Less": tf.less,
-    "LessOrEqual": tf.less_equal,
-    "And": tf.logical_and,
-    "Or": tf.logical_or,
-}
 _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
     "ReduceMean": tf.reduce_mean,
     "ReduceSum": tf.reduce_sum,
@@ -74,18 +30,18 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 _TWO, _PICTURES = 2, 4
 
 
-def _unary(operation: Operation, operands: Sequence[Any]) -> Any:
+def _named(operation: Operation, operands: Sequence[Any]) -> Any:
+    """What networks have one name for, of one tensor or two."""
     for name, usual in _USUAL.get(operation.operator, {}).items():
         if operation.attributes.get(name, usual) != usual:
             raise NotEditableError(f"TensorFlow's {operation.operator} has no {name}")
-    return _UNARY[operation.operator](*operands)
-
-
-def _binary(operation: Operation, operands: Sequence[Any]) -> Any:
-    read = two_read(operation, operands, _constants_like(operands[0]))
+    # RealDiv has no kernel of integers.
+    native = "Div" if operation.operator == "Div" and operands[0].dtype.is_integer else _NAMES[operation.operator]
+    arguments = op_def_registry.get(native).input_arg
+    read = operands if len(arguments) == 1 else two_read(operation, operands, _constants_like(operands[0]))
     if operation.operator == "Add" and "operand" in operation.parameters and _is_bias(operation, operands[0]):
         return tf.nn.bias_add(*read)
-    return _BINARY[operation.operator](*read)
+    return getattr(tf.raw_ops, native)(**{item.name: value for item, value in zip(arguments, read, strict=True)})
 
 
 def _is_bias(operation: Operation, tensor: Any) -> bool:
@@ -234,8 +190,7 @@ def _local_response(operation: Operation, operands: Sequence[Any]) -> Any:
 
 
 WRITERS: Mapping[str, Made] = {
-    **dict.fromkeys(_UNARY, _unary),
-    **dict.fromkeys(_BINARY, _binary),
+    **dict.fromkeys(_NAMES, _named),
     **dict.fromkeys(_REDUCTIONS, _reduced),
     **WINDOWS,
     "MatMul": _product,

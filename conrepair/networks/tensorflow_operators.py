@@ -10,9 +10,9 @@ from conrepair.networks import tensorflow_convolution, tensorflow_shape
 from conrepair.networks.parts import LayerPart
 from conrepair.networks.tensorflow_rules import Rule, TensorflowOperation, binary, native_part
 
-__all__ = ["parts_of"]
+__all__ = ["NAMES", "parts_of"]
 
-_COMMUTING = {"Add": "Add", "AddV2": "Add", "Mul": "Mul", "Maximum": "Max", "Minimum": "Min", "Equal": "Equal"}
+_COMMUTING = {"AddV2": "Add", "Add": "Add", "Mul": "Mul", "Maximum": "Max", "Minimum": "Min", "Equal": "Equal"}
 _ORDERED = {
     "Sub": "Sub",
     "RealDiv": "Div",
@@ -29,12 +29,14 @@ _UNARY = {
     **{name: name for name in ("Relu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Erf", "Exp", "Log", "Sqrt")},
     **{name: name for name in ("Neg", "Reciprocal", "Abs", "Sign", "Floor", "Ceil", "Sin", "Cos", "Identity")},
     **{name: name for name in ("Rsqrt", "Square", "Log1p", "Expm1", "Elu", "Selu")},
-    "Rint": "Round",
     "Round": "Round",
+    "Rint": "Round",
     "LogicalNot": "Not",
     "Inv": "Reciprocal",
     **dict.fromkeys(("StopGradient", "PreventGradient", "CheckNumerics", "EnsureShape", "Snapshot"), "Identity"),
 }
+NAMES = {op: name for name, op in reversed({**_COMMUTING, **_ORDERED, **_LOGICAL, **_UNARY}.items())}
+"""TensorFlow's operator for one of the vocabulary that reads one or two tensors; of several, the one to write."""
 
 
 def _unary(op: str) -> Rule:
