@@ -15,6 +15,7 @@ setup: .venv/runtime.done
 dev: .venv/dev.done
 
 test test-all: export PYTHONDONTWRITEBYTECODE = # what many processes import is compiled once
+test test-all: export OPENBLAS_NUM_THREADS ?= 1 # as workers have it: threads that spin take a core from the others
 DEALT := -n 2 --dist loadfile --no-loadscope-reorder # files stay whole, in the order of tests/support/dealing.py
 test: dev
 	$(BIN)/python -m pytest -m "not slow" $(DEALT) --timeout 900 -o faulthandler_timeout=600
