@@ -102,7 +102,10 @@ def compare(options: Compare) -> Compared:
     """Compare a model with its conversion by their answers."""
     settings = answer_settings(options)
     with _Opened(options) as opened:
-        return opened.kept(compare_pair(asked_of(options, opened.given), settings, opened.session))
+        done = compare_pair(asked_of(options, opened.given), settings, opened.session)
+        if done.verdict is None and done.problem is not None:  # else `verdict != "faulty"` passes for want of one
+            raise done.problem.as_error()
+        return opened.kept(done)
 
 
 @takes(Localize, _OF_A_PAIR)

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -262,3 +263,15 @@ def test_an_import_costs_nothing_and_rooms_don_t_hide_verbs() -> None:
         "assert sorted(conrepair.__all__) == conrepair.__all__\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_result_is_neither_true_nor_false(right: Path, wrong: Path) -> None:
+    for verb in (conrepair.compare, conrepair.localize):
+        with pytest.raises(TypeError, match="neither true nor false"):
+            assert verb(right, wrong, samples=2, in_process=True)
+
+
+@pytest.mark.parametrize("verb", [conrepair.compare, conrepair.localize])
+def test_data_that_fits_no_input_is_an_error(verb: Any, right: Path, wrong: Path) -> None:
+    with pytest.raises(conrepair.ConrepairError):
+        verb(right, wrong, data=np.zeros((4, 7), np.float32), in_process=True)

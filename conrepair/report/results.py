@@ -63,6 +63,17 @@ class _Told:
         """What a person should know: how data were fitted to inputs, what nobody said."""
         return self.run.notes
 
+    def __bool__(self) -> bool:
+        """Refuse to be taken for a verdict: `assert compare(a, b)` would always pass.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(
+            f"{type(self).__name__} is neither true nor false. Ask its verdict or exit_code, or use "
+            "conrepair.testing.assert_equivalent."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; those of result.json."""
         return result_json(self.run)
