@@ -275,3 +275,16 @@ def test_a_result_is_neither_true_nor_false(right: Path, wrong: Path) -> None:
 def test_data_that_fits_no_input_is_an_error(verb: Any, right: Path, wrong: Path) -> None:
     with pytest.raises(conrepair.ConrepairError):
         verb(right, wrong, data=np.zeros((4, 7), np.float32), in_process=True)
+
+
+def test_a_result_is_a_screen_of_text(right: Path, wrong: Path) -> None:
+    """A notebook saves it with each cell."""
+    found = conrepair.localize(right, wrong, samples=2, in_process=True)
+    done = conrepair.repair(right, wrong, samples=2, advice=0, in_process=True)
+    for value in (found, found.run, found.row, found.localization, done, done.run, done.row.repaired):
+        assert len(repr(value)) < 2000, type(value)
+        assert len(str(value).splitlines()) <= 25
+    many = dataclasses.replace(found.run, rows=found.run.rows * 100)
+    assert len(str(many)) < 5000
+    assert "and 180 more" in repr(many)
+    assert "faulty" in repr(found)

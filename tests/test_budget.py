@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -52,6 +52,17 @@ def test_operators_are_named_in_the_vocabulary() -> None:
     assert count <= BUDGET["operator-strings"]
 
 
+def _holds(value: Any, path: str) -> bool:
+    """Whether a path is anywhere in a value."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return any(_holds(getattr(value, field.name, None), path) for field in dataclasses.fields(value))
+    if isinstance(value, Mapping):
+        return any(_holds(item, path) for pair in value.items() for item in pair)
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(_holds(item, path) for item in value)
+    return isinstance(value, str | Path) and path in str(value)
+
+
 def test_jobs_and_forms_of_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `localize a b` takes: jobs, and types that hold the target's path."""
     for name, factor in (("source", 1.0), ("target", 1.1)):
@@ -66,15 +77,14 @@ def test_jobs_and_forms_of_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
         kinds.append(job.function)
         return start(self, lane, job)
 
-    def made(frame: FrameType, event: str, _: Any) -> None:
+    def noted(frame: FrameType, event: str, _: Any) -> None:
         value = frame.f_locals.get("self")
-        if event == "return" and frame.f_code.co_name == "__init__" and dataclasses.is_dataclass(value):
-            held = [repr(getattr(value, field.name, "")) for field in dataclasses.fields(value)]
-            if any(path in text for text in held):
-                forms.add(type(value).__qualname__)
+        made = event == "return" and frame.f_code.co_name == "__init__" and dataclasses.is_dataclass(value)
+        if made and _holds(value, path):
+            forms.add(type(value).__qualname__)
 
     monkeypatch.setattr(InProcess, "start", started)
-    sys.setprofile(made)
+    sys.setprofile(noted)
     try:
         assert conrepair.localize(tmp_path / "source.onnx", path, in_process=True).exit_code == 1
     finally:

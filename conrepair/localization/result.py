@@ -13,9 +13,11 @@ from conrepair.localization.kept import KeptLayer
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.suspiciousness import Suspiciousness
-from conrepair.runtime.words import number
+from conrepair.runtime.words import number, shortened
 
 __all__ = ["OPERAND", "Coverage", "LayerRow", "Localization", "LocatedFault", "Rule"]
+
+_LINE = 160
 
 
 OPERAND = "operand"
@@ -182,7 +184,7 @@ class Coverage:
         return 2 * self.nodes >= self.all_nodes
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Localization:
     """The answer.
 
@@ -229,6 +231,10 @@ class Localization:
     first: tuple[int, ...] = ()
     graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
     kept: tuple[KeptLayer, ...] = ()
+
+    def __repr__(self) -> str:
+        found = f"{len(self.faults)} faults, {len(self.layers)} layers"
+        return f"<Localization {self.verdict.value}: {shortened(self.reason, _LINE)}; {found}>"
 
     @property
     def alone(self) -> tuple[LocatedFault, ...]:

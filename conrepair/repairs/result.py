@@ -14,7 +14,7 @@ from conrepair.repairs.outcomes import Agreement, Delivery, Storage
 __all__ = ["RepairResult", "holds_elsewhere"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RepairResult:
     """What was wrong, what was changed, and what that bought.
 
@@ -64,6 +64,9 @@ class RepairResult:
     undone: str | None = None
     failed: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<RepairResult {len(self.edits)} edits; before {self.before!r}; after {self.after!r}>"
 
     @property
     def found(self) -> int:

@@ -21,6 +21,7 @@ from conrepair.repairs.conversion.result import Mending
 from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.runtime.words import shortened
 
 __all__ = [
     "OF_THE_MODEL",
@@ -42,6 +43,7 @@ RunKind = Literal["audit", "compare", "convert", "execute", "localize", "repair"
 OF_THE_MODEL = frozenset({"exception", "refused", "crash", "timeout", "memory"})
 """How jobs fail by what they're given; all other kinds (`Failure.kind`) are the machine's: what it lacks, or lost."""
 
+_ROWS, _LINE = 20, 160  # of a result as text: a screen
 _LAST_WORDS = 5  # lines of what a tool printed
 _OF_LAYERS = {"localize", "repair"}
 
@@ -251,7 +253,7 @@ class RepairedTarget:
     inputs: tuple[ComparedInput, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Row:
     """One model on one backend: what was run, compared, localized and repaired.
 
@@ -292,6 +294,13 @@ class Row:
     mending: Mending | None = None
     instead_of: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Row {self}>"
+
+    def __str__(self) -> str:
+        found = self.reason if self.verdict is None else f"{self.verdict.value}, {self.reason}"
+        return shortened(f"{self.label} on {self.backend}: {found}", _LINE)
+
     @property
     def name(self) -> str:
         """The model's name in an audit, on any backend."""
@@ -311,7 +320,7 @@ class Row:
         return int(ExitCode.DIFFERENT if differs else ExitCode.EQUIVALENT)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AuditResult:
     """A whole audit.
 
@@ -351,6 +360,14 @@ class AuditResult:
     kind: RunKind = "audit"
     command: str = ""
     graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<AuditResult {self}>"
+
+    def __str__(self) -> str:
+        left = len(self.rows) - _ROWS
+        lines = [f"{self.name}, {len(self.rows)} rows", *map(str, self.rows[:_ROWS])]
+        return "\n".join([*lines, f"and {left} more"] if left > 0 else lines)
 
     def with_row(self, row: Row) -> AuditResult:
         """The same, with a row in the place of the one of its model, conversion and backend."""

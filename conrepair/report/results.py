@@ -46,7 +46,7 @@ def _fault_lines(faults: tuple[LocatedFault, ...]) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _Told:
     """What a run says of one of its models.
 
@@ -74,12 +74,16 @@ class _Told:
             "conrepair.testing.assert_equivalent."
         )
 
+    def __repr__(self) -> str:
+        """As `str`: what a run holds is a million letters, which a notebook would save with each cell."""
+        return f"<{type(self).__name__} {self}>"
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; those of result.json."""
         return result_json(self.run)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _Shown(_Told):
     """What a notebook shows, too."""
 
@@ -89,7 +93,7 @@ class _Shown(_Told):
         return notebook_html(self.run)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _Judged(_Shown):
     """What a run says of one of its models beside its source."""
 
@@ -108,7 +112,7 @@ class _Judged(_Shown):
         return f"{'not compared' if self.verdict is None else self.verdict.value}: {self.reason}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Compared(_Judged):
     """What a comparison of answers came to.
 
@@ -158,7 +162,7 @@ class Compared(_Judged):
         return "\n".join([self._judgement, *_fault_lines(self.faults)])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Converted(_Judged):
     """What a conversion came to.
 
@@ -223,7 +227,7 @@ class Converted(_Judged):
         return f"{self.model.name} by {self.route}: {self._judgement}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Executed(_Told):
     """What a run of one model came to."""
 
@@ -294,7 +298,7 @@ def check_run_folder(folder: Path, *, force: bool) -> None:
         raise UsageError(f"{folder} exists. Give another output, or --force to replace it.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Localized(_Shown):
     """Where a target stops being its source."""
 
@@ -353,7 +357,7 @@ class Localized(_Shown):
         return "\n".join([f"{self.verdict.value}: {self.reason}", *_fault_lines(self.faults), told])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Repaired(_Shown):
     """What a repair came to."""
 
