@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,10 +15,14 @@ from conrepair.editors.operation import Operation, Sizes, Writer, two_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.operators import OPERATORS
 
 __all__ = ["KerasWriter"]
 
-_PLAIN = {"Relu", "Sigmoid", "Tanh", "Selu", "Swish", "HardSwish", "Mish", "Softplus", "Softsign", "Elu", "LeakyRelu"}
+_PLAIN = (
+    *("Relu", "Sigmoid", "Tanh", "Selu", "Swish", "HardSwish", "HardSigmoid", "Mish", "Softplus", "Softsign"),
+    *("Elu", "LeakyRelu"),
+)
 _FUNCTIONS = {
     **{name: name.lower() for name in ("Exp", "Log", "Sqrt", "Rsqrt", "Abs", "Sign", "Floor", "Ceil", "Round")},
     **{name: name.lower() for name in ("Sin", "Cos", "Square", "Erf", "Reciprocal")},
@@ -36,7 +39,6 @@ _BINARY = {
 }
 _REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
 _FLAT, _PICTURES = 2, 4  # axes
-_USUAL = {"Swish": {"alpha": 1.0}, "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}}
 
 
 class KerasWriter(Writer[Any]):
@@ -87,16 +89,9 @@ def _with_weights(layer: Any, tensor: Any, arrays: Sequence[Array | None]) -> An
 
 
 def _activation(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    usual = _USUAL.get(operation.operator, {})
-    if any(not math.isclose(operation.real(name, value), value, rel_tol=1e-6)
-           for name, value in usual.items()):  # fmt: skip
-        writer.refuse(f"Keras's {operation.operator} has no factors")
-    unknown = set(operation.attributes) - {*usual, *({"alpha"} if operation.operator in {"Elu", "LeakyRelu"} else ())}
-    if unknown or operation.parameters:
-        writer.refuse(f"{operation.operator} has no {', '.join(unknown)}")
-    given = operation.attributes
-    if operation.operator in {"Elu", "LeakyRelu"}:
-        given = {"alpha": 1.0 if operation.operator == "Elu" else 0.01, **given}
+    if operation.parameters:
+        writer.refuse(f"{operation.operator} has no {', '.join(operation.parameters)}")
+    given = {**OPERATORS[operation.operator].attributes, **operation.attributes}
     return activation_layer(operation.operator, given, None)(operands[0])
 
 
@@ -106,13 +101,6 @@ def _function(writer: KerasWriter, operation: Operation, operands: list[Any]) ->
 
 def _gelu(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     return keras.ops.gelu(operands[0], approximate=operation.attributes.get("approximate") == "tanh")
-
-
-def _hard_sigmoid(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    alpha, beta = (operation.real(name, usual) for name, usual in (("alpha", 0.2), ("beta", 0.5)))
-    if not math.isclose(alpha, 1 / 6, rel_tol=1e-6) or beta != 0.5:
-        writer.refuse("Keras's hard sigmoid has a slope of 1/6")
-    return keras.ops.hard_sigmoid(operands[0])
 
 
 def _clip(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
@@ -290,7 +278,6 @@ _WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
     "Gelu": _gelu,
-    "HardSigmoid": _hard_sigmoid,
     "Clip": _clip,
     "MatMul": _product,
     "Conv": _convolution,

@@ -12,6 +12,7 @@ from tensorflow.python.framework import op_def_registry
 from conrepair.editors.operation import NotEditableError, Operation, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.tensorflow_windows import WINDOWS
+from conrepair.graph.operators import OPERATORS
 from conrepair.networks.tensorflow_operators import NAMES
 
 __all__ = ["WRITERS"]
@@ -19,7 +20,6 @@ __all__ = ["WRITERS"]
 Made = Callable[[Operation, Sequence[Any]], Any]
 
 _NAMES = {**NAMES, "Erfc": "Erfc", "SquaredDifference": "SquaredDifference"}
-_USUAL = {"Elu": {"alpha": 1.0}, "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}}
 _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
     "ReduceMean": tf.reduce_mean,
     "ReduceSum": tf.reduce_sum,
@@ -32,7 +32,8 @@ _TWO, _PICTURES = 2, 4
 
 def _named(operation: Operation, operands: Sequence[Any]) -> Any:
     """What networks have one name for, of one tensor or two."""
-    for name, usual in _USUAL.get(operation.operator, {}).items():
+    fixed = OPERATORS[operation.operator].attributes if operation.operator in {"Elu", "Selu"} else {}
+    for name, usual in fixed.items():
         if operation.attributes.get(name, usual) != usual:
             raise NotEditableError(f"TensorFlow's {operation.operator} has no {name}")
     # RealDiv has no kernel of integers.

@@ -52,7 +52,6 @@ _NAMES = {op: name for name, op in reversed({**UNARY, **BINARY}.items())} | {
     "Clip": "clamp",
     "LeakyRelu": "leaky_relu",
     "Elu": "elu",
-    "Selu": "selu",
     "Gelu": "gelu",
     "Swish": "silu",
     "HardSigmoid": "hardsigmoid",

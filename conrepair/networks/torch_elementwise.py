@@ -14,14 +14,12 @@ from conrepair.networks.torch_call import Rule, TorchCall, TorchPart
 
 __all__ = ["BINARY", "RULES", "UNARY", "binary"]
 
-_SELU = (1.6732632423543772, 1.0507009873554805)  # alpha and scale, of aten::selu
-
 UNARY = {
     "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "hardswish": "HardSwish", "mish": "Mish", "erf": "Erf",
     "special_erf": "Erf", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "neg": "Neg", "reciprocal": "Reciprocal",
     "abs": "Abs", "sign": "Sign", "sgn": "Sign", "floor": "Floor", "ceil": "Ceil", "sin": "Sin", "cos": "Cos",
     "logical_not": "Not", "rsqrt": "Rsqrt", "square": "Square", "log1p": "Log1p", "expm1": "Expm1",
-    "special_expm1": "Expm1",
+    "special_expm1": "Expm1", "selu": "Selu",
 }  # fmt: skip
 BINARY = {
     "add": "Add", "sub": "Sub", "subtract": "Sub", "mul": "Mul", "multiply": "Mul", "maximum": "Max",
@@ -190,7 +188,6 @@ RULES: Mapping[str, Rule] = {
     "relu6": _unary("Clip", min=0.0, max=6.0),
     "silu": _unary("Swish"),
     "hardsigmoid": _unary("HardSigmoid", alpha=1 / 6, beta=0.5),
-    "selu": _unary("Selu", alpha=_SELU[0], gamma=_SELU[1]),
     "gelu": _with("Gelu", approximate=("approximate", str)),
     "leaky_relu": _with("LeakyRelu", alpha=("negative_slope", float)),
     "celu": _with("Celu", alpha=("alpha", float)),

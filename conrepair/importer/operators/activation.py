@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from conrepair.graph.operators import OPERATORS
 from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.reduction import one_zero
 from conrepair.importer.rules import operator
 from conrepair.importer.values import ImportedTensor
-
-_SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
 
 @operator("Relu", ignores=("consumed_inputs",))
@@ -39,7 +38,7 @@ def celu(node: ImportedNode) -> Any:
 
 @operator("Selu")
 def selu(node: ImportedNode) -> Any:
-    alpha, gamma = node.attribute("alpha", _SELU_ALPHA), node.attribute("gamma", _SELU_GAMMA)
+    alpha, gamma = (node.attribute(name, usual) for name, usual in OPERATORS["Selu"].attributes.items())
     return node.elementwise(lambda x: ops.multiply(ops.elu(x, alpha), gamma))
 
 
