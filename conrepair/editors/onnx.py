@@ -22,13 +22,13 @@ from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, pu
 from conrepair.editors.onnx_save import renew_types, save, with_sizes
 from conrepair.editors.onnx_write import become, set_input
 from conrepair.editors.operation import Operation
+from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS
 from conrepair.graph.sizes import without_sizes
 from conrepair.networks.onnx import open_network
 from conrepair.onnx_passes.infer_shapes import contradiction
-from conrepair.runtime.files import sha256_of
 
 __all__ = ["EDITOR", "OnnxEditor"]
 
@@ -256,7 +256,7 @@ class OnnxEditor(Editor):
             renew_types(self._file.model)
             self._check_sizes()
         save(self._file.model, path, Path(self._model.path), external=self._file.external)
-        return Model("onnx", str(path), sha256_of(path), inputs=self._model.inputs)
+        return Model("onnx", str(path), model_sha256(path), inputs=self._model.inputs)
 
     # --- where things are -------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from small_models import images, model_of, onnx_convnet
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx import OnnxEditor
+from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import OnnxRunnable
 from conrepair.graph.layer_graph import Array, Node
@@ -200,6 +201,7 @@ def test_weights_outside_stay_outside_and_what_else_a_file_says_stays(tmp_path: 
     changed = editor.save(tmp_path / "out", "changed")
     assert {item.name: item.read_bytes() for item in tmp_path.iterdir() if item.is_file()} == before
     assert {item.name for item in (tmp_path / "out").iterdir()} == {"changed.onnx", "changed.onnx.data"}
+    assert changed.sha256 == model_sha256(Path(changed.path))  # of both
     light = onnx.load(changed.path, load_external_data=False)
     assert any(item.data_location == onnx.TensorProto.EXTERNAL for item in light.graph.initializer)
     assert light.opset_import == proto.opset_import
