@@ -248,6 +248,25 @@ def _leaky(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
     )
 
 
+def _shrink(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations | None:
+    """Where |x| is over the threshold, it moves towards zero; thresholds below zero have no such form."""
+    threshold, offset = operation.real("lambd", 0.5), operation.real("bias", 0.0)
+    if threshold < 0:
+        return None
+    if threshold == offset:
+        return _do("Clip", 0, min=-threshold, max=threshold), _do("Sub", 0, 1)
+    return (
+        _do("Abs", 0),
+        _do("Sub", 1, operand=threshold),
+        _do("Sign", 2),
+        _do("Clip", 3, min=0.0, max=1.0),
+        _do("Sign", 0),
+        _do("Mul", 5, operand=offset),
+        _do("Sub", 0, 6),
+        _do("Mul", 7, 4),
+    )
+
+
 def _softplus(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations:
     """max(x, 0) + log(1 + exp(-|x|)), which doesn't overflow."""
     return (
@@ -282,6 +301,7 @@ _LOWERINGS: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], Operation
     "HardSwish": _fixed(_do("HardSigmoid", 0, alpha=1 / 6, beta=0.5), _do("Mul", 0, 1)),
     "LeakyRelu": _leaky,
     "PRelu": _leaky,
+    "Shrink": _shrink,
     "Softplus": _softplus,
     "Softsign": _fixed(_do("Abs", 0), _do("Add", 1, operand=1.0), _do("Div", 0, 2)),
     "Mish": _fixed(_do("Softplus", 0), _do("Tanh", 1), _do("Mul", 0, 2)),

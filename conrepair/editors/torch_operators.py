@@ -33,6 +33,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     "leaky_relu": {"alpha": "negative_slope"},
     "elu": {"alpha": "alpha"},
     "gelu": {"approximate": "approximate"},
+    "hardshrink": {"lambd": "lambd"},
     **dict.fromkeys(("softmax", "_softmax", "log_softmax", "cat"), _AXIS),
     "max_pool2d": {"kernel_shape": "kernel_size", **_WINDOW, "ceil_mode": "ceil_mode"},
     "avg_pool2d": {

@@ -145,6 +145,7 @@ OPERATORS: Mapping[str, Operator] = {
     "Softmax": Operator(attributes={"axis": None}),
     "LogSoftmax": Operator(attributes={"axis": None}),
     "ThresholdedRelu": Operator(attributes={"alpha": 1.0}),
+    "Shrink": Operator(attributes={"lambd": 0.5, "bias": 0.0}),
     **dict.fromkeys(_WITHOUT_ATTRIBUTES, _PLAIN),
     **dict.fromkeys(
         (*ELEMENTWISE_BINARY, "And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),

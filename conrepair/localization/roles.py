@@ -25,6 +25,7 @@ _FAMILIES = (
         "HardSwish",
         "Mish",
         "ThresholdedRelu",
+        "Shrink",
     },
     {"Sigmoid", "HardSigmoid", "Tanh", "Softplus", "Softsign", "Erf", "Exp"},
     {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"},

@@ -32,6 +32,8 @@ FUNCTIONS: dict[Any, tuple[str, dict[str, Attribute]]] = {
     activations.leaky_relu: ("LeakyRelu", {"alpha": 0.2}),
     activations.hard_sigmoid: ("HardSigmoid", _HARD_SIGMOID),
     activations.hard_silu: ("HardSwish", {}),
+    activations.hard_shrink: ("Shrink", {"lambd": 0.5, "bias": 0.0}),
+    activations.soft_shrink: ("Shrink", {"lambd": 0.5, "bias": 0.5}),
 }
 """Operator and attributes; softmax follows the rank."""
 

@@ -200,6 +200,11 @@ def _setting(op: str, attribute: str, read: Callable[[Any], Attribute]) -> Rule:
     return lambda call: [LayerPart(op, {attribute: read(call.operation)})]
 
 
+def _soft_shrink(call: KerasCall) -> list[LayerPart]:
+    threshold = float(call.operation.threshold)
+    return [LayerPart("Shrink", {"lambd": threshold, "bias": threshold})]
+
+
 _BY_NAME: dict[str, Rule] = {
     **{name: _binary(op) for name, op in _BINARY.items()},
     **{name: _unary(op) for name, op in _UNARY.items()},
@@ -228,6 +233,8 @@ _BY_NAME: dict[str, Rule] = {
     "Gelu": _setting("Gelu", "approximate", lambda function: "tanh" if function.approximate else "none"),
     "LeakyRelu": _setting("LeakyRelu", "alpha", lambda function: float(function.negative_slope)),
     "Elu": _setting("Elu", "alpha", lambda function: float(function.alpha)),
+    "HardShrink": lambda call: [LayerPart("Shrink", {"lambd": float(call.operation.threshold), "bias": 0.0})],
+    "SoftShrink": _soft_shrink,
     "Einsum": _setting("Einsum", "equation", lambda function: str(function.subscripts)),
 }
 

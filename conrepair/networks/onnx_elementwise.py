@@ -112,8 +112,8 @@ def _quick_gelu(call: OnnxCall) -> None:
 
 _PLAIN = (
     *("Abs", "Celu", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu"),
-    *("Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus"),
-    *("Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu"),
+    *("Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin"),
+    *("Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu"),
 )
 _BINARY = (
     *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Or", "Pow"),

@@ -192,6 +192,8 @@ RULES: Mapping[str, Rule] = {
     "leaky_relu": _with("LeakyRelu", alpha=("negative_slope", float)),
     "celu": _with("Celu", alpha=("alpha", float)),
     "elu": _elu,
+    "hardshrink": _with("Shrink", lambd=("lambd", float)),
+    "softshrink": _with("Shrink", lambd=("lambd", float), bias=("lambd", float)),
     "softplus": _softplus,
     "round": _round,
     "threshold": _threshold,

@@ -102,9 +102,21 @@ def _functions(x: Any) -> Any:
 
 
 def _mlp(x: Any) -> Any:
-    for name in ("relu", "tanh", "sigmoid", "softplus", "softsign", "mish", "hard_silu", "leaky_relu", "exponential"):
+    for name in (
+        "relu",
+        "tanh",
+        "sigmoid",
+        "softplus",
+        "softsign",
+        "mish",
+        "hard_silu",
+        "leaky_relu",
+        "exponential",
+        "soft_shrink",
+    ):
         x = layers.Dense(5, activation=name)(x)
     x = layers.ELU(0.7)(layers.ReLU(negative_slope=0.1)(layers.RMSNormalization()(x)))
+    x = ops.hard_shrink(ops.soft_shrink(x, 0.1), 0.2)
     x = layers.Activation("log_softmax")(layers.ReLU(threshold=0.2)(x))
     return layers.Rescaling(2.0, 1.0)(x)
 

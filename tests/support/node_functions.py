@@ -282,6 +282,9 @@ _FUNCTIONS: dict[str, Callable[[Node, list[Array]], Array | None]] = {
     "Clip": lambda node, inputs: np.clip(inputs[0], node.attributes["min"], node.attributes["max"]),
     "LeakyRelu": _plain(lambda value, alpha: np.where(value < 0, alpha * value, value)),
     "PRelu": lambda node, inputs: np.where(inputs[0] < 0, node.parameters["slope"].numpy() * inputs[0], inputs[0]),
+    "Shrink": _plain(
+        lambda value, lambd, bias: np.where(value < -lambd, value + bias, np.where(value > lambd, value - bias, 0))
+    ),
     "ThresholdedRelu": _plain(lambda value, alpha: np.where(value > alpha, value, 0)),
     "Elu": _plain(lambda value, alpha: np.where(value < 0, alpha * np.expm1(value), value)),
     "Selu": _plain(lambda value, alpha, gamma: gamma * np.where(value < 0, alpha * np.expm1(value), value)),

@@ -186,6 +186,7 @@ class Functions(nn.Module):
         x = x + functional.softplus(x) + functional.mish(x) + functional.hardsigmoid(x) + functional.hardswish(x)
         x = x + functional.leaky_relu(x, 0.2) + functional.glu(x, 1).repeat(1, 2, 1) + functional.relu6(x)
         x = x + functional.threshold(x, 0.3, 0.0) + torch.clamp(x, max=1) + functional.log_softmax(x, 1).exp()
+        x = x + functional.hardshrink(x, 0.4) - functional.softshrink(x, 0.3)
         largest, where = x.max(1)
         x = torch.tanh(2 - (x - largest[:, None]) / 50)
         x = x / (x.norm(dim=1, keepdim=True) + 1e-6) + (x > 0.1).float() + x.pow(2) + torch.erf(x)

@@ -31,6 +31,7 @@ _PLAIN = {
     "AveragePool": ("kernel_shape", "strides", "pads", "dilations", "ceil_mode", "count_include_pad"),
     "BatchNormalization": ("epsilon",), "InstanceNormalization": ("epsilon",), "Elu": ("alpha",), "Celu": ("alpha",),
     "LeakyRelu": ("alpha",), "Selu": ("alpha", "gamma"), "Gelu": ("approximate",), "HardSigmoid": ("alpha", "beta"),
+    "Shrink": ("lambd", "bias"),
     "ThresholdedRelu": ("alpha",), "Softmax": ("axis",), "LogSoftmax": ("axis",), "Gather": ("axis",),
     "DepthToSpace": ("blocksize", "mode"), "Transpose": ("perm",),
     "ArgMax": ("axis", "keepdims"), "ArgMin": ("axis", "keepdims"), "Concat": ("axis",),

@@ -45,6 +45,7 @@ UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
     "HardSwish": lambda x, a: x * np.clip(x / 6 + 0.5, 0, 1),
     "HardSigmoid": lambda x, a: np.clip(_number(a.get("alpha"), 0.2) * x + _number(a.get("beta"), 0.5), 0, 1),
     "ThresholdedRelu": lambda x, a: np.where(x > _number(a.get("alpha"), 1.0), x, 0),
+    "Shrink": lambda x, a: _shrink(x, _number(a.get("lambd"), 0.5), _number(a.get("bias"), 0.0)),
     "Sigmoid": lambda x, a: scipy.special.expit(x),
     "Tanh": lambda x, a: np.tanh(x),
     "Softplus": lambda x, a: np.logaddexp(x, 0),
@@ -209,6 +210,10 @@ def _apply(node: Node, operands: Sequence[Values]) -> Values:
 
 def _gelu_tanh(x: Values) -> Values:
     return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
+
+
+def _shrink(x: Values, threshold: float, offset: float) -> Values:
+    return np.where(x < -threshold, x + offset, np.where(x > threshold, x - offset, 0))
 
 
 def _cast(x: Values, dtype: str) -> Values:

@@ -25,7 +25,7 @@ _FAMILIES = (
         "Sigmoid",
         "HardSigmoid",
     }
-    | {"Tanh", "Softplus", "Softsign", "Function", "Identity", "Erf", "Exp", "ThresholdedRelu"},
+    | {"Tanh", "Softplus", "Softsign", "Function", "Identity", "Erf", "Exp", "ThresholdedRelu", "Shrink"},
     {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax", "ReduceSum"},
     {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"},
     {"BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization"},

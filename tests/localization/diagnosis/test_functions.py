@@ -81,6 +81,8 @@ ONE_OPERATOR: dict[str, Callable[[Array], Array]] = {
     "LeakyRelu <alpha = 0.3>": lambda x: np.where(x > 0, x, 0.3 * x),
     "Elu <alpha = 0.5>": lambda x: functional.elu(torch.from_numpy(x), 0.5).numpy(),
     "Celu <alpha = 0.5>": lambda x: functional.celu(torch.from_numpy(x), 0.5).numpy(),
+    "Shrink <lambd = 0.7>": lambda x: functional.hardshrink(torch.from_numpy(x), 0.7).numpy(),
+    "Shrink <lambd = 0.7, bias = 0.7>": lambda x: functional.softshrink(torch.from_numpy(x), 0.7).numpy(),
     "ThresholdedRelu <alpha = 0.7>": lambda x: np.where(x > 0.7, x, 0),
 }  # fmt: skip
 
