@@ -183,6 +183,13 @@ def _patch(sort: str, draw: random.Random, seeds: Path, room: Path) -> Prepared:
     return Prepared([*words, *_BOUNDS], frozenset({0, 2, 4}))
 
 
+def _result(sort: str, draw: random.Random, seeds: Path, room: Path) -> Prepared:
+    """A run's document, of which its page is made again."""
+    (room / "run").mkdir()
+    (room / "run" / "result.json").write_bytes(damaged_json((seeds / "result.json").read_bytes(), draw, once=True))
+    return Prepared(["report", "run", "-q"], _READING)
+
+
 def _config(sort: str, draw: random.Random, seeds: Path, room: Path) -> Prepared:
     once = draw.random() < 0.7
     (room / "config.json").write_bytes(damaged_json((seeds / "config.json").read_bytes(), draw, once=once))
@@ -257,6 +264,7 @@ SORTS: dict[str, Callable[[str, random.Random, Path, Path], Prepared]] = {
     "photos": _photos,
     "recipe": _recipe,
     "patch": _patch,
+    "result": _result,
     "config": _config,
     "run": _run,
     "mistyped": _line,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 from PIL import Image
+
+import conrepair
 
 __all__ = ["FORMATS", "write_data", "write_models"]
 
@@ -111,6 +114,10 @@ def write_data(folder: Path) -> None:
     (folder / "patch.json").write_text(json.dumps(patch))
     (folder / "config.json").write_text(json.dumps(_CONFIG))
     (folder / "run.json").write_text(json.dumps(_RUN))
+    found = conrepair.compare(folder / "net.onnx", folder / "net.onnx", samples=2, in_process=True)
+    found.save(folder / "result")
+    shutil.move(folder / "result" / "result.json", folder)
+    shutil.rmtree(folder / "result")
 
 
 _CONFIG: dict[str, Any] = {

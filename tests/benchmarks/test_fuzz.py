@@ -35,7 +35,15 @@ def ready(tmp_path: Path) -> Iterator[Path]:
 # Models of other formats, and what runs damaged ones, may take the process along: they're for the whole run.
 @pytest.mark.parametrize(
     ("sort", "count"),
-    [("mistyped", 60), ("config", 60), ("inspected", 30), ("data", 20), ("recipe", 20), ("photos", 10)],
+    [
+        ("mistyped", 60),
+        ("config", 60),
+        ("inspected", 30),
+        ("data", 20),
+        ("recipe", 20),
+        ("photos", 10),
+        ("result", 60),
+    ],
 )
 def test_a_sample_ends_in_an_exit_code_and_a_sentence(ready: Path, seeds: Path, sort: str, count: int) -> None:
     ended = [carry_out(f"{sort}:{number}", SEED, seeds, ready / f"case-{number}") for number in range(count)]
