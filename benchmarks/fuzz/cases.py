@@ -239,22 +239,10 @@ def _value(action: argparse.Action, draw: random.Random, seeds: Path, names: Seq
     if action.dest == "output":
         return draw.choice(["out", "out.onnx", ".", "x" * 240, "/dev/null/x", "made/deep/out"])
     if path_kind(action):
-        names = [
-            "net.onnx",
-            "net.outside.onnx",
-            "data.npz",
-            "photos",
-            "recipe.json",
-            "config.json",
-            "patch.json",
-            "gone",
-        ]
         return str(seeds / draw.choice(names))
     if action.metavar in {"N", "X", "S"}:
         return draw.choice(["1", "2", "8", "0.5", "0", "-1", str(odd_whole(draw))])
-    return draw.choice(
-        ["onnx", "x=1,3,8,8", "batch,3,8,8:float32", "torchvision", "llvm", "onnx-normalise", "Relu", "a=b"]
-    )
+    return draw.choice(_WORDS)
 
 
 SORTS: dict[str, Callable[[str, random.Random, Path, Path], Prepared]] = {
