@@ -160,7 +160,7 @@ def test_a_shell_and_a_configuration_have_each_option_of_a_verb(verb: type[Optio
             assert (action.dest, given) == (option, None if default is MISSING else default)
             assert (action.help or "").replace("%%", "%") == verb.meaning(option, flags=True)
         if about.key:
-            usual = getattr(Tolerance, option) if option in {"rtol", "atol"} else default
+            usual = getattr(Tolerance, option, default)
             nothing = {} if option in {"forms", "patterns"} else None
             assert setting_of(about.key) == (nothing if usual is None else usual), about.key
 
