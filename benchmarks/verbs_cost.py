@@ -28,9 +28,9 @@ from typing import Any
 SOURCE, WRONG = "source.onnx", "wrong"
 _CASES = (  # verb, target, what's wanted: seconds of `inspect`, else against polygraphy
     ("inspect", "", 0.7),
-    ("compare", ".onnx", 0.35),
-    ("localize", ".onnx", 0.7),
-    ("repair", ".onnx", 1.6),
+    ("compare", ".onnx", 0.25),
+    ("localize", ".onnx", 0.5),
+    ("repair", ".onnx", 0.9),
     ("localize", ".tflite", 1.6),
     ("repair", ".tflite", 3.0),
     ("localize", ".pt2", 1.6),
