@@ -7,14 +7,28 @@ import os  # and nothing that isn't loaded yet: `python -m conrepair` might find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from conrepair.api import audit, build, compare, convert, execute, generated, inspect, localize, repair
+    from conrepair.evaluate.verdict import Verdict
+    from conrepair.frameworks.model import Description
+    from conrepair.generate.generated import Generated
+    from conrepair.report.built import Built
+    from conrepair.report.result import AuditResult
+    from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
     from conrepair.runtime.errors import ConrepairError
 
 __version__ = "0.1.0"
 __all__ = [
+    "AuditResult",
+    "Built",
+    "Compared",
     "ConrepairError",
+    "Converted",
+    "Description",
+    "Executed",
+    "Generated",
+    "Localized",
+    "Repaired",
+    "Verdict",
     "__version__",
     "audit",
     "build",
@@ -27,14 +41,23 @@ __all__ = [
     "repair",
 ]
 
-_ERRORS = "conrepair.runtime.errors"
+_ELSEWHERE = {
+    "AuditResult": "report.result",
+    "Built": "report.built",
+    "ConrepairError": "runtime.errors",
+    "Description": "frameworks.model",
+    "Generated": "generate.generated",
+    "Verdict": "evaluate.verdict",
+} | dict.fromkeys(("Compared", "Converted", "Executed", "Localized", "Repaired"), "report.results")
 
 # ONNX Runtime would leave an identifier in the user's cache and send events, from when it's imported.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
-def __getattr__(name: str) -> Any:
-    """Import a verb when it's asked for: `import conrepair` alone costs next to nothing."""
-    if name in __all__:
-        return getattr(importlib.import_module(_ERRORS if name == "ConrepairError" else "conrepair.api"), name)
-    raise AttributeError(f"module 'conrepair' has no attribute {name!r}")
+if not TYPE_CHECKING:  # which would take any name for one of these
+
+    def __getattr__(name: str) -> object:
+        """Import a verb or a type when it's asked for: `import conrepair` alone costs next to nothing."""
+        if name in __all__:
+            return getattr(importlib.import_module(f"conrepair.{_ELSEWHERE.get(name, 'api')}"), name)
+        raise AttributeError(f"module 'conrepair' has no attribute {name!r}")
