@@ -44,7 +44,7 @@ def spread_between_samples(array: npt.NDArray[Any]) -> float | None:
     values = np.asarray(array).reshape(len(array), -1)
     if len(values) < 2:
         return None
-    total = np.zeros(values.shape[1])
+    total = np.zeros(values.shape[1], np.result_type(values.dtype, np.float64))
     with np.errstate(invalid="ignore"):
         for row in values:
             total += row
@@ -54,7 +54,7 @@ def spread_between_samples(array: npt.NDArray[Any]) -> float | None:
     kept = None if finite.all() else finite
     mean = total / len(values)
     single = values.dtype in (np.float16, np.float32)
-    size, varying = _squares(values, mean, kept, np.float32 if single else np.float64)
+    size, varying = _squares(values, mean, kept, np.float32 if single else total.dtype)
     if single and not _LEAST < size < math.inf:
         size, varying = _squares(values, mean, kept, np.float64)
     return math.sqrt(varying / size) if size else 0.0
@@ -67,7 +67,7 @@ def _squares(values: Values, mean: Values, kept: Values | None, dtype: npt.DType
         row = whole.astype(dtype, copy=False)
         if kept is not None:
             row = row[kept]
-        size += float(np.vdot(row, row))
+        size += float(np.vdot(row, row).real)
         row = row - (mean if kept is None else mean[kept])
-        varying += float(np.vdot(row, row))
+        varying += float(np.vdot(row, row).real)
     return size, varying

@@ -19,17 +19,20 @@ from conrepair.generate.support import Probed
 OPSET = 20
 """Of the models; newer operators have the first that has them."""
 
+_MOST = 30
 SUPPORT = functools.cache(lambda opset: Probed(opset, accepted))
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(_MOST, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("op", "opset"), [(name, max(OPSET, item.least_opset)) for name, item in specifications().items()]
 )
 def test_a_solved_operator_makes_what_it_should(op: str, opset: int, count: int) -> None:
     random, generator = Random(3), np.random.default_rng(3)
     seen: collections.Counter[bool] = collections.Counter()
-    for _ in range(count):
+    for number in range(_MOST):
+        if number >= count and seen[True]:
+            break  # one that is seldom solved gets as many as a whole run draws
         case = inside(op, opset, random, SUPPORT(opset))
         assert case is not None
         target = case.predicted[0]

@@ -41,6 +41,8 @@ def test_a_localization_shows_its_parts(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["localize", right, wrong, "--timings", "-q", "--samples", "4"]) == 1
     said = capsys.readouterr().err
     names = [line[:22].strip() for line in said.splitlines()]
-    assert {"before the first job", "describe (2)", "localize", "align", "behind the last job", "total"} <= set(names)
+    assert {"before the first job", "look", "describe", "localize", "align", "behind the last job", "total"} <= set(
+        names
+    )
     assert main(["localize", right, wrong, "-q", "--samples", "4"]) == 1
     assert "total" not in capsys.readouterr().err
