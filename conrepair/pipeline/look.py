@@ -15,7 +15,6 @@ from conrepair.backends.all_backends import COMPILERS
 from conrepair.data.recipe import Recipe
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.engine.here import Here
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Result, Task
 from conrepair.frameworks.detect import detect_framework
@@ -23,8 +22,8 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.datasets import Dataset, with_ranges
 from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import BackendChoice, Settings
-from conrepair.pipeline.stages.looked import Looked, look_at
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.encode import encode
@@ -192,6 +191,9 @@ def look(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "looked" (a `Looked`), "subjects" (how each was described, its problem, the limits of what was drawn for it),
         "notes", "seconds" (by the kind of step), and "folder": paths are below it until it's put elsewhere.
     """
+    from conrepair.engine.here import Here  # the process that waits for this has no need of the stages
+    from conrepair.pipeline.stages.looked import look_at
+
     here, photos = Here(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
     subjects = [_subject(value) for value in payload["subjects"]]
     state = RunState(from_json(Settings, payload["settings"]), subjects, _Told(folder), here, photos)

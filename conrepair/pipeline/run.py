@@ -17,8 +17,8 @@ from conrepair.evaluate.compare import Comparison
 from conrepair.pipeline.datasets import synthetic_in_words
 from conrepair.pipeline.look import look_in_one_job
 from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import Settings
-from conrepair.pipeline.stages.looked import Looked, look_at
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.report.result import AuditResult, Row, RunKind
@@ -43,7 +43,13 @@ def run_stages(state: RunState) -> AuditPart:
     Args:
         state: The run; its subjects and notes are filled in.
     """
-    return _finished(state, look_at(state))
+    return _finished(state, _by_stages(state))
+
+
+def _by_stages(state: RunState) -> Looked:
+    from conrepair.pipeline.stages.looked import look_at  # two files are looked at in a worker, which has them
+
+    return look_at(state)
 
 
 def _finished(state: RunState, looked: Looked) -> AuditPart:
@@ -86,7 +92,7 @@ def run_models(
             with session.scheduler() as (scheduler, display):
                 own = copy.deepcopy(list(subjects))  # stages fill in what they find
                 state = RunState(settings, own, display, scheduler, photos, notes=notes)
-                return _finished(state, look_in_one_job(state) or look_at(state))
+                return _finished(state, look_in_one_job(state) or _by_stages(state))
         finally:
             photos.close()
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from conrepair.evaluate.compare import Comparison
-from conrepair.pipeline.evaluation import Execution, evaluate
+from conrepair.pipeline.evaluation import evaluate
+from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
@@ -15,24 +13,8 @@ from conrepair.pipeline.stages.optimizers import name_optimizers
 from conrepair.pipeline.stages.preparation import build
 from conrepair.pipeline.stages.rounding import measure_rounding
 from conrepair.pipeline.stages.state import RunState
-from conrepair.report.result import Row
 
-__all__ = ["Looked", "look_at"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Looked:
-    """What models were seen to do.
-
-    Attributes:
-        executed: What ran.
-        rows: One for each of these, with the layers at fault where that was asked.
-        pairs: Comparisons of each source's runs with one another.
-    """
-
-    executed: tuple[Execution, ...]
-    rows: tuple[Row, ...]
-    pairs: tuple[Comparison, ...]
+__all__ = ["look_at"]
 
 
 def look_at(state: RunState) -> Looked:
