@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from conrepair.engine.job_table import JOBS
-from conrepair.engine.scheduler import Result, Task, blocked, refused
-from conrepair.runtime.errors import ConrepairError, ExitCode
+from conrepair.engine.scheduler import Result, Task, blocked, entries_of, not_stored, ready, refused
+from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.store import Entry
 from conrepair.runtime.worker_process import called, describe_exception
 from conrepair.runtime.workers import Failure, words_since
@@ -53,7 +53,7 @@ class Here:
         """
         waiting = list(tasks)
         while waiting:
-            task = next(task for task in waiting if all(name in self.results for name in task.depends))
+            task = next(task for task in waiting if ready(task, self.results))
             waiting.remove(task)
             self.results[task.name] = blocked(task, self.results) or self._done(task)
             advance(task.name)
@@ -65,11 +65,10 @@ class Here:
             tasks: Whose results are missing.
             otherwise: What to say of them.
         """
-        missing = Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
-        self.results |= {task.name: missing for task in tasks}
+        self.results |= {task.name: not_stored(otherwise) for task in tasks}
 
     def _done(self, task: Task) -> Result:
-        entries = {name: entry for name in task.depends if (entry := self.results[name].entry) is not None}
+        entries = entries_of(task, self.results)
         started, words = time.perf_counter(), words_since(self._folder)
         folder = self._folder / str(len(self.results))
         try:

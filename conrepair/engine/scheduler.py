@@ -24,7 +24,18 @@ from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
 from conrepair.runtime.workers import ENDED, NO_LIBRARY, STORAGE, Failure, Job, Success
 
-__all__ = ["NotStoredError", "Result", "Runner", "Scheduler", "Task", "blocked", "refused"]
+__all__ = [
+    "NotStoredError",
+    "Result",
+    "Runner",
+    "Scheduler",
+    "Task",
+    "blocked",
+    "entries_of",
+    "not_stored",
+    "ready",
+    "refused",
+]
 
 _STOPPED = "stopped"
 _DIED_KINDS = {"memory", "crash"}
@@ -182,12 +193,11 @@ class Scheduler:
             otherwise: What to say of one that isn't stored.
         """
         for task in tasks:
-            missing = Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
             settled = blocked(task, self.results)
             if settled is None:
                 work = self._work(task)
                 settled = work if isinstance(work, Result) else self._stored(task, work)
-            self.results[task.name] = settled or missing
+            self.results[task.name] = settled or not_stored(otherwise)
 
     def _run(
         self,
@@ -200,7 +210,7 @@ class Scheduler:
         prepared: dict[str, _Work] = {}
         while waiting or running:
             for task in list(waiting):
-                if not self._ready(task):
+                if not ready(task, self.results):
                     continue
                 settled = blocked(task, self.results)
                 if settled is None:
@@ -232,7 +242,7 @@ class Scheduler:
                     advance(task.name)
                 waiting.remove(task)
             if not running:
-                if waiting and not any(self._ready(task) for task in waiting):
+                if waiting and not any(ready(task, self.results) for task in waiting):
                     raise RuntimeError(f"tasks wait for nothing: {[task.name for task in waiting]}")
                 continue
             done, _ = concurrent.futures.wait(
@@ -250,9 +260,6 @@ class Scheduler:
                     continue
                 self.results[finished.task.name] = result
                 advance(finished.task.name)
-
-    def _ready(self, task: Task) -> bool:
-        return all(name in self.results for name in task.depends)
 
     def _stored(self, task: Task, work: _Work) -> Result | None:
         """The result of an earlier run, or of an equal task of this one."""
@@ -273,9 +280,8 @@ class Scheduler:
 
     def _work(self, task: Task) -> _Work | Result:
         """What to do, or the failure of a task that can't be given its payload."""
-        entries = {name: entry for name in task.depends if (entry := self.results[name].entry) is not None}
         try:
-            payload = task.payload(entries)
+            payload = task.payload(entries_of(task, self.results))
         except ConrepairError as error:
             return refused(error)
         return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind)))
@@ -350,6 +356,25 @@ def _unprepared(task: Task) -> Result | None:
     except ConrepairError as error:
         return refused(error)
     return None
+
+
+def ready(task: Task, results: Mapping[str, Result]) -> bool:
+    """Whether all that a task depends on is settled."""
+    return all(name in results for name in task.depends)
+
+
+def entries_of(task: Task, results: Mapping[str, Result]) -> dict[str, Entry]:
+    """What was made of what a task depends on, by name."""
+    return {name: entry for name in task.depends if (entry := results[name].entry) is not None}
+
+
+def not_stored(otherwise: str) -> Result:
+    """The result of a task that no earlier run did, where none is to be done.
+
+    Args:
+        otherwise: What to say.
+    """
+    return Result(failure=Failure("refused", "NotStored", otherwise, exit_code=int(ExitCode.USAGE)))
 
 
 def blocked(task: Task, results: Mapping[str, Result]) -> Result | None:
