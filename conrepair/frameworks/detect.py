@@ -29,26 +29,26 @@ _ONNX = {1: _VARINT, 2: _BYTES, 3: _BYTES, 4: _BYTES, 5: _VARINT, 6: _BYTES, _GR
 _GRAPHDEF = {1: _BYTES, 2: _BYTES, 3: _VARINT, 4: _BYTES, 5: _BYTES}
 
 _ORIGINAL = "Give the model that it was made of: what is at fault in it came in there or behind it."
+_WEB = "a web page: a download that needs to be logged in, or another address, gives one. Fetch it anew."
+_TENSORRT = f"an engine of TensorRT, which runs on the GPU that it was built for alone. {_ORIGINAL}"
+_GGUF = f"GGUF, of llama.cpp, which holds weights without a graph. {_ORIGINAL}"
 _FOREIGN: tuple[tuple[int, bytes, str], ...] = (
     (
         0,
         b"version https://git-lfs.github.com/spec/",
         "a pointer of Git LFS, not the file itself. Run `git lfs pull`.",
     ),
-    (0, b"GGUF", f"GGUF, of llama.cpp, which holds weights without a graph. {_ORIGINAL}"),
+    (0, b"GGUF", _GGUF),
     (4, b"ET12", f"an ExecuTorch program (.pte). {_ORIGINAL}"),
     (4, b"ORTM", f"ONNX Runtime's own format (.ort), which is optimized for one release of it. {_ORIGINAL}"),
-    (0, b"ftrt", f"an engine of TensorRT, which runs on the GPU that it was built for alone. {_ORIGINAL}"),
+    (0, b"ftrt", _TENSORRT),
     (0, b"\x93NUMPY", "an array of NumPy. Give it as --data, and a model in its place."),
     (0, b"PAR1", "a table (Parquet). Give a model."),
     (0, b"%PDF", "a PDF. Give a model."),
 )
 _TEXTS: tuple[tuple[bytes, str], ...] = (
-    (
-        b"<!doctype html",
-        "a web page: a download that needs to be logged in, or another address, gives one. Fetch it anew.",
-    ),
-    (b"<html", "a web page: a download that needs to be logged in, or another address, gives one. Fetch it anew."),
+    (b"<!doctype html", _WEB),
+    (b"<html", _WEB),
     (b"<net ", f"a network of OpenVINO (.xml). {_ORIGINAL}"),
 )
 _SUFFIXES: Mapping[str, str] = {
@@ -57,11 +57,11 @@ _SUFFIXES: Mapping[str, str] = {
     ".mlpackage": f"a model of Core ML. {_ORIGINAL}",
     ".mlmodel": f"a model of Core ML. {_ORIGINAL}",
     ".mlmodelc": f"a compiled model of Core ML. {_ORIGINAL}",
-    ".engine": f"an engine of TensorRT, which runs on the GPU that it was built for alone. {_ORIGINAL}",
-    ".plan": f"an engine of TensorRT, which runs on the GPU that it was built for alone. {_ORIGINAL}",
+    ".engine": _TENSORRT,
+    ".plan": _TENSORRT,
     ".pte": f"an ExecuTorch program. {_ORIGINAL}",
     ".ptl": f"a program of PyTorch Mobile. {_ORIGINAL}",
-    ".gguf": f"GGUF, of llama.cpp, which holds weights without a graph. {_ORIGINAL}",
+    ".gguf": _GGUF,
     ".ckpt": "a checkpoint, which holds weights without a graph. Load it into its network, and export that.",
     ".npz": "arrays of NumPy. Give them as --data, and a model in their place.",
 }

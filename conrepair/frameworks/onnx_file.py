@@ -45,17 +45,20 @@ def read_valid(model: Model) -> onnx.ModelProto:
         ModelLoadError: if they aren't.
     """
     path = Path(model.path)
-    if linked := next((file for file in model_files(path)[1:] if file.is_symlink()), None):
-        raise ModelLoadError(
-            f"{path}: its data {linked.name} is a link, as in a hub's cache, which ONNX's libraries don't follow. "
-            f"Copy the folder with what its links lead to (`cp -rL {path.parent} COPY`), and give the copy."
-        )
     try:
-        proto = read_proto(model.path)
-        onnx.checker.check_model(model.path)
-        _check_names(proto.graph)
+        proto = read_proto(path)
+        outside = any(tensor.external_data for tensor in onnx_tensors(proto.graph))
+        linked = [file for file in model_files(path)[1:] if file.is_symlink()] if outside else []
+        if not linked:
+            onnx.checker.check_model(model.path)
+            _check_names(proto.graph)
     except Exception as error:
         raise load_error(model, "an ONNX model", error) from error
+    if linked:
+        raise ModelLoadError(
+            f"{path}: its data {linked[0].name} is a link, as in a hub's cache, which ONNX's libraries don't follow. "
+            f"Copy the folder with what its links lead to (`cp -rL {path.parent} COPY`), and give the copy."
+        )
     return proto
 
 
