@@ -111,8 +111,6 @@ def _is_plain(subject: Subject) -> bool:
 
 
 def _task(state: RunState) -> Task:
-    paths = [model_path(subject.path) for subject in state.subjects]
-
     def payload(_: Any) -> dict[str, Any]:
         return {
             "subjects": [_subject_json(subject) for subject in state.subjects],
@@ -124,7 +122,7 @@ def _task(state: RunState) -> Task:
         f"{names}, look",
         "look",
         payload,
-        needs=frozenset[str]().union(*(framework_needs(detect_framework(path)) for path in paths)),
+        needs=frozenset[str]().union(*(framework_needs(detect_framework(item.path)) for item in state.subjects)),
         timeout=state.settings.seconds,
         progress=_Told.said,
         parts=lambda value: value["seconds"],

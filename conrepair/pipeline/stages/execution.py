@@ -54,9 +54,7 @@ def execute_sources(state: RunState) -> list[Execution]:
             for choice in backends_of(subject, subject.source)
             if choice.name not in COMPILERS and backend(choice.name).takes(model, choice.options) == model.framework
         ]
-        executed += (
-            _plan_executions(state, dataclasses.replace(subject, backends=tuple(plain)), runs) if plain else []
-        )
+        executed += _plan_executions(state, dataclasses.replace(subject, backends=tuple(plain)), runs)
     run_executions(state, executed, runs)
     return executed
 

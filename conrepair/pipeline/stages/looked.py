@@ -53,5 +53,4 @@ def _tell_first(state: RunState) -> None:
     rows, _ = evaluate(state.settings, execute_sources(state), state.datasets)
     for row in rows:
         right = "" if row.ran.accuracy is None else "{} of {} labels right".format(*row.ran.accuracy)
-        found = row.reason if row.verdict is None else f"{row.verdict.value}, {row.reason}"
-        state.display.note("; ".join(filter(None, (f"{row.label} on {row.backend}: {found}", right))))
+        state.display.note("; ".join(filter(None, (str(row), right))))
