@@ -36,14 +36,16 @@ def spread_between_samples(array: npt.NDArray[Any]) -> float | None:
     """||array - its mean over samples|| / ||array||: how much of what a model gives depends on what it's given.
 
     Args:
-        array: First axis samples; what isn't a finite number is left out.
+        array: First axis samples; what isn't a finite number is left out, and texts are their places among all.
 
     Returns:
         0 where nothing varies; None where there's one sample, or nothing finite.
     """
-    values = np.asarray(array).reshape(len(array), -1)
-    if len(values) < 2:
+    if len(array) < 2:
         return None
+    values = np.asarray(array).reshape(len(array), -1)
+    if values.dtype.kind == "U":
+        values = np.unique(values, return_inverse=True)[1].reshape(values.shape)
     total = np.zeros(values.shape[1], np.result_type(values.dtype, np.float64))
     with np.errstate(invalid="ignore"):
         for row in values:

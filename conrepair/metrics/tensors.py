@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TensorError", "compare_tensors", "per_sample_relative_l2", "row_chunks"]
+__all__ = ["TensorError", "comparable", "compare_tensors", "per_sample_relative_l2", "row_chunks"]
 
 CHUNK_ELEMENTS = 1 << 20
 """Elements per chunk: 8 MiB per float64 temporary, of which about ten live at a time."""
@@ -405,10 +405,23 @@ def _sqnr_db(signal: _Scaled, noise: _Scaled) -> float:
     return 10.0 * (signal / noise).log10() if signal.mantissa else -math.inf
 
 
+def comparable(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Two tensors as numbers: of texts 1 everywhere, and 1 where the candidate has the same, else 0.
+
+    Args:
+        reference: Numbers or texts.
+        candidate: The same; numbers beside texts are those that they're written as.
+    """
+    if "U" not in {reference.dtype.kind, candidate.dtype.kind} or reference.shape != candidate.shape:
+        return reference, candidate
+    same = reference.astype(np.str_) == candidate.astype(np.str_)
+    return np.ones(reference.shape, np.bool_), np.asarray(same)
+
+
 def _checked_pair(
     reference: npt.NDArray[Any], candidate: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    reference, candidate = np.asarray(reference), np.asarray(candidate)
+    reference, candidate = comparable(np.asarray(reference), np.asarray(candidate))
     if reference.shape != candidate.shape:
         raise ValueError(
             f"tensors of different shapes can't be compared: the reference has {reference.shape}, "

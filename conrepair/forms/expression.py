@@ -1,0 +1,88 @@
+"""Operators applied to operators, as text: what is looked for in a graph, written into one, or computed.
+
+`Log(1 + Exp(x))` is three nodes; `e = Exp(x); (e - 1) / (e + 1)` names what is read twice. Names that nothing defines
+are tensors, or numbers of the node (`Elu(x, alpha=alpha)`); `**attributes` are all attributes that a node has.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["ALL", "Expression", "Term", "names_in", "parse"]
+
+ALL = "**"  # in place of an attribute's name
+_NAMES = {"Mult": "Mul", "Lt": "Less", "USub": "Neg"}  # Python's nodes that ONNX calls otherwise
+
+
+@dataclass(frozen=True)
+class Term:
+    """An operator's call.
+
+    Attributes:
+        operator: ONNX's name, or that of a macro.
+        operands: In order.
+        attributes: By name.
+    """
+
+    operator: str
+    operands: tuple[Expression, ...]
+    attributes: tuple[tuple[str, Expression], ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it's one operator of tensors, not of others."""
+        return all(isinstance(item, str) for item in self.operands)
+
+
+Expression: TypeAlias = Term | str | float
+
+
+@functools.cache
+def parse(text: str) -> Expression:
+    """Read an expression.
+
+    Raises:
+        ValueError: if it's none.
+    """
+    known: dict[str, Expression] = {}
+    for step in ast.parse(text).body:
+        match step:
+            case ast.Assign([ast.Name(name)], value):
+                known[name] = _read(value, known)
+            case ast.Expr(value):
+                return _read(value, known)
+    raise ValueError(f"{text!r} computes nothing")
+
+
+def names_in(expression: Expression) -> list[str]:
+    """The tensors that an expression reads, in the order in which they stand there."""
+    if isinstance(expression, Term):
+        return list(dict.fromkeys(name for item in expression.operands for name in names_in(item)))
+    return [expression] if isinstance(expression, str) else []
+
+
+def _read(node: ast.expr, known: Mapping[str, Expression]) -> Expression:
+    match node:
+        case ast.Name(name):
+            return known.get(name, name)
+        case ast.Constant(value):
+            return value if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
+            return -float(value)
+        case ast.UnaryOp(operator, operand):
+            return _term(operator, operand, known=known)
+        case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
+            return _term(operator, left, right, known=known)
+        case ast.Call(ast.Name(name), operands, keywords):
+            attributes = tuple((item.arg or ALL, _read(item.value, known)) for item in keywords)
+            return Term(name, tuple(_read(item, known) for item in operands), attributes)
+    raise ValueError(f"no operator is meant by {ast.unparse(node)!r}")
+
+
+def _term(operator: ast.AST, *operands: ast.expr, known: Mapping[str, Expression]) -> Term:
+    name = type(operator).__name__
+    return Term(_NAMES.get(name, name), tuple(_read(item, known) for item in operands))

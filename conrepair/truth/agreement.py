@@ -1,0 +1,130 @@
+"""What referees agree on, and where they don't."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from conrepair.metrics.ulps import grid_of
+from conrepair.truth.bound import Analysis, Bounded
+from conrepair.truth.judging import distances
+from conrepair.truth.referees import CannotJudgeError, Referee
+
+__all__ = ["Agreed", "Disagreement", "agreed"]
+
+Array = np.ndarray[Any, Any]
+ROUNDINGS = 16.0
+"""Times float64's own running bound that two referees may be apart: their functions are good to some units."""
+
+_FINER = grid_of("float64").unit / grid_of("float32").unit
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Two referees that can't both be right about a tensor.
+
+    Attributes:
+        tensor: Its name.
+        one: A referee, and its answer there.
+        two: Another one.
+        index: The element of the largest difference, in float64's bounds.
+        over: That difference, in bounds; infinite where nothing may differ.
+        count: Elements that are apart.
+    """
+
+    tensor: str
+    one: tuple[str, float]
+    two: tuple[str, float]
+    index: tuple[int, ...]
+    over: float
+    count: int
+
+    @property
+    def bounds(self) -> float:
+        """That difference in bounds of the network's own type: a verdict that is clearer than this stands."""
+        return self.over * _FINER
+
+    def __str__(self) -> str:
+        """In words."""
+        sides = " and ".join(f"{name} says {value:.17g}" for name, value in (self.one, self.two))
+        place = f" at {list(self.index)}" if self.index else ""
+        return (
+            f"{self.tensor}{place}: {sides}; {self.count} elements are more than {ROUNDINGS:g} float64 bounds apart"
+        )
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What a network computes on some inputs.
+
+    Attributes:
+        truth: Of the largest group of referees that agree on all outputs, the first one's answers; empty where nobody
+            answered.
+        referees: That group; one alone is believed by nobody else.
+        refused: Why the others don't answer, by referee.
+        disagreements: Between the first of the group and those who say otherwise.
+        bounded: The running bound that was taken as the measure; None where ONNX's reference can't run the network.
+    """
+
+    truth: Mapping[str, Array]
+    referees: tuple[str, ...]
+    refused: Mapping[str, str]
+    disagreements: tuple[Disagreement, ...]
+    bounded: Bounded | None
+
+
+def agreed(
+    referees: Sequence[Referee], model: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Sequence[str] = ()
+) -> Agreed:
+    """Ask all referees, and compare their answers by what rounding in float64 explains.
+
+    Args:
+        referees: In the order in which they're believed.
+        model: In its own types.
+        feeds: In the same.
+        tensors: Those on the way that are asked for, too.
+    """
+    answers: dict[str, Mapping[str, Array]] = {}
+    refused: dict[str, str] = {}
+    for referee in referees:
+        try:
+            answers[referee.name] = referee.answers(model, feeds, tensors)
+        except CannotJudgeError as error:
+            refused[referee.name] = str(error)
+    try:
+        bounded = Analysis(model).at(feeds)
+    except Exception:  # noqa: BLE001 (the reference raises a dozen types; it has said so as a referee)
+        bounded = None
+    apart = {(one, two): _apart(one, two, answers, bounded) for one in answers for two in answers if one != two}
+    groups = [tuple(two for two in answers if one == two or not apart[one, two]) for one in answers]
+    group = max(groups, key=len, default=())
+    found = [item for two in answers if two not in group for item in apart[group[0], two]]
+    return Agreed(answers[group[0]] if group else {}, group, refused, tuple(found), bounded)
+
+
+def _apart(
+    one: str, two: str, answers: Mapping[str, Mapping[str, Array]], bounded: Bounded | None
+) -> list[Disagreement]:
+    found = []
+    for tensor, mine in answers[one].items():
+        theirs = answers[two][tensor]
+        if mine.shape != theirs.shape:
+            found.append(Disagreement(tensor, (one, np.nan), (two, np.nan), (), np.inf, mine.size))
+            continue
+        if mine.dtype.kind in "OUS":
+            differ, over = mine != theirs, np.where(mine != theirs, np.inf, 0.0)
+        else:
+            gap = distances(mine, theirs)
+            allowed = np.abs(mine) * 2.0**-40 if bounded is None else bounded.bound[tensor] * _FINER * ROUNDINGS
+            with np.errstate(all="ignore"):
+                differ, over = gap > allowed, np.where(gap > allowed, gap / allowed * ROUNDINGS, 0.0)
+        if differ.any():
+            index = tuple(int(place) for place in np.unravel_index(int(np.argmax(over)), over.shape))
+            values = [np.nan if array.dtype.kind in "OUS" else float(array[index]) for array in (mine, theirs)]
+            count = int(differ.sum())
+            found.append(Disagreement(tensor, (one, values[0]), (two, values[1]), index, float(over[index]), count))
+    return found

@@ -1,0 +1,235 @@
+"""How far a right computation of a network in its own types may be from the exact one: running error analysis.
+
+Beside the exact value of every tensor (ONNX's reference in float64) goes a bound of each element's absolute error,
+from the inputs on: what the operands' bounds may become by the operator, and what the operator's own rounding adds.
+Sums of n products may be made in any order, with fused operations or without: n half ulps of all terms' magnitudes.
+Functions are taken within their accuracy, which is given. Where a bound reaches a step (Floor, Greater, ArgMax), the
+step belongs to it; where it reaches a pole, the end of a domain or the type's largest number, it's infinite.
+
+The bounds hold for all roundings, not to first order only (`conrepair.truth.approximate`), with two exceptions:
+operators without a rule have estimates, which are said to be; and bounds forget that two operands come from one
+tensor, so that x - x may be wide.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from conrepair.frameworks.proto_file import read_within
+from conrepair.metrics.ulps import grid_of
+from conrepair.truth.approximate import Machine
+from conrepair.truth.referees import reference_of
+from conrepair.truth.rules import Call, estimate, full, rule_of
+from conrepair.truth.widening import types_of, widened_feeds
+
+__all__ = ["Accuracy", "Analysis", "Bounded", "Step"]
+
+Array = np.ndarray[Any, Any]
+Accuracy = Mapping[str, float | Callable[[Array], Array]]
+"""Units in the last place that an operator may be off by itself, by its name; or a function of its first operand."""
+
+_GRIDS = {
+    onnx.TensorProto.FLOAT: "float32",
+    onnx.TensorProto.DOUBLE: "float64",
+    onnx.TensorProto.FLOAT16: "float16",
+    onnx.TensorProto.BFLOAT16: "bfloat16",
+}
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A network's tensors on one set of inputs.
+
+    Attributes:
+        truth: The exact values, by name.
+        bound: The largest error of a right computation, element by element; zero of what is exact.
+        estimated: Tensors whose bound rests on an estimate, with the first operator that has no rule.
+    """
+
+    truth: Mapping[str, Array]
+    bound: Mapping[str, Any]
+    estimated: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node that was computed.
+
+    Attributes:
+        operator: ONNX's name.
+        node: Of ONNX's reference.
+        run: It, in float64.
+        names: Of its operands, with those that graphs inside it read.
+        given: These.
+        written: Names of its results.
+        outputs: These.
+    """
+
+    operator: str
+    node: Any
+    run: Callable[..., Sequence[Any]]
+    names: Sequence[str]
+    given: Sequence[Any]
+    written: tuple[str, ...]
+    outputs: list[Any]
+
+
+class Analysis:
+    """A network opened for it.
+
+    Args:
+        model: In its own types, which are those that the bounds are for.
+        dtype: A type that is meant in place of float32.
+
+    Raises:
+        Exception: as `conrepair.truth.referees.reference_of` does, which is what computes the exact values.
+    """
+
+    def __init__(self, model: onnx.ModelProto, dtype: str = "float32") -> None:
+        self._evaluator = reference_of(model)
+        self._grids = {
+            name: grid_of(dtype if kind == onnx.TensorProto.FLOAT else _GRIDS[kind])
+            for name, kind in types_of(model).items()
+            if kind in _GRIDS
+        }
+        self._default = grid_of(dtype)
+        self.inputs, self.outputs = tuple(self._evaluator.input_names), tuple(self._evaluator.output_names)
+
+    def at(
+        self,
+        feeds: Mapping[str, Array],
+        accuracy: Accuracy | None = None,
+        *,
+        default: float = 1.0,
+        off: Mapping[str, Array] | None = None,
+        rounds: bool = True,
+        flush: bool = True,
+    ) -> Bounded:
+        """The exact values of all tensors, and their bounds.
+
+        Args:
+            feeds: In the network's own types.
+            accuracy: Of operators that differ from the default. It's that of functions, and of every step that a
+                composed operator (Softmax, a normalization) is made of; sums are bounded by their terms.
+            default: Of others, in units in the last place.
+            off: What inputs are off by already, by name.
+            rounds: Whether the network rounds; else bounds are only of what inputs are off by.
+            flush: Whether numbers below the smallest normal one may become zero.
+        """
+        values = self.given(feeds)
+        bounds: dict[str, Any] = {name: np.zeros(np.shape(value)) for name, value in values.items()} | dict(off or {})
+        bounds[""] = None
+        estimated: dict[str, str] = {}
+        for step in self.steps(values):
+            operands = [bounds[name] for name in step.names]
+            found, guessed = self._bounded(step, operands, accuracy or {}, default, rounds=rounds, flush=flush)
+            bounds.update(zip(step.written, found, strict=False))
+            first = next((estimated[name] for name in step.names if name in estimated), "")
+            if first or guessed:
+                estimated.update(dict.fromkeys(step.written, first or step.operator))
+        del values[""], bounds[""]
+        return Bounded(values, bounds, estimated)
+
+    def given(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
+        """Tensors in float64 before anything is computed: weights and inputs; None by the name of no tensor.
+
+        Args:
+            feeds: In the network's own types.
+        """
+        return {**self._evaluator.rt_inits_, **widened_feeds(feeds), "": None}
+
+    def steps(self, values: dict[str, Any]) -> Iterator[Step]:
+        """Compute node by node.
+
+        Args:
+            values: From `given`. Receives what a node computes when the next one is asked for, so that a reader may
+                put something else into `Step.outputs` before.
+        """
+        for node in self._evaluator.rt_nodes_:
+            proto = node.onnx_node
+            outer = [name for name in read_within(proto) if name in values] if node.need_context() else []
+            names = [*proto.input, *outer]
+            run = functools.partial(_run_within, node, values, outer) if node.need_context() else node.run
+            given = [values[name] for name in names]
+            with np.errstate(all="ignore"):
+                outputs = list(run(*given))
+            yield Step(proto.op_type, node, run, names, given, tuple(proto.output), outputs)
+            values.update(zip(proto.output, outputs, strict=False))
+
+    def truth(self, feeds: Mapping[str, Array]) -> dict[str, Any]:
+        """The exact values of all tensors alone.
+
+        Args:
+            feeds: In the network's own types.
+        """
+        values = self.given(feeds)
+        for _ in self.steps(values):
+            pass  # they fill the values
+        del values[""]
+        return values
+
+    def rounding(self, step: Step, accuracy: Accuracy) -> list[Any]:
+        """What a node's own rounding likely comes to at the most: of its results, as its operands are.
+
+        Args:
+            step: The node.
+            accuracy: As of `at`.
+        """
+        exact = [None if value is None else full(value, 0.0) for value in step.given]
+        return self._bounded(step, exact, accuracy, 1.0, likely=True)[0]
+
+    def _bounded(
+        self,
+        step: Step,
+        operands: Sequence[Any],
+        accuracy: Accuracy,
+        default: float,
+        *,
+        rounds: bool = True,
+        flush: bool = True,
+        likely: bool = False,
+    ) -> tuple[list[Any], bool]:
+        """The bounds of a node's results, and whether they are estimates."""
+        rule, own = rule_of("" if step.node.onnx_node.domain else step.operator)
+        ulps: Any = accuracy.get(step.operator, default if own is None else own)
+        ulps = ulps(step.given[0]) if callable(ulps) else ulps
+
+        def machine(name: str, output: Any) -> Machine:
+            real = rounds and isinstance(output, np.ndarray) and output.dtype.kind == "f"
+            return Machine(self._grids.get(name, self._default) if real else None, ulps, flush, likely)
+
+        machines = [machine(*pair) for pair in zip(step.written, step.outputs, strict=False)]
+        outputs = step.outputs[: len(machines)]
+        call = Call(step.operator, step.node, step.run, step.given, operands, outputs, machines)
+        known = call.certain(range(len(step.given))) and not any(item.grid for item in machines)
+        with np.errstate(all="ignore"):
+            return (call.all(0.0) if known else rule(call)), rule is estimate and not known
+
+    def condition(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """How many times larger an output's relative change is than that of all inputs, in their last place.
+
+        Args:
+            feeds: In the network's own types.
+
+        Returns:
+            By output, element by element; infinite where the output is zero and changes.
+        """
+        unit, wide = self._default.unit, widened_feeds(feeds)
+        off = {name: unit * np.abs(array) for name, array in wide.items() if array.dtype.kind == "f"}
+        found = self.at(feeds, off=off, rounds=False)
+        real = [name for name in self.outputs if found.truth[name].dtype.kind == "f"]
+        with np.errstate(all="ignore"):
+            slopes = {name: found.bound[name] / unit / np.abs(found.truth[name]) for name in real}
+        return {name: np.where(found.bound[name] == 0, 0.0, slope) for name, slope in slopes.items()}
+
+
+def _run_within(node: Any, values: Mapping[str, Any], outer: Sequence[str], *operands: Any) -> Any:
+    """Run a node with graphs inside, which read tensors outside of it: the last operands."""
+    own = operands[: len(operands) - len(outer)]
+    return node.run(*own, context={**values, **dict(zip(outer, operands[len(own) :], strict=True))})

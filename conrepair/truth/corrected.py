@@ -1,0 +1,194 @@
+"""Operators that ONNX's reference computes otherwise than ONNX says, or in float32: right ones, or a refusal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_grid_sample import GridSample as AnyGridSample
+from onnx.reference.ops.op_pool_common import CommonPool
+
+__all__ = ["corrections", "refusal", "window_sums"]
+
+Array = np.ndarray[Any, Any]
+_RECURRENT = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+_EXTRAS = ("clip", "input_forget")
+
+
+def window_sums(x: Array, size: int) -> Array:
+    """Sums over neighbouring channels, as local response normalization takes them.
+
+    Args:
+        x: [N, C, ...].
+        size: Channels of a sum.
+    """
+    before = (size - 1) // 2
+    padded = np.pad(x, [(0, 0), (before, size - 1 - before), *[(0, 0)] * (x.ndim - 2)])
+    return np.asarray(sum(padded[:, place : place + x.shape[1]] for place in range(size)))
+
+
+def refusal(node: onnx.NodeProto) -> str | None:
+    """Why the reference's answer for a node isn't ONNX's; None where it is.
+
+    Args:
+        node: Any.
+    """
+    given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
+    if node.op_type in _RECURRENT:
+        usual = [name.encode() for name in _RECURRENT[node.op_type]]
+        activations = given.get("activations", usual)
+        if list(activations) not in (usual, usual * 2):
+            return "its activations are left out"
+        if any(given.get(name) for name in _EXTRAS) or (len(node.input) > 4 and node.input[4]):
+            return "clip, input_forget and sequence_lens are left out"
+    if node.op_type == "LpPool" and given.get("ceil_mode"):
+        return "what lies beyond the padding is counted"
+    return None
+
+
+class GlobalMaxPool(OpRun):
+    """The reference's reduces other axes than it should where there's one spatial axis, or three."""
+
+    op_domain = ""
+
+    def _run(self, x: Array) -> tuple[Array]:
+        return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
+
+
+class ConvTranspose(OpRun):
+    """The reference's takes other weights for a group than it should, and a loop for each number."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, w: Array, b: Array | None = None, **given: Any) -> tuple[Array]:
+        rank, group = x.ndim - 2, given["group"]
+        space, kernel = np.array(x.shape[2:]), np.array(w.shape[2:])
+        steps, gaps, more = (
+            np.array(given[name] or [usual] * rank)
+            for name, usual in (("strides", 1), ("dilations", 1), ("output_padding", 0))
+        )
+        begin, end = np.array(given["pads"] or [0] * 2 * rank).reshape(2, rank)
+        whole = steps * (space - 1) + gaps * (kernel - 1) + 1
+        sizes = whole + more - begin - end
+        if given["output_shape"] or given["auto_pad"].startswith("SAME"):
+            sizes = np.array(given["output_shape"] or space * steps)[-rank:]
+            cut = whole + more - sizes
+            begin = cut // 2 if given["auto_pad"] == "SAME_UPPER" else cut - cut // 2
+        full: Any = np.zeros((x.shape[0], group, w.shape[1], *np.maximum(whole, begin + sizes)))
+        parts, weights = x.reshape(x.shape[0], group, -1, *space), w.reshape(group, -1, *w.shape[1:])
+        for place in np.ndindex(*kernel):
+            ends = zip(place * gaps, place * gaps + steps * (space - 1) + 1, steps, strict=True)
+            window = (..., *(slice(*map(int, item)) for item in ends))
+            full[window] += np.einsum("ngc...,gcm->ngm...", parts, weights[(slice(None),) * 3 + place])
+        kept = (..., *(slice(int(low), int(low + size)) for low, size in zip(begin, sizes, strict=True)))
+        result = full[kept].reshape(x.shape[0], -1, *sizes)
+        return (result if b is None else result + b.reshape(1, -1, *[1] * rank),)
+
+
+class GlobalLpPool(OpRun):
+    """The reference has none."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, p: int = 2) -> tuple[Array]:
+        return ((np.abs(x) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True) ** (1.0 / p),)
+
+
+class GridSample(AnyGridSample):
+    """The reference's knows the names of opset 20 alone."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, grid: Array, mode: str = "linear", **given: Any) -> tuple[Array]:
+        names = {"bilinear": "linear", "bicubic": "cubic"}
+        found: tuple[Array] = super()._run(x, grid, mode=names.get(mode, mode), **given)
+        return found
+
+
+class LpPool(CommonPool):
+    """The reference's takes padding for missing, and leaves out dilations."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, p: int = 2, count_include_pad: int = 1, **given: Any) -> tuple[Array]:
+        means = super()._run("AVG", 1, np.abs(x) ** p, **given)[0]
+        return ((means * np.prod(given["kernel_shape"])) ** (1.0 / p),)
+
+
+class Mean(OpRun):
+    """The reference's doesn't broadcast its first operand."""
+
+    op_domain = ""
+
+    def _run(self, *operands: Array) -> tuple[Array]:
+        return (np.asarray(sum(operands) / len(operands)),)
+
+
+class Pad(OpRun):
+    """The reference's doesn't take pads below zero."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, pads: Any, value: Any = None, axes: Any = None, mode: str = "constant") -> tuple[Array]:
+        begin, end = np.zeros((2, x.ndim), dtype=int)
+        along = np.arange(x.ndim) if axes is None else np.asarray(axes)
+        begin[along], end[along] = np.asarray(pads, dtype=int).reshape(2, -1)
+        ends = zip(begin, end, x.shape, strict=True)
+        kept = x[tuple(slice(max(0, -low), max(0, size + min(high, 0))) for low, high, size in ends)]
+        widths = np.maximum(np.stack([begin, end], axis=1), 0)
+        if mode == "constant":
+            return (np.pad(kept, widths, constant_values=0 if value is None else np.asarray(value).item()),)
+        return (np.pad(kept, widths, mode=mode),)  # type: ignore[call-overload]
+
+
+class LpNormalization(OpRun):
+    """The reference's adds numbers up without their magnitudes."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, axis: int = -1, p: int = 2) -> tuple[Array]:
+        size = (np.abs(x) ** p).sum(axis=axis, keepdims=True) ** (1.0 / p)
+        return (np.where(size == 0, 0, x / size),)
+
+
+class MeanVarianceNormalization(OpRun):
+    """Its definition has constants in float32, and the difference of two nearly equal means."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, axes: Any = None) -> tuple[Array]:
+        along = tuple((0, 2, 3) if axes is None else axes)
+        return ((x - x.mean(axis=along, keepdims=True)) / (x.std(axis=along, keepdims=True) + 1e-9),)
+
+
+class GroupNormalization(OpRun):
+    """Its definition computes in float32 by default."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, scale: Array, bias: Array, **attributes: Any) -> tuple[Array]:
+        grouped = x.reshape(x.shape[0], attributes["num_groups"], -1)
+        around = grouped - grouped.mean(axis=2, keepdims=True)
+        unit = around / np.sqrt((around**2).mean(axis=2, keepdims=True) + attributes["epsilon"])
+        parts = unit.reshape(x.shape[0], scale.size, -1)
+        return ((parts * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape),)
+
+
+class LRN(OpRun):
+    """The reference's doesn't take more channels than there are."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
+        alpha, beta, bias, size = (attributes[name] for name in ("alpha", "beta", "bias", "size"))
+        return (x / (bias + alpha / size * window_sums(x * x, size)) ** beta,)
+
+
+def corrections() -> list[type]:
+    """As `ReferenceEvaluator(new_ops=...)` takes them."""
+    return [
+        *(ConvTranspose, GlobalLpPool, GlobalMaxPool, GridSample, GroupNormalization, LpNormalization, LpPool),
+        *(LRN, Mean, MeanVarianceNormalization, Pad),
+    ]

@@ -1,0 +1,117 @@
+"""Whether two answers differ because one of them is wrong, or because the network can't be computed any better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["LARGE", "Judgement", "Side", "distances", "judge"]
+
+Array = np.ndarray[Any, Any]
+LARGE = 1e-3
+"""Relative difference of an element from which on two right answers are called ill-conditioned."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the answers.
+
+    Attributes:
+        bounds: Its worst error, in bounds.
+        index: Where that is.
+        error: That error, relative to the truth; infinite where the truth is zero.
+        beyond: Elements whose error is beyond their bound.
+    """
+
+    bounds: float
+    index: tuple[int, ...]
+    error: float
+    beyond: int
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What two answers' difference is.
+
+    Attributes:
+        kind: "equal" to the last bit, "within" the bound, "ill-conditioned" (they differ by much, and both are as
+            right as may be), "wrong" (one of them, or both, is beyond what rounding explains).
+        difference: The largest one of an element, relative to the truth.
+        index: Where that is.
+        one: The first answer.
+        two: The second one.
+    """
+
+    kind: str
+    difference: float
+    index: tuple[int, ...]
+    one: Side
+    two: Side
+
+    @property
+    def nearer(self) -> str:
+        """The side that is fewer bounds away: "one", "two", or "" for neither."""
+        if self.one.bounds == self.two.bounds:
+            return ""
+        return "one" if self.one.bounds < self.two.bounds else "two"
+
+
+def judge(one: Array, two: Array, truth: Array, bound: Array) -> Judgement:
+    """Judge two answers for one tensor.
+
+    Args:
+        one: An answer, in the network's type.
+        two: Another one, of the same shape.
+        truth: The exact values.
+        bound: The largest error of a right answer, element by element.
+    """
+    sides = _side(one, truth, bound), _side(two, truth, bound)
+    apart = distances(one, two)
+    with np.errstate(all="ignore"):
+        relative = np.where(apart == 0, 0.0, apart / np.abs(truth.astype(np.float64)))
+    index = _worst(relative)
+    difference = float(np.nan_to_num(relative[index], nan=np.inf)) if relative.size else 0.0
+    kind = "ill-conditioned" if difference > LARGE else "within"
+    if any(side.beyond for side in sides):
+        kind = "wrong"
+    elif not apart.any():
+        kind = "equal"
+    return Judgement(kind, difference, index, *sides)
+
+
+def _side(given: Array, truth: Array, bound: Array) -> Side:
+    exact = truth.astype(np.float64)
+    errors = distances(given, exact)
+    with np.errstate(all="ignore"):
+        ratios = np.where(
+            errors <= bound, np.where(bound == np.inf, 0.0, errors / bound), np.fmax(errors / bound, 1.0)
+        )
+    ratios = np.where(errors == 0, 0.0, ratios)
+    index = _worst(ratios)
+    if not ratios.size:
+        return Side(0.0, (), 0.0, 0)
+    with np.errstate(all="ignore"):
+        error = float(errors[index] / np.abs(exact[index])) if errors[index] else 0.0
+    return Side(float(ratios[index]), index, error, int((errors > bound).sum()))
+
+
+def distances(one: Array, two: Array) -> Array:
+    """Between elements; infinite where one side isn't finite and the other isn't the same.
+
+    Args:
+        one: Numbers of any type.
+        two: The same shape.
+    """
+    left, right = one.astype(np.float64), two.astype(np.float64)
+    with np.errstate(all="ignore"):
+        found = np.abs(left - right)
+    same = (left == right) | (np.isnan(left) & np.isnan(right))
+    return np.where(same, 0.0, np.where(np.isnan(found), np.inf, found))
+
+
+def _worst(values: Array) -> tuple[int, ...]:
+    if not values.size:
+        return ()
+    return tuple(int(place) for place in np.unravel_index(int(np.argmax(values)), values.shape))

@@ -1,0 +1,631 @@
+"""How the bounds of an operator's operands become the bound of its result: one rule for a sort of operators.
+
+Most rules call the operator itself in float64: on bounds, where it only moves numbers; on magnitudes, where it adds
+products; at both ends of what its operands may be, where it's monotone.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from conrepair.metrics.ulps import grid_of
+from conrepair.truth.approximate import Approximate, Machine
+from conrepair.truth.corrected import window_sums
+
+__all__ = ["Call", "estimate", "full", "rule_of"]
+
+Array = np.ndarray[Any, Any]
+Bounds = list[Any]  # an array for each output; a list of arrays for a sequence
+
+
+@dataclass(frozen=True)
+class Call:
+    """A node, what it's given and gives.
+
+    Attributes:
+        operator: ONNX's name.
+        node: Of ONNX's reference, with the attributes.
+        run: The operator in float64.
+        values: Operands; None for those left out.
+        bounds: Theirs; None where there is no operand, or it isn't of numbers.
+        outputs: Results.
+        machines: What each result is computed by.
+    """
+
+    operator: str
+    node: Any
+    run: Callable[..., Sequence[Any]]
+    values: Sequence[Any]
+    bounds: Sequence[Any]
+    outputs: Sequence[Any]
+    machines: Sequence[Machine]
+
+    @property
+    def machine(self) -> Machine:
+        """Of the first result."""
+        return self.machines[0]
+
+    @property
+    def result(self) -> Array:
+        """The first one."""
+        return np.asarray(self.outputs[0])
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """Of the node; the default where it says none."""
+        found = getattr(self.node, name, None)
+        return default if found is None else found
+
+    def operand(self, place: int) -> Approximate:
+        """With its bound."""
+        return Approximate(np.asarray(self.values[place]), self.bounds[place], self.machine)
+
+    def real(self) -> list[int]:
+        """Places of operands of real numbers, or whose bounds say that they aren't certain."""
+        return [
+            place
+            for place, (value, bound) in enumerate(zip(self.values, self.bounds, strict=True))
+            if isinstance(value, np.ndarray) and bound is not None and (value.dtype.kind == "f" or bound.any())
+        ]
+
+    def changed(self, place: Callable[[Array, Array], Array]) -> Sequence[Any]:
+        """Run with all real operands replaced: of value and bound."""
+        given = list(self.values)
+        for index in self.real():
+            given[index] = place(self.values[index], self.bounds[index])
+        return self.run(*given)
+
+    def certain(self, places: Sequence[int]) -> bool:
+        """Whether these operands, where there are any, are known to the last bit."""
+        return not any(_any(self.bounds[place]) for place in places if place < len(self.bounds))
+
+    def all(self, bound: float) -> Bounds:
+        """One bound for everything."""
+        return [full(output, bound) for output in self.outputs]
+
+
+def full(output: Any, bound: float) -> Any:
+    """One bound for each element of a tensor, or of a sequence of them."""
+    return [full(item, bound) for item in output] if isinstance(output, list) else np.full(np.shape(output), bound)
+
+
+def _any(bound: Any) -> bool:
+    return any(map(_any, bound)) if isinstance(bound, list) else bound is not None and bool(np.any(bound))
+
+
+Rule = Callable[[Call], Bounds]
+
+
+def _exact(call: Call) -> Bounds:
+    """What doesn't depend on operands' values, or on all their digits."""
+    return call.all(0.0)
+
+
+def _moved(*data: int) -> Rule:
+    """Numbers put elsewhere, as the bounds are; anything where it isn't certain which."""
+
+    def rule(call: Call) -> Bounds:
+        places = data or range(len(call.values))
+        if not call.certain([place for place in range(len(call.values)) if place not in places]):
+            return call.all(np.inf)
+        given = [
+            value if bound is None or place not in places else bound
+            for place, (value, bound) in enumerate(zip(call.values, call.bounds, strict=True))
+        ]
+        return list(call.run(*given))
+
+    return rule
+
+
+def _padded(call: Call) -> Bounds:
+    """Moved, with a number that an attribute says around it."""
+    found, around = (call.changed(function)[0] for function in (lambda _, bound: bound, lambda _, bound: 0 * bound))
+    return [np.abs(np.asarray(found) - around)]
+
+
+def _summed(count: Callable[[Call], Any], *signs: float) -> Rule:
+    """Sums of products: the operator itself, of magnitudes, says how large all terms are together."""
+
+    def rule(call: Call) -> Bounds:
+        sign = iter((*signs, *[1.0] * len(call.values)))
+        factors = dict(zip(call.real(), sign, strict=False))
+
+        def run(more: float) -> Array:
+            given = list(call.values)
+            for place, factor in factors.items():
+                given[place] = factor * (np.abs(call.values[place]) + more * call.bounds[place])
+            return np.asarray(call.run(*given)[0])
+
+        terms = run(1.0)
+        moved = np.zeros(terms.shape) if call.certain(range(len(call.values))) else np.abs(terms - run(0.0))
+        return [call.machine.accumulated(call.result, moved, count(call), np.abs(terms))]
+
+    return rule
+
+
+def _nearest(at: float, value: Array, bound: Array) -> Array:
+    return np.asarray(np.clip(at, value - bound, value + bound))
+
+
+def _ends(call: Call, turns: Sequence[float] = ()) -> Bounds:
+    """Monotone in all operands at once: what it gives at their ends, and where it turns or jumps within."""
+    places = [] if call.certain(range(len(call.values))) else [-np.inf, np.inf, *turns]
+    sides = [call.changed(functools.partial(_nearest, at)) for at in places]
+    found: Bounds = []
+    for place, (output, machine) in enumerate(zip(call.outputs, call.machines, strict=True)):
+        value = np.asarray(output).astype(np.float64)
+        moved = np.zeros(value.shape)
+        for side in sides:
+            end = np.asarray(side[place]).astype(np.float64)
+            moved = np.fmax(moved, np.where(end == value, 0, np.abs(end - value)))
+            moved = np.where(np.isnan(end) != np.isnan(value), np.inf, moved)
+        found.append(machine.settled(value, moved))
+    return found
+
+
+def _turning(*at: float) -> Rule:
+    return lambda call: _ends(call, at)
+
+
+def _turning_at(places: Callable[[float], Sequence[float]], attribute: str) -> Rule:
+    """The same, where an attribute says where."""
+    return lambda call: _ends(call, places(float(call.attribute(attribute, 1.0))))
+
+
+def _jumps(at: float) -> list[float]:
+    return [float(np.nextafter(at, way)) for way in (-np.inf, at, np.inf)]
+
+
+def _periodic(slope: Callable[[Array], Array]) -> Rule:
+    def rule(call: Call) -> Bounds:
+        x = call.operand(0)
+        moved = np.minimum(np.abs(slope(x.value)) * x.bound + x.bound**2 / 2, 2)
+        return [call.machine.settled(call.result, np.where(np.isinf(x.bound), np.inf, moved))]
+
+    return rule
+
+
+def _poles(branch: Callable[[Array], Array]) -> Rule:
+    """Monotone between poles: anything where both ends aren't on the same branch."""
+
+    def rule(call: Call) -> Bounds:
+        x = call.operand(0)
+        apart = (branch(x.value - x.bound) != branch(x.value + x.bound)) & (x.bound > 0)
+        return [np.where(apart, np.inf, _ends(call)[0])]
+
+    return rule
+
+
+def _quotient(call: Call) -> Bounds:
+    if call.machine.grid is None and np.asarray(call.values[0]).dtype.kind != "f":
+        return _exact(call) if call.certain((0, 1)) else call.all(np.inf)
+    return [(call.operand(0) / call.operand(1)).bound]
+
+
+def _power(call: Call) -> Bounds:
+    """Monotone in either operand on either side of a base of zero: all four corners, and zero if it's within."""
+    base, exponent = call.operand(0), call.operand(1)
+    value, moved = call.result, np.zeros(call.result.shape)
+    bases = [
+        base.value - base.bound,
+        base.value + base.bound,
+        np.clip(0, base.value - base.bound, base.value + base.bound),
+    ]
+    for one in bases:
+        for sign in (-1, 1):
+            corner = np.asarray(call.run(one, exponent.value + sign * exponent.bound)[0])
+            off = np.where(corner == value, 0, np.abs(corner - value))
+            moved = np.where(np.isnan(corner) & ~np.isnan(value), np.inf, np.fmax(moved, off))
+    exact = np.broadcast_to((base.bound == 0) & (exponent.bound == 0), value.shape)
+    return [call.machine.settled(value, np.where(exact, 0, moved))]
+
+
+def _remainder(call: Call) -> Bounds:
+    """The quotient's whole part must be certain."""
+    one, two = call.operand(0), call.operand(1)
+    whole = np.trunc if call.attribute("fmod", 0) else np.floor
+    quotient = one / two
+    parts = whole(quotient.value)
+    same = (whole(quotient.value - quotient.bound) == parts) & (whole(quotient.value + quotient.bound) == parts)
+    moved = np.where(same, one.bound + np.abs(parts) * two.bound, np.inf)
+    return [call.machine.settled(call.result, np.where((one.bound == 0) & (two.bound == 0), 0, moved))]
+
+
+def _compared(call: Call) -> Bounds:
+    """1 where the comparison may come out otherwise."""
+    if call.certain((0, 1)):
+        return _exact(call)
+    one, two = call.operand(0), call.operand(1)
+    reach = one.bound + two.bound
+    return [np.where((reach > 0) & ~(np.abs(one.value.astype(np.float64) - two.value) > reach), 1.0, 0.0)]
+
+
+def _logical(call: Call) -> Bounds:
+    uncertain = np.zeros(call.result.shape)
+    for bound in call.bounds:
+        uncertain = np.maximum(uncertain, np.asarray(bound) > 0)
+    return [uncertain]
+
+
+def _whole(call: Call) -> Bounds:
+    """All or nothing: which elements there are, or which one is where."""
+    return _exact(call) if call.certain(range(len(call.values))) else call.all(np.inf)
+
+
+def _chosen(call: Call) -> Bounds:
+    """An index, or all shares of a row: anything where another element may be the extreme one."""
+    x, axis = call.operand(0), int(call.attribute("axis", 0))
+    if call.certain((0,)):
+        return _exact(call)
+    value = -x.value if call.operator == "ArgMin" else x.value
+    best = np.take_along_axis(value - x.bound, value.argmax(axis, keepdims=True), axis)
+    rivals = (value + x.bound >= best).sum(axis=axis, keepdims=True) > 1
+    if call.operator == "Hardmax":
+        return [np.broadcast_to(np.where(rivals, 1.0, 0.0), x.value.shape)]
+    return [np.where(rivals, np.inf, 0.0).reshape(call.result.shape)]
+
+
+def _top(call: Call) -> Bounds:
+    """Sorted values move no farther than unsorted ones; their places are certain where all are apart."""
+    x, axis = call.operand(0), int(call.attribute("axis", -1))
+    order = np.argsort(x.value, axis)
+    low, high = (np.take_along_axis(x.value + sign * x.bound, order, axis) for sign in (-1, 1))
+    touching = np.maximum.accumulate(high, axis).take(range(order.shape[axis] - 1), axis)
+    close = (touching >= low.take(range(1, order.shape[axis]), axis)).any(axis=axis, keepdims=True)
+    moved = np.broadcast_to(x.bound.max(axis=axis, keepdims=True), x.value.shape)
+    apart = not close.any() or call.certain((0,))
+    return [moved.take(range(call.result.shape[axis]), axis), np.full(call.result.shape, 0.0 if apart else np.inf)]
+
+
+def _where(call: Call) -> Bounds:
+    condition, one, two = (call.operand(place) for place in range(3))
+    chosen = np.where(condition.value, one.bound, two.bound)
+    if call.certain((0,)):
+        return [chosen]
+    apart = np.abs(one.value.astype(np.float64) - two.value)
+    return [np.where(condition.bound > 0, apart + np.maximum(one.bound, two.bound), chosen)]
+
+
+def _cast(call: Call) -> Bounds:
+    value = np.asarray(call.values[0])
+    if value.dtype.kind in "OUS" or call.result.dtype.kind in "OUS":
+        return _whole(call)
+    x, grid = call.operand(0), call.machine.grid
+    if call.result.dtype == bool:
+        return [np.where((x.bound > 0) & (np.abs(x.value) <= x.bound), 1.0, 0.0)]
+    bound = _ends(replace(call, machines=[Machine(None)]))[0]
+    if grid is None:
+        return [bound]
+    step = grid.ulp(x.value)
+    kept = (np.remainder(x.value, step) == 0) & (x.bound == 0) & (np.abs(x.value) <= grid.largest)
+    return [np.where(kept, 0.0, call.machine.settled(call.result, bound, 0.5))]
+
+
+def _hard(call: Call) -> Bounds:
+    """Of a product and a sum that may cancel: HardSigmoid, HardSwish."""
+    x, swish = call.operand(0), call.operator == "HardSwish"
+    slope, offset = (1 / 6, 0.5) if swish else (call.attribute("alpha", 0.2), call.attribute("beta", 0.5))
+    terms = np.abs(slope * x.value) + np.abs(offset)
+    inner = call.machine.accumulated(call.result, np.zeros(terms.shape), 2, terms)
+    flat = np.abs(slope * x.value + offset - 0.5) > 0.5 + inner + np.abs(slope) * x.bound
+    own = np.where(flat, 0, inner * (np.abs(x.value) if swish else 1))
+    return [_ends(call, (-1.5,) if swish else ())[0] + own]
+
+
+def _quantized(call: Call) -> Bounds:
+    """Steps that a number may pass when it's divided by its scale."""
+    x = call.operand(0)
+    reach = x.bound + 2 * grid_of(np.dtype(np.float32)).unit * np.abs(x.value)
+    return _ends(replace(call, bounds=[reach, *call.bounds[1:]]))
+
+
+def _made(call: Call) -> Bounds:
+    """Of a few numbers: Range; windows, of cosines of about 1."""
+    if not call.certain(range(len(call.values))):
+        return call.all(np.inf)
+    peak = np.asarray(np.max(np.abs(call.result), initial=1))
+    return [call.machine.accumulated(call.result, np.zeros(call.result.shape), 8 + call.result.size, peak)]
+
+
+def _scattered(call: Call) -> Bounds:
+    if call.attribute("reduction", "none") in {"add", "mul"}:
+        return _summed(lambda call: np.asarray(call.values[2]).size + 1)(call)
+    return (_moved(0, 2) if call.attribute("reduction", "none") == "none" else _ends)(call)
+
+
+def _axes(call: Call) -> tuple[int, ...]:
+    """That a reduction is along."""
+    given = call.values[1] if len(call.values) > 1 else call.attribute("axes")
+    rank = np.ndim(call.values[0])
+    if given is None or not np.size(given):
+        return () if call.attribute("noop_with_empty_axes", 0) else tuple(range(rank))
+    return tuple(int(axis) % rank for axis in np.ravel(given))
+
+
+_NOTHING = -1e6  # e to that
+
+
+def _shares(x: Approximate, axes: tuple[int, ...]) -> tuple[Approximate, Approximate, Approximate]:
+    """X less its largest along axes, that one, and the sum of e to the former."""
+    peak = Approximate(x.value.max(axis=axes, keepdims=True), np.zeros(()), x.machine)
+    low = x - peak
+    near = low.value >= _NOTHING
+    kept = replace(low, value=np.where(near, low.value, _NOTHING), bound=np.where(near, low.bound, 0))
+    return low, peak, kept.through(np.exp).sum(axes)
+
+
+def _softmax(call: Call) -> Bounds:
+    """A share p changes by p h / (1 - h) at the most, where h is what others' e^x, by p's, change by together."""
+    x, shape = call.operand(0), call.result.shape
+    axis = int(call.attribute("axis", -1))
+    if call.node.run_params["opsets"].get("", 13) < 13:
+        x, axis = x.reshaped((math.prod(shape[: axis % max(len(shape), 1)]), -1)), 1
+    low, _, total = _shares(x, (axis,))
+    if call.operator == "LogSoftmax":
+        return [(low - total.through(np.log)).bound.reshape(shape)]
+    machine, share = call.machine, call.result.reshape(low.value.shape)
+    own = 2 * np.asarray(machine.ulps) * machine.grid.unit if machine.grid else 0.0
+    factor = np.exp(np.where(low.value < _NOTHING, 0, low.bound) + own)
+    others = factor * (share * factor).sum(axis=axis, keepdims=True) - 1 - share * (factor**2 - 1)
+    moved = np.where(others < 1, share * np.maximum(others, 0) / (1 - others), np.inf)
+    bound = machine.accumulated(share, moved, share.shape[axis] + 1, share)
+    anything = np.isinf(x.bound).any(axis=axis, keepdims=True)
+    return [np.where(anything, np.inf, np.minimum(bound, 1.0)).reshape(shape)]
+
+
+def _log_sum_exp(call: Call) -> Bounds:
+    _, peak, total = _shares(call.operand(0), _axes(call))
+    return [(total.through(np.log) + peak).bound.reshape(call.result.shape)]
+
+
+def _log_sum(call: Call) -> Bounds:
+    return [call.operand(0).sum(_axes(call)).through(np.log).bound.reshape(call.result.shape)]
+
+
+def _norm(call: Call) -> Bounds:
+    x = call.operand(0)
+    return [(x * x).sum(_axes(call)).through(np.sqrt).bound.reshape(call.result.shape)]
+
+
+def _unit(call: Call) -> Bounds:
+    x, axis = call.operand(0), (int(call.attribute("axis", -1)),)
+    if int(call.attribute("p", 2)) == 1:
+        size = Approximate(np.abs(x.value), x.bound, x.machine).sum(axis)
+    else:
+        size = (x * x).sum(axis).through(np.sqrt)
+    return [(x / size).bound]
+
+
+def _normalized(x: Approximate, axes: tuple[int, ...], epsilon: float, *, centred: bool = True) -> list[Approximate]:
+    """With what it was divided by, and centred on."""
+    mean = x.mean(axes)
+    around = x - mean if centred else x
+    deviation = ((around * around).mean(axes) + epsilon).through(np.sqrt)
+    return [around / deviation, mean, deviation]
+
+
+def _layer(call: Call) -> Bounds:
+    x = call.operand(0)
+    axes = tuple(range(int(call.attribute("axis", -1)) % x.value.ndim, x.value.ndim))
+    centred = call.operator == "LayerNormalization"
+    result, mean, deviation = _normalized(x, axes, float(call.attribute("epsilon", 1e-5)), centred=centred)
+    result = result * call.operand(1)
+    if centred and len(call.values) > 2 and call.values[2] is not None:
+        result = result + call.operand(2)
+    one = Approximate(np.ones(()), np.zeros(()), x.machine)
+    return [result.bound, mean.bound, (one / deviation).bound][: len(call.outputs)]
+
+
+def _whitened(call: Call) -> Bounds:
+    """Mean-variance normalization, whose definition has the difference of two means."""
+    x, axes = call.operand(0), tuple(call.attribute("axes", (0, 2, 3)))
+    mean = x.mean(axes)
+    return [((x - mean) / (((x * x).mean(axes) - mean * mean).through(np.sqrt) + 1e-9)).bound]
+
+
+def _by_channel(call: Call) -> Bounds:
+    """Instance and group normalization."""
+    x, shape = call.operand(0), call.result.shape
+    groups = int(call.attribute("num_groups", shape[1]))
+    grouped = x.reshaped((shape[0], groups, -1))
+    result = _normalized(grouped, (2,), float(call.attribute("epsilon", 1e-5)))[0]
+    width = np.size(call.values[1])  # scales of channels, or of groups
+    scaled = result.reshaped((shape[0], width, -1)) * call.operand(1).reshaped((1, width, 1))
+    return [(scaled + call.operand(2).reshaped((1, width, 1))).bound.reshape(shape)]
+
+
+def _batch(call: Call) -> Bounds:
+    """Linear where it isn't trained: whichever way it's computed, folded into a factor and an offset or not."""
+    if call.attribute("training_mode", 0):
+        return estimate(call)
+    x = call.operand(0)
+    shape = (1, -1, *[1] * (x.value.ndim - 2))[: x.value.ndim]
+    scale, bias, mean, variance = (call.operand(place).reshaped(shape) for place in range(1, 5))
+    factor = scale / (variance + float(call.attribute("epsilon", 1e-5))).through(np.sqrt)
+    product, offset = x * factor, mean * factor
+    moved = product.bound + offset.bound + bias.bound
+    terms = np.abs(product.value) + np.abs(offset.value) + np.abs(bias.value) + moved
+    return [call.machine.accumulated(call.result, moved, 4, terms)]
+
+
+def _response(call: Call) -> Bounds:
+    """Local response normalization."""
+    x, size = call.operand(0), int(call.attribute("size"))
+    squares = x * x
+    value, bound = (window_sums(array, size) for array in (squares.value, squares.bound))
+    everything = (squares.value + squares.bound).sum(axis=1, keepdims=True)  # a window may be moved along channels
+    total = Approximate(value, call.machine.accumulated(value, bound, 2 * x.value.shape[1], everything), x.machine)
+    alpha, beta, bias = (float(call.attribute(*item)) for item in (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0)))
+    return [(x / (total * (alpha / size) + bias).through(lambda base: base**beta)).bound]
+
+
+def _resized(call: Call) -> Bounds:
+    """Bounds are weighed as values are; the weights are of coordinates that are rounded in the network's type."""
+    x, mode, rest = call.operand(0), call.attribute("mode", "nearest"), call.values[1:]
+    unit = call.machine.grid.unit if call.machine.grid else 0.0
+    off = 8 * unit * max((*x.value.shape, *call.result.shape), default=1)
+    if mode == "cubic":
+        moved = estimate(replace(call, bounds=[call.bounds[0], *[None] * len(rest)]))[0]
+    else:
+        found, around = (np.asarray(call.run(part * x.bound, *rest)[0]) for part in (1.0, 0.0))
+        moved = np.abs(found - around)
+    if mode == "nearest":
+        return [np.where(_between(call, off), np.inf, moved)]
+    peak = np.asarray(np.max(np.abs(x.value) + x.bound, initial=0))
+    return [call.machine.accumulated(call.result, moved + off * peak, 8, peak)]
+
+
+def _between(call: Call, off: float) -> Array:
+    """Where a coordinate is so near to the middle of two elements that its rounding may choose the other one."""
+    shape, uncertain = np.shape(call.values[0]), np.zeros(call.result.shape, dtype=bool)
+    corners = call.attribute("coordinate_transformation_mode", "half_pixel") == "align_corners"
+    half = 0.5 if "round" in call.attribute("nearest_mode", "round_prefer_floor") else 0.0
+    linear = copy.copy(call.node)
+    linear.mode = "linear"
+    for axis, (before, after) in enumerate(zip(shape, call.result.shape, strict=True)):
+        if before > 1 and after % before:
+            ramp = np.arange(before, dtype=np.float64).reshape([-1, *[1] * (len(shape) - axis - 1)])
+            at = np.asarray(linear.run(np.broadcast_to(ramp, shape), *call.values[1:])[0])
+            close = np.abs(at - half - np.rint(at - half)) <= off
+            uncertain |= close & (at > 0) & ((at < before - 1) | corners)  # beyond the ends it's the last one
+    return uncertain
+
+
+_DRAWS, _SCALE = 6, 16.0
+
+
+def estimate(call: Call) -> Bounds:
+    """Of an operator without a rule: operands are disturbed within their bounds, and by a rounding, in random signs.
+
+    The largest change of some draws, times what worst signs may come to, and roundings of the largest result: no
+    bound, and said to be an estimate.
+    """
+    if any(np.isinf(bound).any() for bound in call.bounds if isinstance(bound, np.ndarray)):
+        return call.all(np.inf)
+    generator, grid = np.random.default_rng(0), call.machine.grid
+    rounding = grid.unit if grid else 0.0
+    outputs = [np.asarray(output, dtype=np.float64) for output in call.outputs]
+    worst = [np.zeros(output.shape) for output in outputs]
+    for _ in range(_DRAWS):
+
+        def shaken(value: Array, bound: Array) -> Array:
+            reach = np.maximum(bound, rounding * np.abs(value))
+            return np.asarray(value + reach * generator.choice((-1.0, 1.0), value.shape))
+
+        for place, (output, other) in enumerate(zip(outputs, call.changed(shaken), strict=True)):
+            if np.shape(other) != output.shape:
+                return call.all(np.inf)
+            change = np.where(np.asarray(other) == output, 0, np.abs(np.asarray(other, np.float64) - output))
+            worst[place] = np.fmax(worst[place], np.where(np.isnan(change) & ~np.isnan(output), np.inf, change))
+    found = []
+    for output, change, machine in zip(outputs, worst, call.machines, strict=True):
+        peak = np.max(np.abs(output), initial=0, where=np.isfinite(output))
+        found.append(machine.settled(output, _SCALE * (change + 2 * rounding * peak)))
+    return found
+
+
+def _window(call: Call) -> int:
+    """Products that a convolution's result is the sum of, its bias and a folded factor."""
+    shape = np.shape(call.values[1])
+    return (
+        int(
+            math.prod(shape[2:])
+            * (shape[0] // call.attribute("group", 1) if call.operator == "ConvTranspose" else shape[1])
+        )
+        + 3
+    )
+
+
+def _reduced(call: Call) -> int:
+    return int(np.size(call.values[0]) // max(call.result.size, 1)) + 2
+
+
+def _gemm(call: Call) -> Bounds:
+    signs = [np.copysign(1.0, call.attribute(name, 1.0)) for name in ("alpha", "beta")]
+    depth = np.shape(call.values[0])[0 if call.attribute("transA", 0) else 1]
+    return _summed(lambda _: depth + 4, signs[0], 1.0, signs[1])(call)
+
+
+def _table(*pairs: tuple[str, Rule]) -> dict[str, Rule]:
+    return {name: rule for names, rule in pairs for name in names.split()}
+
+
+_EXACT: Mapping[str, Rule] = _table(
+    ("Shape Size ConstantOfShape EyeLike Constant SequenceLength SequenceEmpty OptionalHasElement", _exact),
+    ("RandomNormalLike RandomUniformLike", _exact),
+    ("NonZero Unique NonMaxSuppression Bernoulli Multinomial StringNormalizer", _whole),
+    ("Identity Reshape Transpose Squeeze Unsqueeze Flatten Slice Gather GatherElements GatherND", _moved(0)),
+    ("Expand Tile Split DepthToSpace SpaceToDepth ReverseSequence Trilu Compress CenterCropPad", _moved(0)),
+    ("SplitToSequence SequenceAt ConcatFromSequence Optional OptionalGetElement SequenceErase", _moved(0)),
+    ("Concat SequenceConstruct", _moved()),
+    ("SequenceInsert", _moved(0, 1)),
+    ("Pad", _padded),
+    ("ScatterElements Scatter ScatterND", _scattered),
+    ("Abs", _turning(0.0)),
+    ("Dropout", lambda call: [*_moved(0)(call)[:1], *_exact(call)[1:]]),
+    ("IsNaN IsInf", lambda call: [np.isinf(call.bounds[0]).astype(np.float64)]),
+    ("Neg Relu Clip Max Min MaxPool GlobalMaxPool ReduceMax ReduceMin Floor Ceil Round Sign", _ends),
+    ("Equal Greater GreaterOrEqual Less LessOrEqual", _compared),
+    ("And Or Xor Not", _logical),
+    ("ArgMax ArgMin Hardmax", _chosen),
+    ("OneHot", _moved(2)),
+    ("TopK", _top),
+    ("Where", _where),
+    ("Cast CastLike", _cast),
+)
+_ROUNDED: Mapping[str, Rule] = _table(
+    ("Exp Log Sqrt Sigmoid Tanh Softplus Softsign Erf Sinh Asin Acos Atan Asinh Acosh Atanh", _ends),
+    ("QuantizeLinear", _quantized),
+    ("DequantizeLinear", _ends),
+    ("Range HannWindow HammingWindow BlackmanWindow", _made),
+    ("Elu Selu Celu LeakyRelu PRelu Cosh", _turning(0.0)),
+    ("HardSigmoid HardSwish", _hard),
+    ("Mish", _turning(-1.1924312145084)),
+    ("Gelu", _turning(-0.7517916243924, -0.7524614220711)),
+    ("Swish", _turning_at(lambda alpha: [-1.2784645427611 / alpha if alpha else 0.0], "alpha")),
+    ("ThresholdedRelu", _turning_at(_jumps, "alpha")),
+    ("Shrink", _turning_at(lambda end: _jumps(-end) + _jumps(end), "lambd")),
+    ("Sin", _periodic(np.cos)),
+    ("Cos", _periodic(np.sin)),
+    ("Tan", _poles(lambda x: np.floor(x / np.pi + 0.5))),
+    ("Reciprocal", _poles(np.sign)),
+    ("Div", _quotient),
+    ("Pow", _power),
+    ("Mod", _remainder),
+    ("Add Mul", _summed(lambda _: 0)),
+    ("Sub", _summed(lambda _: 0, 1.0, -1.0)),
+    ("Sum Mean", _summed(lambda call: len(call.values) + 1)),
+    ("MatMul", _summed(lambda call: int(np.shape(call.values[0])[-1]) + 1)),
+    ("Gemm", _gemm),
+    ("Conv ConvTranspose", _summed(_window)),
+    ("Einsum", _summed(lambda call: call.run(*map(np.ones_like, call.values))[0] + len(call.values))),
+    ("AveragePool", _summed(lambda call: math.prod(call.attribute("kernel_shape", [1])) + 2)),
+    ("GlobalAveragePool ReduceSum ReduceMean ReduceL1 ReduceSumSquare ReduceProd", _summed(_reduced)),
+    ("CumSum", _summed(lambda call: max(np.shape(call.values[0])))),
+    ("Softmax LogSoftmax", _softmax),
+    ("ReduceLogSumExp", _log_sum_exp),
+    ("ReduceLogSum", _log_sum),
+    ("ReduceL2", _norm),
+    ("LpNormalization", _unit),
+    ("LayerNormalization RMSNormalization", _layer),
+    ("InstanceNormalization GroupNormalization", _by_channel),
+    ("MeanVarianceNormalization", _whitened),
+    ("BatchNormalization", _batch),
+    ("LRN", _response),
+    ("Resize", _resized),
+)
+
+
+def rule_of(operator: str) -> tuple[Rule, float | None]:
+    """How an operator hands on bounds, and its accuracy where it rounds nothing (0).
+
+    Args:
+        operator: ONNX's name.
+    """
+    return (_EXACT[operator], 0.0) if operator in _EXACT else (_ROUNDED.get(operator, estimate), None)
