@@ -1,0 +1,125 @@
+"""The fewest of a list of things with which something still fails."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Answers", "Reduced", "fewest", "smallest_failing"]
+
+Answers = Callable[[Sequence[Sequence[int]]], Iterable[bool]]
+"""Whether it fails with each of several choices of places, in their order; what is behind the first that fails isn't
+asked for, so it may be found side by side."""
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What is left of a list.
+
+    Attributes:
+        places: Those with which it fails, in order.
+        tries: How often it was asked.
+        exact: Whether it fails with none of them left out; False where no more could be asked.
+    """
+
+    places: tuple[int, ...]
+    tries: int
+    exact: bool
+
+
+class _EnoughError(Exception):
+    """No more may be asked."""
+
+
+def smallest_failing(
+    count: int, fails: Callable[[Sequence[int]], bool], *, tries: int, more: Callable[[], bool] = lambda: True
+) -> Reduced:
+    """Reduce a list, all of which fails, asking one after the other: see `fewest`.
+
+    Args:
+        count: Length of the list.
+        fails: Whether it fails with those at some places alone, given in order.
+        tries: How often that may be asked.
+        more: Whether it may be asked once more.
+    """
+    return fewest(count, functools.partial(map, fails), tries=tries, more=more)
+
+
+def fewest(count: int, answers: Answers, *, tries: int, more: Callable[[], bool] = lambda: True) -> Reduced:
+    """Reduce a list, all of which fails.
+
+    First the shortest beginning, then the shortest end of that, both by halving, as if one thing alone were to
+    blame; then what is left by delta debugging (ddmin of Zeller and Hildebrandt, "Simplifying and Isolating
+    Failure-Inducing Input", 2002), which needs no such assumption.
+
+    Args:
+        count: Length of the list.
+        answers: Whether it fails with some places alone, in order.
+        tries: How many of these may be taken.
+        more: Whether one more may be.
+    """
+    search = _Bisection(count, answers, tries, more)
+    try:
+        search.shorten()
+        search.thin_out()
+    except _EnoughError:
+        return Reduced(tuple(search.left), search.tries, exact=False)
+    return Reduced(tuple(search.left), search.tries, exact=True)
+
+
+class _Bisection:
+    """Keeps the shortest list that is known to fail."""
+
+    def __init__(self, count: int, answers: Answers, most: int, more: Callable[[], bool]) -> None:
+        self.left: list[int] = list(range(count))
+        self.tries = 0
+        self._answers, self._most, self._more = answers, most, more
+
+    def _try(self, *choices: list[int]) -> bool:
+        """Whether one of them fails; the first that does is kept."""
+        answers = iter(self._answers(choices))
+        for places in choices:
+            if self.tries >= self._most or not self._more():
+                raise _EnoughError
+            self.tries += 1
+            if next(answers):
+                self.left = places
+                return True
+        return False
+
+    def shorten(self) -> None:
+        """Cut off the end, then the beginning."""
+        whole, passing = self.left, 0
+        while len(self.left) - passing > 1:
+            middle = (len(self.left) + passing) // 2
+            if not self._try(whole[:middle]):
+                passing = middle
+        whole, passing = self.left, len(self.left)
+        begin = 0
+        while passing - begin > 1:
+            middle = (begin + passing) // 2
+            if self._try(whole[middle:]):
+                begin = middle
+            else:
+                passing = middle
+
+    def thin_out(self) -> None:
+        """Leave out parts, finer and finer, until no single thing can be left out."""
+        parts = 2
+        while len(self.left) > 1:
+            parts = min(parts, len(self.left))
+            whole = self.left
+            bounds = [len(whole) * part // parts for part in range(parts + 1)]
+            pieces = [whole[begin:end] for begin, end in itertools.pairwise(bounds)]
+            if parts == 2 and self._try(*pieces):
+                continue
+            if parts > 2 and self._try(
+                *([place for place in whole if place not in piece] for piece in map(set, pieces))
+            ):
+                parts = max(parts - 1, 2)
+                continue
+            if parts == len(whole):
+                return
+            parts *= 2

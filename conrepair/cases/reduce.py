@@ -1,0 +1,169 @@
+"""The smallest case on which something still holds."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from conrepair.cases.bisection import fewest
+from conrepair.cases.case import Case
+from conrepair.cases.draft import Change, Draft, Level, Way, opened
+from conrepair.cases.size import smaller
+from conrepair.cases.smaller.all_ways import WAYS
+from conrepair.cases.validity import FIRST, checked, ordinary
+from conrepair.runtime.errors import UsageError
+from conrepair.truth.referees import CannotJudgeError, Referee
+
+__all__ = ["Budget", "Found", "reduce"]
+
+Still = Callable[[Case], bool]
+Mapped = Callable[[Callable[[Case], Case | None], Iterable[Case]], Iterable[Case | None]]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a reduction may take.
+
+    Attributes:
+        tries: Cases that are looked at.
+        seconds: In which the last one is begun.
+    """
+
+    tries: int = 2000
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a reduction came to.
+
+    Attributes:
+        case: The smallest one.
+        tries: How many cases were looked at.
+        seconds: That it took.
+        exact: Whether no way makes it smaller; False where the budget was up.
+    """
+
+    case: Case
+    tries: int
+    seconds: float
+    exact: bool
+
+
+def reduce(
+    case: Case,
+    still: Still,
+    ways: Sequence[Way] = WAYS,
+    *,
+    budget: Budget = Budget(),
+    referee: Referee = FIRST,
+    mapped: Mapped = map,
+    told: Callable[[Case, int, str], None] = lambda case, tries, way: None,
+) -> Found:
+    """Make a case smaller as long as something holds: by all ways in turn, until none helps.
+
+    Nothing is drawn, so the same case and answers give the same result, however many tries run side by side.
+
+    Args:
+        case: On which it holds.
+        still: Whether it holds; asked of valid cases alone. What it goes by (kind and stage, not a message) is what
+            is kept.
+        ways: To be smaller.
+        budget: What may be spent; the smallest case so far is the result then.
+        referee: Who says what is valid.
+        mapped: As `map`; that of `concurrent.futures` runs tries side by side, for which `still` has to be a function
+            that other processes find.
+        told: Called with each smaller case, the tries so far, and the way's name.
+
+    Raises:
+        UsageError: if the case isn't valid, or it doesn't hold on it.
+    """
+    try:
+        values = opened(case, referee).values
+    except CannotJudgeError as error:
+        raise UsageError(f"the case can't be reduced: {error}. Name another referee.") from error
+    strange = frozenset(name for name, value in {**values, **case.inputs}.items() if not ordinary(value))
+    if (valid := checked(case, referee, strange)) is None:
+        raise UsageError("the case can't be reduced: ONNX's checker or its strict shape inference refuses it.")
+    if not still(valid):
+        raise UsageError("the case can't be reduced: what is to be kept doesn't hold on it. Is it deterministic?")
+    holds = functools.partial(_holds, still, referee, strange)
+    return _Reduction(valid, holds, referee, budget, mapped, told).run(ways)
+
+
+def _holds(still: Still, referee: Referee, strange: frozenset[str], case: Case) -> Case | None:
+    """The case, as it's declared; None where it isn't valid, or it doesn't hold."""
+    valid = checked(case, referee, strange)
+    return valid if valid is not None and still(valid) else None
+
+
+class _Reduction:
+    def __init__(
+        self,
+        case: Case,
+        holds: Callable[[Case], Case | None],
+        referee: Referee,
+        budget: Budget,
+        mapped: Mapped,
+        told: Callable[[Case, int, str], None],
+    ) -> None:
+        self.case, self.tries = case, 0
+        self._holds, self._referee, self._mapped, self._told = holds, referee, mapped, told
+        self._budget, self._began = budget, time.monotonic()
+        self._failed: set[str] = set()
+        self._opened: tuple[Case, Draft] | None = None
+
+    def run(self, ways: Sequence[Way]) -> Found:
+        """Go round until nothing helps."""
+        before: Case | None = None
+        while before is not self.case and self._more():
+            before = self.case
+            for way in ways:
+                for level in way.levels:
+                    self._level(level, way.name)
+        return Found(self.case, self.tries, time.monotonic() - self._began, before is self.case and self._more())
+
+    def _more(self) -> bool:
+        return self.tries < self._budget.tries and time.monotonic() - self._began < self._budget.seconds
+
+    def _level(self, level: Level, way: str) -> None:
+        """Make as many changes of a level as can be made together."""
+        if not self._more():
+            return
+        if self._opened is None or self._opened[0] is not self.case:
+            self._opened = self.case, opened(self.case, self._referee)
+        draft = self._opened[1]
+        changes = level(draft)
+        answers = functools.partial(self._answers, draft, changes, way)
+        if changes and not any(answers([[]])) and len(changes) > 1:
+            fewest(len(changes), answers, tries=self._budget.tries, more=self._more)
+
+    def _answers(
+        self, draft: Draft, changes: Sequence[Change], way: str, choices: Sequence[Sequence[int]]
+    ) -> Iterator[bool]:
+        """Whether it still holds when all changes are made but those at some places."""
+        cases = [self._made(draft, changes, set(places)) for places in choices]
+        found = iter(self._mapped(self._holds, [case for case in cases if case is not None]))
+        for case in cases:
+            if case is None:
+                yield False
+                continue
+            self.tries += 1
+            kept = next(found)
+            if kept is None:
+                self._failed.add(case.key)
+            else:
+                self.case = kept
+                self._told(kept, self.tries, way)
+            yield kept is not None
+
+    def _made(self, draft: Draft, changes: Sequence[Change], kept: set[int]) -> Case | None:
+        """The smaller case; None where it's none, or known not to do."""
+        changed = draft.copy()
+        for place, change in enumerate(changes):
+            if place not in kept:
+                change(changed)
+        case = changed.tidied()
+        return case if case is not None and smaller(case, self.case) and case.key not in self._failed else None
