@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 from conrepair.converters import (
     keras_onnx,
     keras_onnx_export,
@@ -31,6 +29,7 @@ from conrepair.converters import (
 )
 from conrepair.converters.base import Converter
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.words import meant
 
 __all__ = ["CONVERTERS", "converter"]
 
@@ -71,6 +70,5 @@ def converter(name: str) -> Converter:
     """
     if name in CONVERTERS:
         return CONVERTERS[name]
-    close = difflib.get_close_matches(name, CONVERTERS, n=1)
-    hint = f"did you mean '{close[0]}'? " if close else ""
-    raise ConfigError(f"there is no converter '{name}'; {hint}known: {', '.join(CONVERTERS)}")
+    hint = meant(name, CONVERTERS, f"known: {', '.join(CONVERTERS)}")
+    raise ConfigError(f"there is no converter '{name}'{hint}")

@@ -11,6 +11,7 @@ from conrepair.converters.base import Converter, Option
 from conrepair.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
+from conrepair.runtime.notes import note
 
 __all__ = ["CONVERTER"]
 
@@ -18,9 +19,12 @@ __all__ = ["CONVERTER"]
 def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds | None = None) -> str:
     import tensorflow as tf
 
-    from conrepair.frameworks.keras import load_flat_keras
+    from conrepair.frameworks.keras import computed_in, load_flat_keras, narrower_type
 
     network = load_flat_keras(model)
+    if narrower := narrower_type(network):
+        network = computed_in(network, "float32")
+        note(f"it computes in float32, as its weights are: TFLite has no kernels of {narrower}")
     _unroll(network, options["unroll"])
     return write_tflite(tf.lite.TFLiteConverter.from_keras_model(network), folder, options, feeds)
 

@@ -86,7 +86,7 @@ def _rename(graph: Any) -> None:
 
 def _inputs(graph: Any, model: Model) -> tuple[list[str], list[list[int | None]]]:
     """Names, and shapes without the batch; open sizes are None, where the tool would write 0."""
-    from conrepair.data.tensor_spec import with_declared_sizes
+    from conrepair.data.symbolic_sizes import with_declared_sizes
     from conrepair.frameworks.onnx import OnnxRunnable
 
     weights = {tensor.name for tensor in graph.graph.initializer}

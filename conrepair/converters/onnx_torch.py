@@ -15,7 +15,7 @@ from typing import Any
 
 from conrepair.converters.base import Converter, Option
 from conrepair.converters.torch_result import save_torch
-from conrepair.data.tensor_spec import with_declared_sizes
+from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.wants import Wants
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.converters.base import Converter
+from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
-from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.errors import ConfigError, ConrepairError, ConversionError
+from conrepair.runtime.words import shortened
 
 __all__ = ["Route", "find_route", "pinned_route", "reachable"]
+
+_REASON = 400
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,37 @@ class Route:
     def name(self) -> str:
         """The converters' names, joined."""
         return "+".join(step.name for step in self.steps)
+
+    def convert(self, model: Model, folder: Path) -> Model:
+        """Convert a model step by step.
+
+        Args:
+            model: Of the first one's format.
+            folder: Exists, and receives a folder of each step, named by its place.
+
+        Returns:
+            What the last one wrote.
+
+        Raises:
+            ConrepairError: if one doesn't take what it's given.
+        """
+        for place, step in enumerate(self.steps):
+            own = folder / str(place)
+            own.mkdir()
+            if refusal := step.accepts(model):
+                raise ConversionError(refusal)
+            try:
+                path = own / step.convert(model, own, step.complete({}))
+            except ConrepairError:
+                raise
+            # Converters raise whatever their assumptions break into.
+            except Exception as error:
+                reason = f"{type(error).__name__}: {shortened(' '.join(str(error).split()), _REASON)}"
+                raise ConversionError(f"{step.name} doesn't take the model: {reason}") from error
+            # ONNX files hold no programs: what another format keeps as one is the converter's
+            trusted = model.trust or model.framework == "onnx"
+            model = Model(step.target, str(path), model_sha256(path), trust=trusted)
+        return model
 
 
 def find_route(

@@ -10,6 +10,7 @@ from conrepair.converters.base import Converter, Option
 from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import ConversionError
 
 __all__ = ["CONVERTER"]
 
@@ -17,9 +18,16 @@ __all__ = ["CONVERTER"]
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import tf2onnx
 
+    from conrepair.frameworks.states.tensorflow import states_of
     from conrepair.frameworks.tensorflow import callable_by_position, load_function
 
     function, owner = load_function(model)
+    if states := ", ".join(variable.name.removesuffix(":0") for variable in states_of(function)):
+        raise ConversionError(
+            f"the model keeps a state ({states}), and ONNX has no variables: tf2onnx makes inputs of them, whose new "
+            "values nothing gives. Let the model take the state as an input and give it as an output, or convert it "
+            "to TFLite, which has variables."
+        )
     wrapped = callable_by_position(function)
     with collecting_often():
         proto, _ = tf2onnx.convert.from_function(

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
+from conrepair.data.symbolic_sizes import with_declared_sizes
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError

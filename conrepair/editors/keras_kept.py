@@ -36,6 +36,7 @@ def carry_over(original: Path, path: Path, *, rebuilt: bool) -> None:
     with zipfile.ZipFile(path) as archive:
         after = {item.filename: (item, archive.read(item)) for item in archive.infolist()}
     kept = {name: found for name, found in before.items() if not name.endswith(".weights.h5") or name in after}
+    rebuilt = rebuilt or _generation(before[_METADATA][1]) != _generation(after[_METADATA][1])
     ours = {
         _CONFIG: _config(before[_CONFIG][1], after[_CONFIG][1], rebuilt=rebuilt),
         _METADATA: _merged(before[_METADATA][1], after[_METADATA][1]),
@@ -53,6 +54,11 @@ def _config(before: bytes, after: bytes, *, rebuilt: bool) -> bytes:
         return before
     compiled = json.loads(before).get(_COMPILED)
     return json.dumps(json.loads(after) | ({} if compiled is None else {_COMPILED: compiled})).encode()
+
+
+def _generation(metadata: bytes) -> str:
+    """Of Keras, whose configurations the next one doesn't read word for word."""
+    return str(json.loads(metadata).get("keras_version", "")).partition(".")[0]
 
 
 def _merged(before: bytes, after: bytes) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx_ir
 
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import Editor
 from conrepair.editors.onnx_attributes import WrittenNode, write_attributes
 from conrepair.editors.onnx_blocks import is_packed, requantize_packed
@@ -27,10 +28,28 @@ from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS
 from conrepair.graph.sizes import without_sizes
-from conrepair.networks.onnx import open_network
+from conrepair.networks.onnx import OnnxNetwork, open_network
+from conrepair.networks.onnx_file import load_plain
+from conrepair.networks.onnx_written_shapes import batch_numbers, written_shapes
 from conrepair.onnx_passes.infer_shapes import contradiction
+from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["EDITOR", "OnnxEditor"]
+
+
+def _opened(model: Model) -> tuple[OnnxNetwork, list[TensorSpec]]:
+    """The network with sizes for which it can be described: one sample, or as many as a shape in it has."""
+    first = sizes_of(model)
+    try:
+        return open_network(model, first), first
+    except ModelLoadError:
+        for number in batch_numbers(written_shapes(model.path), {0}):
+            others = sizes_of(model, number)
+            try:
+                return open_network(model, others), others
+            except ModelLoadError:
+                continue
+        raise
 
 
 class OnnxEditor(Editor):
@@ -42,8 +61,7 @@ class OnnxEditor(Editor):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._sizes = sizes_of(model)
-        network = open_network(model, self._sizes)
+        network, self._sizes = _opened(model)
         self.graph = without_sizes(network.graph)
         self._origins = dict(network.origins)
         self._file = OnnxFile(Path(model.path), network.values)
@@ -255,7 +273,7 @@ class OnnxEditor(Editor):
         if self._reshaped:
             renew_types(self._file.model)
             self._check_sizes()
-        save(self._file.model, path, Path(self._model.path), external=self._file.external)
+        save(self._file.model, path, Path(self._model.path), self._file.border, external=self._file.external)
         return Model("onnx", str(path), model_sha256(path), inputs=self._model.inputs)
 
     # --- where things are -------------------------------------------------------------------------------------
@@ -263,7 +281,7 @@ class OnnxEditor(Editor):
     def _target(self, node: Node) -> onnx_ir.Node:
         """The file's node."""
         target = self._targets[node.name]
-        if target is None or target.graph is None:
+        if target is None or (target.graph is None and target not in self._file.written.values()):
             gone = "an earlier change took it out" if target is not None else "it's inside a function of the file"
             self.refuse(f"{node.name} can't be changed: {gone}.")
         return target
@@ -335,7 +353,7 @@ class OnnxEditor(Editor):
     def _check_sizes(self) -> None:
         """Refuse what doesn't fit together for the sizes that the graph is described for."""
         complaint = contradiction(with_sizes(self._file.model, self._sizes))
-        if complaint and contradiction(with_sizes(onnx_ir.load(self._model.path), self._sizes)) is None:
+        if complaint and contradiction(with_sizes(load_plain(Path(self._model.path))[0], self._sizes)) is None:
             self.refuse(
                 f"the changes don't fit together for inputs {', '.join(map(str, self._sizes))}: {complaint}. "
                 "Change what else must fit these sizes too, or leave them out."

@@ -11,7 +11,7 @@ import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile, tensor_of
-from conrepair.frameworks.onnx_quantization import MOVING
+from conrepair.frameworks.onnx_files.quantization import MOVING
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.per_channel import per_channel
 

@@ -14,7 +14,10 @@ import onnx_ir
 
 from conrepair.data.tensor_spec import TensorSpec, merge_declared
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_files.border import Border
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.onnx_file import load_plain
+from conrepair.networks.onnx_source import written_nodes
 from conrepair.onnx_passes.default_domain import name_default_domain
 from conrepair.onnx_passes.expand_operator import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape
@@ -31,6 +34,7 @@ class OnnxFile:
         model: What is changed.
         values: Inputs, initializers and the main graph's results, by the names that they had in the file.
         external: Whether the file keeps weights outside.
+        written: What the file has in place of nodes that give a tensor instead of a map, by the tensor's name.
     """
 
     def __init__(self, path: Path, known: Mapping[str, onnx_ir.Value]) -> None:
@@ -40,7 +44,8 @@ class OnnxFile:
             path: Of the file.
             known: Values whose types and shapes are known, by name.
         """
-        self.model = onnx_ir.load(path)
+        self.model, self._border = load_plain(path)
+        self.written = written_nodes(self._border)
         name_default_domain(self.model)
         self.values = {str(value.name): value for value in self._named()}
         self.external = any(
@@ -52,6 +57,11 @@ class OnnxFile:
         self._loose: list[onnx_ir.Value] = []
 
     @property
+    def border(self) -> Border:
+        """What the file has for maps, as it's by now."""
+        return replace(self._border, nodes={name: onnx_ir.to_proto(node) for name, node in self.written.items()})
+
+    @property
     def graph(self) -> onnx_ir.Graph:
         """The main graph."""
         return self.model.graph
@@ -61,6 +71,8 @@ class OnnxFile:
     def original(self, node: onnx_ir.Node) -> onnx_ir.Node | None:
         """The node that one of the network's was read from; None for one that comes from a function."""
         name = next((value.name for value in node.outputs if value.name), None)
+        if name in self.written:
+            return self.written[name]
         mine = self.values[name].producer() if name in self.values else None
         return mine if mine is not None and mine.op_identifier() == node.op_identifier() else None
 
@@ -192,12 +204,12 @@ def tensor_of(array: Array, dtype: onnx_ir.DataType, name: str | None) -> onnx_i
     return onnx_ir.Tensor(np.array(array, dtype.numpy(), order="C"), dtype=dtype, name=name)
 
 
-def sizes_of(model: Model) -> list[TensorSpec]:
-    """A model's inputs with sizes to describe it for: those that are declared, else one sample.
+def sizes_of(model: Model, samples: int = 1) -> list[TensorSpec]:
+    """A model's inputs with sizes to describe it for: those that are declared, else so many samples.
 
     What else the file leaves open stays open: the description doesn't say what depends on it.
     """
-    graph = onnx_ir.load(model.path).graph
+    graph = load_plain(Path(model.path))[0].graph
     inputs = [value for value in graph.inputs if value.name not in graph.initializers]
     specs = [
         TensorSpec(
@@ -211,8 +223,10 @@ def sizes_of(model: Model) -> list[TensorSpec]:
     named = [spec for spec in model.inputs if any(spec.name == item.name for item in specs)]
     merged = merge_declared(specs, named)
     batch = {spec.shape[0] for spec in merged if spec.shape and isinstance(spec.shape[0], str)}
-    return [replace(spec, shape=tuple(1 if size in batch else size for size in spec.shape)) for spec in merged]
+    return [replace(spec, shape=tuple(samples if size in batch else size for size in spec.shape)) for spec in merged]
 
 
 def _dimension(size: int | onnx_ir.SymbolicDim, label: str) -> int | str:
-    return size if isinstance(size, int) else str(size.value or label)
+    if isinstance(size, int):
+        return size if size > 0 else label
+    return str(size.value or label)

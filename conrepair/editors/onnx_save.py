@@ -12,6 +12,7 @@ import onnx_ir
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_kept import carry_over
+from conrepair.frameworks.onnx_files.border import Border, written_border
 from conrepair.onnx_passes.files import is_large
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.files import whole_output
@@ -21,13 +22,14 @@ __all__ = ["renew_types", "save", "with_sizes"]
 _INVALID = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
 
 
-def save(model: onnx_ir.Model, path: Path, before: Path, *, external: bool) -> None:
+def save(model: onnx_ir.Model, path: Path, before: Path, border: Border, *, external: bool) -> None:
     """Write a model; what it keeps outside goes into `<name>.data` beside it.
 
     Args:
         model: What to write.
         path: The file.
         before: The file that the model was read from: what is held against that isn't held against a change.
+        border: What that has for maps.
         external: Whether weights stay outside; those of a model that is too large for one file do in any case.
 
     Raises:
@@ -40,6 +42,10 @@ def save(model: onnx_ir.Model, path: Path, before: Path, *, external: bool) -> N
         with _undeclared(model, {value.name for value in original.graph.value_info}):
             onnx_ir.save(model, temporary, external_data=outside)
         carry_over(original, temporary)
+        if border.values:
+            proto = onnx.load(temporary, load_external_data=False)
+            written_border(proto, border)
+            onnx.save(proto, temporary)
         for whole in (False, True):
             complaint = _complaint(temporary, whole=whole)
             if complaint is not None and _complaint(before, whole=whole) is None:

@@ -14,12 +14,12 @@ import tensorflow as tf
 from conrepair.data.tensor_spec import TensorSpec, merge_declared
 from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import natural_order
 from conrepair.frameworks.tensorflow import TensorFlowRunnable
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tensorflow_constants import HANDED_ON
 from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
+from conrepair.runtime.words import natural_order
 
 __all__ = ["TensorFlowFile"]
 

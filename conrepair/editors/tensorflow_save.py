@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from conrepair.editors.operation import NotEditableError
 from conrepair.editors.tensorflow_file import TensorFlowFile
-from conrepair.frameworks.runnable import natural_order
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs
 from conrepair.runtime.files import whole_output
+from conrepair.runtime.words import natural_order
 
 __all__ = ["save_frozen", "save_saved_model"]
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.resample import resize_bilinear
+from conrepair.data.pictures.resample import resize_bilinear
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.initialization import preserve_keras_variance, preserve_torch_variance, takes_pixels
 from conrepair.frameworks.model import Factory, Model, from_json
+from conrepair.frameworks.torch_checkpoint import weights_in
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of
 
@@ -21,8 +22,6 @@ __all__ = ["build_from_factory", "calibration_inputs"]
 
 _CALIBRATION_SAMPLES = 8
 _PIXEL_MIDDLE, _PIXEL_SPREAD = 127.5, 60.0
-_CHECKPOINT_KEYS = ("state_dict", "model_state_dict", "model")
-_PREFIX = "module."
 
 
 def build_from_factory(
@@ -90,7 +89,7 @@ def _save_torch(
 
     if weights is not None:
         try:
-            network.load_state_dict(_state_dict(torch.load(weights, map_location="cpu", weights_only=True)))
+            network.load_state_dict(weights_in(torch.load(weights, map_location="cpu", weights_only=True)))
         except Exception as error:
             raise _weights_error(weights, factory, error) from error
     elif initialize == "variance-preserving":
@@ -116,16 +115,6 @@ def _save_torch(
     path = folder / "weights.pt"
     torch.save(network.eval().state_dict(), path)
     return Model("torch", str(path), sha256_of(path), factory, specs)
-
-
-def _state_dict(checkpoint: Any) -> Any:
-    """The weights of a checkpoint: what training scripts keep under "state_dict", without DataParallel's prefix."""
-    for key in _CHECKPOINT_KEYS:
-        if isinstance(checkpoint, Mapping) and isinstance(checkpoint.get(key), Mapping):
-            checkpoint = checkpoint[key]
-    if isinstance(checkpoint, Mapping) and checkpoint and all(str(key).startswith(_PREFIX) for key in checkpoint):
-        return {str(key).removeprefix(_PREFIX): value for key, value in checkpoint.items()}
-    return checkpoint
 
 
 def _build_keras(factory: Factory, weights: str | None, initialize: str, seed: int, folder: Path) -> Model:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from conrepair.frameworks.formats import BY_SUFFIX
+from conrepair.data.recorded import is_recorded
+from conrepair.frameworks.formats import BY_SUFFIX, RECORDED
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.path_text import path_problem
 
@@ -20,6 +21,7 @@ FORMATS = (
     ".onnx, .pt2 (torch.export), TorchScript (.pt, .pth, .ts), .keras, .h5, SavedModel folder, "
     "frozen graph (.pb), .tflite"
 )
+_SILENT = {suffix for suffix, name in BY_SUFFIX.items() if name == "torch"} - {".pt2"}
 _HEAD = 512  # bytes that tell most formats
 _FIELDS = 64  # of a protobuf message, at most so many are looked at
 _TOO_LARGE = 1 << 62
@@ -28,7 +30,10 @@ _GRAPH = 7  # of onnx.ModelProto
 _ONNX = {1: _VARINT, 2: _BYTES, 3: _BYTES, 4: _BYTES, 5: _VARINT, 6: _BYTES, _GRAPH: _BYTES, 8: _BYTES, 14: _BYTES}
 _GRAPHDEF = {1: _BYTES, 2: _BYTES, 3: _VARINT, 4: _BYTES, 5: _BYTES}
 
-_ORIGINAL = "Give the model that it was made of: what is at fault in it came in there or behind it."
+_ORIGINAL = (
+    "Its outputs can be compared, computed where it runs (`conrepair inputs` writes what to feed it); or give the "
+    "model that it was made of."
+)
 _WEB = "a web page: a download that needs to be logged in, or another address, gives one. Fetch it anew."
 _TENSORRT = f"an engine of TensorRT, which runs on the GPU that it was built for alone. {_ORIGINAL}"
 _GGUF = f"GGUF, of llama.cpp, which holds weights without a graph. {_ORIGINAL}"
@@ -42,7 +47,6 @@ _FOREIGN: tuple[tuple[int, bytes, str], ...] = (
     (4, b"ET12", f"an ExecuTorch program (.pte). {_ORIGINAL}"),
     (4, b"ORTM", f"ONNX Runtime's own format (.ort), which is optimized for one release of it. {_ORIGINAL}"),
     (0, b"ftrt", _TENSORRT),
-    (0, b"\x93NUMPY", "an array of NumPy. Give it as --data, and a model in its place."),
     (0, b"PAR1", "a table (Parquet). Give a model."),
     (0, b"%PDF", "a PDF. Give a model."),
 )
@@ -63,15 +67,15 @@ _SUFFIXES: Mapping[str, str] = {
     ".ptl": f"a program of PyTorch Mobile. {_ORIGINAL}",
     ".gguf": _GGUF,
     ".ckpt": "a checkpoint, which holds weights without a graph. Load it into its network, and export that.",
-    ".npz": "arrays of NumPy. Give them as --data, and a model in their place.",
 }
 
 
-def detect_framework(path: Path) -> str:
+def detect_framework(path: Path, *, recorded: bool = False) -> str:
     """Name the framework that a model file or folder belongs to.
 
     Args:
         path: A file, or a SavedModel folder.
+        recorded: Whether outputs that were computed elsewhere will do: `RECORDED`.
 
     Raises:
         ModelLoadError: if it doesn't exist, is empty, or isn't recognised.
@@ -80,6 +84,13 @@ def detect_framework(path: Path) -> str:
         raise ModelLoadError(problem)
     if not path.exists():
         raise ModelLoadError(f"{path}: no such model file. Check the path.")
+    if is_recorded(path):
+        if recorded:
+            return RECORDED
+        raise ModelLoadError(
+            f"{path} holds arrays of NumPy. `compare` and `localize` take them, as outputs that were computed "
+            "elsewhere; here a model is needed. What a model is fed is given as --data."
+        )
     if other := _foreign(path):
         raise ModelLoadError(f"{path} is {other}")
     if path.is_dir():
@@ -114,8 +125,8 @@ def is_torchscript(path: Path) -> bool:
 
 
 def hides_inputs(path: Path) -> bool:
-    """Whether a file doesn't say what its inputs are: TorchScript."""
-    return path.is_file() and container(path) != ".pt2" and is_torchscript(path)
+    """Whether a file doesn't say what its inputs are: TorchScript, a pickled network."""
+    return path.is_file() and (container(path) or ".pt2") in _SILENT
 
 
 def container(path: Path) -> str:

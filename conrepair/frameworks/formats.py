@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
-__all__ = ["BY_SUFFIX", "FormatName", "format_name", "other_formats", "unknown_format"]
+from conrepair.runtime.words import meant
+
+__all__ = ["BY_SUFFIX", "RECORDED", "FormatName", "format_name", "other_formats", "unknown_format"]
+
+RECORDED = "recorded"
+"""In place of a framework: outputs that were computed elsewhere, and no model."""
 
 FormatName = Literal["torch", "keras", "tensorflow", "tflite", "onnx"]
 _ALIASES = {"pytorch": "torch", "tf": "tensorflow", "savedmodel": "tensorflow"}
@@ -41,9 +45,8 @@ def unknown_format(name: str) -> str | None:
     known = get_args(FormatName)
     if name in known:
         return None
-    close = difflib.get_close_matches(name, [*known, *_ALIASES], n=1)
-    hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
-    return f"unknown format '{name}'; {hint}"
+    hint = meant(name, [*known, *_ALIASES], f"known: {', '.join(known)}")
+    return f"unknown format '{name}'{hint}"
 
 
 def other_formats(texts: Iterable[str]) -> tuple[str, ...]:

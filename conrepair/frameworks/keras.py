@@ -5,30 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
+from keras.src.utils import python_utils
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.keras_legacy import readable_by_keras3
+from conrepair.frameworks.keras_legacy import readable_by_keras3, way_from_keras2
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admitted
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.user_modules import reach_modules
+from conrepair.runtime.words import shortened
 
 __all__ = [
     "FRAMEWORK",
     "KerasFramework",
     "KerasRunnable",
+    "computed_in",
     "flat_layers",
     "functional_of",
     "load_flat_keras",
     "load_keras",
+    "narrower_type",
     "spec_of",
 ]
 
+_HALF = {"float16", "bfloat16"}
+_REASON = 240
 _NOT_TRUSTED = {
     "`Lambda`": "holds code (a Lambda layer). Replace it by a layer",
     "vocabulary file": "reads a vocabulary from a file outside of it. Save it with the vocabulary as a list",
@@ -46,6 +53,7 @@ def load_keras(model: Model) -> Any:
     """
     if model.trust:
         reach_modules()
+        _reach_names()
     try:
         with admitted(model) as place, readable_by_keras3(place) as path:
             network = keras.saving.load_model(path, compile=False, safe_mode=not model.trust)
@@ -55,11 +63,20 @@ def load_keras(model: Model) -> Any:
         if "safe_mode" in str(error) or "unsafe" in str(error).lower():
             raise ModelLoadError(f"{model.path} {_refused(str(error))}. {HOW_TO_TRUST}.") from error
         # Keras quotes the whole configuration before it comes to the reason.
-        reason = str(error).rpartition("Exception encountered: ")[2]
-        raise load_error(model, "a Keras model", ValueError(reason)) from error
+        reason = str(error).rpartition("Exception encountered: ")[2].partition(" Full object config")[0]
+        words = [shortened(" ".join(reason.split()).rstrip("."), _REASON), way_from_keras2(Path(model.path))]
+        raise load_error(model, "a Keras model", ValueError(". ".join(filter(None, words)))) from error
     if not isinstance(network, keras.Model) or not network.built or not getattr(network, "inputs", None):
         raise ModelLoadError(f"{model.path} is not a built Keras model with defined inputs.")
     return network
+
+
+def _reach_names() -> None:
+    """Let functions in Lambda layers find what Keras's own modules called so, as Keras 2's did."""
+    import tensorflow as tf
+
+    for name, module in (("tf", tf), ("np", np)):
+        vars(python_utils).setdefault(name, module)
 
 
 def _refused(error: str) -> str:
@@ -90,7 +107,7 @@ class KerasRunnable(Runnable):
         self.network = load_keras(model)
         if double:
             try:
-                self.network = _in_float64(self.network)
+                self.network = computed_in(self.network, "float64")
             # Layers check their arguments with errors of any type.
             except Exception as error:
                 reason = str(error).strip()[:400]
@@ -102,6 +119,13 @@ class KerasRunnable(Runnable):
             replace(spec_of(tensor), name=name)
             for name, tensor in zip(_output_names(self.network), self.network.outputs, strict=True)
         )
+
+        self._stateful = [layer for layer in self.network._flatten_layers() if _keeps_state(layer)]
+        self.states = tuple(f"{layer.name}/state" for layer in self._stateful)
+
+    def _reset(self) -> None:
+        for layer in self._stateful:
+            layer.reset_state()
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arrays = [feeds[spec.name] for spec in self.inputs]
@@ -135,6 +159,8 @@ class KerasFramework:
             operators=dict(sorted(Counter(type(layer).__name__ for layer in flat_layers(network)).items())),
             parameters=int(network.count_params()),
             weights=dict(weights),
+            computes=narrower_type(network),
+            states=runnable.states,
             producer=f"keras {keras.__version__} on {keras.backend.backend()}",
         )
 
@@ -150,6 +176,24 @@ def flat_layers(network: Any) -> Iterator[Any]:
             yield from flat_layers(layer)
         else:
             yield layer
+
+
+def _keeps_state(layer: Any) -> bool:
+    """Whether a layer goes on from what the last batch left."""
+    return isinstance(layer, keras.layers.RNN) and bool(layer.stateful)
+
+
+def narrower_type(network: Any) -> str:
+    """The type that most weights are cast to before they're used; "" where they're used as they are."""
+    sizes: Counter[str] = Counter()
+    for layer in flat_layers(network):
+        own = getattr(layer, "variable_dtype", "")
+        computes = getattr(layer, "compute_dtype", own)
+        sizes[computes if computes != own else ""] += sum(
+            int(np.prod(item.shape)) for item in getattr(layer, "weights", ())
+        )
+    most = sizes.most_common(1)[0][0] if sizes else ""
+    return most if most in _HALF else ""
 
 
 def _table_sizes(network: Any, names: Mapping[int, str]) -> dict[str, int]:
@@ -174,18 +218,25 @@ def _table_sizes(network: Any, names: Mapping[int, str]) -> dict[str, int]:
     return sizes
 
 
-def _in_float64(network: Any) -> Any:
-    double = _rebuilt(network, {})
-    double.set_weights(network.get_weights())
-    return double
+def computed_in(network: Any, dtype: str) -> Any:
+    """The same model with its weights, inputs and arithmetic in another type.
+
+    Args:
+        network: As it was loaded.
+        dtype: "float64" or "float32".
+    """
+    typed = _rebuilt(network, {}, dtype)
+    typed.set_weights(network.get_weights())
+    return typed
 
 
-def _rebuilt(network: Any, made: dict[int, Any]) -> Any:
-    """The model with new weights, in float64 throughout: nested models would cast what they are given.
+def _rebuilt(network: Any, made: dict[int, Any], dtype: str) -> Any:
+    """The model with new weights, in one type throughout: nested models would cast what they are given.
 
     Args:
         network: The model, or a nested one.
         made: Layers that have been rebuilt, by the id of the old one: nested models may share them.
+        dtype: Of real numbers.
     """
 
     def rebuild(layer: Any) -> Any:
@@ -195,28 +246,28 @@ def _rebuilt(network: Any, made: dict[int, Any]) -> Any:
 
     def new(layer: Any) -> Any:
         if isinstance(layer, keras.Model) and getattr(layer, "inputs", None):
-            return _rebuilt(layer, made)
+            return _rebuilt(layer, made, dtype)
         config = layer.get_config()
         if isinstance(layer, keras.Layer):
-            config = _double(config) | {"dtype": "float64"}
+            config = _typed(config, dtype) | {"dtype": dtype}
         return type(layer).from_config(config)
 
     def retype(tensor: Any) -> Any:
-        dtype = "float64" if spec_of(tensor).is_float else tensor.dtype
-        return keras.Input(batch_shape=tensor.shape, dtype=dtype, name=tensor.name)
+        own = dtype if spec_of(tensor).is_float else tensor.dtype
+        return keras.Input(batch_shape=tensor.shape, dtype=own, name=tensor.name)
 
     inputs = keras.tree.map_structure(retype, functional_of(network).input)
     return keras.models.clone_model(network, inputs, clone_function=rebuild)
 
 
-def _double(config: Any) -> Any:
-    """A layer's configuration with the layers in it in float64 (those of wrappers, activations that are layers)."""
+def _typed(config: Any, dtype: str) -> Any:
+    """A layer's configuration with the layers in it in another type (those of wrappers, of activations)."""
     if isinstance(config, list):
-        return [_double(item) for item in config]
+        return [_typed(item, dtype) for item in config]
     if not isinstance(config, dict):
         return config
     return {
-        key: "float64" if key == "dtype" and _is_float(value) else _double(value) for key, value in config.items()
+        key: dtype if key == "dtype" and _is_float(value) else _typed(value, dtype) for key, value in config.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Keras 2's HDF5 files for Keras 3: what Keras 2 wrote of its layers and Keras 3 has no word for, and needs none.
+"""Keras 2's files for Keras 3: what Keras 2 wrote of its layers and Keras 3 has no word for, and needs none.
 
 Keras 3 refuses a layer's configuration for one key that it doesn't know, though Keras 2 wrote each option of a layer,
 used or not, and how to compute beside what. A key is left out whose value says that the option isn't used (None,
@@ -12,6 +12,7 @@ import inspect
 import json
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,13 @@ import h5py
 import keras
 
 from conrepair.frameworks.detect import container
-from conrepair.frameworks.keras_legacy_calls import with_calls
+from conrepair.frameworks.keras_legacy_calls import with_calls, with_own_calls
+from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["readable_by_keras3"]
+__all__ = ["readable_by_keras3", "way_from_keras2"]
 
 _CONFIG = "model_config"
+_ARCHIVED, _ABOUT = "config.json", "metadata.json"
 _UNUSED = (None, False)
 _WITHOUT_EFFECT: Mapping[str, tuple[Any, ...]] = {
     "groups": (1,),  # of depthwise and separable convolutions, which have none
@@ -36,9 +39,16 @@ _WITHOUT_EFFECT: Mapping[str, tuple[Any, ...]] = {
 }
 _BY_CALLS = {"query_shape", "key_shape", "value_shape", "build_config"}  # calls say them
 _OF_TRAINING = ("_initializer", "_regularizer", "_constraint")
-_OF_MODELS = {"Functional", "Model", "Sequential"}
+_OF_MODELS = {
+    "Functional": "keras.src.models.functional",
+    "Model": "keras.src.models.model",
+    "Sequential": "keras.src.models.sequential",
+}
+_FUNCTIONS = ("function", "output_shape")  # of a Lambda layer
+_OF_FUNCTIONS = {"function_type", "module", "output_shape_type", "output_shape_module"}  # what kind the functions are
 # Taken from keyword arguments, or before a layer is made.
-_TAKEN = {"batch_input_shape", "batch_shape", "input_shape", "input_dim", "input_length", "layer", "cell", "alpha"}
+_SHAPE = "batch_input_shape"
+_TAKEN = {_SHAPE, "batch_shape", "input_shape", "input_dim", "input_length", "layer", "cell", "alpha"}
 
 
 @contextlib.contextmanager
@@ -47,30 +57,68 @@ def readable_by_keras3(path: Path) -> Iterator[Path]:
 
     Args:
         path: Of a model of Keras.
+
+    Raises:
+        ModelLoadError: if it holds no model.
     """
-    text = _configuration(path)
-    if text is None:
-        yield path
-        return
-    translated = _translated(json.loads(text))
-    if translated == json.loads(text):
+    text, version = _configuration(path)
+    if text is None and container(path) == ".h5":
+        raise ModelLoadError(
+            f"{path} holds weights without a network, as `save_weights` writes them, or nothing of Keras's. Load "
+            "them into their network (`load_weights`), and save that (`model.save`)."
+        )
+    told = None if text is None or version.startswith("3.") else json.loads(text)
+    translated = _translated(told)
+    if translated == told:
         yield path
         return
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
-        shutil.copyfile(path, copy)
-        with h5py.File(copy, "r+") as file:
-            file.attrs[_CONFIG] = json.dumps(translated)
+        _write(path, copy, json.dumps(translated))
         yield copy
 
 
-def _configuration(path: Path) -> str | None:
-    """What an HDF5 file says about its network; None for files of other kinds."""
-    if container(path) == ".keras" or not h5py.is_hdf5(path):
-        return None
+def way_from_keras2(path: Path) -> str:
+    """What to do about a file that Keras 3 refuses: "" where Keras 2 didn't write it."""
+    try:
+        _, version = _configuration(path)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):  # it's damaged, which is said elsewhere
+        return ""
+    if not version.startswith("2."):
+        return ""
+    return (
+        f"Keras {version} wrote it, and Keras 3 doesn't take all of it. Where Keras 2 loads it (the package "
+        "tf_keras), write it as a SavedModel (`model.export(FOLDER)`), and give that"
+    )
+
+
+def _configuration(path: Path) -> tuple[str | None, str]:
+    """What a file of Keras 2 says about its network, None for others; and which version of Keras wrote it."""
+    if container(path) == ".keras":
+        with zipfile.ZipFile(path) as archive:
+            about = json.loads(archive.read(_ABOUT)) if _ABOUT in archive.namelist() else {}
+            version = str(about.get("keras_version", ""))
+            return (archive.read(_ARCHIVED).decode() if version.startswith("2.") else None), version
+    if not h5py.is_hdf5(path):
+        return None, ""
     with h5py.File(path, "r") as file:
-        text = file.attrs.get(_CONFIG)
-    return text.decode("utf-8") if isinstance(text, bytes) else text
+        return _text(file.attrs.get(_CONFIG)), _text(file.attrs.get("keras_version")) or ""
+
+
+def _text(value: Any) -> str | None:
+    return value.decode("utf-8") if isinstance(value, bytes) else value
+
+
+def _write(path: Path, copy: Path, configuration: str) -> None:
+    """The same file with another configuration."""
+    if container(path) != ".keras":
+        shutil.copyfile(path, copy)
+        with h5py.File(copy, "r+") as file:
+            file.attrs[_CONFIG] = configuration
+        return
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, configuration if name == _ARCHIVED else old.read(name))
 
 
 def _translated(value: Any) -> Any:
@@ -87,6 +135,13 @@ def _translated(value: Any) -> Any:
     if isinstance(config, dict) and inspect.isclass(layer):
         found = {key: item for key, item in found.items() if key not in _BY_CALLS}
         found["config"] = _known(layer, config)
+        if "module" in found:  # of an archive, whose networks begin with an InputLayer
+            found["module"] = "keras.layers"
+            said = set() if layer is keras.layers.InputLayer else {_SHAPE}
+            found["config"] = {key: item for key, item in found["config"].items() if key not in said}
+    elif kind in _OF_MODELS:
+        found |= {"module": _OF_MODELS[str(kind)]} if "module" in found else {}
+        found["config"] = with_own_calls(config)
     return with_calls(found) if isinstance(found.get("inbound_nodes"), list) else found
 
 
@@ -99,7 +154,20 @@ def _is_policy(value: Mapping[str, Any]) -> bool:
 def _known(layer: type, config: dict[str, Any]) -> dict[str, Any]:
     """A layer's configuration without what has no effect."""
     taken = _arguments(layer)
-    return {key: value for key, value in config.items() if key in taken or not _says_nothing(key, value)}
+    known = {key: value for key, value in config.items() if key in taken or not _says_nothing(key, value)}
+    if layer is keras.layers.BatchNormalization and isinstance(known.get("axis"), list):
+        [known["axis"]] = known["axis"]
+    if layer is not keras.layers.Lambda:
+        return known
+    functions = {key: _function(value) for key, value in known.items() if key in _FUNCTIONS}
+    return {key: value for key, value in known.items() if key not in _OF_FUNCTIONS} | functions
+
+
+def _function(value: Any) -> Any:
+    """A function of a Lambda layer: the code, its defaults and what's bound in it; as it is where it's a name."""
+    if not isinstance(value, list) or len(value) != 3 or not isinstance(value[0], str):
+        return value
+    return {"class_name": "__lambda__", "config": dict(zip(("code", "defaults", "closure"), value, strict=True))}
 
 
 def _says_nothing(key: str, value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["with_calls"]
+__all__ = ["with_calls", "with_own_calls"]
 
 _FUNCTION = "TFOpLambda"
 _NUMPY, _NN = "keras.src.ops.numpy", "keras.src.ops.nn"  # as Keras 3 writes them
@@ -37,6 +37,34 @@ def with_calls(layer: dict[str, Any]) -> dict[str, Any]:
     return layer | {"inbound_nodes": [_call(node) for node in layer["inbound_nodes"]]}
 
 
+def with_own_calls(config: Any) -> Any:
+    """A functional network whose references count the calls of a Sequential in it as Keras 3 does.
+
+    Keras 2 counts the one by which a Sequential was made, too.
+
+    Args:
+        config: Of a network; what's none of several layers is given back.
+    """
+    layers = config.get("layers", []) if isinstance(config, dict) else []
+    sequential = {item["config"]["name"] for item in layers if item.get("class_name") == "Sequential"}
+    if not sequential or "output_layers" not in config:
+        return config
+    ends = {name: _counted(config[name], sequential) for name in ("input_layers", "output_layers") if name in config}
+    calls = [item | {"inbound_nodes": _counted(item.get("inbound_nodes", []), sequential)} for item in layers]
+    return config | ends | {"layers": calls}
+
+
+def _counted(value: Any, names: set[str]) -> Any:
+    """References to calls of some layers, from 0 where they were counted from 1."""
+    if isinstance(value, dict):
+        return {key: _counted(item, names) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    if _is_reference(value[:3]) and value[0] in names:
+        return [value[0], max(0, value[1] - 1), *value[2:]]
+    return [_counted(item, names) for item in value]
+
+
 def _operation(layer: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """A function as Keras 3's own; as it was where there's none, or it takes more than tensors and numbers."""
     known = _OPERATIONS.get(str(config.get("function")))
@@ -50,7 +78,7 @@ def _operation(layer: dict[str, Any], config: Mapping[str, Any]) -> dict[str, An
         for node, item in zip(nodes, named, strict=True)
     ]
     made = {"module": module, "class_name": kind, "registered_name": kind, "config": {"name": config["name"]}}
-    return layer | made | {"inbound_nodes": calls}
+    return {key: value for key, value in layer.items() if key != "build_config"} | made | {"inbound_nodes": calls}
 
 
 def _call(node: Any) -> Any:

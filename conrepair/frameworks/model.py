@@ -100,6 +100,9 @@ class Description:
         weights: Number of weights by dtype.
         matrices: Number of tensors with weights along two axes or more, by dtype; of formats that quantize.
         opset: ONNX opset of the default domain.
+        computes: The narrower type that most layers with weights compute in; "" where that's the weights' own.
+        states: Names of what a call leaves behind for the next.
+        ir_version: Version of the ONNX format.
         producer: Tool that wrote the file, when it says so.
     """
 
@@ -110,12 +113,15 @@ class Description:
     parameters: int
     weights: Mapping[str, int]
     opset: int | None = None
+    ir_version: int | None = None
+    computes: str = ""
+    states: tuple[str, ...] = ()
     producer: str = ""
     matrices: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def precision(self) -> str:
-        """The numeric intent that the weights show: float32, float16, or a kind of quantization.
+        """The numeric intent that the weights show: float32, float16, mixed float16, or a kind of quantization.
 
         Quantized is what has most of its weights in few bits, or most of its matrices: tools leave large ones out
         whose operators they can't quantize (recurrent layers, tables).
@@ -127,6 +133,8 @@ class Description:
         if narrow / total > 0.5 or matrices > real:
             full = all(spec.quantization for spec in self.inputs + self.outputs)
             return "full-integer quantized" if full else "quantized weights"
+        if self.computes:
+            return f"mixed {self.computes}"
         for dtype in ("float16", "bfloat16"):
             if self.weights.get(dtype, 0) / total > 0.5:
                 return dtype

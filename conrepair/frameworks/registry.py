@@ -5,15 +5,13 @@ from __future__ import annotations
 import importlib
 from typing import cast
 
+from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.runnable import Framework
 
-__all__ = ["FLOAT64_SECOND_OPINION", "FRAMEWORKS", "UNORDERED_OUTPUTS", "channels_of", "framework"]
+__all__ = ["FLOAT64_SECOND_OPINION", "FRAMEWORKS", "channels_of", "framework"]
 
 FLOAT64_SECOND_OPINION = frozenset({"torch", "keras"})
 """Frameworks whose second opinion is float64; the others' is another set of float32 kernels."""
-
-UNORDERED_OUTPUTS = frozenset({"tensorflow"})
-"""Frameworks whose outputs have names and no order: a SavedModel's signature is a mapping."""
 
 _CHANNELS_LAST = frozenset({"keras", "tensorflow", "tflite"})
 _FROM_CHANNELS_LAST = frozenset({"tf2onnx", "keras2onnx", "tflite2onnx"})
@@ -25,21 +23,24 @@ def framework(name: str) -> Framework:
     """Return the framework of that name.
 
     Args:
-        name: One of `FRAMEWORKS`.
+        name: One of `FRAMEWORKS`, or `RECORDED`, which has no models to load.
     """
-    if name not in FRAMEWORKS:
+    if name not in {*FRAMEWORKS, RECORDED}:
         raise ValueError(f"unknown framework {name!r}; known: {', '.join(FRAMEWORKS)}")
-    return cast(Framework, importlib.import_module(f"conrepair.frameworks.{name}").FRAMEWORK)
+    place = f"outlines.{name}" if name == RECORDED else name
+    return cast(Framework, importlib.import_module(f"conrepair.frameworks.{place}").FRAMEWORK)
 
 
 def channels_of(name: str, producer: str = "") -> str:
-    """Where a format has the channels of a picture: "first", behind the samples, or "last"; "kept", as they lay.
+    """Where a format has the channels of a picture: "first" or "last", "kept" as they lay, "" where nothing says it.
 
     Args:
         name: One of `FRAMEWORKS`.
         producer: Of an ONNX file: converters from formats that have them last keep inputs and outputs as they lie,
             unless they're asked for others; of one that nobody has signed it isn't known.
     """
+    if name == RECORDED:
+        return ""
     if name == "onnx" and producer.partition(" ")[0] in {"", *_FROM_CHANNELS_LAST}:
         return "kept"
     return "last" if name in _CHANNELS_LAST else "first"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.runtime.errors import DataError, DeviceError, InferenceError, ModelLoadError
 from conrepair.runtime.words import shortened
 
-__all__ = ["Framework", "Runnable", "load_error", "natural_order"]
+__all__ = ["Framework", "Runnable", "load_error"]
 
 _REASON = 500
 # Of a C++ library's message: file, line and signature of the function that complains.
@@ -53,19 +53,24 @@ class Runnable(abc.ABC):
     Attributes:
         inputs: In the model's order.
         outputs: In the model's order.
+        ordered: Whether its outputs have an order, and not names alone.
+        states: Names of what a call leaves behind for the next; none for models whose answers depend on inputs alone.
         device_seconds: What the last batch took on a device that measures that itself; else None.
     """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    ordered: bool = True
+    states: tuple[str, ...] = ()
     device_seconds: float | None = None
 
-    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, feeds: Mapping[str, Array], *, fresh: bool = True) -> dict[str, Array]:
         """Compute one batch.
 
         Args:
             feeds: An array for every input, by name. Real numbers are quantized for an input that stores
                 quantized ones.
+            fresh: Begin anew; otherwise a state goes on from where the last call left it.
 
         Returns:
             An array for every output, by name; quantized outputs as the real numbers they stand for.
@@ -83,6 +88,8 @@ class Runnable(abc.ABC):
             )
         converted = {spec.name: to_stored(spec, feeds[spec.name]) for spec in self.inputs}
         try:
+            if fresh:
+                self._reset()
             outputs = self._run(converted)
         except (DataError, DeviceError, InferenceError):
             raise
@@ -91,18 +98,12 @@ class Runnable(abc.ABC):
             raise InferenceError(f"running the model failed: {type(error).__name__}: {error}") from error
         return {spec.name: to_real(spec, outputs[spec.name]) for spec in self.outputs}
 
+    def _reset(self) -> None:  # noqa: B027 (most models have none)
+        """Set each state to what it is when the model is loaded."""
+
     @abc.abstractmethod
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         """Compute one batch of feeds that fit the inputs."""
-
-
-def natural_order(names: Iterable[str]) -> list[str]:
-    """Names with their numbers in order: output_2 before output_10."""
-
-    def key(name: str) -> list[int | str]:
-        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
-
-    return sorted(names, key=key)
 
 
 def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:
@@ -116,13 +117,14 @@ def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = shortened(_PLACE.sub("", " ".join(lines[:3])), _REASON).rstrip(".")
     return ModelLoadError(
-        f"{model.path} can't be loaded as {what}: {_remedy(model, f'{type(error).__name__}: {reason}')}"
+        f"{model.path} can't be loaded as {what}: {_remedy(model, f'{type(error).__name__}: {reason}', error)}"
     )
 
 
-def _remedy(model: Model, reason: str) -> str:
+def _remedy(model: Model, reason: str, error: Exception) -> str:
     """What is so of a file that the library refuses, and what to do; damaged is what can't be read at all."""
     from conrepair.frameworks.outlines.outline import outline
+    from conrepair.frameworks.outlines.refusals import refusal
 
     if model.factory is not None:
         return f"{reason}."
@@ -132,6 +134,8 @@ def _remedy(model: Model, reason: str) -> str:
     listed = "`conrepair inspect` lists what's in it."
     if found.missing:
         return f"{'; '.join(found.missing)}. {listed} ({reason})"
+    if words := refusal(model, str(error)):
+        return f"{words}. ({reason})"
     return f"{reason}. The file can be read to its end, so it's what is in it that's refused. {listed}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import weakref
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,10 +16,12 @@ import tensorflow as tf
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
+from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.frameworks.screening.admission import admitted
+from conrepair.frameworks.states.tensorflow import states_of
 from conrepair.frameworks.tensorflow_tables import table_sizes
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.words import natural_order
 
 __all__ = [
     "FRAMEWORK",
@@ -26,10 +29,12 @@ __all__ = [
     "TensorFlowRunnable",
     "callable_by_position",
     "load_function",
+    "narrower_type",
     "preferred_signature",
 ]
 
 _PREFERRED_SIGNATURES = ("serving_default", "serve")
+_MULTIPLIES = re.compile(r"(Batch)?MatMul(V2|V3)?|(DepthwiseC|C)onv\dd?\w*|Einsum", re.IGNORECASE)
 _NOT_OUTPUTS = {"Assert", "Const", "NoOp", "Placeholder"}
 
 
@@ -91,11 +96,16 @@ class TensorFlowRunnable(Runnable):
     A signature has no order of its own: it's a mapping, which TensorFlow reads in another order in each process.
     """
 
+    ordered = False
+
     def __init__(self, model: Model) -> None:
         self.function, self.owner = load_function(model)
         inputs, outputs = self.function.structured_input_signature[1], self.function.structured_outputs
         self.inputs = tuple(_spec(name, inputs[name]) for name in natural_order(inputs))
         self.outputs = tuple(_spec(name, outputs[name]) for name in natural_order(outputs))
+
+        self._states = [(variable, variable.numpy()) for variable in states_of(self.function)]
+        self.states = tuple(variable.name.removesuffix(":0") for variable, _ in self._states)
 
     def indexing(self) -> tuple[TensorSpec, ...]:
         """The inputs with the sizes of the tables that they index."""
@@ -103,6 +113,10 @@ class TensorFlowRunnable(Runnable):
             return self.inputs
         sizes = table_sizes(self.function)
         return tuple(spec if spec.is_float else replace(spec, high=sizes.get(spec.name)) for spec in self.inputs)
+
+    def _reset(self) -> None:
+        for variable, value in self._states:
+            variable.assign(value)
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         result = self.function(**{name: tf.constant(array) for name, array in feeds.items()})
@@ -135,6 +149,8 @@ class TensorFlowFramework:
             operators=dict(sorted(Counter(node.op for node in nodes).items())),
             parameters=sum(weights.values()),
             weights=dict(weights),
+            computes=narrower_type(nodes) if set(weights) == {"float32"} else "",
+            states=runnable.states,
             producer=f"tensorflow {tf.__version__}",
         )
 
@@ -147,6 +163,17 @@ class TensorFlowFramework:
         if second_opinion:
             raise ModelLoadError("TensorFlow offers no second arithmetic for a saved graph.")
         return TensorFlowRunnable(model)
+
+
+def narrower_type(nodes: Sequence[Any]) -> str:
+    """The type that most products with weights are computed in, if it's narrower than float32; else "".
+
+    Args:
+        nodes: Of a graph and its functions.
+    """
+    types = Counter(tf.as_dtype(node.attr["T"].type).name for node in nodes if _MULTIPLIES.fullmatch(node.op))
+    most = types.most_common(1)[0][0] if types else ""
+    return most if most in {"float16", "bfloat16"} else ""
 
 
 def _load_frozen(model: Model, path: Path) -> Any:

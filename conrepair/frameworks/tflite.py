@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,25 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.runnable import Array, Runnable, load_error, natural_order
+from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.states.tflite import states_of
+from conrepair.runtime.words import natural_order
 
-__all__ = ["FRAMEWORK", "TfliteFramework", "TfliteRunnable", "count_operators", "in_order", "signature_names"]
+__all__ = [
+    "FRAMEWORK",
+    "KERNELS",
+    "TfliteFramework",
+    "TfliteRunnable",
+    "count_operators",
+    "in_order",
+    "signature_names",
+]
+
+KERNELS = {"delegate": "AUTO", "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "reference": "BUILTIN_REF"}
+"""Which kernels run, and how LiteRT calls them: XNNPACK's where it has some, TFLite's, plain loops.
+
+What it calls BUILTIN has XNNPACK, too.
+"""
 
 # Operators that leave indices what they are, and which of their operands those are. Negative ones count from
 # the end: SELECT_V2(indices < 0, indices + size, indices).
@@ -33,22 +50,31 @@ _VALUES = {
 class TfliteRunnable(Runnable):
     """An interpreter; a symbolic batch is resized when the batch changes."""
 
-    def __init__(self, model: Model, *, without_delegates: bool = False) -> None:
-        resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if without_delegates else OpResolverType.AUTO
+    def __init__(self, model: Model, *, kernels: str = "delegate") -> None:
+        """Load it.
+
+        Args:
+            model: A file.
+            kernels: A key of `KERNELS`.
+        """
+        self._path = model.path
+        self._resolver = getattr(OpResolverType, KERNELS[kernels])
         try:
-            self.interpreter = Interpreter(
-                model_path=model.path,
-                num_threads=os.cpu_count(),
-                experimental_op_resolver_type=resolver,
-            )
-            self.interpreter.allocate_tensors()
+            self._open()
             names = signature_names(self.interpreter)
+            self.states = _states(model.path)
             self._input_details = in_order(self.interpreter.get_input_details(), names)
             self._output_details = in_order(self.interpreter.get_output_details(), names)
         except Exception as error:
             raise load_error(model, "a TFLite model", error) from error
         self.inputs = tuple(_spec(detail, names) for detail in self._input_details)
-        self.outputs = tuple(_spec(detail, names) for detail in self._output_details)
+        self.outputs = tuple(
+            replace(_spec(detail, names), name=name)
+            for detail, name in zip(
+                self._output_details, _output_names(self.interpreter, self._output_details), strict=True
+            )
+        )
+        self.ordered = not names  # a signature is a mapping
         self._shapes = [tuple(detail["shape"]) for detail in self._input_details]
 
     @property
@@ -60,8 +86,6 @@ class TfliteRunnable(Runnable):
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arrays = [feeds[spec.name] for spec in self.inputs]
         self._fit(arrays)
-        # State of recurrent layers would go on from one batch to the next.
-        self.interpreter.reset_all_variables()
         for detail, array in zip(self._input_details, arrays, strict=True):
             self.interpreter.set_tensor(detail["index"], array)
         self.interpreter.invoke()
@@ -69,6 +93,21 @@ class TfliteRunnable(Runnable):
             spec.name: self.interpreter.get_tensor(detail["index"])
             for spec, detail in zip(self.outputs, self._output_details, strict=True)
         }
+
+    def _open(self) -> None:
+        self.interpreter = Interpreter(
+            model_path=self._path,
+            num_threads=os.cpu_count(),
+            experimental_op_resolver_type=self._resolver,
+        )
+        self.interpreter.allocate_tensors()
+
+    def _reset(self) -> None:
+        """Variables of operators are set anew by the interpreter; those that operators share, by another alone."""
+        if self.states:
+            self._open()
+            self._shapes = [tuple(detail["shape"]) for detail in self._input_details]
+        self.interpreter.reset_all_variables()
 
     def _fit(self, arrays: list[Array]) -> None:
         shapes = [array.shape for array in arrays]
@@ -103,11 +142,20 @@ class TfliteFramework:
             parameters=sum(weights.values()),
             weights=dict(weights),
             matrices=dict(matrices),
+            states=runnable.states,
         )
 
     def load(self, model: Model, *, second_opinion: bool = False) -> Runnable:
         """With the default delegate (XNNPACK); the second opinion runs TFLite's own kernels."""
-        return TfliteRunnable(model, without_delegates=second_opinion)
+        return TfliteRunnable(model, kernels="builtin" if second_opinion else "delegate")
+
+
+def _states(path: str) -> tuple[str, ...]:
+    """Variables that calls change, read without the weights."""
+    import tflite
+
+    with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return states_of(tflite.Model.GetRootAsModel(content, 0))
 
 
 def count_operators(model: Any) -> tuple[Counter[str], Counter[str], Counter[str]]:
@@ -186,6 +234,22 @@ def signature_names(interpreter: Any) -> dict[int, str]:
     runner = interpreter.get_signature_runner(signatures[0])
     details = [*runner.get_input_details().items(), *runner.get_output_details().items()]
     return {detail["index"]: name for name, detail in details}
+
+
+def _output_names(interpreter: Any, details: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A name of its own for each output, although several may be one tensor: a signature's, or with a number."""
+    signatures = list(interpreter.get_signature_list())
+    known: dict[int, list[str]] = {}
+    if len(signatures) == 1:
+        said = interpreter.get_signature_runner(signatures[0]).get_output_details()
+        for name in natural_order(said):
+            known.setdefault(said[name]["index"], []).append(name)
+    names: list[str] = []
+    for detail in details:
+        left = known.get(detail["index"], [])
+        name = left.pop(0) if left else str(detail["name"])
+        names.append(f"{name}:{names.count(name) + 1}" if name in names else name)
+    return names
 
 
 def in_order(details: list[dict[str, Any]], names: Mapping[int, str]) -> list[dict[str, Any]]:

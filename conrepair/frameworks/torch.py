@@ -12,14 +12,16 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from conrepair.data.symbolic_sizes import Shapes, other_shapes, trial_shapes
-from conrepair.data.tensor_spec import SizeRange, TensorSpec, numpy_dtype, with_declared_sizes
+from conrepair.data.symbolic_sizes import Shapes, other_shapes, trial_shapes, with_declared_sizes
+from conrepair.data.tensor_spec import SizeRange, TensorSpec, numpy_dtype
 from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admitted
+from conrepair.frameworks.states.torch import states_of
+from conrepair.frameworks.torch_checkpoint import CheckpointError, network_in
 from conrepair.frameworks.torch_double import arithmetic
 from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError
@@ -98,6 +100,9 @@ class TorchRunnable(Runnable):
         self._double = double
         if double:
             self.module = self.module.double()
+        exported = exported_program(self.module)
+        self.states = () if exported is None else states_of(exported)
+        self._fresh = {name: buffer.clone() for name, buffer in self._buffers()}
         failures = []
         for inputs in _possible_inputs(model, self.module):
             self.inputs = tuple(
@@ -135,6 +140,15 @@ class TorchRunnable(Runnable):
             # It doesn't say its sizes: one beside which there is no other is the only one.
             self.inputs = tuple(map(_with_only_sizes, self.inputs, shapes, others))
 
+    def _reset(self) -> None:
+        for name, buffer in self._buffers():
+            buffer.copy_(self._fresh[name])
+
+    def _buffers(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Those that hold a state."""
+        held = dict(self.module.named_buffers()) if self.states else {}
+        yield from ((name, held[f"program.{name}"]) for name in self.states if f"program.{name}" in held)
+
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         arguments = [tensor_from_array(feeds[spec.name]) for spec in self.inputs]
         with torch.inference_mode(), arithmetic(double=self._double):
@@ -162,6 +176,7 @@ class TorchFramework:
             operators=dict(sorted(_operators(module).items())),
             parameters=sum(parameter.numel() for parameter in module.parameters()),
             weights=dict(weights),
+            states=runnable.states,
             producer=f"torch {torch.__version__}",
         )
 
@@ -177,8 +192,7 @@ def _recent(model: Model, *, double: bool) -> TorchRunnable:
 
 
 def _stays(runnable: TorchRunnable) -> bool:
-    exported = exported_program(runnable.module)
-    return exported is not None and not exported.graph_signature.buffers_to_mutate
+    return exported_program(runnable.module) is not None and not runnable.states
 
 
 def example_inputs(inputs: tuple[TensorSpec, ...]) -> tuple[torch.Tensor, ...]:
@@ -262,8 +276,12 @@ def _unpickle(model: Model, path: Path) -> torch.nn.Module:
         value = torch.load(path, map_location="cpu", weights_only=not model.trust)
     except Exception as error:
         raise _read_error(model, "a PyTorch file", error) from error
-    if isinstance(value, torch.nn.Module):
-        return value.eval()
+    try:
+        network = network_in(value)
+    except CheckpointError as error:
+        raise ModelLoadError(f"{model.path} can't be loaded as a PyTorch file: {error}.") from error
+    if isinstance(network, torch.nn.Module):
+        return network.eval()
     raise ModelLoadError(
         f"{model.path} holds only weights (a {type(value).__name__}). Name what builds the network: "
         '"factory": "package.module:function", "weights": "this file".'

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.input_range import InputRange
+from conrepair.graph.input_texts import input_texts
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 
 __all__ = ["input_ranges"]
@@ -17,6 +18,7 @@ __all__ = ["input_ranges"]
 _KEEPING = {"Identity", "Cast", "QuantizeLinear", "DequantizeLinear"}
 _MOVING = {"Reshape", "Transpose", "Expand", "Slice", "Reverse"}
 _ASKING = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
+_OF_SIGNS = {"Less", "GreaterOrEqual"}  # than 0: whether an index counts from the end
 _LOGICAL = {"Not", "And", "Or", "Xor"}
 _LAYERS = {
     "Conv",
@@ -30,7 +32,17 @@ _LAYERS = {
     "MaxPool",
     "AveragePool",
     "Resize",
+    "LinearClassifier",
+    "LinearRegressor",
+    "SVMClassifier",
+    "SVMRegressor",
 }
+_TREES = {"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"}
+_BEYOND, _BESIDE, _LEAST_MARGIN = (
+    0.25,
+    0.1,
+    1e-3,
+)  # of their span, and of their size, that values lie around thresholds
 _MASKS_OUT = 1e3  # what's left out of a softmax has this or more taken from it
 _BYTE = (0.0, 255.0)
 _USUAL = ((-1.0, 1.0), (0.0, 1.0), _BYTE)
@@ -64,7 +76,7 @@ class _Seen:
         moved = self.shift * factor + np.asarray(shift, np.float64)
         return replace(self, scale=self.scale * factor, shift=moved, by=(*self.by, by))
 
-    def backwards(self, low: float, high: float) -> tuple[Numbers, Numbers]:
+    def backwards(self, low: float | Numbers, high: float | Numbers) -> tuple[Numbers, Numbers]:
         """The input's values that become a range of this tensor's."""
         ends = [(end - self.shift) / self.scale for end in (low, high)]
         return np.minimum(*ends), np.maximum(*ends)
@@ -84,7 +96,8 @@ def input_ranges(graph: LayerGraph) -> Mapping[str, InputRange]:
     A table that an input is looked up in has so many rows; what's subtracted, times a large number, in front of a
     softmax is a mask; a quantization and a limit hold no other values; and what's subtracted and divided first
     (Rescaling, Normalization, a mean and a deviation) makes numbers around 0 of what it's made for: bytes, portions
-    of 1, or a mean with so many deviations around it.
+    of 1, or a mean with so many deviations around it. Trees tell values from one another by the thresholds of theirs,
+    and texts are those that are looked up.
 
     Args:
         graph: Of any format.
@@ -92,8 +105,10 @@ def input_ranges(graph: LayerGraph) -> Mapping[str, InputRange]:
     Returns:
         By the name of the input's tensor; those that nothing is said about are left out.
     """
-    found = {name: list(_of_input(graph, graph.tensors[name])) for name in graph.inputs}
-    return {name: _best(items, graph.tensors[name]) for name, items in found.items() if items}
+    numbers = [name for name in graph.inputs if graph.tensors[name].dtype != "object"]
+    found = {name: list(_of_input(graph, graph.tensors[name])) for name in numbers}
+    ranges = {name: _best(items, graph.tensors[name]) for name, items in found.items() if items}
+    return {**ranges, **input_texts(graph)}
 
 
 def _best(found: Sequence[_Found], tensor: Tensor) -> InputRange:
@@ -138,6 +153,8 @@ def _limited(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _
         axis = node.attributes.get("axis")
         size = node.parameters["table"].shape[axis if isinstance(axis, int) else 0]
         yield _Found(0, InputRange((0.0,), (size - 1.0,), f"{node.native} of {size} rows", whole=True))
+    elif node.op in _TREES and tensor.is_real:
+        yield from _thresholds(tensor, node, values)
     elif not tensor.is_real and _asks(node, name):
         yield _Found(1, _mask(node.native))
     elif node.op == "Clip":
@@ -149,13 +166,34 @@ def _limited(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _
         yield _Found(2, replace(found, calibrated=True))
 
 
+def _thresholds(tensor: Tensor, node: Node, values: _Seen) -> Iterator[_Found]:
+    """The values that trees tell from one another: around the thresholds of each feature."""
+    shape, places = tensor.shape, node.attributes.get("nodes_featureids")
+    table = node.parameters["nodes_splits"].numpy() if "nodes_splits" in node.parameters else None
+    thresholds = node.attributes.get("nodes_values") if table is None else tuple(table.tolist())
+    modes = node.attributes.get("nodes_modes")
+    if shape is None or not (isinstance(places, tuple) and isinstance(thresholds, tuple)):
+        return
+    inner = [mode != "LEAF" for mode in modes] if isinstance(modes, tuple) else [True] * len(places)
+    if not any(inner) or not len(inner) == len(places) == len(thresholds):
+        return
+    features, numbers = (np.array(items, np.float64)[inner] for items in (places, thresholds))
+    low, high = np.zeros(shape[-1]), np.ones(shape[-1])
+    for feature in np.unique(features).astype(int):
+        ends = numbers[features == feature].min(), numbers[features == feature].max()
+        margin = max(_BEYOND * (ends[1] - ends[0]), _BESIDE * max(map(abs, ends)), _LEAST_MARGIN)
+        low[feature], high[feature] = ends[0] - margin, ends[1] + margin
+    yield _Found(3, _range(tensor, values, *values.backwards(low, high), node.native))
+
+
 def _asks(node: Node, name: str) -> bool:
     """Whether a whole number is read as a truth value."""
     if node.op == "Cast":
         return node.attributes.get("to") == "bool"
     if node.op in _ASKING and "operand" in node.parameters:
         operand = node.parameters["operand"].numpy()
-        return operand.size == 1 and operand.item() in {0, 1}
+        below = node.op in _OF_SIGNS and not node.attributes.get("constant_first")
+        return operand.size == 1 and operand.item() in {0, 1} and not (below and operand.item() == 0)
     return node.op in _LOGICAL or (node.op == "Where" and node.inputs[0] == name)
 
 
@@ -191,6 +229,8 @@ def _behind(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _S
         return values
     if node.op in _MOVING:
         return replace(values, aligned=False)
+    if not tensor.is_real and _chooses(graph, node, name):
+        return values
     step = _step(node)
     if step is None:
         return None
@@ -201,10 +241,31 @@ def _behind(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _S
     return values.then(scale, shift, node.native)
 
 
+def _chooses(graph: LayerGraph, node: Node, name: str) -> bool:
+    """Whether a node is part of a choice of indices in pieces: each times its truth value, and the sum of both."""
+    if "operand" in node.parameters or len(node.inputs) != 2:
+        return False
+    if node.op == "Mul":
+        return any(other != name and _is_truth(graph, other) for other in node.inputs)
+    parts = [graph.producers.get(item) for item in node.inputs]
+    return node.op == "Add" and all(
+        part is not None and part.op == "Mul" and any(_is_truth(graph, item) for item in part.inputs)
+        for part in parts
+    )
+
+
+def _is_truth(graph: LayerGraph, name: str) -> bool:
+    node = graph.producers.get(name)
+    return node is not None and node.op == "Cast" and graph.tensors[node.inputs[0]].dtype == "bool"
+
+
 def _step(node: Node) -> tuple[object, object] | None:
     """What an operator multiplies each value with, and then adds; None for other operators."""
     if node.op == "Neg":
         return -1.0, 0.0
+    if node.op == "Scaler":
+        offset, factor = (np.array(node.attributes.get(name) or 0.0, np.float64) for name in ("offset", "scale"))
+        return factor, -offset * factor
     if node.op == "BatchNormalization":
         mean, variance = (node.parameters[role].numpy().astype(np.float64) for role in ("mean", "variance"))
         epsilon = node.attributes.get("epsilon")

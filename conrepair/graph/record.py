@@ -12,6 +12,8 @@ from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
 
 __all__ = ["GraphRecord", "NodeRecord", "ParameterRecord", "Spread", "TensorRecord", "graph_record"]
 
+_LONG = 64  # entries of an attribute that a report lists
+
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
@@ -78,7 +80,7 @@ class NodeRecord:
         inputs: Tensors that depend on the network's inputs, in order; "" for an optional one that's left out.
         outputs: Tensors.
         attributes: In the vocabulary's convention, those with their default values too.
-        parameters: By role.
+        parameters: By role; and attributes that are tables.
     """
 
     name: str
@@ -134,9 +136,23 @@ def _node(node: Node) -> NodeRecord:
         native=node.native,
         inputs=tuple(node.inputs),
         outputs=tuple(node.outputs),
-        attributes=dict(node.attributes),
-        parameters={role: _parameter(item) for role, item in node.parameters.items()},
+        attributes={name: value for name, value in node.attributes.items() if not _is_table(value)},
+        parameters={
+            **{role: _parameter(item) for role, item in node.parameters.items()},
+            **{name: _table(value) for name, value in node.attributes.items() if _is_table(value)},
+        },
     )
+
+
+def _is_table(value: Attribute) -> bool:
+    """Whether an attribute is numbers, or texts, by the thousand, as a forest's: nobody reads them one by one."""
+    return isinstance(value, tuple) and len(value) > _LONG
+
+
+def _table(value: Attribute) -> ParameterRecord:
+    array = np.array(value)
+    dtype = "object" if array.dtype.kind == "U" else array.dtype.name
+    return _parameter(Parameter("", array.shape, dtype, lambda: array))
 
 
 def _parameter(parameter: Parameter) -> ParameterRecord:

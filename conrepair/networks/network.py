@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.runtime.errors import ModelLoadError
@@ -61,12 +62,14 @@ class Network(abc.ABC):
         original: What it was compiled from, with the same graph; None for what runs as it's written.
         ordered: Whether its outputs have an order, and not names alone.
         producer: What wrote the file, where it says so.
+        keys: Of outputs that are maps in the file, what their last axis stands for; by the names of outputs.
         channels: Where its format has the channels of a picture, see `channels_of`; "" where that isn't known.
     """
 
     graph: LayerGraph
     input_names: Mapping[str, str]
     output_names: Mapping[str, str]
+    keys: Mapping[str, tuple[int | str, ...]] = MappingProxyType({})
     original: Network | None = None
     ordered: bool = True
     producer: str = ""

@@ -43,6 +43,7 @@ class OnnxNetwork(Network):
         self.origins = origins
         self.input_names = {name: name for name in graph.inputs}
         self.output_names = {name: name for name in graph.outputs}
+        self.keys = source.keys
         self.producer = source.model.producer_name or ""
         self._source = source
         self._sessions = sessions
@@ -142,12 +143,13 @@ def _calls(source: OnnxSource, constants: OnnxConstants) -> Iterator[OnnxCall]:
         if source.variable.isdisjoint(node.outputs):
             continue
         first = next((value.name for value in node.outputs if value.name), None) or node.op_type
-        layer = source.layers.get(node)
+        layer, written = source.layers.get(node), source.written.get(str(node.outputs[0].name))
         given = f"{layer}/{node.name or node.op_type}" if layer else node.name
         name = next(name for name in _candidates(given, first) if name not in taken)
         taken.add(name)
-        opset = source.model.opset_imports.get(node.domain, 1)
-        yield OnnxCall(node, name, layer or node.name or name, opset, constants, dict(explicit.attributes))
+        opset = source.model.opset_imports.get((written or node).domain, 1)
+        attributes = dict((written or explicit).attributes)
+        yield OnnxCall(node, name, layer or node.name or name, opset, constants, attributes, written)
 
 
 def _candidates(name: str | None, first: str) -> Iterator[str]:

@@ -51,7 +51,8 @@ class OnnxCall:
         opset: Version of the node's domain.
         name: Unique in the graph.
         layer: What the file calls it.
-        node: As the file has it.
+        node: That's computed.
+        written: What the file has, where that gives a map in place of the tensor; else the same.
         nodes: What the rule added.
         hidden: Tensors between those nodes, which the file doesn't have.
     """
@@ -64,8 +65,10 @@ class OnnxCall:
         opset: int,
         constants: OnnxConstants,
         attributes: Mapping[str, onnx_ir.Attr],
+        written: onnx_ir.Node | None = None,
     ) -> None:
-        self.operator = node.op_type
+        self.written = written or node
+        self.operator = self.written.op_type
         self.opset = opset
         self.name = name
         self.layer = layer
@@ -79,7 +82,7 @@ class OnnxCall:
     @property
     def native(self) -> str:
         """The operator with its domain, unless that's ONNX's own."""
-        return f"{self.node.domain}.{self.operator}" if self.node.domain else self.operator
+        return f"{self.written.domain}.{self.operator}" if self.written.domain else self.operator
 
     # --- attributes -------------------------------------------------------------------------------------------
 
@@ -95,7 +98,7 @@ class OnnxCall:
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
-        return dict(usual_attributes(self.node, self.opset))
+        return dict(usual_attributes(self.written, self.opset))
 
     def plain_attributes(self) -> dict[str, Attribute]:
         """All attributes that are numbers, text, or tuples of those; of a tensor with one element, that."""
@@ -127,7 +130,7 @@ class OnnxCall:
     @property
     def count(self) -> int:
         """Number of inputs, those included that are left out between others."""
-        return len(self.node.inputs)
+        return len(self.written.inputs)
 
     def value(self, index: int) -> onnx_ir.Value | None:
         """An input; None when it's left out."""
@@ -261,7 +264,7 @@ class OnnxCall:
 
     def formal(self, index: int) -> str:
         """What the operator's schema calls an input."""
-        return formal_name(self.node, self.opset, index)
+        return formal_name(self.written, self.opset, index)
 
     def captured(self) -> tuple[str, ...]:
         """What graphs in the node's attributes read from outside, where that varies."""
@@ -370,7 +373,7 @@ class OnnxCall:
         names, moved = [self.input(index) for index in range(self.count)], self._moved()
         roles = {index: name for index in range(self.count) if (name := self.formal(index)) not in moved}
         self.emit(
-            f"{self.node.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
+            f"{self.written.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
             [*names, *(name for name in self.captured() if name not in names)],
             {**self.plain_attributes(), **moved},
             {**self.tensor_attributes(), **self.parameters(roles)},
@@ -378,7 +381,7 @@ class OnnxCall:
 
     def _moved(self) -> dict[str, Attribute]:
         """Constant inputs that are attributes in another opset: a number, or a row of them."""
-        names, found = names_of_attributes(self.node), dict[str, Attribute]()
+        names, found = names_of_attributes(self.written), dict[str, Attribute]()
         for index in filter(self.is_constant, range(self.count)):
             name, array = self.formal(index), self.numbers(index)
             if name in names and array is not None and array.ndim < 2:
@@ -415,4 +418,4 @@ class OnnxCall:
             place = next((index for index, given in free.items() if given == name), None)
             free.pop(place if place is not None else -1, None)
             inputs.append(place)
-        return OnnxOrigin(self.node, tuple(inputs), places, len(self.nodes) == 1)
+        return OnnxOrigin(self.written, tuple(inputs), places, len(self.nodes) == 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -10,13 +10,13 @@ import onnx
 import onnx_ir
 from onnx_ir.serde import serialize_node, serialize_shape_into, serialize_type_into
 
+from conrepair.frameworks.proto_file import inner_graphs
 from conrepair.networks.onnx_source import OnnxSource, operands
 
 __all__ = ["OnnxCut", "cut", "is_plain"]
 
 _SMALL = 1024  # bytes; some kernels want their axes and shapes inside the model
 _NOWHERE = 1 << 40  # bytes; where no file has anything, so that reading it fails rather than giving other numbers
-_IR_VERSION = 13  # ONNX Runtime reads no newer files
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,14 @@ def cut(source: OnnxSource, fed: Collection[str], wanted: Sequence[str]) -> Onnx
     renamed = {old: new for old, new in feeds.items() if old != new}
     weights = [value for name in read if name not in feeds and (value := source.graph.initializers.get(name))]
     graph = onnx.GraphProto(name="piece")
-    graph.node.extend(_renamed(serialize_node(node), renamed) for node in nodes)
+    graph.node.extend(_renamed(_serialized(node), renamed) for node in nodes)
     graph.input.extend(_typed(source.values[old], new) for old, new in feeds.items())
     graph.output.extend(_typed(source.values[name], name) for name in wanted)
     given: dict[str, onnx_ir.TensorProtocol] = {}
     for value in weights:
         graph.initializer.append(_initializer(value, source, given))
-    version = min(source.model.ir_version, _IR_VERSION)
     imports = [onnx.helper.make_opsetid(*item) for item in source.model.opset_imports.items()]
-    proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=version)
+    proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=source.model.ir_version)
     return OnnxCut(proto, given, feeds, tuple(wanted))
 
 
@@ -85,6 +84,24 @@ def _needed(source: OnnxSource, fed: set[str], wanted: Sequence[str]) -> tuple[l
     return nodes[::-1], read
 
 
+def _serialized(node: onnx_ir.Node) -> onnx.NodeProto:
+    """A node whose branches don't say shapes: those of one that isn't taken may not fit together."""
+    found = serialize_node(node)
+    for graph in _branches(found):
+        del graph.value_info[:]
+        for value in graph.output:
+            value.type.tensor_type.ClearField("shape")
+    return found
+
+
+def _branches(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """Of a choice, and of those in it; the bodies of loops need their shapes."""
+    for attribute in node.attribute if node.op_type == "If" else ():
+        yield attribute.g
+        for inner in attribute.g.node:
+            yield from _branches(inner)
+
+
 def _free_name(name: str, taken: Collection[str | None]) -> str:
     return next(new for number in count() if (new := f"{name}/fed{number or ''}") not in taken)
 
@@ -95,9 +112,8 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
         for index, name in enumerate(node.input):
             if name in names:
                 node.input[index] = names[name]
-        for attribute in node.attribute:
-            for graph in [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]:
-                _rename_graph(graph, names)
+        for graph in inner_graphs(node):
+            _rename_graph(graph, names)
     return node
 
 

@@ -18,9 +18,12 @@ import onnx
 import onnx_ir
 from onnx_ir.external_data import set_base_dir
 
+from conrepair.frameworks.onnx_files.border import Border, plain_border
+from conrepair.frameworks.onnx_files.readable import as_read
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.runtime.unnamed_file import UnnamedFile, map_file
 
-__all__ = ["load_mapped"]
+__all__ = ["load_mapped", "load_plain"]
 
 _LARGE = 1024  # bytes from which on a weight is mapped
 _MAPPED = "conrepair:mapped"  # stands for our own file where a tensor says in which one it is
@@ -31,8 +34,11 @@ _VARINT, _WIDE, _BYTES, _NARROW = 0, 1, 2, 5  # how protobuf writes a field
 _Attributes = onnx_ir.AttributeType
 
 
-def load_mapped(path: Path) -> onnx_ir.Model:
+def load_mapped(path: Path) -> tuple[onnx_ir.Model, Border]:
     """Load a file; weights that it keeps outside are mapped when they're read.
+
+    Returns:
+        The model, whose inputs and outputs are tensors, and what they were.
 
     Raises:
         Exception: of a type of onnx_ir's, protobuf's, or the file system's, if it's no model.
@@ -40,11 +46,29 @@ def load_mapped(path: Path) -> onnx_ir.Model:
     weights = UnnamedFile()
     with path.open("rb") as file:
         content = _without_weights(map_file(file.fileno()), onnx.ModelProto.DESCRIPTOR, weights)
-    model: onnx_ir.Model = onnx_ir.from_proto(onnx.ModelProto.FromString(content))
+    light = as_read(onnx.ModelProto.FromString(content))
+    border = plain_border(light)
+    model: onnx_ir.Model = onnx_ir.from_proto(light)
     mapped = weights.mapped()
     _replace_tensors(model, lambda tensor: _in_memory(tensor, mapped))
     set_base_dir(model.graph, path.parent)
-    return model
+    return model, border
+
+
+def load_plain(path: Path) -> tuple[onnx_ir.Model, Border]:
+    """Load a file to change it; sequences and narrow types stay what they are.
+
+    Returns:
+        The model, that has no maps, and what they were.
+
+    Raises:
+        Exception: as above.
+    """
+    proto = read_proto(path)
+    border = plain_border(proto, whole=False)
+    model: onnx_ir.Model = onnx_ir.from_proto(proto)
+    set_base_dir(model.graph, path.parent)
+    return model, border
 
 
 @dataclass(frozen=True)

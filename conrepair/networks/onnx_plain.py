@@ -36,6 +36,11 @@ def stripped(names: Sequence[str]) -> tuple[str, ...]:
 
 def plain_value(value: Any) -> Attribute:
     """An attribute as numbers, text, or tuples of those; None for what is none of them."""
+    # Numbers first: a forest has a million of them, and to ask for a tensor's protocol takes long.
+    if isinstance(value, float):
+        return float(str(np.float32(value)))  # files have 32 bits: 1e-5 rather than 9.99999974e-06
+    if isinstance(value, int | str):
+        return value
     if isinstance(value, onnx.TensorProto):
         value = onnx.numpy_helper.to_array(value)
     elif isinstance(value, onnx_ir.TensorProtocol):
@@ -46,6 +51,4 @@ def plain_value(value: Any) -> Attribute:
         return value.decode()
     if isinstance(value, list | tuple):
         return tuple(plain_value(item) for item in value)  # type: ignore[return-value]
-    if isinstance(value, float):
-        return float(str(np.float32(value)))  # files have 32 bits: 1e-5 rather than 9.99999974e-06
-    return value if isinstance(value, int | float | str | bool) else None
+    return None

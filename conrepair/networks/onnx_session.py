@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from conrepair.data.stored_values import quantized, real_values
+from conrepair.data.stored_values import as_text, quantized, real_values
 from conrepair.graph.layer_graph import Array, Tensor
 from conrepair.networks.network import Segment
 from conrepair.networks.onnx_cut import OnnxCut
@@ -132,7 +132,9 @@ def _stored(tensor: Tensor, array: Array) -> Array:
 
 
 def _real(tensor: Tensor, array: Array) -> Array:
-    """An array as the real numbers that it stands for."""
+    """An array as the real numbers that it stands for; texts as numpy's own."""
+    if array.dtype.kind == "O":
+        return as_text(array)
     return array if tensor.quantization is None else real_values(array, tensor.quantization)
 
 

@@ -12,6 +12,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitial
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_files.border import Border
 from conrepair.frameworks.runnable import load_error
 from conrepair.networks.onnx_file import load_mapped
 from conrepair.onnx_passes.default_domain import name_default_domain
@@ -19,7 +20,16 @@ from conrepair.onnx_passes.fold_constants import GRAPHS, RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 
-__all__ = ["OnnxSource", "graphs_of", "is_random", "open_source", "operands", "read_from_outside", "subgraphs"]
+__all__ = [
+    "OnnxSource",
+    "graphs_of",
+    "is_random",
+    "open_source",
+    "operands",
+    "read_from_outside",
+    "subgraphs",
+    "written_nodes",
+]
 
 
 @dataclass(frozen=True)
@@ -30,11 +40,15 @@ class OnnxSource:
         path: Of the file.
         model: Its values have the types and shapes that follow from the sizes of the inputs.
         layers: What the file calls nodes that come from a function: as it calls the node that called it.
+        written: What the file has in place of nodes that give a tensor instead of a map, by the tensor's name.
+        keys: Of those maps.
     """
 
     path: Path
     model: onnx_ir.Model
     layers: Mapping[onnx_ir.Node, str] = field(default_factory=dict)
+    written: Mapping[str, onnx_ir.Node] = field(default_factory=dict)
+    keys: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
 
     @property
     def graph(self) -> onnx_ir.Graph:
@@ -75,7 +89,7 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> OnnxSource:
         ConversionError: if its own functions can't be inlined.
     """
     try:
-        loaded = load_mapped(Path(model.path))
+        loaded, border = load_mapped(Path(model.path))
     # onnx_ir, protobuf and the file system raise types of their own; whichever it is, the file is no model.
     except Exception as error:
         raise load_error(model, "an ONNX model", error) from error
@@ -89,7 +103,18 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> OnnxSource:
     _hold_weights(loaded)
     _fix_sizes(loaded, inputs)
     infer_shapes(loaded)
-    return OnnxSource(Path(model.path), loaded, layers)
+    return OnnxSource(Path(model.path), loaded, layers, written_nodes(border), border.keys)
+
+
+def written_nodes(border: Border) -> dict[str, onnx_ir.Node]:
+    """What a file has in place of nodes that give tensors: in no graph, with the names of their results."""
+    found = {}
+    for name, proto in border.nodes.items():
+        attributes = [onnx_ir.from_proto(attribute) for attribute in proto.attribute]
+        node = onnx_ir.Node(proto.domain, proto.op_type, [None], attributes, num_outputs=1, name=proto.name)
+        node.outputs[0].name = name
+        found[name] = node
+    return found
 
 
 def operands(node: onnx_ir.Node) -> list[onnx_ir.Value]:

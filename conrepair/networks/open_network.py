@@ -32,7 +32,9 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
     """
     if model.framework not in FRAMEWORKS:
         raise ValueError(f"unknown framework {model.framework!r}; known: {', '.join(FRAMEWORKS)}")
-    how = repr((dataclasses.replace(model, provenance=None), tuple(inputs)))
+    # Which axis counts the samples says nothing to who opens it.
+    sizes = [dataclasses.replace(spec, sample_axis=None) for spec in inputs]
+    how = repr((dataclasses.replace(model, provenance=None), sizes))
     return _RECENT.of(Path(model.path), how, lambda: _opened(model, inputs))
 
 

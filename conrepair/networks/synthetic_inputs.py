@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,13 @@ import numpy as np
 from conrepair.data.binding import bind_inputs
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.input_range import InputRange
+from conrepair.data.sample_axes import UNNAMED, OutputAxes
+from conrepair.data.symbolic_sizes import possible_sizes, with_sizes_of
 from conrepair.data.synthetic import SyntheticRange, in_words, may_be_picture
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import NARROW_INTEGERS, TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.frameworks.runnable import Runnable
 from conrepair.graph.input_ranges import input_ranges
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.networks.open_network import open_network
@@ -23,7 +28,8 @@ from conrepair.runtime.errors import ConrepairError
 __all__ = ["ChosenValues", "Reader", "choose_inputs"]
 
 _SAMPLES = 8  # that a range is tried with
-_SIZE = 2  # of what a file leaves open
+_SIZE = 2  # of the batch, where a file leaves it open
+_TRIALS = 64  # of sizes that a file leaves open
 # For logarithms and roots; for what overflows; for what needs more; for pictures.
 _OTHERS = ((0.05, 1.0), (-0.05, 0.05), (1.0, 8.0), (0.0, 255.0))
 _OTHER_DATA = "give data (--data), or a range (--low, --high)"
@@ -96,19 +102,25 @@ def choose_inputs(
         count: Number of samples.
         batch: Of models that leave it open, as they are opened with later; more than one.
     """
+    runs = _Runs(source)
+    sized, sizes_note = _with_sizes(runs, source, limits)
+    shapes = tuple(spec.shape for spec in sized.inputs) if sized != source else ()
+    source, targets = sized, [replace(item, inputs=with_sizes_of(item.inputs, sized.inputs)) for item in targets]
+    limits = replace(limits, shapes=shapes)
     said = [_said(reader, batch) for reader in (source, *targets)]
     ranges, notes = _agreed(source, targets, [item.ranges for item in said], limits)
+    notes = (*sizes_note, *notes)
     has_pictures = any(map(may_be_picture, source.inputs))
     # What's in few bits was calibrated on photos; noise of the same range saturates tensors inside.
     wanted = replace(limits, inputs=ranges, pictures=has_pictures and any(item.in_few_bits for item in said))
     open_ends = not limits.given and any(
         spec.stands_for_reals and known is None for spec, known in zip(source.inputs, ranges, strict=True)
     )
-    chosen, first = wanted, _answers(source, wanted, count)
+    chosen, first = wanted, runs.answers(source.inputs, wanted, count)
     if first is not None and not first.tell:
         others = [replace(wanted, pictures=True)] if has_pictures and not wanted.pictures else []
         others += [replace(wanted, low=low, high=high) for low, high in _OTHERS] if open_ends else []
-        chosen = _telling(source, wanted, others, first, count)
+        chosen = _telling(lambda limits: runs.answers(source.inputs, limits, count), wanted, others, first)
         tried = "; ".join(_in_short(limits) for limits in others)
         tried = f"; {tried}: tried too" if others else ""
         found = f", so they're drawn {_in_short(chosen)}" if chosen != wanted else tried
@@ -121,12 +133,15 @@ def _in_short(limits: SyntheticRange) -> str:
 
 
 def _telling(
-    source: Reader, wanted: SyntheticRange, others: Sequence[SyntheticRange], first: _Answers, count: int
+    answers_to: Callable[[SyntheticRange], _Answers | None],
+    wanted: SyntheticRange,
+    others: Sequence[SyntheticRange],
+    first: _Answers,
 ) -> SyntheticRange:
     """The first range whose answers tell something; else the first that gives numbers, else what was wanted."""
     tried = [(wanted, first)]
     for limits in others:
-        answers = _answers(source, limits, count)
+        answers = answers_to(limits)
         if answers is not None and answers.tell:
             return limits
         if answers is not None:
@@ -134,25 +149,81 @@ def _telling(
     return next((limits for limits, answers in tried if answers.numbers), wanted)
 
 
-def _answers(source: Reader, limits: SyntheticRange, count: int) -> _Answers | None:
-    """What the source makes of a few samples; None where it can't run them, which is said when it's run."""
-    data = DataReference("synthetic", min(count, _SAMPLES), samples=source.inputs, limits=limits)
-    try:
-        runnable = framework(source.model.framework).load(source.model)
-        outputs: dict[str, list[np.ndarray]] = {spec.name: [] for spec in runnable.outputs}
-        feeds = open_feeds(data, runnable.inputs, None)
-        for batch in batches(feeds, runnable.inputs, _SAMPLES):
-            for name, array in runnable.run(batch.feeds).items():
-                whole = feeds.whole or array.shape[:1] != (batch.size,)
-                outputs[name].append(array[None] if whole else array[: batch.valid])
-    except ConrepairError:
-        return None
-    arrays = [np.concatenate([item.astype(np.float64) for item in parts]) for parts in outputs.values()]
-    if not arrays:
-        return None
-    spreads = [spread_between_samples(array) for array in arrays]
-    numbers = any(2 * np.isfinite(array).sum() >= array.size for array in arrays)
-    return _Answers(bool(numbers), None if None in spreads else max(item for item in spreads if item is not None))
+class _Runs:
+    """A source, loaded once where it's run at all.
+
+    Args:
+        source: The model.
+    """
+
+    def __init__(self, source: Reader) -> None:
+        self._model = source.model
+        self.failure = ""
+
+    @cached_property
+    def _runnable(self) -> Runnable:
+        return framework(self._model.framework).load(self._model)
+
+    def answers(self, inputs: Sequence[TensorSpec], limits: SyntheticRange, count: int) -> _Answers | None:
+        """What it makes of a few samples; None where it can't run them, which is said when it's run.
+
+        Args:
+            inputs: With the sizes to draw.
+            limits: The ranges.
+            count: Of samples.
+        """
+        data = DataReference("synthetic", min(count, _SAMPLES), samples=tuple(inputs), limits=limits)
+        try:
+            runnable = self._runnable
+            outputs: dict[str, list[np.ndarray]] = {spec.name: [] for spec in runnable.outputs}
+            feeds = open_feeds(data, runnable.inputs, None)
+            axes = OutputAxes(runnable.inputs, runnable.outputs, feeds.axes)
+            for batch in batches(feeds, runnable.inputs, _SAMPLES):
+                for name, array in runnable.run(batch.feeds).items():
+                    rows = axes.in_front(name, array, batch.size)
+                    whole = not feeds.axes or rows.shape[:1] != (batch.size,)
+                    outputs[name].append(rows[None] if whole else rows[: batch.valid])
+        except ConrepairError as error:
+            self.failure = self.failure or str(error)
+            return None
+        arrays = [_numbers(parts) for parts in outputs.values()]
+        if not arrays:
+            return None
+        spreads = [spread_between_samples(array) for array in arrays]
+        numbers = any(2 * np.isfinite(array).sum() >= array.size for array in arrays)
+        return _Answers(bool(numbers), None if None in spreads else max(item for item in spreads if item is not None))
+
+
+def _with_sizes(runs: _Runs, source: Reader, limits: SyntheticRange) -> tuple[Reader, tuple[str, ...]]:
+    """The source with the first sizes that it takes, where its file leaves some open, and what to say of them."""
+    name, tried = Path(source.model.path).name, 0
+    for inputs in itertools.islice(possible_sizes(source.inputs), _TRIALS):
+        if inputs == source.inputs:
+            return source, ()
+        if runs.answers(inputs, limits, _SIZE) is not None:
+            chosen = ", ".join(_chosen(source.inputs, inputs))
+            words = f"{name} leaves sizes open, which are chosen: {chosen}; other ones can be declared (--input)"
+            return replace(source, inputs=inputs), (words,)
+        tried += 1
+    return source, (f"{name} runs with none of {tried} choices of the sizes that it leaves open: {runs.failure}",)
+
+
+def _chosen(inputs: Sequence[TensorSpec], sized: Sequence[TensorSpec]) -> list[str]:
+    """The sizes, by symbol; by axis where they have none."""
+    found = {}
+    for spec, other in zip(inputs, sized, strict=True):
+        for axis, (size, number) in enumerate(zip(spec.shape, other.shape, strict=True)):
+            if size != number:
+                found[f"axis {axis} of {spec.name}" if size == UNNAMED else str(size)] = number
+    return [f"{symbol} {number}" for symbol, number in found.items()]
+
+
+def _numbers(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """An output of several batches; of what varies in size that, and the sum."""
+    if len({part.shape[1:] for part in parts}) > 1:
+        parts = [np.array([[part.size, np.sum(_numbers([part]))]]) for part in parts]
+    whole = np.concatenate(parts)
+    return np.unique(whole, return_inverse=True)[1].reshape(whole.shape) if whole.dtype.kind == "U" else whole
 
 
 def _agreed(
@@ -229,9 +300,15 @@ def _said(reader: Reader, batch: int) -> _Said:
     except ConrepairError:
         network = None
     ranges = {} if network is None else input_ranges(network.graph)
+    held = _held(reader.inputs)
     for spec in reader.inputs:
         tensor = spec.name if network is None else network.input_names[spec.name]
-        if tensor in ranges:
+        if "position" in spec.name.lower() and spec.shape and not spec.stands_for_reals:
+            found[spec.name] = _positions(spec, held, ranges.get(tensor))
+        elif spec.dtype in NARROW_INTEGERS:
+            low, high = (-8.0, 7.0) if spec.dtype == "int4" else (0.0, 15.0)
+            found[spec.name] = InputRange((low,), (high,), "four bits", whole=True)
+        elif tensor in ranges:
             found[spec.name] = ranges[tensor]
         elif spec.high is not None:
             found[spec.name] = InputRange((0.0,), (spec.high - 1.0,), f"a table of {spec.high} rows", whole=True)
@@ -239,6 +316,21 @@ def _said(reader: Reader, batch: int) -> _Said:
             found[spec.name] = InputRange((0.0,), (1.0,), "its name", whole=True, mask=True)
     tensors = () if network is None else network.graph.tensors.values()
     return _Said(found, any(tensor.quantization is not None for tensor in tensors))
+
+
+def _held(inputs: Sequence[TensorSpec]) -> int:
+    """How many steps come before those of the ids, for which a mask is longer by so many."""
+    lengths = [spec.shape[1] for spec in inputs if len(spec.shape) == 2 and not spec.stands_for_reals]
+    known = [size for size in lengths if isinstance(size, int)]
+    return max(known, default=0) - min(known, default=0)
+
+
+def _positions(spec: TensorSpec, held: int, table: InputRange | None) -> InputRange:
+    """Positions of steps behind others, as far as a table of them reaches."""
+    size = spec.shape[-1]
+    last = held + (size if isinstance(size, int) else 1) - 1.0
+    high = last if table is None else max(table.high)
+    return InputRange((min(held, high),), (high,), "its name", whole=True, counts=True)
 
 
 def _of_some_size(spec: TensorSpec, batch: int) -> TensorSpec:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import load_error, natural_order
+from conrepair.frameworks.runnable import load_error
 from conrepair.frameworks.tensorflow import load_function
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.network import Network
@@ -22,10 +22,11 @@ from conrepair.networks.tensorflow_rules import TensorflowOperation
 from conrepair.networks.tensorflow_segment import PieceNetwork
 from conrepair.networks.tensorflow_specs import Specs, in_order, known_specs
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.words import natural_order
 
 __all__ = ["TensorFlowNetwork", "open_network"]
 
-_UNOBSERVABLE = (tf.string, tf.resource, tf.variant)
+_UNOBSERVABLE = (tf.resource, tf.variant)
 
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
@@ -145,4 +146,5 @@ def _layer_graph(
 def _tensor(place: str, specs: Specs) -> Tensor:
     shape, dtype = specs[place]
     sizes = tuple(shape.as_list()) if shape.is_fully_defined() else None
-    return Tensor(_named(place), sizes, dtype.name, observable=dtype not in _UNOBSERVABLE)
+    name = "object" if dtype == tf.string else dtype.name
+    return Tensor(_named(place), sizes, name, observable=dtype not in _UNOBSERVABLE)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from conrepair.data.stored_values import as_text
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.networks.network import Network, Segment
 from conrepair.networks.tensorflow_pieces import GraphPieces
@@ -52,7 +53,7 @@ class PieceNetwork(Network):
 
     def _spec(self, name: str) -> Any:
         tensor = self.graph.tensors[name]
-        return tf.TensorSpec(tensor.shape, tensor.dtype)
+        return tf.TensorSpec(tensor.shape, tf.string if tensor.dtype == "object" else tensor.dtype)
 
 
 class TensorFlowSegment(Segment):
@@ -88,7 +89,8 @@ class TensorFlowSegment(Segment):
             ]
             with _as_written():
                 results = self._function(*tensors)
-            return {name: np.asarray(result) for name, result in zip(self.wanted, results, strict=True)}
+            arrays = {name: np.asarray(result) for name, result in zip(self.wanted, results, strict=True)}
+            return {name: as_text(array) if array.dtype.kind == "O" else array for name, array in arrays.items()}
         # The same.
         except Exception as error:
             reason = f"{type(error).__name__}: {str(error)[:600]}"

@@ -44,6 +44,7 @@ class TfliteNetwork(Network):
         self.operators, self._indices = built.operators, built.tensors
         self.input_names = {name: file.names[index] for name, index in probed.inputs}
         self.output_names = {name: file.names[index] for name, index in probed.outputs}
+        self.ordered = probed.ordered
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> TfliteSegment:
         """See `conrepair.networks.network.Network`."""

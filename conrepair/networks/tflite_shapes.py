@@ -48,12 +48,14 @@ class Probe:
         allocated: Which tensors had that shape before anything was computed.
         inputs: Tensors of the inputs, in the model's order, with the name that a `Runnable` has for them.
         outputs: The same of the outputs.
+        ordered: Whether these have an order, and not the names of a signature alone.
     """
 
     shapes: tuple[tuple[int, ...] | None, ...]
     allocated: tuple[bool, ...]
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
+    ordered: bool
 
 
 def probe(file: TfliteFile, inputs: Sequence[TensorSpec] | None = None) -> Probe:
@@ -97,7 +99,7 @@ def probe(file: TfliteFile, inputs: Sequence[TensorSpec] | None = None) -> Probe
         index = detail["index"]
         if index < count and (computed or allocated[index]):
             shapes[index] = tuple(map(int, detail["shape"]))
-    return Probe(tuple(shapes), allocated, given, results)
+    return Probe(tuple(shapes), allocated, given, results, ordered=not names)
 
 
 def _named(details: list[dict[str, Any]], names: Mapping[int, str]) -> tuple[tuple[str, int], ...]:

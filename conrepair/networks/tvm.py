@@ -34,11 +34,14 @@ def open_build(folder: Path, model: Model) -> TvmNetwork:
         model: What it was made of, for builds that don't keep that (those without `debug_enabled`).
 
     Raises:
-        ModelLoadError: if the build can't be loaded, or what it was made of isn't there.
+        ModelLoadError: if the build can't be loaded, what it was made of isn't there, or no output of that is known.
     """
     runnable = TvmRunnable(folder)
     imported = imported_model(folder, model)
-    return TvmNetwork(open_network(imported, runnable.inputs), runnable, load_calls(folder))
+    found = TvmNetwork(open_network(imported, runnable.inputs), runnable, load_calls(folder))
+    if not any(found.graph.tensors[name].observable for name in found.graph.outputs):
+        raise ModelLoadError(f"{folder} doesn't tell which of its kernels computes an output of {imported.path}")
+    return found
 
 
 def imported_model(folder: Path, model: Model | None) -> Model:

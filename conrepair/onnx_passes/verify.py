@@ -13,10 +13,11 @@ import numpy.typing as npt
 import onnx
 import onnx_ir
 
-from conrepair.data.tensor_spec import TensorSpec, numpy_dtype, with_declared_sizes
+from conrepair.data.symbolic_sizes import with_declared_sizes
+from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.builders import calibration_inputs
 from conrepair.frameworks.onnx import spec_of_value
-from conrepair.frameworks.onnx_file import table_sizes
+from conrepair.frameworks.onnx_files.file import table_sizes
 from conrepair.onnx_passes.files import save
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.onnx_session import open_session

@@ -190,11 +190,11 @@ def test_a_pinned_route_is_taken_as_it_is() -> None:
 
 
 def test_a_pin_that_doesnt_exist() -> None:
-    with pytest.raises(ConfigError, match=r"no converter 'onnx2torhc'; did you mean 'onnx2torch'\?") as caught:
+    with pytest.raises(ConfigError, match=r"no converter 'onnx2torhc'; did you mean 'onnx2torch'\?"):
         pinned_route(["torch-onnx-script", "onnx2torhc"], "torch")
-    assert all(name in str(caught.value) for name in CONVERTERS)
-    with pytest.raises(ConfigError, match="no converter 'xyzzy'; known: "):
+    with pytest.raises(ConfigError, match="no converter 'xyzzy'; known: ") as caught:
         converter("xyzzy")
+    assert all(name in str(caught.value) for name in CONVERTERS)
 
 
 def test_a_pin_that_doesnt_fit_the_model() -> None:

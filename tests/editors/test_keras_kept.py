@@ -9,6 +9,7 @@ from pathlib import Path
 
 import h5py
 import keras
+import keras2_files
 import numpy as np
 import pytest
 import small_models as small
@@ -98,3 +99,18 @@ def test_the_file_works_as_it_did(original: Path, edit: str, tmp_path: Path) -> 
     np.testing.assert_allclose(
         new.predict([IDS, NUMBERS], verbose=0), network.predict([IDS, NUMBERS], verbose=0), rtol=1e-5, atol=1e-6
     )
+
+
+def test_an_archive_of_keras2_is_read_after_it(tmp_path: Path) -> None:
+    path = keras2_files.write_archive("seq", tmp_path / "net.keras")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("labels.txt", "cat\ndog")
+    editor = open_editor(small.model_of("keras", path))
+    last = next(node for node in editor.graph.nodes if node.layer == "dense_1")
+    editor.set_parameter(last, "bias", last.parameters["bias"].numpy() + 1)
+    (tmp_path / "out").mkdir()
+    new = Path(editor.save(tmp_path / "out", "repaired").path)
+    network = keras.saving.load_model(new, compile=False)
+    given = network.predict_on_batch(keras2_files.question("seq"))
+    np.testing.assert_allclose(given, keras2_files.answers("seq") + 1, rtol=1e-5, atol=1e-5)
+    assert members(new)["labels.txt"] == b"cat\ndog"

@@ -20,6 +20,7 @@ def said(message: Any, key: str) -> None:
     message.doc_string = f"about {key}"
     if "metadata_props" in message.DESCRIPTOR.fields_by_name:
         message.metadata_props.add(key=key, value=f"value of {key}")
+        message.metadata_props.add(key="also", value="in the order of the file")
 
 
 @pytest.fixture(scope="module")
@@ -116,8 +117,20 @@ def test_all_else_stays(model: onnx.ModelProto, edit: str, names: set[str], exte
     assert after.keys() <= before.keys()
 
 
+def test_the_default_domain_keeps_its_name(model: onnx.ModelProto, tmp_path: Path) -> None:
+    renamed = copy.deepcopy(model)
+    renamed.opset_import[0].domain = renamed.graph.node[2].domain = "ai.onnx"
+    onnx.save(renamed, tmp_path / "net.onnx")
+    before, after = (onnx.load(path) for path in (tmp_path / "net.onnx", edited(tmp_path / "net.onnx", "numbers")))
+    assert after.opset_import == before.opset_import
+    assert after.graph.node == before.graph.node
+
+
 def test_what_is_said_of_changed_numbers_stays(model: onnx.ModelProto, tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "net.onnx")
     tensors = {item.name: item for item in onnx.load(edited(tmp_path / "net.onnx", "numbers")).graph.initializer}
     assert tensors["w"].doc_string == "about w"
-    assert [(item.key, item.value) for item in tensors["w"].metadata_props] == [("w", "value of w")]
+    assert [(item.key, item.value) for item in tensors["w"].metadata_props] == [
+        ("w", "value of w"),
+        ("also", "in the order of the file"),
+    ]

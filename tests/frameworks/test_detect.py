@@ -92,7 +92,7 @@ def test_a_damaged_archive_is_no_torchscript(tmp_path: Path) -> None:
         for _ in range(generator.choice([1, 1, 3])):
             changed[generator.randrange(len(changed) // 2, len(changed))] = generator.randrange(256)
         damaged.write_bytes(changed[: generator.choice([len(changed), generator.randrange(len(changed))])])
-        answers.add(hides_inputs(damaged))
+        answers.add(is_torchscript(damaged))
     assert answers == {True, False}
 
 
@@ -125,3 +125,12 @@ def test_nothing_heavy_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"), [("net.pt", True), ("net.pth", True), ("net.pt2", False), ("net", False)]
+)
+def test_networks_that_are_pickled_say_no_inputs(name: str, hidden: bool, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"no magic")
+    assert hides_inputs(path) == hidden

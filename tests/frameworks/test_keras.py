@@ -215,7 +215,7 @@ def test_wrong_feeds(tmp_path: Path, feeds: dict[str, small.Array], named: str) 
 
 
 @pytest.mark.parametrize(
-    ("policy", "precision"), [("float16", "float16"), ("mixed_float16", "float32"), ("float64", "float64")]
+    ("policy", "precision"), [("float16", "float16"), ("mixed_float16", "mixed float16"), ("float64", "float64")]
 )
 def test_precisions(tmp_path: Path, policy: str, precision: str) -> None:
     before = keras.config.dtype_policy()

@@ -298,6 +298,36 @@ def test_table_sizes_along_an_axis(tmp_path: Path, axis: int, high: int) -> None
     assert FRAMEWORK.describe(small.model_of("onnx", path)).inputs[0].high == high
 
 
+def test_a_table_in_a_branch_counts(tmp_path: Path) -> None:
+    table = numpy_helper.from_array(np.zeros((5, 2), np.float32), "table")
+    branches = [
+        helper.make_graph(
+            [NODE("Gather", ["table", "moved"], [name])], name, [], [helper.make_tensor_value_info(name, FLOAT, None)]
+        )
+        for name in ("one", "other")
+    ]
+    nodes = [
+        NODE("Identity", ["ids"], ["moved"]),
+        NODE("If", ["first"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("ids", INT64, ["batch", 3]),
+        helper.make_tensor_value_info("first", onnx.TensorProto.BOOL, []),
+    ]
+    outputs = [helper.make_tensor_value_info("y", FLOAT, ["batch", 3, 2])]
+    path = small.save_onnx(tmp_path / "net.onnx", helper.make_graph(nodes, "net", inputs, outputs, [table]))
+    assert [spec.high for spec in FRAMEWORK.describe(small.model_of("onnx", path)).inputs] == [5, None]
+
+
+def test_sizes_below_zero_are_open(tmp_path: Path) -> None:
+    values = [helper.make_tensor_value_info(name, FLOAT, ["batch", -1, 3]) for name in ("x", "y")]
+    path = small.save_onnx(
+        tmp_path / "net.onnx", helper.make_graph([NODE("Relu", ["x"], ["y"])], "net", values[:1], values[1:])
+    )
+    found = FRAMEWORK.describe(small.model_of("onnx", path))
+    assert (found.inputs[0].shape, found.outputs[0].shape) == (("batch", "?", 3), ("batch", "?", 3))
+
+
 def test_no_table_no_size(tmp_path: Path) -> None:
     path = lookup(tmp_path / "net.onnx", [NODE("Add", ["text", "text"], ["i"])], "i")
     assert FRAMEWORK.describe(small.model_of("onnx", path)).inputs[0].high is None

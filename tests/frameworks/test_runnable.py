@@ -12,8 +12,9 @@ import pytest
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Factory, Model, Provenance, from_json, to_json
-from conrepair.frameworks.runnable import Runnable, load_error, natural_order
+from conrepair.frameworks.runnable import Runnable, load_error
 from conrepair.runtime.errors import DataError, InferenceError, ModelLoadError
+from conrepair.runtime.words import natural_order
 
 Array = npt.NDArray[Any]
 
@@ -198,7 +199,7 @@ def test_models_and_descriptions_survive_json() -> None:
         Provenance("11", "tool", {"tool": "1.0"}, {"opset": 13}, 2.5),
     )  # fmt: skip
     assert from_json(Model, to_json(model)) == model
-    description = Description("ONNX", (quantized,), (FLOATS,), {"Conv": 2}, 5, {"int8": 5}, 17, "tests")
+    description = Description("ONNX", (quantized,), (FLOATS,), {"Conv": 2}, 5, {"int8": 5}, 17, producer="tests")
     assert from_json(Description, to_json(description)) == description
 
 

@@ -284,3 +284,13 @@ def test_table_sizes_of_several_inputs(tmp_path: Path) -> None:
     path.write_bytes(tf.lite.TFLiteConverter.from_concrete_functions([function]).convert())
     about = FRAMEWORK.describe(small.model_of("tflite", path))
     assert {spec.name: spec.high for spec in about.inputs} == {"words": 11, "kinds": 9, "free": None}
+
+
+def test_outputs_that_are_one_tensor_have_a_name_each(tmp_path: Path) -> None:
+    x = keras.Input((3,), name="x")
+    y = keras.layers.ReLU()(x)
+    small.tflite_of(keras.Model(x, [y, y]), tmp_path / "twice.tflite")
+    runnable = FRAMEWORK.load(model(tmp_path, "twice"))
+    found = runnable.run({"x": np.array([[1, -1, 2]], np.float32)})
+    assert len(runnable.outputs) == len(found) == 2
+    assert all(array.tolist() == [[1, 0, 2]] for array in found.values())

@@ -326,6 +326,41 @@ def test_a_bare_state_dict_is_refused_with_advice(folder: Path) -> None:
         FRAMEWORK.describe(small.model_of("torch", folder / "net_weights.pth", inputs=(UNNAMED,)))
 
 
+def checkpoint(path: Path, **parts: Any) -> Model:
+    torch.save(parts, path)
+    declared = TensorSpec("", ("batch", small.CHANNELS, small.HEIGHT, small.WIDTH), "float32")
+    return small.model_of("torch", path, trust=True, inputs=(declared,))
+
+
+@pytest.mark.parametrize("beside", [{}, {"ema": None, "epoch": 3, "optimizer": None}])
+def test_the_network_of_a_checkpoint(beside: dict[str, Any], tmp_path: Path) -> None:
+    network = small.torch_convnet()
+    runnable = FRAMEWORK.load(checkpoint(tmp_path / "best.pt", model=network, **beside))
+    [given] = runnable.run({"input": small.images()}).values()
+    np.testing.assert_array_equal(given, network(torch.from_numpy(small.images())).detach().numpy())
+
+
+def test_a_network_takes_the_weights_beside_it(tmp_path: Path) -> None:
+    """Scripts keep the class as it was made, and what it learnt in another place."""
+    learnt = small.torch_convnet(seed=6)
+    weights = {f"module.{name}": value for name, value in learnt.state_dict().items()}
+    model = checkpoint(tmp_path / "net.pth", model=small.torch_convnet(), state_dict=weights, epoch=1)
+    [given] = FRAMEWORK.load(model).run({"input": small.images()}).values()
+    np.testing.assert_array_equal(given, learnt(torch.from_numpy(small.images())).detach().numpy())
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"ema": small.torch_convnet()}, r"several networks \(model, ema\): save the one"),
+        ({"state_dict": {"other": torch.zeros(2)}}, r"aren't those of its network 'model'"),
+    ],
+)
+def test_checkpoints_that_leave_a_choice(parts: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match=words):
+        FRAMEWORK.load(checkpoint(tmp_path / "net.pt", model=small.torch_convnet(), **parts))
+
+
 def test_a_pickled_module_is_refused_without_trust(folder: Path) -> None:
     model = replace(net(folder, "pickled"), trust=False)
     with pytest.raises(ModelLoadError, match=r"net_pickled\.pt .*run code.*trust"):

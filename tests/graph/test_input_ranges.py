@@ -170,6 +170,27 @@ def test_how_an_input_is_quantized(tmp_path: Path) -> None:
     assert ends(found) == (-5, 7.75)
 
 
+IN_PIECES = """small (int64[2, 5] ids) => (float[2, 5, 4] y) {
+    from_end = Add (ids, nine)
+    negative = Less (ids, zero)
+    plain = Not (negative)
+    second = Cast <to = 7> (negative)
+    first = Cast <to = 7> (plain)
+    one = Mul (ids, first)
+    other = Mul (second, from_end)
+    index = Add (one, other)
+    [word] y = Gather <axis = 0> (table, index)
+}"""
+
+
+def test_a_choice_of_indices_in_pieces_ends_in_a_table(tmp_path: Path) -> None:
+    weights = {"table": drawn(9, 4), "nine": np.int64(9), "zero": np.int64(0)}
+    (found,) = ranges(model_of("onnx", written(tmp_path / "n.onnx", IN_PIECES, weights)))
+    assert ends(found) == (0, 8)
+    assert found is not None
+    assert not found.mask
+
+
 def test_a_number_that_is_asked_for_is_a_mask(tmp_path: Path) -> None:
     weights = {"table": drawn(9, 4), "one": np.int64(1), "last": np.array([2]), "nothing": np.float32(0)}
     ids, left = ranges(model_of("onnx", written(tmp_path / "n.onnx", ASKED, weights)))

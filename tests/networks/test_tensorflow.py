@@ -277,3 +277,28 @@ def test_pieces_share_the_constants_of_a_frozen_graph(tmp_path: Path) -> None:
     matrices = [node.parameters["weight"].numpy() for node in network.graph.nodes if node.op == "MatMul"]
     np.testing.assert_array_equal(matrices[0], weights)
     np.testing.assert_array_equal(matrices[1], weights.T)
+
+
+class _Table(tf.Module):
+    """Texts that are looked up."""
+
+    def __init__(self, words: list[str]) -> None:
+        super().__init__()
+        values = tf.lookup.KeyValueTensorInitializer(tf.constant(words), tf.constant([1.0, 2.0, 3.0]))
+        self.table = tf.lookup.StaticHashTable(values, -1.0)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.string, name="text")])
+    def __call__(self, text: Any) -> dict[str, Any]:
+        return {"y": 2.0 * self.table.lookup(text)}
+
+
+def test_texts_can_be_fed(tmp_path: Path) -> None:
+    module = _Table(["red", "green", "blue"])
+    tf.saved_model.save(module, str(tmp_path / "a"), signatures=module.__call__)
+    texts = np.array([["red", "blue"], ["green", "other"]])
+    network, runnable, _ = opened(tmp_path / "a", {"text": texts})
+    [text] = network.graph.inputs
+    [wanted] = network.graph.outputs
+    found = network.segment([text], [wanted]).run({text: texts})[wanted]
+    np.testing.assert_array_equal(found, [[2.0, 6.0], [4.0, -2.0]])
+    np.testing.assert_array_equal(runnable.run({"text": texts})["y"], found)

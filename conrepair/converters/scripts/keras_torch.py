@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.torch_result import save_torch
-from conrepair.data.tensor_spec import with_declared_sizes
+from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.frameworks.keras import KerasRunnable
 from conrepair.frameworks.model import Model, from_json
 

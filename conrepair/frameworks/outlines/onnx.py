@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import onnx
 
+from conrepair.frameworks.identity import onnx_tensors
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.onnx_file import describe_proto, nodes_of, read_valid, specs_of_proto
+from conrepair.frameworks.onnx_files.file import describe_proto, nodes_of, read_valid, specs_of_proto
+from conrepair.frameworks.onnx_files.readable import NotReadableError, as_read
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import load_error
 from conrepair.runtime.errors import ModelLoadError
+from conrepair.runtime.path_text import path_problem
+from conrepair.runtime.words import shortened
 
 __all__ = ["check", "outline"]
 
 _DEFAULT = {"", "ai.onnx"}
+_OF_DATA = {".data", ".bin", ".weights", ".weight", ".onnx_data"}
+_MOST = 4
 
 
 def outline(model: Model) -> Outline:
@@ -29,13 +38,11 @@ def outline(model: Model) -> Outline:
             f"the operators {counted(unknown)} aren't ONNX's nor ONNX Runtime's: they need a library of their own; "
             "export without them, or as functions in the file"
         )
-    if description.opset is not None and description.opset > onnx.defs.onnx_opset_version():
-        missing.append(f"its opset {description.opset} is newer than what's known here; export it with a lower one")
-    if proto.ir_version > onnx.IR_VERSION:
-        missing.append(
-            f"its IR version {proto.ir_version} is newer than the {onnx.IR_VERSION} that is known here; "
-            "export it with a lower one"
-        )
+    missing += _without_data(Path(model.path), proto)
+    try:
+        as_read(proto)
+    except NotReadableError as error:
+        missing.append(str(error))
     return Outline(description, tuple(missing))
 
 
@@ -58,6 +65,33 @@ def check(model: Model, found: Outline | None) -> None:
         return
     if found.missing:
         raise ModelLoadError(f"{model.path} can't be loaded as an ONNX model: {'; '.join(found.missing)}.")
+
+
+def _without_data(path: Path, proto: onnx.ModelProto) -> Iterator[str]:
+    """Files that weights are in and that aren't there, with what lies there in their place."""
+    entries = [entry for tensor in onnx_tensors(proto.graph) for entry in tensor.external_data]
+    names = dict.fromkeys(entry.value for entry in entries if entry.key == "location")
+    absent = [
+        name for name in names if isinstance(name, str) and not path_problem(name) and not _is_there(path, name)
+    ]
+    if not absent:
+        return
+    needed = {path, *(path.parent / name for name in names if name not in absent)}
+    others = sorted(item.name for item in path.parent.iterdir() if item.is_file() and item not in needed)
+    others.sort(key=lambda name: Path(name).suffix not in _OF_DATA)
+    shown = ", ".join([*others[:_MOST], *([f"{len(others) - _MOST} more"] if len(others) > _MOST else [])])
+    beside = (
+        f"beside it: {shown}. If its weights are in one of these, give that this name" if others else "it's alone"
+    )
+    for name in absent:
+        yield (
+            f"its weights are in a file of their own, which it calls {shortened(name, 80)} and which isn't there "
+            f"({beside}; else export it again, or fetch that file too)"
+        )
+
+
+def _is_there(path: Path, name: str) -> bool:
+    return (path.parent / name).exists()
 
 
 def _unknown(proto: onnx.ModelProto) -> list[str]:

@@ -16,7 +16,8 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.frameworks.screening.tensorflow_calls import GraphCalls
-from conrepair.frameworks.tensorflow import preferred_signature
+from conrepair.frameworks.states.tensorflow import states_in
+from conrepair.frameworks.tensorflow import narrower_type, preferred_signature
 
 __all__ = ["outline"]
 
@@ -26,6 +27,7 @@ def outline(model: Model) -> Outline:
     path = Path(model.path)
     weights: Counter[str] = Counter()
     producer = ""
+    states: tuple[str, ...] = ()
     inputs: tuple[TensorSpec, ...] = ()
     outputs: tuple[TensorSpec, ...] = ()
     if path.is_dir():
@@ -41,7 +43,9 @@ def outline(model: Model) -> Outline:
         graph = tf.compat.v1.GraphDef.FromString(path.read_bytes())
     if inputs or outputs:
         calls = GraphCalls(graph)
-        nodes = list(calls.reached(calls.of_signatures([content.signature_def[name]])).values())
+        reached = calls.reached(calls.of_signatures([content.signature_def[name]]))
+        nodes = list(reached.values())
+        states = states_in(graph, [node for (function, _), node in reached.items() if not function])
     else:
         nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
     if path.is_dir():
@@ -63,6 +67,8 @@ def outline(model: Model) -> Outline:
         operators=dict(sorted(Counter(node.op for node in nodes).items())),
         parameters=sum(weights.values()),
         weights=dict(weights),
+        computes=narrower_type(nodes) if set(weights) == {"float32"} else "",
+        states=states,
         producer=producer,
     )
     return Outline(description, tuple(missing))

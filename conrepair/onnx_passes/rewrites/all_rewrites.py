@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 
 import onnx_ir
@@ -17,6 +16,7 @@ from conrepair.onnx_passes.rewrites.lp_pool import lp_pool
 from conrepair.onnx_passes.rewrites.one_hot import one_hot
 from conrepair.onnx_passes.rewrites.pool_padding import pool_padding
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.words import meant
 
 __all__ = ["REWRITES", "Rewrite", "rewrites_named"]
 
@@ -44,7 +44,6 @@ def rewrites_named(names: Iterable[str]) -> list[tuple[str, Rewrite]]:
     """
     wanted = set(names)
     for name in sorted(wanted - set(REWRITES)):
-        close = difflib.get_close_matches(name, REWRITES, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
-        raise ConfigError(f"there is no rewrite '{name}'; {hint}known: {', '.join(REWRITES)}")
+        hint = meant(name, REWRITES, f"known: {', '.join(REWRITES)}")
+        raise ConfigError(f"there is no rewrite '{name}'{hint}")
     return [(name, rewrite) for name, rewrite in REWRITES.items() if name in wanted]

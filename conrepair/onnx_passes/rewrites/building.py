@@ -44,13 +44,14 @@ class Builder:
 
     Args:
         node: Of a main graph.
+        label: What the names of new nodes begin with; default: the name of the node's result.
     """
 
-    def __init__(self, node: onnx_ir.Node) -> None:
+    def __init__(self, node: onnx_ir.Node, label: str | None = None) -> None:
         if node.graph is None or not isinstance(node.graph, onnx_ir.Graph):
             raise ValueError(f"{node.name} is in no graph")
         self._old, self._graph = node, node.graph
-        self._label = node.outputs[0].name
+        self._label = label or node.outputs[0].name
         self._nodes: list[onnx_ir.Node] = []
 
     def op(self, operator: str, inputs: Sequence[onnx_ir.Value | None], **attributes: Any) -> onnx_ir.Value:

@@ -13,8 +13,8 @@ import onnx
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import model_files, onnx_tensors
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.onnx_quantization import io_quantization
-from conrepair.frameworks.proto_file import read_proto
+from conrepair.frameworks.onnx_files.quantization import io_quantization
+from conrepair.frameworks.proto_file import inner_graphs, read_proto
 from conrepair.frameworks.runnable import load_error
 from conrepair.runtime.errors import ModelLoadError
 
@@ -92,6 +92,7 @@ def describe_proto(
         parameters=sum(weights.values()),
         weights=dict(weights),
         matrices=dict(matrices),
+        ir_version=proto.ir_version,
         opset=next((item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}), None),
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
     )
@@ -100,9 +101,18 @@ def describe_proto(
 def table_sizes(proto: onnx.ModelProto) -> dict[str, int]:
     """The smallest constant table that each input is looked up in."""
     names = {value.name: value.name for value in proto.graph.input}
-    tables = {tensor.name: list(tensor.dims) for tensor in proto.graph.initializer}
+    tables: dict[str, list[int]] = {}
     sizes: dict[str, int] = {}
-    for node in proto.graph.node:
+    _look_up(proto.graph, names, tables, sizes)
+    return sizes
+
+
+def _look_up(
+    graph: onnx.GraphProto, names: dict[str, str], tables: dict[str, list[int]], sizes: dict[str, int]
+) -> None:
+    """Add the tables that a graph looks inputs up in, and those of graphs in its nodes, which see its values."""
+    tables |= {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+    for node in graph.node:
         attributes = {attribute.name: attribute for attribute in node.attribute}
         if node.op_type == "Constant" and "value" in attributes:
             tables[node.output[0]] = list(attributes["value"].t.dims)
@@ -116,16 +126,16 @@ def table_sizes(proto: onnx.ModelProto) -> dict[str, int]:
             size = tables[node.input[0]][attributes["axis"].i if "axis" in attributes else 0]
             name = names[node.input[1]]
             sizes[name] = min(size, sizes.get(name, size))
-    return sizes
+        for inner in inner_graphs(node):
+            _look_up(inner, dict(names), dict(tables), sizes)
 
 
-def nodes_of(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """All nodes, those of subgraphs (If, Loop, Scan) included."""
+def nodes_of(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+    """All nodes of a graph or a function, those of subgraphs (If, Loop, Scan) included."""
     for node in graph.node:
         yield node
-        for attribute in node.attribute:
-            for subgraph in [attribute.g, *attribute.graphs]:
-                yield from nodes_of(subgraph)
+        for subgraph in inner_graphs(node):
+            yield from nodes_of(subgraph)
 
 
 def specs_of_proto(proto: onnx.ModelProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
@@ -148,7 +158,7 @@ def with_quantization(proto: onnx.ModelProto, specs: Sequence[TensorSpec]) -> tu
 
 def _spec(value: onnx.ValueInfoProto) -> TensorSpec:
     dims = value.type.tensor_type.shape.dim
-    shape = tuple(dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?" for dim in dims)
+    shape = tuple(dim.dim_value if dim.dim_value > 0 else dim.dim_param or "?" for dim in dims)
     return TensorSpec(value.name, shape, _type_words(value.type))
 
 
