@@ -29,7 +29,7 @@ class CalibrationFeeds:
         count = min(samples, source.count)
         self._indices = [index * source.count // count for index in range(count)]
         self.count = count
-        self.whole, self.matching = source.whole, source.matching
+        self.axes, self.matching = source.axes, source.matching
 
     def __iter__(self) -> Iterator[Feeds]:
         """Read the samples; may be done more than once."""

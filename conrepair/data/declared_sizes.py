@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from conrepair.data.binding import image_layout, layout_permutation
-from conrepair.data.tensor_spec import Dimension, TensorSpec, has_batch
+from conrepair.data.sample_axes import any_batch, has_batch, with_axes_of
+from conrepair.data.tensor_spec import Dimension, TensorSpec
 
 __all__ = ["Sizes", "resized_inputs", "sizes_in_words", "sizes_wanted"]
 
@@ -27,10 +28,13 @@ def sizes_wanted(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> Siz
     """
     if len(fed) != len(inputs):
         return None
-    pairs, first = _partners(fed, inputs), _first(fed, inputs)
+    placed = with_axes_of(inputs, fed)
+    if has_batch(fed) and has_batch(placed):
+        fed, inputs = any_batch(fed), any_batch(placed)
+    pairs = _partners(fed, inputs)
     if any(len(one.shape) != len(two.shape) for one, two in zip(pairs, inputs, strict=True)):
         return None
-    found = tuple(_wanted(one, two, first) for one, two in zip(pairs, inputs, strict=True))
+    found = tuple(_wanted(one, two) for one, two in zip(pairs, inputs, strict=True))
     return found if any(size is not None for shape in found for size in shape) else None
 
 
@@ -62,26 +66,14 @@ def resized_inputs(
     return [(one, two) for one, two, shape in pairs if any(size is not None for size in shape)]
 
 
-def _first(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> int:
-    """The first axis behind the batch."""
-    return 1 if has_batch(fed) and has_batch(inputs) else 0
-
-
-def _with_batch_of(fed: TensorSpec, spec: TensorSpec, first: int) -> list[Dimension]:
-    """The shape of what is fed, with a model's own batch."""
-    return [*spec.shape[:first], *fed.shape[first:]]
-
-
 def _partners(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
     """What stands for each in the other model: whose feeds fit, else the one of its name, else one that's left."""
-    first = _first(fed, inputs)
 
     def named(one: TensorSpec, two: TensorSpec) -> bool:
         return one.name == two.name
 
     def fits(one: TensorSpec, two: TensorSpec) -> bool:
-        given = _with_batch_of(one, two, first)
-        return one.stands_for_reals == two.stands_for_reals and layout_permutation(given, two.shape) is not None
+        return one.stands_for_reals == two.stands_for_reals and layout_permutation(one.shape, two.shape) is not None
 
     free, found = list(fed), {}
     rules: list[Callable[[TensorSpec, TensorSpec], bool]] = [
@@ -100,9 +92,9 @@ def _partners(fed: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> list[T
     return [found[place] for place in range(len(inputs))]
 
 
-def _wanted(fed: TensorSpec, spec: TensorSpec, first: int) -> tuple[int | None, ...]:
+def _wanted(fed: TensorSpec, spec: TensorSpec) -> tuple[int | None, ...]:
     same: tuple[int | None, ...] = (None,) * len(spec.shape)
-    shape = _with_batch_of(fed, spec, first)
+    shape = fed.shape
     if layout_permutation(shape, spec.shape) is not None:
         return same
     layouts = f"{image_layout(fed)} {image_layout(spec)}"

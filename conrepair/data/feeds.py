@@ -11,24 +11,29 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.data.array_axes import samples_first
 from conrepair.data.binding import Binding, bind_inputs, image_layout, takes_stored
 from conrepair.data.matching import Matching, matching
-from conrepair.data.prepare import PreparedPhotos
-from conrepair.data.recipe import Recipe, apply_numeric
+from conrepair.data.pictures.byte_pictures import Preparation, channels_last, taken_apart, to_bytes, to_reals
+from conrepair.data.pictures.prepare import PreparedPhotos
+from conrepair.data.pictures.recipe import Recipe, apply_numeric
+from conrepair.data.sample_axes import UNNAMED, axes_as_fed, batch_symbols, fixed_batch, sample_axes, shared_axes
 from conrepair.data.stored_values import quantized
 from conrepair.data.symbolic_sizes import declaration
 from conrepair.data.synthetic import SyntheticRange, draw
-from conrepair.data.tensor_spec import Dimension, TensorSpec, has_batch, numpy_dtype
+from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 from conrepair.data.tensors import read_tensors
 from conrepair.runtime.errors import DataError
 
 __all__ = [
+    "OPEN_BATCHES",
     "Batch",
     "Chosen",
     "DataReference",
     "FeedSource",
     "Feeds",
     "batches",
+    "first_batch",
     "image_input",
     "open_feeds",
     "sample_order",
@@ -49,6 +54,7 @@ class DataReference:
         samples: The arrays as the source model takes them; what's drawn, and how quantized inputs are stored.
         limits: For synthetic data.
         first: Samples that come before the others, by their places; the others follow in their order.
+        prepared: What lies between them, where one model takes pictures as bytes and another as numbers.
     """
 
     kind: str
@@ -58,6 +64,7 @@ class DataReference:
     samples: tuple[TensorSpec, ...] = ()
     limits: SyntheticRange = field(default_factory=SyntheticRange)
     first: tuple[int, ...] = ()
+    prepared: Preparation | None = None
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -86,12 +93,13 @@ class FeedSource(Protocol):
 
     Attributes:
         count: Number of samples.
-        whole: Each sample is a complete set of feeds, for a model whose inputs share no batch axis.
+        axes: That the samples lie along in each of the model's inputs; none where each sample is a complete set of
+            feeds, for a model whose inputs don't share the batch.
         matching: What is to be said of how it was fitted.
     """
 
     count: int
-    whole: bool
+    axes: Mapping[str, int]
     matching: Matching
 
     def read(self, start: int, stop: int) -> Feeds:
@@ -118,6 +126,8 @@ def _opened(reference: DataReference, inputs: Sequence[TensorSpec], recipe: Reci
         if recipe is None:
             raise DataError("photos need a recipe (preprocessing); set `recipe` of the model.")
         return _Photos(reference, image_input(inputs), recipe)
+    if reference.prepared is not None and taken_apart(inputs, _held(reference, reference.prepared)) is not None:
+        return _OtherwisePrepared(reference, reference.prepared, inputs[0])
     if reference.kind == "tensors":
         return _Tensors(reference, inputs)
     return _Synthetic(reference, inputs)
@@ -133,8 +143,8 @@ class Chosen:
             reader: The dataset.
             chosen: Places of the samples.
         """
-        self._reader, self._chosen = reader, chosen
-        self.count, self.whole, self.matching = len(chosen), reader.whole, reader.matching
+        self._reader, self._chosen = reader, [place for place in chosen if place < reader.count]
+        self.count, self.axes, self.matching = len(self._chosen), reader.axes, reader.matching
 
     def read(self, start: int, stop: int) -> Feeds:
         """Feeds for the chosen samples at these places."""
@@ -167,16 +177,18 @@ def batches(source: FeedSource, inputs: Sequence[TensorSpec], batch_size: int) -
         inputs: The model's inputs.
         batch_size: Wanted number of samples.
     """
-    fixed = None if source.whole else _common_batch(inputs)
-    size = 1 if source.whole else fixed or batch_size
+    axes = source.axes
+    fixed = fixed_batch(inputs, axes)
+    size = fixed or batch_size if axes else 1
 
     def load(start: int) -> Batch:
         stop = min(start + size, source.count)
         feeds = source.read(start, stop)
-        if source.whole:
+        if not axes:
             feeds = {name: array[0] for name, array in feeds.items()}
         elif fixed:
             feeds = {name: _filled(array, size) for name, array in feeds.items()}
+        feeds = {name: _placed(array, axes.get(name, 0)) for name, array in feeds.items()}
         return Batch(start, stop - start, fixed or stop - start, feeds)
 
     starts = range(0, source.count, size)
@@ -190,15 +202,48 @@ def batches(source: FeedSource, inputs: Sequence[TensorSpec], batch_size: int) -
             yield batch
 
 
-def _common_batch(inputs: Sequence[TensorSpec]) -> int | None:
-    """The fixed batch size; None when it's symbolic."""
-    size = inputs[0].shape[0]
-    return size if isinstance(size, int) else None
+OPEN_BATCHES = (1, 2, 3)
+"""Numbers of samples that every model takes whose inputs leave that open."""
 
 
-def _any_batch(specs: Sequence[TensorSpec], whole: bool) -> list[TensorSpec]:
-    """The specs without the size of their batch, which `batches` takes care of."""
-    return [spec if whole else replace(spec, shape=("batch", *spec.shape[1:])) for spec in specs]
+def first_batch(source: FeedSource, size: int) -> Feeds:
+    """The first samples in a batch of any size, filled up with the last where there are fewer.
+
+    Args:
+        source: From `open_feeds`, whose inputs share the batch.
+        size: Of the batch.
+    """
+    rows = source.read(0, min(size, source.count))
+    return {name: _placed(_filled(array, size), source.axes[name]) for name, array in rows.items()}
+
+
+def _placed(array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+    """Samples, which come first, where an input has them."""
+    return np.ascontiguousarray(np.moveaxis(array, 0, axis)) if axis else array
+
+
+def _rows(specs: Sequence[TensorSpec], axes: Mapping[str, int]) -> list[TensorSpec]:
+    """The specs with any number of samples in front."""
+    found = []
+    for spec in specs:
+        axis = axes.get(spec.name)
+        shape = spec.shape if axis is None else ("batch", *spec.shape[:axis], *spec.shape[axis + 1 :])
+        found.append(replace(spec, shape=shape))
+    return found
+
+
+def _bound(
+    samples: Sequence[TensorSpec], made_for: Sequence[TensorSpec], inputs: Sequence[TensorSpec]
+) -> tuple[tuple[Binding, ...], dict[str, int]]:
+    """Which array feeds which input, and where that has its samples.
+
+    Args:
+        samples: With the samples in front, or complete feeds where what they are made for doesn't share the batch.
+        made_for: Inputs of the model that they are made for.
+        inputs: Of the model to feed.
+    """
+    axes = axes_as_fed(inputs, made_for)
+    return bind_inputs(samples, _rows(inputs, axes)), axes
 
 
 def _filled(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
@@ -211,7 +256,7 @@ class _Photos:
 
     def __init__(self, reference: DataReference, spec: TensorSpec, recipe: Recipe) -> None:
         self.count = reference.count
-        self.whole = False
+        self.axes: Mapping[str, int] = {spec.name: 0}
         self.matching = Matching()
         self._rows = PreparedPhotos(Path(reference.path), reference.count)
         self._recipe = recipe
@@ -230,27 +275,52 @@ class _Tensors:
     """Arrays of a file."""
 
     def __init__(self, reference: DataReference, inputs: Sequence[TensorSpec]) -> None:
-        arrays = read_tensors(Path(reference.path), reference.count)
+        arrays = read_tensors(Path(reference.path))
         named = "" not in arrays
         if not named:
             arrays = {inputs[0].name: arrays[""]}
-        self.whole = not has_batch(inputs)
         known = {spec.name: spec for spec in reference.samples}
         if len(known) == len(arrays) == 1:
-            known = dict.fromkeys(arrays, reference.samples[0])
-        samples = [
-            _described(name, array, inputs, known.get(name), whole=self.whole) for name, array in arrays.items()
-        ]
-        wanted = _any_batch(inputs, self.whole)
-        self._bindings = bind_inputs(samples, wanted)
-        self.matching = matching(self._bindings, samples, wanted, named=named)
+            known = {name: replace(reference.samples[0], name=name) for name in arrays}
+        arrays = samples_first(arrays, reference.samples or inputs, reference.count)
+        axes = shared_axes(reference.samples or inputs)
+        samples = [_described(name, array, inputs, known.get(name), whole=not axes) for name, array in arrays.items()]
+        self.axes: Mapping[str, int]
+        self._bindings, self.axes = _bound(samples, reference.samples or inputs, inputs)
+        self.matching = matching(self._bindings, samples, _rows(inputs, self.axes), named=named)
         self._arrays: Mapping[str, npt.NDArray[Any]] = arrays
-        self.count = reference.count
+        self.count = min(reference.count, *map(len, arrays.values()))  # its shape alone may have told another one
 
     def read(self, start: int, stop: int) -> Feeds:
         return {
             binding.input: _fitted(self._arrays[binding.sample][start:stop], binding) for binding in self._bindings
         }
+
+
+def _held(reference: DataReference, known: Preparation) -> tuple[TensorSpec]:
+    """What the data are: bytes where they're drawn, else as the file has them."""
+    if reference.kind == "synthetic":
+        return (known.bytes,)
+    [array, *_] = read_tensors(Path(reference.path)).values()
+    return (known.reals if array.dtype.kind == "f" else known.bytes,)
+
+
+class _OtherwisePrepared:
+    """Bytes for a model that takes numbers made of them, or the bytes that numbers were made of."""
+
+    def __init__(self, reference: DataReference, known: Preparation, spec: TensorSpec) -> None:
+        [held] = _held(reference, known)
+        samples = (held,) if reference.kind == "synthetic" else reference.samples
+        plain = replace(reference, prepared=None, samples=samples)
+        self._reader = _opened(plain, (channels_last(held),), None)
+        self._held, self._recipe, self._spec = held, known.recipe, spec
+        self.count, self.matching = self._reader.count, self._reader.matching
+        self.axes: Mapping[str, int] = {spec.name: 0}
+
+    def read(self, start: int, stop: int) -> Feeds:
+        [rows] = self._reader.read(start, stop).values()
+        made = to_reals if self._spec.is_float else to_bytes
+        return {self._spec.name: made(self._recipe, rows, self._spec)}
 
 
 class _Synthetic:
@@ -261,12 +331,14 @@ class _Synthetic:
         self.matching = Matching()
         self._limits = reference.limits
         self._samples = {spec.name: spec for spec in reference.samples}
-        self.whole = not has_batch(reference.samples)
-        batch = {str(spec.shape[0]) for spec in reference.samples if spec.shape}
+        axes = shared_axes(reference.samples)
+        rows = _rows(reference.samples, axes) if axes else _of_one(reference.samples)
         self._shapes = {
-            spec.name: _whole_shape(spec, batch) if self.whole else _sample_shape(spec) for spec in reference.samples
+            spec.name: _definite(known, spec.shape[1:] if axes else spec.shape)
+            for known, spec in zip(reference.samples, rows, strict=True)
         }
-        self._bindings = bind_inputs(_any_batch(reference.samples, self.whole), _any_batch(inputs, self.whole))
+        self.axes: Mapping[str, int]
+        self._bindings, self.axes = _bound(rows, reference.samples, inputs)
 
     def read(self, start: int, stop: int) -> Feeds:
         return {
@@ -291,17 +363,23 @@ def _described(
     return TensorSpec(name, shape, array.dtype.name, quantization)
 
 
-def _sample_shape(spec: TensorSpec) -> tuple[int, ...]:
-    """The shape of one sample of an input whose first axis is the batch."""
-    return _definite(spec, spec.shape[1:])
-
-
-def _whole_shape(spec: TensorSpec, batch: set[str]) -> tuple[int, ...]:
-    """The shape of a complete feed, with the batch, wherever it stands, set to 1."""
-    return _definite(spec, tuple(1 if size in batch and isinstance(size, str) else size for size in spec.shape))
+def _of_one(specs: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """Specs whose batch, wherever it stands, is 1."""
+    symbols = batch_symbols(specs) - {UNNAMED}
+    return [
+        replace(
+            spec,
+            shape=tuple(
+                1 if isinstance(size, str) and (place == axis or size in symbols) else size
+                for place, size in enumerate(spec.shape)
+            ),
+        )
+        for spec, axis in zip(specs, sample_axes(specs), strict=True)
+    ]
 
 
 def _definite(spec: TensorSpec, shape: tuple[Dimension, ...]) -> tuple[int, ...]:
+    """The shape of a sample, of which numbers are drawn."""
     if any(not isinstance(size, int) for size in shape):
         raise DataError(
             f"input {spec} has no definite shape to draw synthetic data for. Declare it: "

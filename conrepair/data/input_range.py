@@ -12,6 +12,7 @@ import numpy.typing as npt
 __all__ = ["InputRange"]
 
 _FAR = 8.0  # times ordinary values; those of a normal distribution end before
+_MOST_WORDS = 6  # of a sentence
 _SHORTEST_MASK = 0.5  # of a row; what is masked out lies behind
 
 
@@ -26,7 +27,10 @@ class InputRange:
         axis: Of the input, counted from its end (-1 is the last); None where all values have one range.
         whole: Whether values are whole numbers, the ends included.
         mask: Whether each row is ones, then zeros.
+        counts: Whether each row counts up from the lower end.
         calibrated: Whether all that says so is the grid that a quantizer gave it, by the inputs that it met.
+        words: Of an input of texts, which there are; for each place along the axis, or for all.
+        sentences: Whether a text is several of them.
     """
 
     low: tuple[float, ...]
@@ -36,11 +40,20 @@ class InputRange:
     whole: bool = False
     mask: bool = False
     calibrated: bool = False
+    counts: bool = False
+    words: tuple[tuple[str, ...], ...] = ()
+    sentences: bool = False
 
     def __str__(self) -> str:
         """For a person: "0 to 255 (Rescaling)"."""
+        if self.words:
+            known = list(dict.fromkeys(word for words in self.words for word in words))
+            shown = ", ".join(map(repr, known[:3])) + (f", ... ({len(known)} texts)" if len(known) > 3 else "")
+            return f"{'sentences of ' if self.sentences else ''}{shown} ({self.why})"
         if self.mask:
             return f"a mask of ones, then zeros ({self.why})"
+        if self.counts:
+            return f"positions from {self.low[0]:.4g} on ({self.why})"
         ends = [" to ".join(f"{end:.4g}" for end in pair) for pair in zip(self.low, self.high, strict=True)]
         shown = ", ".join(ends[:3]) + (f", ... ({len(ends)} ranges)" if len(ends) > 3 else "")
         return f"{'whole numbers from ' * self.whole}{shown} ({self.why})"
@@ -58,6 +71,8 @@ class InputRange:
 
     def differs(self, other: InputRange) -> bool:
         """Whether two files are made for inputs that no choice of words explains: half as large, or twice."""
+        if self.words or other.words:
+            return [set(words) for words in self.words] != [set(words) for words in other.words]
         one, two = (max(map(abs, (*item.low, *item.high))) for item in (self, other))
         return self.mask != other.mask or max(one, two) > 2 * min(one, two)
 
@@ -72,10 +87,15 @@ class InputRange:
             portions: Of the range, 0 to 1, where they were drawn otherwise.
 
         Returns:
-            Whole numbers as int64, others as float32.
+            Texts; whole numbers as int64, others as float32.
         """
+        if self.words:
+            return self._texts(generator, shape)
         if self.mask:
             return self._mask(generator, shape)
+        if self.counts:
+            steps = self.low[0] + np.arange(shape[-1] if shape else 1)
+            return np.broadcast_to(np.minimum(steps, self.high[0]).astype(np.int64), shape or (1,)).reshape(shape)
         low, high = (self._placed(ends, len(shape)) for ends in (self.low, self.high))
         if portions is not None:
             values: npt.NDArray[np.float32] = (low + (high - low) * portions).astype(np.float32)
@@ -83,6 +103,15 @@ class InputRange:
         if self.whole:
             return generator.integers(low.astype(np.int64), high.astype(np.int64) + 1, shape)
         return generator.uniform(low, high, shape).astype(np.float32)
+
+    def _texts(self, generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.str_]:
+        """Texts of those that there are."""
+        found = np.empty(shape, object)
+        for place in np.ndindex(*shape):
+            words = self.words[0 if self.axis is None else place[self.axis]]
+            count = int(generator.integers(1, _MOST_WORDS + 1)) if self.sentences else 1
+            found[place] = " ".join(words[int(index)] for index in generator.integers(0, len(words), count))
+        return found.astype(np.str_)
 
     def _placed(self, ends: tuple[float, ...], rank: int) -> npt.NDArray[np.float64]:
         """Ends that broadcast with a sample."""

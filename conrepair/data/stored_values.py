@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.tensor_spec import Quantization, TensorSpec, numpy_dtype
+from conrepair.data.tensor_spec import NARROW_INTEGERS, Quantization, TensorSpec, numpy_dtype
 from conrepair.runtime.errors import DataError
 
-__all__ = ["quantized", "real_values", "to_real", "to_stored"]
+__all__ = ["as_text", "quantized", "real_values", "to_real", "to_stored"]
 
 Array = npt.NDArray[Any]
 
@@ -43,16 +43,30 @@ def to_stored(spec: TensorSpec, array: Array) -> Array:
         return quantized(array, spec.quantization, wanted)
     if array.dtype == wanted:
         return np.asarray(array, order="C")
-    if wanted.kind in "biu" and array.dtype.kind not in "biu":
+    whole = wanted.kind in "biu" or spec.dtype in NARROW_INTEGERS
+    if whole and array.dtype.kind not in "biu":
         raise DataError(f"input {spec} takes whole numbers; the data is {array.dtype}.")
-    if array.dtype.kind == "c" or (wanted.kind in "biu" and not _fits(array, wanted)):
+    if array.dtype.kind == "c" or (whole and not _fits(array, wanted)):
         raise DataError(f"input {spec} can't hold the data's values ({array.dtype}).")
     return np.asarray(array, dtype=wanted, order="C")
 
 
 def to_real(spec: TensorSpec, array: Array) -> Array:
-    """What a tensor's stored values stand for: float32 for a quantized tensor, else the values themselves."""
+    """What a tensor's stored values stand for: float32 for a quantized tensor, else the values themselves.
+
+    Texts, which libraries give as objects, are numpy's own.
+    """
+    if spec.dtype == "string":
+        return as_text(array)
     return array if spec.quantization is None else real_values(array, spec.quantization)
+
+
+def as_text(array: Array) -> Array:
+    """Texts as numpy's own type, which needs no pickles: those that are bytes are UTF-8."""
+    if array.dtype.kind != "O":
+        return array.astype(np.str_)
+    items = [item.decode(errors="replace") if isinstance(item, bytes) else str(item) for item in array.reshape(-1)]
+    return np.array(items, np.str_).reshape(array.shape)
 
 
 def real_values(array: Array, quantization: Quantization) -> Array:
@@ -83,4 +97,5 @@ def quantized(array: Array, quantization: Quantization, wanted: np.dtype[Any]) -
 
 def _fits(array: Array, wanted: np.dtype[Any]) -> bool:
     """Whether a cast to another type of whole numbers changes no value."""
-    return bool(np.array_equal(array, array.astype(wanted)))
+    cast = array.astype(wanted)
+    return bool(np.array_equal(array, cast if wanted.kind in "biu" else cast.astype(np.int16)))

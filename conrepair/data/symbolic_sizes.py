@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from conrepair.data.binding import bind_inputs
+from conrepair.data.sample_axes import UNNAMED, batch_symbols, sample_axes, with_differing_axes
 from conrepair.data.tensor_spec import Dimension, SizeRange, TensorSpec
 from conrepair.runtime.errors import DataError
 
-__all__ = ["Shapes", "declaration", "other_shapes", "sized", "trial_shapes", "with_sizes_of", "with_stated_sizes"]
+__all__ = [
+    "Shapes",
+    "declaration",
+    "other_shapes",
+    "possible_sizes",
+    "sized",
+    "trial_shapes",
+    "with_declared_sizes",
+    "with_sizes_of",
+    "with_stated_sizes",
+]
 
 Shapes = tuple[tuple[int, ...], ...]
 """Of each input, in order."""
 
 _USUAL = 64  # large enough for the strides of usual networks
 _SIZES = (_USUAL, 128, 32, 224, 16, 8, 256, 4, 512, 1024, 2, 1)
+_SHORT = 16  # of sequences, half of it of what a cache holds
+_HELD = re.compile(r"past|cache|held|kv")
+_SORTS_FROM = 3  # axes: inputs of as many, of the same sizes, are of one sort, as a cache's; ids and masks have less
 _BATCH = 2  # exporters treat sizes 0 and 1 as special; 2 stands for "any"
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -64,6 +80,77 @@ def other_shapes(inputs: Sequence[TensorSpec], known: Shapes) -> Iterator[Shapes
     yield _shapes(inputs, taken | front)
 
 
+def possible_sizes(inputs: Sequence[TensorSpec]) -> Iterator[tuple[TensorSpec, ...]]:
+    """Inputs with numbers for all open sizes but the batch, the likeliest first; as they are, where none is open.
+
+    What stands in the file as a sum or a product of other sizes is computed. Short lengths are tried first, half as
+    long for what a cache holds, the sum for a total of both. Then one length as the sum of two others, as another, or
+    as 1, for what the file doesn't say; then one size for all, as networks of pictures and sounds take it.
+
+    Args:
+        inputs: Of a network.
+    """
+    known = _with_own_symbols(with_stated_sizes(inputs))
+    batch, ranges = _batch_symbols(known), _ranges(known)
+    symbols = dict.fromkeys(symbol for spec in known for size in spec.shape for symbol in sorted(_symbols(size)))
+    free = [symbol for symbol in symbols if symbol not in batch]
+    pictured = {symbol for spec in known for symbol in _picture_symbols(spec, batch)}
+    seen = set()
+    for guess in _guesses(free, pictured):
+        found = sized(
+            known, {symbol: _within(size, ranges.get(symbol, SizeRange(symbol))) for symbol, size in guess.items()}
+        )
+        shapes = tuple(
+            tuple(new if isinstance(new, int) else own for own, new in zip(spec.shape, one.shape, strict=True))
+            for spec, one in zip(inputs, found, strict=True)
+        )
+        if shapes not in seen and all(size > 0 for shape in shapes for size in shape if isinstance(size, int)):
+            seen.add(shapes)
+            yield tuple(replace(spec, shape=shape) for spec, shape in zip(inputs, shapes, strict=True))
+
+
+def _guesses(free: Sequence[str], pictured: set[str]) -> Iterator[dict[str, int]]:
+    """Numbers for symbols, the likeliest first."""
+    held = [symbol for symbol in free if _HELD.search(symbol.lower())]
+    totals = [symbol for symbol in free if "total" in symbol.lower()]
+    lengths = [symbol for symbol in free if symbol not in totals and symbol not in pictured]
+    first = {symbol: _USUAL if symbol in pictured else _SHORT // 2 if symbol in held else _SHORT for symbol in free}
+    yield first | dict.fromkeys(totals, sum(dict.fromkeys(first[symbol] for symbol in lengths)))
+    for symbol in [*totals, *lengths]:
+        others = [first[other] for other in lengths if other != symbol]
+        sums = [one + two for one, two in itertools.combinations(others, 2)]
+        for number in dict.fromkeys([*sums, *others, 1]):
+            yield first | {symbol: number}
+    for size in _SIZES:
+        yield dict.fromkeys(free, size)
+
+
+def _with_own_symbols(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """Inputs each of whose open sizes has a symbol; those without a name one for each sort of input, and axis."""
+
+    def symbol(spec: TensorSpec, axis: int, samples: int | None) -> str:
+        if axis == samples:
+            return f"{UNNAMED} batch"
+        sort = spec.name if len(spec.shape) < _SORTS_FROM else spec.shape
+        return f"{UNNAMED} {axis} of {spec.dtype} {sort}"
+
+    return [
+        replace(
+            spec,
+            shape=tuple(
+                symbol(spec, axis, samples) if size == UNNAMED else size for axis, size in enumerate(spec.shape)
+            ),
+        )
+        for spec, samples in zip(inputs, sample_axes(inputs), strict=True)
+    ]
+
+
+def _picture_symbols(spec: TensorSpec, batch: set[str]) -> set[str]:
+    """Those of the height and the width of an input, as far as it may have such."""
+    found = {symbol for size in spec.shape for symbol in _symbols(size)} - batch
+    return found if len(spec.shape) > _SORTS_FROM and len(found) > 1 and spec.stands_for_reals else set()
+
+
 def with_stated_sizes(inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     """Inputs with a number for each open size that the file bounds; the others, and the batch, stay open.
 
@@ -75,8 +162,26 @@ def with_stated_sizes(inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     return sized(inputs, {symbol: sizes[symbol] for symbol in bounded & sizes.keys() - _batch_symbols(inputs)})
 
 
+def with_declared_sizes(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Inputs whose symbolic sizes, but for the batch, are set to what is declared in the same place.
+
+    For trying a model out: names may differ, and what doesn't fit is left as it is.
+
+    Args:
+        inputs: As the file says.
+        declared: In order; maybe of the model that this one was converted from.
+    """
+    if len(inputs) != len(declared) or any(
+        len(spec.shape) != len(other.shape) for spec, other in zip(inputs, declared, strict=True)
+    ):
+        return tuple(inputs)
+    return _filled(inputs, [other.shape for other in declared])
+
+
 def with_sizes_of(inputs: Sequence[TensorSpec], others: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     """Inputs with the sizes that another model has where their own are open; the batch stays.
+
+    Where theirs are numbers, and the other's names say where the samples lie, they lie there in theirs.
 
     Args:
         inputs: Of a model.
@@ -85,14 +190,36 @@ def with_sizes_of(inputs: Sequence[TensorSpec], others: Sequence[TensorSpec]) ->
     try:
         bindings = bind_inputs(inputs, others)
     except DataError:
-        return tuple(inputs)
+        return with_differing_axes(inputs, others)
     by_name = {spec.name: spec for spec in others}
-    shapes = {spec.name: list(spec.shape) for spec in inputs}
+    axes = dict(zip(by_name, sample_axes(others), strict=True))
+    shapes: dict[str, list[Dimension]] = {}
+    samples: dict[str, int | None] = {}
     for binding in bindings:
-        shape, other = shapes[binding.sample], by_name[binding.input].shape
-        for axis, size in zip(binding.permutation or range(len(shape)), other, strict=True):
-            shape[axis] = size if axis and isinstance(shape[axis], str) and isinstance(size, int) else shape[axis]
-    return tuple(replace(spec, shape=tuple(shapes[spec.name])) for spec in inputs)
+        other = by_name[binding.input]
+        order = binding.permutation or range(len(other.shape))
+        turned = dict(zip(order, other.shape, strict=True))
+        shapes[binding.sample] = [turned[axis] for axis in range(len(turned))]
+        axis = axes[binding.input]
+        samples[binding.sample] = None if axis is None else order[axis]
+    found = _filled(inputs, [shapes.get(spec.name, ()) for spec in inputs])
+    if batch_symbols(inputs) or not batch_symbols(others) or None in samples.values():
+        return found
+    return tuple(replace(spec, sample_axis=samples.get(spec.name, spec.sample_axis)) for spec in found)
+
+
+def _filled(inputs: Sequence[TensorSpec], shapes: Sequence[Sequence[Dimension]]) -> tuple[TensorSpec, ...]:
+    """Inputs with numbers of shapes where their own sizes are open, but for the batch."""
+    return tuple(
+        replace(
+            spec,
+            shape=tuple(
+                wanted if axis != samples and isinstance(size, str) and isinstance(wanted, int) else size
+                for axis, (size, wanted) in enumerate(zip(spec.shape, shape or spec.shape, strict=True))
+            ),
+        )
+        for spec, shape, samples in zip(inputs, shapes, sample_axes(inputs), strict=True)
+    )
 
 
 def sized(inputs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> tuple[TensorSpec, ...]:
@@ -119,7 +246,7 @@ def declaration(spec: TensorSpec) -> str:
     """
     sizes = _sizes([spec], 32 if len(spec.shape) < 4 else 224)
     shape = [
-        str(size) if not axis and not isinstance(size, int) else str(_evaluated(size, sizes))
+        str(size) if axis in sample_axes([spec]) and not isinstance(size, int) else str(_evaluated(size, sizes))
         for axis, size in enumerate(spec.shape)
     ]
     dtype = "" if spec.dtype == "float32" else f":{spec.dtype}"
@@ -152,8 +279,8 @@ def _ranges(inputs: Iterable[TensorSpec]) -> dict[str, SizeRange]:
     return {item.symbol: item for spec in inputs for item in spec.ranges}
 
 
-def _batch_symbols(inputs: Iterable[TensorSpec]) -> set[str]:
-    return {symbol for spec in inputs for symbol in _symbols(spec.shape[0] if spec.shape else 0)}
+def _batch_symbols(inputs: Sequence[TensorSpec]) -> set[str]:
+    return {symbol for size in batch_symbols(inputs) for symbol in _symbols(size)}
 
 
 def _taken(inputs: Sequence[TensorSpec], shapes: Shapes) -> dict[str, int]:

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.drawn_pictures import draw_picture, is_picture
 from conrepair.data.input_range import InputRange
-from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
-from conrepair.runtime.errors import DataError
+from conrepair.data.pictures.drawn_pictures import draw_picture, is_picture
+from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 
 __all__ = ["SyntheticRange", "draw", "in_words", "may_be_picture"]
 
 _DEFAULT_INTEGER_HIGH = 2
+_PLAIN = ("a", "the", "good", "bad", "red", "blue", "one", "two", "yes", "no", "time", "place", "1", "2.5")
+_WORDS = InputRange((), (), "nothing said which", words=(_PLAIN,), sentences=True)
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class SyntheticRange:
         inputs: What files say that each of the model's inputs is made for, in their order; None, or nothing at all,
             where they say nothing.
         pictures: Whether what may be a picture varies slowly, as photos do, and not from pixel to pixel.
+        shapes: Of each of the model's inputs, in their order, once sizes that its file leaves open were chosen, the
+            batch apart; none where nothing was to be chosen.
     """
 
     seed: int = 0
@@ -42,6 +45,7 @@ class SyntheticRange:
     given: bool = False
     inputs: tuple[InputRange | None, ...] = ()
     pictures: bool = False
+    shapes: tuple[tuple[Dimension, ...], ...] = ()
 
     @property
     def unsaid(self) -> bool:
@@ -60,21 +64,22 @@ def draw(
         limits: The range and the seed.
         stream: Positions of the input among the model's and of the sample.
 
-    Raises:
-        DataError: for an input of text.
     """
     generator = np.random.default_rng([limits.seed, *stream])
     known = limits.inputs[stream[0]] if limits.inputs else None
     if known is None and spec.stands_for_reals:
         known = InputRange((limits.low,), (limits.high,), "nothing said which")
+    if known is None and spec.dtype == "string":
+        known = _WORDS
+    if known is not None and known.words:
+        return known.draw(generator, shape)
     if known is not None:
         drawn = limits.pictures and not known.mask and is_picture(shape)
         values = known.draw(generator, shape, draw_picture(generator, shape) if drawn else None)
-        return values.astype(np.float32 if spec.quantization is not None else numpy_dtype(spec.dtype))
+        stored = values.astype(np.float32 if spec.quantization is not None else numpy_dtype(spec.dtype))
+        return stored.astype(np.float32) if stored.dtype.itemsize == 1 and spec.is_float else stored
     if spec.dtype == "bool":
         return generator.integers(0, 2, shape).astype(np.bool_)
-    if spec.dtype == "string":
-        raise DataError(f"input {spec} takes text; give data from a file, there is no synthetic text.")
     return generator.integers(0, _integers_below(spec, limits), shape).astype(numpy_dtype(spec.dtype))
 
 
@@ -111,6 +116,8 @@ def _said(spec: TensorSpec, limits: SyntheticRange, known: InputRange | None) ->
         return f"{drawn}{limits.low:g} to {limits.high:g}" if drawn else _uniform(limits)
     if spec.dtype == "bool":
         return "truth values"
+    if spec.dtype == "string":
+        return str(_WORDS)
     return f"whole numbers from 0 to {_integers_below(spec, limits) - 1}"
 
 

@@ -11,15 +11,27 @@ import numpy as np
 from conrepair.runtime.errors import DataError
 
 __all__ = [
+    "FEW_DIGITS",
+    "NARROW_INTEGERS",
     "Dimension",
     "Quantization",
     "SizeRange",
     "TensorSpec",
-    "has_batch",
     "merge_declared",
     "numpy_dtype",
-    "with_declared_sizes",
 ]
+
+FEW_DIGITS = {
+    "bfloat16": 2.0**-7,
+    "float8_e4m3fn": 2.0**-3,
+    "float8_e4m3fnuz": 2.0**-3,
+    "float8_e5m2": 2.0**-2,
+    "float8_e5m2fnuz": 2.0**-2,
+    "float4_e2m1fn": 2.0**-1,
+}
+"""Real types that numpy hasn't, and the relative distance of neighbours."""
+
+NARROW_INTEGERS = frozenset({"int4", "uint4"})
 
 Dimension = int | str
 """A number, or the name of a symbolic dimension ("batch"; "?" when the file doesn't name it)."""
@@ -54,12 +66,15 @@ class TensorSpec:
 
     Attributes:
         name: As the framework calls it.
-        shape: Dimensions, with the batch where the model has one.
+        shape: Dimensions, with the batch where the model has one, on whichever axis.
         dtype: numpy's name of the element type ("string" for text).
         quantization: For an integer tensor that stands for real numbers.
         layout: "NCHW" or "NHWC" when it's declared.
         high: For integer inputs, the size of the table they index, where known.
         ranges: Of the symbols in the shape, where the file states them.
+        sample_axis: That the samples lie along, where that's declared, or another model says it; None: the shape has
+            to tell (`conrepair.data.sample_axes`).
+        keys: What the last axis stands for, where the file has a map in its place.
     """
 
     name: str
@@ -69,6 +84,8 @@ class TensorSpec:
     layout: str | None = None
     high: int | None = None
     ranges: tuple[SizeRange, ...] = ()
+    sample_axis: int | None = None
+    keys: tuple[int | str, ...] = ()
 
     @property
     def is_float(self) -> bool:
@@ -83,12 +100,6 @@ class TensorSpec:
     def __str__(self) -> str:
         """For messages: name: dtype[shape]."""
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
-
-
-def has_batch(inputs: Sequence[TensorSpec]) -> bool:
-    """Whether the first axis of every input is the batch: all symbolic, or all of one size."""
-    sizes = {spec.shape[0] if spec.shape else None for spec in inputs}
-    return None not in sizes and (len(sizes) == 1 or all(isinstance(size, str) for size in sizes))
 
 
 def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
@@ -122,7 +133,11 @@ def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec])
         settled |= {str(own): size for own, size in pairs if isinstance(own, str) and isinstance(size, int)}
         shape = tuple(own if isinstance(own, int) else size for own, size in pairs)
         result[matches[0]] = replace(
-            spec, shape=shape, layout=wanted.layout or spec.layout, high=wanted.high or spec.high
+            spec,
+            shape=shape,
+            layout=wanted.layout or spec.layout,
+            high=wanted.high or spec.high,
+            sample_axis=_declared_axis(pairs, spec.sample_axis),
         )
     settled.pop("?", None)  # stands for a size of its own wherever it is
     return tuple(
@@ -131,36 +146,18 @@ def merge_declared(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec])
     )
 
 
-def with_declared_sizes(inputs: Sequence[TensorSpec], declared: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
-    """Inputs whose symbolic sizes behind the batch are set to what is declared in the same place.
-
-    For trying a model out: names may differ, and what doesn't fit is left as it is.
-
-    Args:
-        inputs: As the file says.
-        declared: In order; maybe of the model that this one was converted from.
-    """
-    if len(inputs) != len(declared) or any(
-        len(spec.shape) != len(other.shape) for spec, other in zip(inputs, declared, strict=True)
-    ):
-        return tuple(inputs)
-    return tuple(
-        replace(
-            spec,
-            shape=tuple(
-                wanted if axis and isinstance(size, str) and isinstance(wanted, int) else size
-                for axis, (size, wanted) in enumerate(zip(spec.shape, other.shape, strict=True))
-            ),
-        )
-        for spec, other in zip(inputs, declared, strict=True)
-    )
+def _declared_axis(pairs: Sequence[tuple[Dimension, Dimension]], known: int | None) -> int | None:
+    """The axis whose fixed size a person calls the batch."""
+    called = (place for place, (own, size) in enumerate(pairs) if size == "batch" and isinstance(own, int))
+    return next(called, known)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The numpy dtype of a spec's dtype name, bfloat16 included."""
-    if name == "bfloat16":
+    """The numpy dtype of a spec's dtype name, those of ml_dtypes (bfloat16, float8_e5m2, int4) included."""
+    if name in FEW_DIGITS or name in NARROW_INTEGERS:
         import ml_dtypes
 
-        name = ml_dtypes.bfloat16.__name__  # registered with numpy by the import
+        known: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return known
     dtype: np.dtype[Any] = np.dtype(object if name == "string" else name)
     return dtype

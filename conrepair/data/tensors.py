@@ -1,4 +1,4 @@
-"""Tensors from .npz and .npy files, first axis samples."""
+"""Tensors from .npz and .npy files."""
 
 from __future__ import annotations
 
@@ -8,25 +8,51 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.data.array_axes import common_length
 from conrepair.data.array_files import read_arrays
 from conrepair.runtime.archive import ArchiveError
 from conrepair.runtime.errors import DataError
 
-__all__ = ["read_tensors"]
+__all__ = ["opened_arrays", "read_tensors", "sample_count"]
 
 
-def read_tensors(path: Path, limit: int | None = None) -> dict[str, npt.NDArray[Any]]:
+def read_tensors(path: Path) -> dict[str, npt.NDArray[Any]]:
     """Open a file of tensors.
 
     Args:
         path: An .npz file with one array an input, or an .npy file for a model with one input.
-        limit: Take the first so many samples.
 
     Returns:
         Arrays by name (an .npy file's by the empty name), memory-mapped where the format allows it.
 
     Raises:
-        DataError: if the file is missing, damaged, empty, holds pickles, or its arrays differ in length.
+        DataError: if the file is missing, damaged, empty, holds pickles, or has arrays of other numbers of samples.
+    """
+    arrays = opened_arrays(path)
+    shapes = {name: array.shape for name, array in arrays.items()}
+    count = common_length(shapes)
+    if count is None:
+        listing = ", ".join(f"{name or 'array'}: {list(shape)}" for name, shape in shapes.items())
+        raise DataError(
+            f"{path}: every array must have its samples along the first axis, or where the model's input has them, "
+            f"and all as many; found {listing}."
+        )
+    if not count:
+        raise DataError(f"{path} holds no sample (its arrays have length 0).")
+    return arrays
+
+
+def opened_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Open a file of arrays, whatever their axes are.
+
+    Args:
+        path: An .npz or .npy file.
+
+    Returns:
+        As `read_tensors`.
+
+    Raises:
+        DataError: if the file is missing, damaged, empty, or holds pickles.
     """
     if not path.is_file():
         raise DataError(f"{path}: no such data file. Give an .npz or .npy file.")
@@ -46,13 +72,16 @@ def read_tensors(path: Path, limit: int | None = None) -> dict[str, npt.NDArray[
             raise DataError(f"{path}: its member {name} is no array, but {len(value)} bytes of something. Remove it.")
     if not arrays:
         raise DataError(f"{path} holds no array.")
-    lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
-    if -1 in lengths.values() or len(set(lengths.values())) != 1:
-        listing = ", ".join(f"{name or 'array'}: {list(array.shape)}" for name, array in arrays.items())
-        raise DataError(
-            f"{path}: the first axis of every array must be the samples, and of the same length; found {listing}."
-        )
-    count = next(iter(lengths.values()))
-    if count == 0:
-        raise DataError(f"{path} holds no sample (its arrays have length 0).")
-    return {name: array[: limit or count] for name, array in arrays.items()}
+    return arrays
+
+
+def sample_count(path: Path) -> int:
+    """How many samples a file of tensors has.
+
+    Args:
+        path: Of the file.
+
+    Raises:
+        DataError: see `read_tensors`.
+    """
+    return common_length({name: array.shape for name, array in read_tensors(path).items()}) or 0

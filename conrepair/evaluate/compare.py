@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.data.tensor_spec import FEW_DIGITS
 from conrepair.evaluate.answers import (
     holds_probabilities,
     is_scores,
@@ -19,6 +20,7 @@ from conrepair.evaluate.answers import (
 )
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
+from conrepair.evaluate.row_sets import RowSet, in_rows
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.slices import Disturbed, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
@@ -29,9 +31,10 @@ from conrepair.evaluate.verdict import (
     coarser,
     combine_floor,
     judge,
+    of_types,
     rounding_could_excuse,
 )
-from conrepair.evaluate.whole_numbers import are_whole, differing_share, judge_whole
+from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import (
     kendall_tau_union,
@@ -258,13 +261,21 @@ def compare_outputs(
     if reference.count != candidate.count:
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
     reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
-    others = _Others(
-        second_opinion and second_opinion.with_quantization_of(reference),
-        rounded and rounded.with_quantization_of(reference),
+    more = [run and run.with_quantization_of(reference) for run in (second_opinion, rounded)]
+    rows = in_rows(reference, candidate, more)
+    reference, candidate = rows.reference, rows.candidate
+    others = _Others(*rows.others)
+    pairs, left = pair_outputs(
+        reference.arrays,
+        candidate.arrays,
+        (reference.channels, candidate.channels),
+        ordered=(reference.ordered, candidate.ordered),
     )
-    pairs, left = pair_outputs(reference.arrays, candidate.arrays, (reference.channels, candidate.channels))
     outputs = tuple(
-        _compare_output(pair, reference, candidate, tolerance, top_k, others, already=already) for pair in pairs
+        _compare_output(
+            pair, reference, candidate, tolerance, top_k, others, rows.sets.get(pair.reference), already=already
+        )
+        for pair in pairs
     )
     unpaired = tuple(item.reason for item in left)
     verdict, reason = Verdict.FAULTY, "; ".join(unpaired)
@@ -278,9 +289,29 @@ def compare_outputs(
     return ComparedOutputs(verdict, reason, outputs, unpaired, face)
 
 
+def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance: Tolerance, floor: float) -> str:
+    """At which step an output is wrong first, and whose state isn't there."""
+    errors = [
+        compare_tensors(one[:, step], two[:, step], rtol=tolerance.rtol, atol=tolerance.atol)
+        for step in range(reference.steps)
+    ]
+    allowed = tolerance.noise_margin * floor
+    wrong = [step for step, error in enumerate(errors) if error.mismatched or error.relative_l2 > allowed]
+    first = wrong[0] if wrong else max(range(len(errors)), key=lambda step: errors[step].relative_l2)
+    words = f"it begins at step {first + 1} of {reference.steps}"
+    if first:
+        words += ", where what's kept from the steps before counts"
+    for run, other, whose in ((reference, candidate, "source"), (candidate, reference, "target")):
+        if run.states and not other.states:
+            words += f"; the {whose} keeps a state ({', '.join(run.states)}), and the other none"
+    return words
+
+
 def accuracy(run: Run, labels: Sequence[int | None]) -> tuple[int, int] | None:
     """Right answers and labelled samples, of the first output; None without labels or class scores."""
-    return right_answers(next(iter(run.arrays.values())), labels) if run.outputs else None
+    if not run.outputs or run.outputs[0].name in run.lengths:
+        return None
+    return right_answers(run.arrays[run.outputs[0].name], labels)
 
 
 def _compare_output(
@@ -290,12 +321,13 @@ def _compare_output(
     tolerance: Tolerance,
     top_k: int,
     others: _Others,
+    rows: RowSet | None,
     *,
     already: bool,
 ) -> OutputComparison:
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
-    notes = [*pair.notes, *_assumed(pair, reference, candidate)]
-    scores = is_scores(one) and is_scores(two)
+    notes = [*pair.notes, *_assumed(pair, reference, candidate), *(rows.notes if rows is not None else ())]
+    scores = rows is None and is_scores(one) and is_scores(two)
     answers = None
     softmax = ""
     if scores:
@@ -306,7 +338,7 @@ def _compare_output(
             notes.append(f"the {side} gives probabilities, the other scores; compared as probabilities")
             one = probabilities(one, normalized=normalized[0])
             two = probabilities(two, normalized=normalized[1])
-    exactly = are_whole(one, two) and not tolerance.given
+    exactly = are_whole(one, two) and (are_texts(one, two) or not tolerance.given)
     error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
     again, shaken = (_again(pair, reference, run, bool(softmax)) for run in (others.second, others.rounded))
     measured, by_rounding = _difference(one, again), _difference(one, shaken)
@@ -318,6 +350,8 @@ def _compare_output(
         exact=others.exact,
         rounded=by_rounding,
     )
+    types = reference.spec(pair.reference).dtype, candidate.spec(pair.candidate).dtype
+    floor = of_types(floor, types, one.size, tolerance)
     quantized = not already and (candidate.budgeted or reference.budgeted)
     if exactly:
         narrow = "eight bits" if already else rounding if rounding in HALF_PRECISIONS else ""
@@ -337,7 +371,9 @@ def _compare_output(
     if not (exactly or quantized or already or error.mismatched):
         operators = max(reference.operators, candidate.operators)
         disturbed = Disturbed(again, shaken, others.exact, operators, rounding, reference.rounding)
-        asked = one.ndim > 1 and not (tolerance.given and error.within_tolerance)
+        asked = (
+            one.ndim > 1 and FEW_DIGITS.keys().isdisjoint(types) and not (tolerance.given and error.within_tolerance)
+        )
         slices = wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if asked else None
         if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
             may_be_rounding = shaken is None
@@ -367,6 +403,10 @@ def _compare_output(
         excused = verdict is Verdict.QUANTIZED and error.relative_l2 > spread
         if quantized and (accused or excused):
             verdict, reason = Verdict.UNDECIDED, f"{reason}; but outputs hardly depend on the inputs"
+    whole = None if rows is None else rows.judge(tolerance, quantized=quantized or already, precision=rounding)
+    if whole is not None and whole[0].severity >= verdict.severity:
+        verdict, reason = whole[0], f"{whole[1]} (rows that have a partner: {reason})"
+        may_be_rounding = verdict is Verdict.FAULTY and shaken is None
     complaint = candidate.intent.complaint if candidate.intent is not None else None
     if complaint is not None and verdict is Verdict.FAULTY:
         reason += f"; {complaint}"
@@ -374,6 +414,8 @@ def _compare_output(
         notes.append(complaint)
     if softmax and candidate.converted and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, f"the conversion {softmax} a softmax (as probabilities: {reason})"
+    if verdict is Verdict.FAULTY and reference.steps > 1 and one.ndim > 1:
+        reason += f"; {_of_steps(one, two, reference, candidate, tolerance, floor.relative_l2)}"
     verdict, reason = _unless_random(pair, reference, candidate) or (verdict, reason)
     return OutputComparison(
         pair=pair,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from conrepair.data.pictures.byte_pictures import taken_apart
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.evaluate.pairing import OutputPair
 from conrepair.evaluate.run import Run
@@ -34,7 +35,8 @@ def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) ->
         found[moved] = [f"{words}: who reads them by their place gets another"]
     for pair in pairs:
         one, two = reference.spec(pair.reference), candidate.spec(pair.candidate)
-        differing = [*_type(one, two, candidate), *_rank(one, two), *_axes(pair, reference, candidate)]
+        differing = [*_type(one, two, candidate), *_keys(one, two), *_rank(one, two)]
+        differing += _axes(pair, reference, candidate)
         if differing:
             found.setdefault(pair.reference, []).extend(differing)
     for name, words in _inputs(reference, candidate):
@@ -66,6 +68,10 @@ def _inputs(reference: Run, candidate: Run) -> Iterator[tuple[str, str]]:
     alike = set(named) == {spec.name for spec in ours}
     for place, one in enumerate(ours):
         two = named[one.name] if alike else theirs[place]
+        if taken_apart([one], [two]) is not None:
+            continue  # one of both prepares its pictures itself, which their order belongs to
+        for words in _keys(one, two, "input"):
+            yield one.name, words
         sizes = [list(spec.shape[1:]) for spec in (one, two)]
         known = all(isinstance(size, int) for size in (*sizes[0], *sizes[1]))
         if known and sizes[0] != sizes[1] and sorted(map(str, sizes[0])) == sorted(map(str, sizes[1])):
@@ -77,10 +83,21 @@ def _listing(names: Sequence[str]) -> str:
 
 
 def _type(one: TensorSpec, two: TensorSpec, candidate: Run) -> list[str]:
-    """Real numbers that became whole ones, or whole ones real; stored integers stand for real numbers."""
-    if "string" in {one.dtype, two.dtype} or two.name in candidate.assumed or _is_real(one) == _is_real(two):
+    """Texts that became numbers, real numbers whole ones, or the reverse; stored integers stand for real numbers."""
+    if "string" in {one.dtype, two.dtype}:
+        same = one.dtype == two.dtype
+        return [] if same else [f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"]
+    if two.name in candidate.assumed or _is_real(one) == _is_real(two):
         return []
     return [f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"]
+
+
+def _keys(one: TensorSpec, two: TensorSpec, what: str = "output") -> list[str]:
+    """Maps of other keys; what a model gives as a tensor has none."""
+    if not (one.keys and two.keys) or one.keys == two.keys:
+        return []
+    theirs, ours = (", ".join(map(repr, spec.keys)) for spec in (two, one))
+    return [f"{what} `{two.name}` is a map with the keys {theirs}, the source's `{one.name}` with {ours}"]
 
 
 def _is_real(spec: TensorSpec) -> bool:

@@ -13,7 +13,7 @@ from conrepair.evaluate.compare import OutputComparison
 from conrepair.evaluate.pairing import fit
 from conrepair.evaluate.run import Run
 from conrepair.metrics.ranks import top_k
-from conrepair.metrics.tensors import per_sample_relative_l2, row_chunks
+from conrepair.metrics.tensors import comparable, per_sample_relative_l2, row_chunks
 
 __all__ = ["ComparedInput", "compared_inputs"]
 
@@ -73,8 +73,9 @@ def compared_inputs(
     """
     pair = output.pair
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
-    if len(one) != len(names):
-        return ()  # an output of all samples together
+    if len(one) != len(names) or pair.reference in reference.lengths or pair.candidate in candidate.lengths:
+        return ()  # an output of all samples together, or one that has several rows for a sample
+    one, two = comparable(one, two)
     errors, largest = per_sample_relative_l2(one, two), _largest(one, two)
     scores = output.answers is not None
     other = frozenset() if output.answers is None else frozenset(output.answers.differing)

@@ -38,7 +38,8 @@ class Intent:
     @property
     def precision(self) -> str:
         """Whose rounding errors to expect: float16, bfloat16, or float32."""
-        return self.meant if self.meant in _HALF else "float32"
+        computes = self.meant.removeprefix("mixed ")
+        return computes if computes in _HALF else "float32"
 
     @property
     def silent(self) -> str | None:
@@ -74,5 +75,5 @@ def _in_words(precision: str) -> str:
 
 
 def _kind(precision: str) -> str:
-    """Quantized weights, full-integer and int8 are of one kind."""
-    return "int8" if "quantized" in precision or precision.startswith("int8") else precision
+    """Quantized weights, full-integer and int8 are of one kind; weights that are cast, and those that were."""
+    return "int8" if "quantized" in precision or precision.startswith("int8") else precision.removeprefix("mixed ")

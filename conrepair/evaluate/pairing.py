@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.metrics.tensors import compare_tensors
+from conrepair.runtime.words import are_numbered
 
 __all__ = ["OutputPair", "Unpaired", "fit", "pair_outputs"]
 
@@ -68,32 +69,39 @@ class Unpaired:
 
 
 def pair_outputs(
-    reference: Mapping[str, Array], candidate: Mapping[str, Array], channels: tuple[str, str] = ("", "")
+    reference: Mapping[str, Array],
+    candidate: Mapping[str, Array],
+    channels: tuple[str, str] = ("", ""),
+    *,
+    ordered: tuple[bool, bool] = (True, True),
 ) -> tuple[list[OutputPair], list[Unpaired]]:
-    """Pair by name, then by order among the outputs whose shapes can be made equal.
+    """Pair by name, then among the outputs whose shapes can be made equal by order, or by values without one.
 
-    When both models have the same names, names alone decide: a name that stands for another tensor is a fault.
+    When both models have the same names, names alone decide: a name that stands for another tensor is a fault. Where
+    outputs have other names and no order, they are what they hold: those whose values are nearly the same are paired.
 
     Args:
         reference: Arrays by name, samples first, in the model's order.
         candidate: The same for the other model.
         channels: Where each one's format has them (`Run.channels`).
+        ordered: Whether each one's outputs have an order, and not names alone; numbers in names are one.
 
     Returns:
         The pairs in the reference's order, and what is left.
     """
     pairs: dict[str, OutputPair] = {}
     free = list(candidate)
-    for by_name in (True, False) if set(reference) != set(candidate) else (True,):
-        for name, array in reference.items():
-            if name in pairs:
-                continue
-            for other in [other for other in free if not by_name or other == name]:
-                pair = _try(name, array, other, candidate[other], channels)
-                if pair is not None:
-                    pairs[name] = pair
-                    free.remove(other)
-                    break
+    by_order = (ordered[0] or are_numbered(reference)) and (ordered[1] or are_numbered(candidate))
+    alike = set(reference) == set(candidate)
+    for rule in ("name",) if alike else ("name", "order") if by_order else ("name", "values", "order"):
+        for name in [name for name in reference if name not in pairs]:
+            chosen = [other for other in free if rule != "name" or other == name]
+            found = (_try(name, reference[name], other, candidate[other], channels) for other in chosen)
+            fitting = (pair for pair in found if pair is not None)
+            pair = _nearest(fitting, reference, candidate) if rule == "values" else next(fitting, None)
+            if pair is not None:
+                pairs[name] = pair
+                free.remove(pair.candidate)
     unpaired = [
         Unpaired(name, None, f"the candidate has no output that fits {name} {list(array.shape[1:])}")
         for name, array in reference.items()
@@ -104,6 +112,19 @@ def pair_outputs(
         for name in free
     ]
     return [pairs[name] for name in reference if name in pairs], unpaired
+
+
+def _nearest(
+    pairs: Iterable[OutputPair], reference: Mapping[str, Array], candidate: Mapping[str, Array]
+) -> OutputPair | None:
+    """The pair whose values are nearest, where they are nearly the same."""
+    errors: dict[OutputPair, float] = {}
+    for pair in pairs:
+        one, two = reference[pair.reference], candidate[pair.candidate]
+        rows = _probed(one)
+        errors[pair] = compare_tensors(*fit(pair, one[:rows], two[:rows]), rtol=0, atol=0).relative_l2
+    best = min(errors, key=errors.__getitem__, default=None)
+    return best if best is not None and errors[best] <= _NEAR else None
 
 
 def fit(pair: OutputPair, reference: Array, candidate: Array) -> tuple[Array, Array]:
@@ -174,13 +195,18 @@ def _layouts(rank: int, channels: tuple[str, str]) -> list[Order]:
 def _best(reference: Array, candidate: Array, orders: Sequence[Order]) -> tuple[Order | None, float]:
     """Of the orders of axes that fit the shape the one that fits the data best, with its relative L2."""
     fitting = [order for order in orders if tuple(candidate.shape[axis] for axis in order) == reference.shape]
-    rows = max(1, min(_PROBE, _PROBED // max(1, reference[:1].size)))
+    rows = _probed(reference)
     sample = np.asarray(reference[:rows])
     errors = [
         compare_tensors(sample, candidate[:rows].transpose(order), rtol=0, atol=0).relative_l2 for order in fitting
     ]
     place = int(np.argmin(errors)) if errors else None
     return (None, np.inf) if place is None else (fitting[place], errors[place])
+
+
+def _probed(array: Array) -> int:
+    """How many samples tell which outputs are the same."""
+    return max(1, min(_PROBE, _PROBED // max(1, array[:1].size)))
 
 
 def _squeezed(array: Array) -> Array:

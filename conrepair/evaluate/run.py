@@ -35,7 +35,7 @@ class Run:
         outputs: Specs, in the model's order.
         assumed: Names of outputs whose quantization is that of another model, as their own format can't say it.
         folder: Holds `output_<index>.npy` and `seconds.npy`; `again_<index>.npy` where the first batch, run twice,
-            gave other bits.
+            gave other bits; `lengths_<index>.npy`, how many rows each sample has, of an output of which that varies.
         count: Number of samples.
         starts: First sample of each batch.
         quantized: Whether most weights of the model are stored in eight bits or fewer.
@@ -51,6 +51,8 @@ class Run:
         channels: Where the model's format has the channels of a picture, "first" (behind the samples) or "last";
             "kept" where a converter left them as they were; "" where that isn't known.
         inputs: Specs, in the model's order; none where they aren't known.
+        steps: In a row that make a sample; outputs have an axis of them behind the samples where it's more than one.
+        states: Names of what the model keeps from one step to the next.
     """
 
     name: str
@@ -71,16 +73,28 @@ class Run:
     assumed: frozenset[str] = frozenset()
     channels: str = ""
     inputs: tuple[TensorSpec, ...] = ()
+    steps: int = 1
+    states: tuple[str, ...] = ()
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
-        """Outputs by name, samples first, as real numbers (complex ones as two); large ones are memory-mapped."""
+        """Outputs by name as real numbers (complex ones as two); large ones are memory-mapped.
+
+        Samples first, where each has one row; else the rows of all samples, of which `lengths` says whose they are.
+        """
         return {spec.name: self._array(f"output_{index}.npy", spec) for index, spec in enumerate(self.outputs)}
+
+    @cached_property
+    def lengths(self) -> Mapping[str, npt.NDArray[np.int64]]:
+        """How many rows each sample has, by the names of the outputs of which that varies."""
+        files = {spec.name: self.folder / f"lengths_{index}.npy" for index, spec in enumerate(self.outputs)}
+        return {name: np.load(file)[: self.count] for name, file in files.items() if file.exists()}
 
     @property
     def given(self) -> dict[str, Array]:
-        """Outputs by name as a person takes them: those of complex numbers as such."""
-        return {spec.name: _complex(self.arrays[spec.name], spec) for spec in self.outputs}
+        """Outputs by name as a person takes them: complex numbers as such, an array of arrays where sizes vary."""
+        found = {spec.name: _complex(self.arrays[spec.name], spec) for spec in self.outputs}
+        return found | {name: _by_sample(found[name], lengths) for name, lengths in self.lengths.items()}
 
     @cached_property
     def seconds(self) -> npt.NDArray[np.float64]:
@@ -154,7 +168,8 @@ class Run:
 
     def _array(self, file: str, spec: TensorSpec) -> Array:
         """Values of an output, the real ones where integers stand for such."""
-        return _real(spec, _load(self.folder / file)[: self.count])
+        rows = self.lengths[spec.name].sum() if spec.name in self.lengths else self.count
+        return _real(spec, _load(self.folder / file)[:rows])
 
     def spec(self, name: str) -> TensorSpec:
         """The spec of an output."""
@@ -171,14 +186,23 @@ class HeldRun(Run):
 
     Attributes:
         held: Outputs by name, samples first.
+        rows: How many rows each sample has, by the names of the outputs of which that varies.
     """
 
     held: Mapping[str, Array] = field(default_factory=dict)
+    rows: Mapping[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+
+    @cached_property
+    def lengths(self) -> Mapping[str, npt.NDArray[np.int64]]:
+        """As in files."""
+        return {name: lengths[: self.count] for name, lengths in self.rows.items()}
 
     @cached_property
     def arrays(self) -> dict[str, Array]:
-        """Outputs by name, samples first."""
-        return {spec.name: _real(spec, self.held[spec.name][: self.count]) for spec in self.outputs}
+        """Outputs by name, as in files."""
+        counts = {spec.name: self.count for spec in self.outputs}
+        counts |= {name: int(lengths.sum()) for name, lengths in self.lengths.items()}
+        return {spec.name: _real(spec, self.held[spec.name][: counts[spec.name]]) for spec in self.outputs}
 
 
 def _real(spec: TensorSpec, array: Array) -> Array:
@@ -195,6 +219,14 @@ def _complex(array: Array, spec: TensorSpec) -> Array:
         return array
     whole: Array = np.ascontiguousarray(array).view(spec.dtype)[..., 0]
     return whole
+
+
+def _by_sample(rows: Array, lengths: npt.NDArray[np.int64]) -> Array:
+    """An array of the rows of each sample."""
+    found = np.empty(len(lengths), object)
+    for place, part in enumerate(np.split(rows, np.cumsum(lengths)[:-1])):
+        found[place] = part
+    return found
 
 
 def _difference(array: Array, again: Array) -> float:

@@ -13,6 +13,7 @@ import enum
 import math
 from dataclasses import dataclass
 
+from conrepair.data.tensor_spec import FEW_DIGITS
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.metrics.tensors import TensorError
 from conrepair.runtime.words import telling
@@ -29,6 +30,7 @@ __all__ = [
     "combine_floor",
     "eight_bits_cost",
     "judge",
+    "of_types",
     "rounding_could_excuse",
     "rounding_scale",
 ]
@@ -36,6 +38,7 @@ __all__ = [
 _FLOAT32_EPSILON = 2.0**-23
 HALF_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 HALF_PRECISIONS = frozenset(HALF_EPSILON)
+_FLIPPED = 0.01  # of the elements, that may lie between two numbers of a type, and become either
 _UNCHECKED = 100.0  # times the estimate; a larger measurement is believed only if another one confirms it
 _LARGEST_OF_KERNELS = 1e-3  # other kernels that differ by more are in doubt themselves
 _AGREE = 30.0  # factor between two measurements of one floor: they disturb numbers at different places
@@ -91,7 +94,8 @@ class Floor:
 
     def __str__(self) -> str:
         """For a person: whose rounding error, how large, how it's known."""
-        whose = f"{self.precision}'s" if self.precision in HALF_EPSILON and not self.measured else "the source's own"
+        few = self.precision in HALF_EPSILON or self.precision in FEW_DIGITS
+        whose = f"{self.precision}'s" if few and not self.measured else "the source's own"
         kind = "measured" if self.measured else "estimated"
         return f"{whose} rounding error ({self.relative_l2:.1e}, {kind})"
 
@@ -189,6 +193,24 @@ def combine_floor(
         doubted = other if other is not None and (exact or other <= _LARGEST_OF_KERNELS) else 0.0
         return Floor(estimate, measured=False, precision=precision, doubted=doubted)
     return Floor(max(other, estimate), measured=other >= estimate, precision=precision)
+
+
+def of_types(floor: Floor, types: tuple[str, str], count: int, tolerance: Tolerance) -> Floor:
+    """A floor, no lower than what an output's own type does: numbers between two of its own become either.
+
+    Args:
+        floor: Of what is computed.
+        types: Numpy's names of both outputs' types.
+        count: Of elements.
+        tolerance: From the configuration.
+    """
+    kind = max(types, key=lambda name: FEW_DIGITS.get(name, 0.0))
+    step = FEW_DIGITS.get(kind, 0.0)
+    share = max(_FLIPPED, 1 / max(1, count)) if types[0] == types[1] else 1.0
+    most = step * math.sqrt(share) / tolerance.noise_margin
+    if most <= floor.relative_l2:
+        return floor
+    return Floor(most, measured=False, precision=kind, doubted=floor.doubted, checked=floor.checked)
 
 
 def rounding_could_excuse(error: TensorError, floor: Floor, tolerance: Tolerance, *, exact: bool) -> bool:

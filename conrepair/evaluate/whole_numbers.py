@@ -1,4 +1,4 @@
-"""Outputs that are whole numbers or truth values, such as classes and token ids: equal, or not.
+"""Outputs that are whole numbers, truth values or texts, such as classes and token ids: equal, or not.
 
 A tolerance means nothing between two ids, so there's none unless somebody asks for it.
 """
@@ -14,14 +14,19 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.metrics.tensors import CHUNK_ELEMENTS
 
-__all__ = ["are_whole", "differing_share", "judge_whole"]
+__all__ = ["are_texts", "are_whole", "differing_share", "judge_whole"]
 
 Array = npt.NDArray[Any]
 
 
 def are_whole(*arrays: Array) -> bool:
-    """Whether all are integers or truth values; quantized outputs are reals by then."""
-    return all(array.dtype.kind in "biu" for array in arrays)
+    """Whether all are integers, truth values or texts; quantized outputs are reals by then."""
+    return all(array.dtype.kind in "biuU" for array in arrays)
+
+
+def are_texts(*arrays: Array) -> bool:
+    """Whether one is of texts, so that nothing but equality means anything."""
+    return any(array.dtype.kind == "U" for array in arrays)
 
 
 def differing_share(one: Array, two: Array) -> float:
@@ -41,7 +46,7 @@ def judge_whole(
     """Judge an output of whole numbers.
 
     Args:
-        reference: Integers or truth values.
+        reference: Integers, truth values or texts.
         candidate: The same, of its shape; their width doesn't matter.
         tolerance: From the configuration.
         quantized: Whether quantization was meant: then so large a share may differ as of the top-1 answers.
@@ -52,7 +57,10 @@ def judge_whole(
     Returns:
         The verdict and its reason in words.
     """
-    kind = "truth values" if reference.dtype.kind == candidate.dtype.kind == "b" else "integers"
+    if are_texts(reference, candidate):
+        reference, candidate, kind = reference.astype(np.str_), candidate.astype(np.str_), "texts"
+    else:
+        kind = "truth values" if reference.dtype.kind == candidate.dtype.kind == "b" else "integers"
     count, first = _differing(reference, candidate)
     if first is None:
         return Verdict.EQUIVALENT, f"all {reference.size} {kind} are equal"
@@ -78,7 +86,9 @@ def judge_whole(
 
 
 def _differing(one: Array, two: Array) -> tuple[int, tuple[int, ...] | None]:
-    """How many elements differ, and the index of the first."""
+    """How many elements differ, and the index of the first; numbers beside texts are compared as texts."""
+    if are_texts(one, two):
+        one, two = one.astype(np.str_), two.astype(np.str_)
     count, first = 0, None
     rows = max(1, CHUNK_ELEMENTS * len(one) // max(1, one.size))
     for start in range(0, len(one), rows):

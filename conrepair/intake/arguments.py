@@ -135,6 +135,18 @@ def items_of(read: Reader, wanted: str) -> Reader:
     return read_all
 
 
+def one_or_more(read: Reader, wanted: str) -> Reader:
+    """A list of so much, or one alone."""
+    read_all = items_of(read, wanted)
+
+    def read_any(name: str, value: Any) -> tuple[Any, ...]:
+        alone = isinstance(value, str) or not isinstance(value, Iterable)
+        found: tuple[Any, ...] = read_all(name, [value] if alone else value)
+        return found
+
+    return read_any
+
+
 def mapping_of(read: Reader, wanted: str) -> Reader:
     """A mapping of texts to so much."""
 
@@ -148,7 +160,7 @@ def mapping_of(read: Reader, wanted: str) -> Reader:
 
 def recipe(name: str, value: Any) -> Any:
     """A recipe: its name, the path of a recipe.json, or its fields."""
-    from conrepair.data.recipe import Recipe
+    from conrepair.data.pictures.recipe import Recipe
 
     if not isinstance(value, Mapping | Recipe):
         path(name, value)
@@ -203,7 +215,7 @@ SEED = whole(0, MOST_SEED)
 SECONDS = real(0, MOST_SECONDS)
 NAMES = items_of(text, "names")
 MODELS = items_of(anything, "models")
-DECLARED = items_of(_declared, "inputs, each '[NAME=]batch,3,224,224[:dtype]'")
+DECLARED = one_or_more(_declared, "inputs, each '[NAME=]batch,3,224,224[:dtype]'")
 OPTIONS = mapping_of(_option, "options by name")
 BY_CONVERTER = mapping_of(mapping_of(_option, "options by name"), "options by converter")
 FILES = items_of(_file, "paths")

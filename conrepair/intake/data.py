@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.data.array_axes import common_length
 from conrepair.intake.arguments import path, refused
 from conrepair.runtime.errors import DataError, UsageError
 from conrepair.runtime.words import shortened
 
-__all__ = ["data_file"]
+__all__ = ["arrays_of", "data_file", "write_arrays"]
 
 _Arrays = dict[str, npt.NDArray[Any]]
 
@@ -44,7 +45,7 @@ def data_file(data: Any, folder: Path, *, limit: int | None = None) -> Path | No
         return None
     if isinstance(data, str | os.PathLike):
         return Path(path("data", data)).absolute()
-    arrays = _arrays(data, "data")
+    arrays = arrays_of(data, "data")
     if arrays is None:
         if not isinstance(data, Iterable):
             raise refused("data", data, _KNOWN)
@@ -54,21 +55,28 @@ def data_file(data: Any, folder: Path, *, limit: int | None = None) -> Path | No
     if list(arrays) == [""]:
         np.save(folder / "data.npy", arrays[""], allow_pickle=False)
         return folder / "data.npy"
-    _write(folder / "data.npz", arrays)
+    write_arrays(folder / "data.npz", arrays)
     return folder / "data.npz"
 
 
 def _check_lengths(arrays: _Arrays) -> None:
-    lengths = {name: len(array) for name, array in arrays.items()}
-    if 0 in lengths.values():
+    if any(not len(array) for array in arrays.values()):
         raise DataError("data holds no sample: the first axis of an array is the samples, and its length is 0.")
-    if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{shortened(name, _SHOWN)} {length}" for name, length in lengths.items())
-        raise DataError(f"data has as many samples for each input, the first axis of its array. Given: {told}.")
+    if common_length({name: array.shape for name, array in arrays.items()}) is None:
+        told = ", ".join(f"{shortened(name, _SHOWN)} {list(array.shape)}" for name, array in arrays.items())
+        raise DataError(
+            "data has as many samples for each input, along the first axis of its array, or where the input has "
+            f"them. Given: {told}."
+        )
 
 
-def _write(file: Path, arrays: _Arrays) -> None:
-    """As numpy.savez, whose own arguments (file, allow_pickle) no input could be called."""
+def write_arrays(file: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """As numpy.savez, whose own arguments (file, allow_pickle) no input could be called.
+
+    Args:
+        file: An .npz.
+        arrays: By name.
+    """
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -90,7 +98,9 @@ def _joined(batches: Iterable[Any], limit: int | None) -> _Arrays:
             break
         except Exception as error:
             raise DataError(f"batch {number} of the data failed: {type(error).__name__}: {error}") from error
-        arrays = _arrays(batch[0] if isinstance(batch, tuple | list) and batch else batch, f"batch {number} of data")
+        arrays = arrays_of(
+            batch[0] if isinstance(batch, tuple | list) and batch else batch, f"batch {number} of data"
+        )
         if arrays is None:
             raise DataError(
                 f"batch {number} of the data is a {type(batch).__qualname__}, which holds no arrays. Give {_KNOWN}."
@@ -110,8 +120,16 @@ def _joined(batches: Iterable[Any], limit: int | None) -> _Arrays:
     return {name: array[:limit] for name, array in joined.items()}
 
 
-def _arrays(value: Any, what: str) -> _Arrays | None:
-    """Arrays by input ("" for the only one); None where the value is neither an array nor a mapping."""
+def arrays_of(value: Any, what: str) -> dict[str, npt.NDArray[Any]] | None:
+    """Arrays by name ("" for the only one); None where the value is neither an array nor a mapping.
+
+    Args:
+        value: Any.
+        what: It's called in messages.
+
+    Raises:
+        UsageError: if a mapping holds something else, or names that no file tells apart.
+    """
     if not isinstance(value, Mapping):
         array = _array(value, what)
         return None if array is None else {"": array}
@@ -175,9 +193,11 @@ def _checked(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     """An array that a file of tensors can hold."""
     if array.dtype.kind == "V" and array.dtype.name.startswith(_ONLY_ELSEWHERE):
         array = array.astype(np.float32)
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind == "O" and all(isinstance(item, str) for item in array.reshape(-1)):
+        array = array.astype(np.str_)
+    if array.dtype.kind not in "fiubU":
         raise UsageError(
-            f"{what} holds values of type {array.dtype}. Give real numbers, whole numbers or truth values."
+            f"{what} holds values of type {array.dtype}. Give real numbers, whole numbers, truth values or texts."
         )
     if not array.ndim:
         raise UsageError(f"{what} is a single number. Give an array whose first axis is the samples.")

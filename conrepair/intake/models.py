@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.data.tensors import read_tensors
 from conrepair.intake.arguments import path as argument_path
 from conrepair.intake.arguments import refused
+from conrepair.intake.recorded import recorded_file
 from conrepair.runtime.errors import ModelLoadError, UsageError
 from conrepair.runtime.path_text import model_path
 
@@ -21,8 +23,12 @@ __all__ = ["model_file"]
 _BATCH = 2
 _KNOWN = (
     "a path, a torch.nn.Module, a torch.export.ExportedProgram, a TorchScript module, a keras.Model, an "
-    "onnx.ModelProto, an onnx_ir.Model, a TensorFlow function or module, or the bytes of a TFLite file"
+    "onnx.ModelProto, an onnx_ir.Model, a torch.onnx.ONNXProgram, an onnxruntime.InferenceSession, a TensorFlow "
+    "function or module, or the bytes of a file"
 )
+
+
+_ELSEWHERE = "; or, computed elsewhere, arrays by output or a function of data"
 
 
 def model_file(
@@ -32,6 +38,7 @@ def model_file(
     inputs: Sequence[TensorSpec] = (),
     data: Path | None = None,
     name: str = "model",
+    recorded: bool = False,
 ) -> tuple[Path, bool]:
     """Write a model into a folder, unless it's a path already.
 
@@ -40,6 +47,7 @@ def model_file(
         folder: For the file; made where one is written.
         inputs: As declared, for a module that is exported.
         name: What the caller's argument is called.
+        recorded: Whether outputs will do that were computed elsewhere, or a function that computes them.
         data: An .npz or .npy whose first samples are what a module is exported with.
 
     Returns:
@@ -54,10 +62,15 @@ def model_file(
     kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(model).__mro__]
     write = next((write for name, write in _WRITERS.items() if any(kind.startswith(name) for kind in kinds)), None)
     if write is None:
-        raise refused(name, model, _KNOWN)
+        found = recorded_file(model, folder, data, name) if recorded else None
+        if found is None:
+            raise refused(name, model, f"{_KNOWN}{_ELSEWHERE if recorded else ''}")
+        return found, True
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        return write(model, folder, inputs, data), True
+        with warnings.catch_warnings():  # what its library says of its own ways of writing is no news to who compares
+            warnings.simplefilter("ignore")
+            return write(model, folder, inputs, data), True
     except UsageError:
         raise
     except Exception as error:
@@ -110,7 +123,7 @@ def _module(model: Any, folder: Path, inputs: Sequence[TensorSpec], data: Path |
     import torch
 
     training = model.training
-    arguments = tuple(torch.from_numpy(array) for array in _examples(inputs, data))
+    arguments = tuple(_in_type_of(model, torch.from_numpy(array)) for array in _examples(inputs, data))
     model.eval()
     try:
         batch = torch.export.Dim("batch")
@@ -122,6 +135,12 @@ def _module(model: Any, folder: Path, inputs: Sequence[TensorSpec], data: Path |
     finally:
         model.train(training)
     return _exported(program, folder)
+
+
+def _in_type_of(model: Any, example: Any) -> Any:
+    """An example of real numbers in the type that the module computes with."""
+    types = {item.dtype for item in model.parameters() if item.is_floating_point()}
+    return example.to(types.pop()) if example.is_floating_point() and len(types) == 1 else example
 
 
 def _shares_batch(arguments: Sequence[Any]) -> bool:
@@ -176,10 +195,27 @@ def _tensorflow(model: Any, folder: Path, *_: Any) -> Path:
     return path
 
 
-def _tflite(model: Any, folder: Path, *_: Any) -> Path:
-    path = folder / "model.tflite"
+def _bytes(model: Any, folder: Path, *_: Any) -> Path:
+    """The bytes of a file, whose format they say themselves."""
+    path = folder / "model"
     path.write_bytes(model)
     return path
+
+
+def _program_of_onnx(model: Any, folder: Path, *_: Any) -> Path:
+    path = folder / "model.onnx"
+    model.save(path)
+    return path
+
+
+def _session(model: Any, folder: Path, *_: Any) -> Path:
+    """The file that a session was made of, or the bytes."""
+    if held := getattr(model, "_model_bytes", None):
+        return _bytes(held, folder)
+    path = Path(getattr(model, "_model_path", None) or folder / "gone")
+    if not path.is_file():
+        raise UsageError("the onnxruntime.InferenceSession doesn't say what it was made of. Give the model's file.")
+    return path.absolute()
 
 
 _WRITERS: dict[str, Callable[..., Path]] = {  # by the beginning of a class's name, or of one that it inherits
@@ -193,5 +229,7 @@ _WRITERS: dict[str, Callable[..., Path]] = {  # by the beginning of a class's na
     "onnx_ir._core.Model": _onnx_ir,
     "onnx_ir.Model": _onnx_ir,
     "tensorflow.python": _tensorflow,
-    "builtins.bytes": _tflite,
+    "builtins.bytes": _bytes,
+    "torch.onnx.ONNXProgram": _program_of_onnx,
+    "onnxruntime.capi.onnxruntime_inference_collection.InferenceSession": _session,
 }

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from conrepair.data import prepare
 from conrepair.data.feeds import Batch, DataReference, batches, image_input, open_feeds
-from conrepair.data.named_recipes import named_recipe
-from conrepair.data.prepare import PhotoPreparation
-from conrepair.data.recipe import apply_numeric, apply_spatial
+from conrepair.data.pictures import prepare
+from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.prepare import PhotoPreparation
+from conrepair.data.pictures.recipe import apply_numeric, apply_spatial
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.data.tensors import read_tensors
@@ -159,7 +159,7 @@ def test_tensors_are_transposed_for_a_model_of_the_other_layout(tmp_path: Path) 
     [
         (b"garbage", "can't be read"),
         (b"", "can't be read"),
-        ({"a": np.zeros((2, 3)), "b": np.zeros((3, 3))}, "of the same length"),
+        ({"a": np.zeros((2, 3)), "b": np.zeros((3, 3))}, "all as many"),
         ({"a": np.zeros(())}, "first axis"),
         ({"a": np.zeros((0, 3))}, "no sample"),
         ({}, "no array"),
@@ -295,3 +295,13 @@ def test_integers_of_another_type_are_not_what_the_source_stores() -> None:
     drawn = DataReference("synthetic", 3, samples=(STORED,))
     with pytest.raises(DataError, match="no array of the data fits input other: int8"):
         open_feeds(drawn, [TensorSpec("other", ("batch", 16, 12, 3), "int8")], None)
+
+
+def test_a_lone_array_has_as_many_samples_as_the_input_says(tmp_path: Path) -> None:
+    array = np.arange(5 * 4 * 3, dtype=np.float32).reshape(5, 4, 3)
+    np.save(tmp_path / "x.npy", array)
+    spec = TensorSpec("x", (5, "batch", 3), "float32")
+    source = open_feeds(DataReference("tensors", 5, str(tmp_path / "x.npy")), [spec], None)
+    assert source.count == 4
+    (batch,) = batches(source, [spec], 16)
+    np.testing.assert_array_equal(batch.feeds["x"], array)

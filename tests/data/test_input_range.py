@@ -54,3 +54,11 @@ def test_what_no_choice_of_words_explains() -> None:
     one, other = InputRange((0.0,), (255.0,), "Rescaling"), InputRange((-3.0,), (251.0,), "how it's quantized")
     assert not one.differs(other)
     assert one.differs(InputRange((0.0,), (1.0,), "how it's quantized"))
+
+
+def test_positions_count_on_as_far_as_a_table_reaches() -> None:
+    found = InputRange((8.0,), (10.0,), "its name", whole=True, counts=True)
+    drawn = found.draw(np.random.default_rng(0), (2, 4))
+    np.testing.assert_array_equal(drawn, [[8, 9, 10, 10]] * 2)
+    assert found.draw(np.random.default_rng(0), ()).shape == ()
+    assert str(found) == "positions from 8 on (its name)"

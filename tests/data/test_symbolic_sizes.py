@@ -6,7 +6,14 @@ import itertools
 
 import pytest
 
-from conrepair.data.symbolic_sizes import declaration, other_shapes, trial_shapes, with_sizes_of, with_stated_sizes
+from conrepair.data.symbolic_sizes import (
+    declaration,
+    other_shapes,
+    possible_sizes,
+    trial_shapes,
+    with_sizes_of,
+    with_stated_sizes,
+)
 from conrepair.data.tensor_spec import Dimension, SizeRange, TensorSpec, merge_declared
 
 
@@ -65,6 +72,51 @@ def test_only_bounded_sizes_are_chosen() -> None:
         ("n", "s", "free"), ranges=(SizeRange("n", 1, 8), SizeRange("s", 2, 48), SizeRange("free", 1, None))
     )
     assert [spec.shape for spec in with_stated_sizes(specs)] == [("n", 48, "free")]
+
+
+DECODER: dict[str, tuple[Dimension, ...]] = {
+    "input_ids": ("batch_size", "sequence_length"),
+    "attention_mask": ("batch_size", "past_sequence_length + sequence_length"),
+    "past.0.key": ("batch_size", 2, "past_sequence_length", 8),
+    "past.0.value": ("batch_size", 2, "past_sequence_length", 8),
+}
+
+
+def lengths(**others: tuple[Dimension, ...]) -> list[tuple[Dimension, ...]]:
+    """Chosen for a decoder: of ids, mask and cache."""
+    shapes = DECODER | others
+    specs = [TensorSpec(name, shape, "float32" if "past" in name else "int64") for name, shape in shapes.items()]
+    found = list(possible_sizes(specs))
+    assert all(spec.shape[0] == shapes[spec.name][0] for one in found for spec in one)
+    assert len({str(one) for one in found}) == len(found) < 64
+    return [(one[0].shape[1], one[1].shape[1], one[2].shape[2]) for one in found if one[2].shape == one[3].shape]
+
+
+def test_sums_that_a_file_states_are_kept() -> None:
+    assert lengths()[0] == (16, 24, 8)
+    assert all(isinstance(mask, int) and mask == ids + past for ids, mask, past in lengths())  # type: ignore[operator]
+    assert lengths(attention_mask=("batch_size", "past_sequence_length + 1"))[0] == (16, 9, 8)
+
+
+def test_a_sum_that_a_file_calls_a_total_or_nothing_is_found() -> None:
+    assert lengths(attention_mask=("batch_size", "total_sequence_length"))[0] == (16, 24, 8)
+    unnamed = {
+        name: tuple(size if isinstance(size, int) else "?" for size in shape) for name, shape in DECODER.items()
+    }
+    assert (16, 32, 16) in lengths(**unnamed)[:5]
+    assert (1, 16, 16) in lengths(**unnamed)
+
+
+def test_pictures_are_larger_than_sequences_are_long() -> None:
+    assert [spec.shape for spec in next(possible_sizes(inputs(("n", 3, "h", "w"))))] == [("n", 3, 64, 64)]
+    assert [spec.shape for spec in next(possible_sizes(inputs(("?", 3, "?", "?"), ("?", "?", 5))))] == [
+        ("?", 3, 64, 64),
+        ("?", 16, 5),
+    ]
+    assert [spec.shape for spec in next(possible_sizes(inputs(("n", "s"), ranges=(SizeRange("s", 2, 9),))))] == [
+        ("n", 9)
+    ]
+    assert list(possible_sizes(inputs(("n", 4)))) == [inputs(("n", 4))]
 
 
 def test_sizes_of_another_model_in_another_layout() -> None:

@@ -33,6 +33,8 @@ QUANTIZED = "quantized weights"
         (Intent("float16"), False, "float16", "float16 (found in file)"),
         (Intent(QUANTIZED, None, "full-integer quantized"), True, "float32", "quantized weights (as the source)"),
         (Intent("float16", None, "float16"), False, "float16", "float16 (as the source)"),
+        (Intent("mixed float16"), False, "float16", "mixed float16 (found in file)"),
+        (Intent("float16", None, "mixed float16"), False, "float16", "float16 (as the source)"),
         (Intent(QUANTIZED, None, "float32"), False, "float32", "quantized weights (nobody asked for it)"),
         (Intent("float16", None, "float32"), False, "float32", "float16 (nobody asked for it)"),
         (Intent("bfloat16", None, "float16"), False, "float16", "bfloat16 (nobody asked for it)"),

@@ -80,3 +80,28 @@ def test_axes_of_length_one_are_no_difference(one: tuple[int, ...], two: tuple[i
     assert left == []
     first, second = fit(pair, ours, theirs)
     assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("ordered", "names", "wanted"),
+    [
+        ((True, False), ("alpha", "zeta"), {"scores": "zeta", "boxes": "alpha"}),  # a signature's names say nothing
+        ((True, True), ("alpha", "zeta"), {"scores": "alpha", "boxes": "zeta"}),  # an order is what callers rely on
+        ((True, False), ("output_0", "output_1"), {"scores": "output_0", "boxes": "output_1"}),
+        ((False, False), ("boxes", "scores"), {"scores": "scores", "boxes": "boxes"}),
+    ],
+)
+@pytest.mark.parametrize("wrong", ["", "scores", "boxes"])
+def test_outputs_without_an_order_are_what_they_hold(
+    ordered: tuple[bool, bool], names: tuple[str, str], wanted: dict[str, str], wrong: str
+) -> None:
+    """One of them is at fault, and the other one's values still tell."""
+    generator = np.random.default_rng(0)
+    ours = {name: generator.normal(size=(8, 4)) for name in ("scores", "boxes")}
+    held = dict(zip(names, (ours["boxes"] + 1e-7, ours["scores"] + 1e-7), strict=True))
+    by_values = {"scores": names[1], "boxes": names[0]}
+    if wrong:
+        held[by_values[wrong]] = held[by_values[wrong]] + 1.0
+    pairs, unpaired = pair_outputs(ours, held, ordered=ordered)
+    assert {pair.reference: pair.candidate for pair in pairs} == wanted
+    assert not unpaired

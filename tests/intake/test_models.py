@@ -73,3 +73,24 @@ def test_keras_and_tensorflow_and_tflite(tmp_path: Path) -> None:
     unsigned = tf.function(lambda x: x)
     with pytest.raises(conrepair.ConrepairError, match="input_signature"):
         model_file(unsigned, tmp_path)
+
+
+def test_what_exporters_and_sessions_hold_is_written(tmp_path: Path) -> None:
+    """An ONNX program of PyTorch's exporter, a session of ONNX Runtime, and bytes, whatever format they are of."""
+    import onnxruntime
+
+    path = Path(Variant(size=(12, 12)).write(tmp_path / "right.onnx").path)
+    content = path.read_bytes()
+    for model in (onnxruntime.InferenceSession(path), onnxruntime.InferenceSession(content), content):
+        assert conrepair.compare(path, model, in_process=True).exit_code == 0
+    with pytest.raises(conrepair.ConrepairError, match="unknown model format"):
+        conrepair.compare(path, b"hello", in_process=True)
+
+
+def test_a_program_of_onnx_and_a_module_in_half_precision() -> None:
+    torch = pytest.importorskip("torch")
+    net = module()
+    program = torch.onnx.export(net, (torch.zeros(2, 5),), dynamo=True, verbose=False)
+    assert conrepair.compare(net, program, inputs="2,5", in_process=True).exit_code == 0
+    half = conrepair.inspect(net.half(), inputs="2,5", in_process=True)  # type: ignore[attr-defined]
+    assert (half.precision, half.inputs[0].dtype) == ("float16", "float16")

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from conrepair.data.letterbox import place_within, surround
-from conrepair.data.resample import resize_bilinear, resize_nearest
+from conrepair.data.pictures.letterbox import place_within, surround
+from conrepair.data.pictures.resample import resize_bilinear, resize_nearest
 from conrepair.runtime.errors import DataError
 
 __all__ = [

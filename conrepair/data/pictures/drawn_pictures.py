@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.resample import resize_bilinear
+from conrepair.data.pictures.resample import resize_bilinear
 
 __all__ = ["draw_picture", "is_picture"]
 

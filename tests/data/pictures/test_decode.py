@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from conrepair.data.decode import decode_picture, photo_formats, photo_suffixes
+from conrepair.data.pictures.decode import decode_picture, photo_formats, photo_suffixes
 from conrepair.runtime.errors import DataError
 
 ORIENTATION = 0x0112

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 
 __all__ = ["recipe_fields", "write_recipe"]
 

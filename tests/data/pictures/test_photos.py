@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.data.photos import Photo, PhotoSet, read_photo_folder
+from conrepair.data.pictures.photos import Photo, PhotoSet, read_photo_folder
 from conrepair.runtime.errors import DataError
 
 

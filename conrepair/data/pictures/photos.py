@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeVar
 
-from conrepair.data.decode import photo_suffixes
+from conrepair.data.pictures.decode import photo_suffixes
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.ordinary_file import NotOrdinaryError, kind_of_file, read_ordinary
 from conrepair.runtime.path_text import in_utf8, real_path

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from conrepair.data.decode import decode_picture
-from conrepair.data.named_recipes import RECIPES, named_recipe
-from conrepair.data.recipe import Recipe, SpatialRecipe, apply_numeric, apply_spatial
-from conrepair.data.resample import resize_bilinear, resize_nearest
+from conrepair.data.pictures.decode import decode_picture
+from conrepair.data.pictures.named_recipes import RECIPES, named_recipe
+from conrepair.data.pictures.recipe import Recipe, SpatialRecipe, apply_numeric, apply_spatial
+from conrepair.data.pictures.resample import resize_bilinear, resize_nearest
 from conrepair.runtime.errors import DataError
 
 # Height and width: odd, portrait, landscape, square, smaller than the crop, the crop itself, and
@@ -209,9 +209,9 @@ def test_names_agree_and_unknown_ones_are_explained() -> None:
     assert all(name == recipe.name for name, recipe in RECIPES.items())
     assert all(recipe.layout is None and recipe.size is None for recipe in RECIPES.values())
     assert named_recipe("tflite") is RECIPES["tflite"]
-    with pytest.raises(DataError, match=r"'torchvison'\. Did you mean 'torchvision'\? Use one of"):
+    with pytest.raises(DataError, match=r"'torchvison'; did you mean 'torchvision'\?"):
         named_recipe("torchvison")
-    with pytest.raises(DataError, match=r"named 'zzz'\. Use one of: torchvision, keras:tf"):
+    with pytest.raises(DataError, match=r"named 'zzz'; use one of torchvision, keras:tf"):
         named_recipe("zzz")
 
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.decode import decode_picture
-from conrepair.data.recipe import SpatialRecipe, apply_spatial
+from conrepair.data.pictures.decode import decode_picture
+from conrepair.data.pictures.recipe import SpatialRecipe, apply_spatial
 from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.files import storage_error
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.data.drawn_pictures import draw_picture, is_picture
 from conrepair.data.input_range import InputRange
+from conrepair.data.pictures.drawn_pictures import draw_picture, is_picture
 from conrepair.data.synthetic import SyntheticRange, draw, in_words
 from conrepair.data.tensor_spec import TensorSpec
 

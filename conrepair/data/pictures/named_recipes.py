@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Mapping
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.runtime.errors import DataError
+from conrepair.runtime.words import meant
 
 __all__ = ["RECIPES", "named_recipe"]
 
@@ -64,15 +64,10 @@ def named_recipe(name: str) -> Recipe:
         name: One of the keys of `RECIPES`.
 
     Raises:
-        DataError: There is no such recipe; the message lists them and suggests the closest.
+        DataError: There is no such recipe; the message suggests the closest, or lists them.
     """
     try:
         return RECIPES[name]
     except KeyError:
-        close = difflib.get_close_matches(name, RECIPES, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        known = ", ".join(RECIPES)
-        raise DataError(
-            f"There is no preprocessing recipe named {name!r}.{hint} Use one of: {known}; or "
-            "declare one of your own in the configuration."
-        ) from None
+        hint = meant(name, RECIPES, f"use one of {', '.join(RECIPES)}, or declare your own in the configuration")
+        raise DataError(f"there is no preprocessing recipe named {name!r}{hint}") from None

@@ -1,0 +1,1 @@
+"""Pictures: read, drawn, prepared by recipes."""
