@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conrepair.backends import libraries, onnxruntime
+from conrepair.backends import inductor, libraries, onnxruntime, tflite, xla
 from conrepair.backends.base import Backend, Compiler
 from conrepair.backends.tvm import backend as tvm
 
@@ -13,6 +13,9 @@ COMPILERS: dict[str, Compiler] = {"tvm": tvm.BACKEND}
 BACKENDS: dict[str, Backend] = {
     "libraries": libraries.BACKEND,
     "onnxruntime": onnxruntime.BACKEND,
+    "tflite": tflite.BACKEND,
+    "inductor": inductor.BACKEND,
+    "xla": xla.BACKEND,
     **COMPILERS,
 }
 

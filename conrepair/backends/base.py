@@ -2,14 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
+from conrepair.runtime.errors import ConfigError, DeviceError
+from conrepair.runtime.reach import CONFINED, GPU
+from conrepair.runtime.words import meant
 
-__all__ = ["Backend", "Compiler"]
+__all__ = ["CUDA", "Backend", "Compiler", "Switch", "named_rightly", "no_device"]
+
+CUDA = "cuda"
+"""What option `device` calls a GPU of NVIDIA's."""
+
+_LISTED = 80
+_REASON = 200
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Something that a backend does, and can be told to leave out.
+
+    Attributes:
+        name: The library's ("DivMulFusion"), with its count where it's done several times ("FuseOps#1").
+        sort: "pass", "application" (one time that a pass ran), "option" or "arithmetic" (how numbers are computed).
+        line: The line by which a person switches it off without conrepair.
+    """
+
+    name: str
+    sort: str
+    line: str
+
+
+def named_rightly(option: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise a ConfigError where an option names what there isn't, with what may be meant."""
+    for name in names:
+        if name not in known:
+            hint = meant(name, known, f"known: {', '.join(islice(known, _LISTED))}")
+            raise ConfigError(f"{option}: there is no '{name}'{hint}")
+
+
+def no_device(kind: str, library: str, why: str = "") -> DeviceError:
+    """What to raise where a device isn't there that something should run on.
+
+    Args:
+        kind: Of the device.
+        library: That should reach it.
+        why: It doesn't, in its own words.
+    """
+    reason = f" ({' '.join(why.split())[:_REASON]})" if why else ""
+    return DeviceError(
+        f"there is no {kind} device here that {library} can reach{reason}. `conrepair doctor` lists the devices."
+    )
 
 
 class Backend(Protocol):
@@ -31,6 +79,38 @@ class Backend(Protocol):
         Converting is the caller's, as backends know no converters.
         """
 
+    def environment(self, options: Mapping[str, Any]) -> Mapping[str, str]:
+        """Variables that a process must be started with that runs models with these options."""
+        return {}
+
+    def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
+        """What may still be left out with these options, in the order in which it's done.
+
+        Args:
+            options: The backend's own.
+            load: Compiles and loads the model in question with options, for backends that have to look at it.
+        """
+        return []
+
+    def listing(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those that `switches` loads with, whose `environment` its process needs."""
+        return dict(options)
+
+    def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+        """Options that leave out some of `switches` besides."""
+        return dict(options)
+
+    def reach(self, options: Mapping[str, Any]) -> str:
+        """How far workers have to reach that compile with these options, or run models: option `device` says it.
+
+        Args:
+            options: The backend's own.
+
+        Returns:
+            One of `conrepair.runtime.reach`.
+        """
+        return GPU if options.get("device") == CUDA else CONFINED
+
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Make the model ready to run.
 
@@ -41,6 +121,7 @@ class Backend(Protocol):
 
         Raises:
             ModelLoadError: if it can't be loaded.
+            DeviceError: if it should run on a device that isn't there.
         """
 
 
@@ -62,16 +143,6 @@ class Compiler(Backend, Protocol):
         Raises:
             ConversionError: if the model can't be compiled; names the operator where that's the reason.
             DeviceError: if option "check_device" is set, and the device isn't there.
-        """
-
-    def reach(self, options: Mapping[str, Any]) -> str:
-        """How far workers have to reach that compile with these options, and run what was compiled.
-
-        Args:
-            options: The backend's own.
-
-        Returns:
-            One of `conrepair.runtime.reach`.
         """
 
     def progress(self, options: Mapping[str, Any], folder: Path) -> str:

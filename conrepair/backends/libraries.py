@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from conrepair.backends.base import Backend
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
@@ -12,7 +13,7 @@ from conrepair.frameworks.runnable import Runnable
 __all__ = ["BACKEND", "LibrariesBackend"]
 
 
-class LibrariesBackend:
+class LibrariesBackend(Backend):
     """See `conrepair.backends.base.Backend`."""
 
     def refuses(self, model: Model) -> str | None:

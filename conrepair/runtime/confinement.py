@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -84,7 +85,7 @@ def confine(folders: Sequence[str], reach: str) -> dict[str, bool]:
         The fields of what `held` says from now on.
     """
     global _held, _folders
-    if reach != OPEN:
+    if reach != OPEN and sys.platform == "linux":
         ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         give_up()
         devices = [*_DEVICES, *((*gpu_devices(), _THREADS) if reach == GPU else ())]

@@ -74,6 +74,10 @@ def ends_after(seconds: float | None, words: str | None) -> Iterator[None]:
         return
     import signal  # which makes classes of all signals, and few commands have a limit
 
+    if not hasattr(signal, "setitimer"):  # Windows
+        yield
+        return
+
     def ring(_: int, __: FrameType | None) -> None:
         raise TimeIsUp(current_work())
 

@@ -9,7 +9,6 @@ makes or removes it has it alone.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -27,6 +26,7 @@ import platformdirs
 
 from conrepair.runtime.errors import ToolEnvironmentError, UsageError
 from conrepair.runtime.files import canonical_json, make_folder, write_json
+from conrepair.runtime.locks import lock
 from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = [
@@ -208,7 +208,7 @@ def use_environment(wanted: Environment, root: Path | None = None) -> Iterator[t
         return
     descriptor = _open_lock(wanted, root, os.O_RDONLY)  # it may be in a folder that only others may write to
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        lock(descriptor, shared=True)
         made = find_environment(wanted, root)
         yield (made, descriptor) if made else None
     finally:
@@ -320,11 +320,9 @@ def _lock(wanted: Environment, display: ProgressDisplay, root: Path | None) -> I
     """Hold the environment against other processes; yields the lock's descriptor."""
     descriptor = _open_lock(wanted, root, os.O_RDWR)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock(descriptor, wait=False):
             display.note(f"waiting for another process that makes, uses or removes environment {wanted.name}")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor)
         yield descriptor
     finally:
         os.close(descriptor)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
+import os
 import time
+import warnings
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from conrepair.runtime.confinement import CONFINED
+from conrepair.runtime.errors import UsageError
 from conrepair.runtime.handing_on import forget
+from conrepair.runtime.words import complain
 from conrepair.runtime.worker_process import called, describe_exception
 from conrepair.runtime.workers import Failure, Job, Outcome, Success
 
@@ -25,8 +29,10 @@ class Executor(Protocol):
     def watch_seconds(self) -> float:
         """How often to call `stop_oversized`."""
 
-    def idle_lane(self, needs: frozenset[str], reach: str = CONFINED) -> Any:
-        """A slot that is free for a job of that reach; None where all are busy."""
+    def idle_lane(
+        self, needs: frozenset[str], reach: str = CONFINED, environment: Mapping[str, str] | None = None
+    ) -> Any:
+        """A slot that is free for a job of that reach and environment; None where all are busy."""
 
     def start(self, lane: Any, job: Job) -> concurrent.futures.Future[Any]:
         """Run a job in a slot; returns a future for `outcome`."""
@@ -48,9 +54,14 @@ class InProcess:
     memory_gb: float | None = None
     watch_seconds = 0.0
 
-    def __init__(self, jobs: Mapping[str, str]) -> None:
-        """Run what is in a table: "package.module:function" by the jobs' names."""
-        self._jobs = jobs
+    def __init__(self, jobs: Mapping[str, str], words: str = "") -> None:
+        """Run what is in a table.
+
+        Args:
+            jobs: "package.module:function" by the jobs' names.
+            words: To say before the first one, on standard error.
+        """
+        self._jobs, self._words = jobs, words
 
     def __enter__(self) -> InProcess:
         return self
@@ -58,18 +69,23 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         forget()
 
-    def idle_lane(self, _: frozenset[str], __: str = CONFINED) -> InProcess:
+    def idle_lane(self, _: frozenset[str], __: str = CONFINED, ___: Mapping[str, str] | None = None) -> InProcess:
         """It's always free: jobs run one behind the other."""
         return self
 
     def start(self, _: Any, job: Job) -> concurrent.futures.Future[Any]:
         """Run a job to its end."""
+        if self._words:
+            complain(self._words)
+            self._words = ""
         future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         started = time.perf_counter()
         try:
-            value = json.loads(
-                json.dumps(called(job.function, dict(job.payload), job.folder, self._jobs), allow_nan=False)
-            )
+            _check_environment(job.environment)
+            with warnings.catch_warnings():  # of a worker's libraries, they go to its log
+                warnings.simplefilter("ignore")
+                made = called(job.function, dict(job.payload), job.folder, self._jobs)
+            value = json.loads(json.dumps(made, allow_nan=False))
         # The same boundary as a worker's: whatever third-party code raises is the job's result.
         except Exception as error:  # noqa: BLE001
             future.set_result(Failure(**describe_exception(error, job.folder)))
@@ -84,3 +100,10 @@ class InProcess:
 
     def stop_oversized(self) -> None:
         """Nothing runs while this is asked."""
+
+
+def _check_environment(wanted: Mapping[str, str]) -> None:
+    """Refuse a job that needs another environment than this process has: libraries read theirs when they start."""
+    if any(os.environ.get(name) != value for name, value in wanted.items()):
+        listed = " ".join(f"{name}='{value}'" for name, value in wanted.items())
+        raise UsageError(f"this needs a worker process, or that this one is started with {listed}")

@@ -27,6 +27,7 @@ __all__ = [
     "make_folder",
     "put_text",
     "sha256_of",
+    "size_below",
     "storage_error",
     "whole_output",
     "write_json",
@@ -228,3 +229,16 @@ def copy_whole(source: Path, destination: Path) -> None:
             shutil.copytree(source, temporary)
         else:
             shutil.copyfile(source, temporary)
+
+
+def size_below(folder: str | Path) -> int:
+    """What lies below, in bytes; follows no link. Thousands of entries are looked at behind a command.
+
+    Args:
+        folder: Which.
+    """
+    with os.scandir(folder) as items:
+        return sum(
+            size_below(item.path) if item.is_dir(follow_symlinks=False) else item.stat(follow_symlinks=False).st_size
+            for item in items
+        )

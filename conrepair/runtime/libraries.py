@@ -72,6 +72,7 @@ EXTRAS = (
         {"onnxsim": "onnxsim", "onnxslim": "onnxslim"},
     ),
     Extra("generate", "random networks", {"z3": "z3-solver"}),
+    Extra("trace", "the search method cmaes", {"cma": "cma"}),
     Extra("zoo", "packaged models and photos", {"pypi_simple": "pypi-simple", "requests": "requests"}),
 )
 

@@ -9,6 +9,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from typing import Any
 from conrepair.runtime.confinement import Hold
 from conrepair.runtime.user_modules import isolated, library_path
 
-__all__ = ["WorkerDied", "WorkerProcess"]
+__all__ = ["POSSIBLE", "WorkerDied", "WorkerProcess", "checked_environment"]
 
 _MAIN = (
     "import json, sys; requests = open(int(sys.argv[1]), encoding='utf-8'); setup = json.loads(requests.readline()); "
@@ -29,13 +30,22 @@ _MAIN = (
     "supervised(setup['parent'], requests.fileno(), int(sys.argv[2])); "
     "from conrepair.runtime.worker_process import serve; serve(setup, requests, int(sys.argv[2]))"
 )
-_OWN_FOLDERS = ("TMPDIR", "POCL_CACHE_DIR")  # for temporary files, and for kernels that PoCL compiles
+# For temporary files, and for what PoCL, PyTorch and Triton compile.
+_OWN_FOLDERS = ("TMPDIR", "POCL_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+_SETTABLE = re.compile(
+    r"(XLA|TF_XLA)_FLAGS|TF_ENABLE_ONEDNN_OPTS|ATEN_CPU_CAPABILITY|ONEDNN_MAX_CPU_ISA|TORCHINDUCTOR_[A-Z0-9_]+"
+    r"|(OMP|MKL|OPENBLAS)_NUM_THREADS"
+)  # none of these names a program or a library to load
 _ALONE = {"OPENBLAS_NUM_THREADS": "1"}  # more spin while runtimes compute, and double the time of a localization
 _START_SECONDS = 120.0
 _END_SECONDS = 10.0
 _LONGEST = 1 << 30  # bytes of an answer
 _CHUNK = 1 << 16
 _FAILURE = {"kind": str, "error_type": str, "message": str, "traceback": str, "exit_code": int}
+
+
+POSSIBLE = hasattr(os, "fork")
+"""Whether there can be worker processes: Windows hands them no pipes."""
 
 
 class WorkerDied(Exception):  # noqa: N818 (it's what happened)
@@ -55,7 +65,7 @@ class WorkerProcess:
     """One process, and the one that supervises it (`conrepair.runtime.supervisor`), which is what's started here.
 
     Args:
-        setup: See `conrepair.runtime.worker_process.serve`.
+        setup: See `conrepair.runtime.worker_process.serve`; "environment": variables that it's started with, besides.
         temporary: Its folder for temporary files; exists.
 
     Attributes:
@@ -66,6 +76,8 @@ class WorkerProcess:
     def __init__(self, setup: Mapping[str, Any], temporary: Path) -> None:
         self.pid = 0
         self.holds = Hold()
+        environment = {name: str(temporary) for name in _OWN_FOLDERS}
+        environment = checked_environment(setup.get("environment", {})) | environment
         theirs, self._requests = os.pipe()
         self._answers, answers = os.pipe()
         try:
@@ -76,7 +88,7 @@ class WorkerProcess:
                     stdout=log,  # no terminal of the user's: what's printed there may be commands to it
                     stderr=log,
                     pass_fds=(theirs, answers),
-                    env=_ALONE | os.environ | isolated() | {name: str(temporary) for name in _OWN_FOLDERS},
+                    env=_ALONE | os.environ | isolated() | environment,
                 )
         finally:
             os.close(theirs)
@@ -181,6 +193,20 @@ class WorkerProcess:
         with contextlib.suppress(AttributeError, OSError):
             self._hang_up()
             os.close(self._answers)
+
+
+def checked_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that a job may ask to be started with: those of libraries that compute.
+
+    Args:
+        environment: By their names.
+
+    Raises:
+        ValueError: if there's another one: some load code into every process.
+    """
+    if others := [name for name in environment if not _SETTABLE.fullmatch(name)]:
+        raise ValueError(f"a job can't set {', '.join(others)}")
+    return dict(environment)
 
 
 def _checked(answer: Any) -> tuple[str, dict[str, Any]]:

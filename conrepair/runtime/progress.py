@@ -1,8 +1,9 @@
-"""Progress on standard error: quiet when nobody watches."""
+"""Progress on standard error, quiet when nobody watches, and in the log `conrepair`, for programs."""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -16,6 +17,9 @@ from conrepair.runtime.terminal import FILE_WIDTH, SafeConsole
 from conrepair.runtime.words import harmless
 
 __all__ = ["ProgressDisplay", "error_console", "output_console", "say"]
+
+
+_LOG = logging.getLogger("conrepair")
 
 
 def output_console() -> Console:
@@ -68,6 +72,7 @@ class ProgressDisplay:
 
     def note(self, text: str) -> None:
         """Say something that is worth a line of its own, unless nobody wants to hear."""
+        _LOG.info("%s", text)
         if self._bars or self._lines:
             self._console.print(text)
 
@@ -112,7 +117,7 @@ class ProgressDisplay:
                 self._console.print(f"{name}: {stage.done} of {total}, {detail}")
 
         task = self._progress.add_task(name, total=total, detail="")
-        stage = Stage(self._progress, task, tell)
+        stage = Stage(self._progress, task, tell, name if total else "")
         try:
             with at_work(name):
                 yield stage
@@ -125,10 +130,17 @@ class ProgressDisplay:
 class Stage:
     """The bar of one stage."""
 
-    def __init__(self, progress: Progress, task: object, tell: Callable[[str], None]) -> None:
-        self._progress = progress
-        self._task = task
-        self._tell = tell
+    def __init__(self, progress: Progress, task: object, tell: Callable[[str], None], name: str) -> None:
+        """Begin.
+
+        Args:
+            progress: That has the bar.
+            task: The bar.
+            tell: Called with what was finished.
+            name: In the log; "" for a stage with nothing to do.
+        """
+        self._progress, self._task, self._tell, self._name = progress, task, tell, name
+        self._shown = ""
         self.done = 0
 
     def advance(self, detail: str = "", steps: int = 1) -> None:
@@ -136,7 +148,12 @@ class Stage:
         self.done += steps
         self._progress.update(self._task, advance=steps, detail=detail)  # type: ignore[arg-type]
         self._tell(detail)
+        if self._name:
+            _LOG.info("%s: %d done%s", self._name, self.done, f", {detail}" if detail else "")
 
     def show(self, detail: str) -> None:
         """Say what is being done, without counting."""
+        if self._name and detail != self._shown:
+            self._shown = detail
+            _LOG.info("%s: %s", self._name, detail)
         self._progress.update(self._task, detail=detail)  # type: ignore[arg-type]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
+
+from conrepair.runtime.locks import LOCK, forget_lock, lacks_locks, lock, opened_for_lock
 
 __all__ = ["SCRATCH", "kept_folder", "locked", "scratch_folder", "sweep"]
 
@@ -40,6 +41,7 @@ def scratch_folder(parent: Path, prefix: str, rescue: Callable[[Path], None] = l
             rescue(folder)
             shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
+        forget_lock(folder)
 
 
 @contextlib.contextmanager
@@ -77,11 +79,12 @@ def kept_folder(
 def sweep(parent: Path, prefix: str, rescue: Callable[[Path], None] = lambda _: None) -> None:
     """Remove the scratch folders whose makers are gone; a link of such a name is nobody's scratch folder."""
     for folder in parent.glob(f"{prefix}*"):
-        if folder.is_symlink():
+        if folder.is_symlink() or folder.suffix == LOCK:
             continue
         with contextlib.suppress(OSError), locked(folder, wait=False):  # in use, gone meanwhile, or another user's
             rescue(folder)
             shutil.rmtree(folder, ignore_errors=True)
+        forget_lock(folder)
 
 
 @contextlib.contextmanager
@@ -91,12 +94,22 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     Raises:
         OSError: if it doesn't exist, or, with `wait` False, if it's locked.
     """
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # network file systems want it writable
+    descriptor = opened_for_lock(path)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_ours(descriptor, wait=wait):
+            raise BlockingIOError(f"{path} is in use")
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_ours(descriptor: int, *, wait: bool) -> bool:
+    try:
+        return lock(descriptor, wait=wait)
+    except OSError as error:
+        if not wait or not lacks_locks(error):
+            raise
+        return True
 
 
 def _make(parent: Path, prefix: str) -> tuple[Path, int]:
@@ -104,11 +117,11 @@ def _make(parent: Path, prefix: str) -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         try:
-            descriptor = os.open(folder, os.O_RDONLY)
+            descriptor = opened_for_lock(folder)
         except FileNotFoundError:
             continue
         with contextlib.suppress(OSError):  # a file system without locks: the folder isn't swept
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor)
         if folder.is_dir():
             return folder, descriptor
         os.close(descriptor)  # another run swept it before it was locked

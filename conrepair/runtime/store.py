@@ -8,7 +8,6 @@ The files of an entry may be released to save space: its result stays.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ from typing import Any
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.files import canonical_json, in_place, make_folder, sha256_of, storage_error
 from conrepair.runtime.kept import keep_others
+from conrepair.runtime.locks import lacks_locks, lock
 from conrepair.runtime.ordinary_file import read_ordinary
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
 
@@ -272,28 +272,27 @@ class Store:
     def _join(self) -> None:
         """Say to other runs that this one uses the store."""
         with self._turn():
-            try:
-                fcntl.flock(self._use, self._kind_of_use | fcntl.LOCK_NB)
-            except BlockingIOError as error:
+            if not self._held(shared=not self._fresh):
                 os.close(self._use)
                 raise UsageError(
                     f"{self.root} is used by another run, and one of the two makes everything anew (--fresh, "
                     "`reuse: false`). Wait until that one has ended, or give another output folder (`output`, or -o)."
-                ) from error
+                )
 
-    @property
-    def _kind_of_use(self) -> int:
-        return fcntl.LOCK_EX if self._fresh else fcntl.LOCK_SH
+    def _held(self, *, shared: bool) -> bool:
+        try:
+            return lock(self._use, shared=shared, wait=False)
+        except OSError as error:
+            if not lacks_locks(error):
+                raise
+            return True
 
     def _alone(self) -> bool:
         """Whether no other run uses the store; none can begin before the turn ends."""
         try:
-            fcntl.flock(self._use, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
+            return self._held(shared=False)
         finally:
-            fcntl.flock(self._use, self._kind_of_use)  # an attempt that fails loses the lock
-        return True
+            self._held(shared=not self._fresh)  # an attempt that fails loses the lock
 
     def _remove(self, folder: Path) -> None:
         """Remove an entry; it vanishes whole, even when this process is killed meanwhile. Others' files stay."""

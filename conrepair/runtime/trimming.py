@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from conrepair.runtime.files import size_below
 from conrepair.runtime.store import RECORD, Store
 
 __all__ = ["StoredEntry", "adopt", "entries", "trim"]
@@ -82,15 +82,6 @@ def adopt(store: Store, other: Store) -> None:
 def _held(folder: Path) -> StoredEntry:
     size, asked = 0, 0.0
     with contextlib.suppress(OSError):  # removed meanwhile
-        size = _size(folder)
+        size = size_below(folder)
         asked = folder.lstat().st_mtime
     return StoredEntry(folder, size, asked)
-
-
-def _size(folder: str | Path) -> int:
-    """What lies below, in bytes; follows no link. Thousands of entries are looked at behind a command."""
-    with os.scandir(folder) as items:
-        return sum(
-            _size(item.path) if item.is_dir(follow_symlinks=False) else item.stat(follow_symlinks=False).st_size
-            for item in items
-        )

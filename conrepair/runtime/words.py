@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-__all__ = ["complain", "harmless", "number", "printable", "quoted", "shortened", "telling"]
+__all__ = [
+    "are_numbered",
+    "complain",
+    "harmless",
+    "meant",
+    "natural_order",
+    "number",
+    "printable",
+    "quoted",
+    "shortened",
+    "telling",
+]
 
 _MOST_DIGITS = 8  # of float32
 _NAME = 48  # letters of a name that a person takes in
@@ -61,6 +73,20 @@ def quoted(text: str, length: int = _NAME, names: Mapping[str, str] | None = Non
     return long.sub(lambda found: shortened(found[0], length), printable(text))
 
 
+def meant(name: str, known: Iterable[str], otherwise: str = "", *, most: int = 1) -> str:
+    """What follows behind a name that doesn't exist: "; did you mean 'O3'?".
+
+    Args:
+        name: As it was given.
+        known: Names that exist.
+        otherwise: What to say where none of them is like it; "" for nothing.
+        most: Names that the question may have.
+    """
+    close = difflib.get_close_matches(name, list(known), n=most)
+    words = f"did you mean {' or '.join(map(repr, close))}?" if close else otherwise
+    return words and f"; {words}"
+
+
 def number(value: float) -> str:
     """Two digits; "infinite" and "not a number" in words."""
     if math.isnan(value):
@@ -80,3 +106,21 @@ def telling(value: float, neutral: float = 1.0, digits: int = 3) -> str:
     """
     texts = (f"{value:.{places}g}" for places in range(digits, _MOST_DIGITS + 1))
     return next((text for text in texts if float(text) != neutral), f"{neutral:g}")
+
+
+def are_numbered(names: Iterable[str]) -> bool:
+    """Whether names differ by a number at their end alone, which is an order: output_0 and output_1.
+
+    Args:
+        names: Any.
+    """
+    return len({re.sub(r"[_:]?\d*$", "", name) for name in names}) <= 1
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Names with their numbers in order: output_2 before output_10."""
+
+    def key(name: str) -> list[int | str]:
+        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
+
+    return sorted(names, key=key)

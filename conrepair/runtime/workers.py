@@ -9,6 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import re
+import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -17,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.confinement import CONFINED
-from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.files import full_disk, in_place, storage_error
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.files import full_disk, in_place, size_below, storage_error
 from conrepair.runtime.free_memory import free_for_jobs, held_alone
-from conrepair.runtime.process import WorkerDied, WorkerProcess
+from conrepair.runtime.process import POSSIBLE, WorkerDied, WorkerProcess, checked_environment
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STORAGE
 
@@ -51,12 +52,16 @@ _LAST_WORDS_CHARACTERS = 3000
 _PYTHON_CRASH = "Fatal Python error:"
 _CRASH_LINES = 6
 _SIGNALS = {
-    "Segmentation fault": signal.SIGSEGV,
-    "Aborted": signal.SIGABRT,
-    "Bus error": signal.SIGBUS,
-    "Floating-point exception": signal.SIGFPE,
-    "Floating point exception": signal.SIGFPE,
-    "Illegal instruction": signal.SIGILL,
+    words: getattr(signal, name)
+    for words, name in {
+        "Segmentation fault": "SIGSEGV",
+        "Aborted": "SIGABRT",
+        "Bus error": "SIGBUS",
+        "Floating-point exception": "SIGFPE",
+        "Floating point exception": "SIGFPE",
+        "Illegal instruction": "SIGILL",
+    }.items()
+    if hasattr(signal, name)  # not all on Windows
 }  # as faulthandler calls them
 _START_UP = re.compile(
     r"^[IW]\d{4} \d\d:|^WARNING: All log messages before absl|oneDNN custom operations|TF_ENABLE_ONEDNN_OPTS"
@@ -65,6 +70,7 @@ _START_UP = re.compile(
     re.IGNORECASE,
 )
 _MEMORY_WATCH_SECONDS = 0.1
+_MOST_KEPT = 1 << 30  # bytes in a worker's own folder, from which on it's replaced before its next job
 _STALE_SHARE = 0.5  # of its memory limit, from which on an idle worker is replaced before its next job
 
 
@@ -80,6 +86,8 @@ class Job:
         needs: Frameworks it imports; a worker that has them is preferred.
         timeout: Seconds after which the worker is killed.
         reach: How far it may reach (`conrepair.runtime.confinement`).
+        environment: Variables that its process is started with, besides the usual ones; which there may be is said by
+            `conrepair.runtime.process`.
     """
 
     function: str
@@ -88,6 +96,7 @@ class Job:
     needs: frozenset[str] = frozenset()
     timeout: float = 600.0
     reach: str = CONFINED
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,7 @@ class Lane:
         busy: Whether it has a job.
         process: The worker.
         oversized: GiB that the worker held when it was stopped for it; else 0.
+        folder: Of the worker's own, for temporary files and for what compilers keep.
     """
 
     setup: Mapping[str, Any]
@@ -154,6 +164,7 @@ class Lane:
     busy: bool = False
     process: WorkerProcess | None = None
     oversized: float = 0.0
+    folder: Path | None = None
 
     @property
     def held_alone(self) -> int:
@@ -182,7 +193,7 @@ class Lane:
         if self.process is not None and not self.process.active:
             self.close()
         if self.process is None:
-            own = Path(tempfile.mkdtemp(dir=temporary))
+            self.folder = own = Path(tempfile.mkdtemp(dir=temporary))
             self.process = WorkerProcess({**self.setup, "folders": [*self.setup["folders"], str(own)]}, own)
         return self.process.call(request, timeout)
 
@@ -192,12 +203,24 @@ class Lane:
         if self.process is not None:
             self.process.close()
             self.process = None
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None
+
+    @property
+    def overfull(self) -> bool:
+        """Whether compilers have kept more in the worker's own folder than is left there."""
+        try:
+            return self.folder is not None and size_below(self.folder) > _MOST_KEPT
+        except (OSError, RecursionError):  # what works there also removes, or it was led astray
+            return True
 
 
 class Workers:
     """A fixed number of worker processes that are busy at a time, started when first needed.
 
-    Jobs that reach further than others have processes of their own. Use as a context manager; leaving it stops them.
+    Jobs that reach further than others have processes of their own, and so have those of another environment. Use as
+    a context manager; leaving it stops them.
 
     Args:
         count: How many.
@@ -226,11 +249,16 @@ class Workers:
             "modules": list(module_folders),
             "folders": [str(Path(folder).resolve()) for folder in folders or (Path(tempfile.gettempdir()), Path())],
         }
-        self._lanes: dict[str, list[Lane]] = {}
+        self._lanes: dict[tuple[str, frozenset[tuple[str, str]]], list[Lane]] = {}  # those used last stand behind
         self._stack = contextlib.ExitStack()
         self._temporary: Path | None = None
 
     def __enter__(self) -> Workers:
+        if not POSSIBLE:
+            raise UsageError(
+                "this needs worker processes, which this system hasn't: run it on Linux or macOS. Verbs of two files "
+                "run in one process here."
+            )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -239,13 +267,32 @@ class Workers:
                 lane.close()
         self._temporary = None
 
-    def idle_lane(self, needs: frozenset[str], reach: str = CONFINED) -> Lane | None:
-        """The idle worker of that reach that has imported most of what is needed, and least of the rest."""
-        lanes = self._lanes.setdefault(reach, [Lane({**self._setup, "reach": reach}) for _ in range(self._count)])
+    def idle_lane(
+        self, needs: frozenset[str], reach: str = CONFINED, environment: Mapping[str, str] | None = None
+    ) -> Lane | None:
+        """The idle worker of that reach and environment that has imported most of the needs, least of the rest."""
+        variables = checked_environment(environment or {})
+        setup = {**self._setup, "reach": reach, "environment": variables}
+        key = reach, frozenset(variables.items())
+        lanes = self._lanes.pop(key, None) or [Lane(setup) for _ in range(self._count)]
+        self._close_others(key[1])
+        self._lanes[key] = lanes
         if sum(lane.busy for lane in self._all()) >= self._count:
             return None
         idle = [lane for lane in lanes if not lane.busy]
         return max(idle, key=lambda lane: (len(needs & lane.imported), -len(lane.imported)))
+
+    def _close_others(self, wanted: frozenset[tuple[str, str]]) -> None:
+        """End idle workers of environments that aren't wanted now, but for as many as may be busy at a time."""
+        idle = [
+            lane
+            for (_, environment), lanes in self._lanes.items()
+            if environment and environment != wanted
+            for lane in lanes
+            if lane.process is not None and not lane.busy
+        ]
+        for lane in idle[: -self._count]:
+            lane.close()
 
     def _all(self) -> list[Lane]:
         return [lane for lanes in self._lanes.values() for lane in lanes]
@@ -278,8 +325,9 @@ class Workers:
 
     def start(self, lane: Lane, job: Job) -> Any:
         """Run `job` on `lane`; returns a future for `outcome`."""
-        if self.memory_gb is not None and lane.memory / 2**30 > _STALE_SHARE * self.memory_gb:
-            lane.close()  # what earlier jobs left in memory is not this job's to answer for
+        stale = self.memory_gb is not None and lane.memory / 2**30 > _STALE_SHARE * self.memory_gb
+        if stale or lane.overfull:
+            lane.close()  # what earlier jobs left is not this job's to answer for
         if self._free is None:
             self._free = free_for_jobs()
         request = (job.function, dict(job.payload), str(job.folder), str(_log_path(job.folder)))
@@ -313,7 +361,7 @@ class Workers:
 
     def call(self, job: Job) -> Outcome:
         """Run one job and wait for it."""
-        lane = self.idle_lane(job.needs, job.reach)
+        lane = self.idle_lane(job.needs, job.reach, job.environment)
         if lane is None:
             raise RuntimeError("no idle worker: `call` is for use outside a scheduler")
         future = self.start(lane, job)

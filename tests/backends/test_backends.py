@@ -1,4 +1,4 @@
-"""Where models run: their own framework, and ONNX Runtime as it's deployed."""
+"""Where models run: their own framework, and ONNX Runtime as it's BACKEND."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import pytest
 import small_models as small
 
 from conrepair.backends.all_backends import BACKENDS, backend
+from conrepair.backends.onnxruntime import BACKEND
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_files.optimizers import OPTIMIZERS
 from conrepair.frameworks.registry import FRAMEWORKS
-from conrepair.runtime.errors import ModelLoadError
+from conrepair.frameworks.runnable import Runnable
+from conrepair.runtime.errors import ConfigError, ModelLoadError
 
 
 @pytest.fixture
@@ -65,6 +68,34 @@ def test_onnxruntime_optimizes_all_unless_told_otherwise(convnet: Model) -> None
     for option, level in (("disabled", "DISABLE_ALL"), ("basic", "ENABLE_BASIC"), ("extended", "ENABLE_EXTENDED")):
         result = run("onnxruntime", convnet, optimization=option)
         np.testing.assert_array_equal(result, optimized(convnet, f"ORT_{level}"))
+
+
+def unseen(options: object) -> Runnable:
+    raise AssertionError("what can be left out is known without a look at the model")
+
+
+def test_onnxruntime_leaves_optimizers_out(convnet: Model) -> None:
+    known = {part.name: part for part in BACKEND.switches({}, unseen)}
+    assert list(known) == list(OPTIMIZERS)
+    assert BACKEND.switches({"optimization": "disabled"}, unseen) == []
+    line = known["NchwcTransformer"].line
+    session = eval(line, {"onnxruntime": onnxruntime, "path": convnet.path})  # noqa: S307
+    options = BACKEND.without(BACKEND.without({"optimization": "all"}, ["NchwcTransformer"]), [])
+    assert options == {"optimization": "all", "disabled_optimizers": ["NchwcTransformer"]}
+    result = run("onnxruntime", convnet, **options)
+    np.testing.assert_array_equal(result, np.asarray(session.run(None, {"image": small.images(16)})[0]))
+    assert (result != run("onnxruntime", convnet)).any()
+    left = [part.name for part in BACKEND.switches(options, unseen)]
+    assert left == [name for name in OPTIMIZERS if name != "NchwcTransformer"]
+    everything = BACKEND.without(options, left)
+    np.testing.assert_array_equal(run("onnxruntime", convnet, **everything), run("libraries", convnet))
+
+
+def test_onnxruntime_refuses_optimizers_that_it_would_ignore(convnet: Model) -> None:
+    with pytest.raises(ConfigError, match="no 'NchwcTransfomer'; did you mean 'NchwcTransformer'"):
+        run("onnxruntime", convnet, disabled_optimizers=["NchwcTransfomer"])
+    with pytest.raises(ConfigError, match="known: EliminateIdentity"):
+        backend("onnxruntime").check({"disabled_optimizers": ["zzz"]})
 
 
 def test_libraries_choose_the_framework(tmp_path: Path) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import logging
+from pathlib import Path
 
+import pytest
+from localized import Variant
+
+import conrepair
 from conrepair.runtime.progress import ProgressDisplay
 
 
@@ -22,3 +27,15 @@ def test_lines(capsys: pytest.CaptureFixture[str], quiet: bool, long: bool, line
                 part.advance()
             stage.advance(name)
     assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_programs_read_progress_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Variant().write(tmp_path / "net.onnx").path
+    with caplog.at_level(logging.INFO, logger="conrepair"):
+        conrepair.compare(path, path, in_process=True)
+    assert any("look: 1 done" in record.getMessage() for record in caplog.records)
+    assert capsys.readouterr().err == ""
+    conrepair.compare(path, path, in_process=True, progress=True)
+    assert "look" in capsys.readouterr().err

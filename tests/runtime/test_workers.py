@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -396,6 +397,79 @@ def test_no_process_is_started_before_it_is_needed() -> None:
     before = threading.active_count()
     with Workers(64, jobs=JOBS):
         assert threading.active_count() == before
+
+
+# --- Environments ---
+
+
+def in_environment(folder: Path, **environment: str) -> Job:
+    return dataclasses.replace(job(folder, "variable", name="XLA_FLAGS"), environment=environment)
+
+
+def test_a_job_gets_a_process_of_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "of-the-user")
+    with Workers(1, jobs=JOBS) as workers:
+        for wanted, flags in (({}, "of-the-user"), ({"XLA_FLAGS": "--a"}, "--a"), ({"XLA_FLAGS": "--b"}, "--b")):
+            outcome = workers.call(in_environment(tmp_path, **wanted))
+            assert isinstance(outcome, Success)
+            assert outcome.value["value"] == flags
+
+
+def test_processes_of_other_environments_end_when_there_are_too_many(tmp_path: Path) -> None:
+    with Workers(2, jobs=JOBS) as workers:
+        lanes = {}
+        for flags in ("a", "b", "c", "a", "d"):
+            lanes[flags] = workers.idle_lane(frozenset(), environment={"XLA_FLAGS": flags})
+            assert isinstance(workers.call(in_environment(tmp_path, XLA_FLAGS=flags)), Success)
+        workers.idle_lane(frozenset(), environment={"XLA_FLAGS": "e"})
+        assert [name for name, lane in lanes.items() if lane is not None and lane.process] == ["a", "d"]
+        plain = workers.call(job(tmp_path, "echo"))
+        assert isinstance(plain, Success)
+        lane = workers.idle_lane(frozenset(), environment={"XLA_FLAGS": "a"})
+        assert lane is lanes["a"]
+        lane.busy = True
+        assert workers.idle_lane(frozenset(), environment={"XLA_FLAGS": "d"}) is lanes["d"]
+        lanes["d"].busy = True
+        assert workers.idle_lane(frozenset()) is None, "they count together"
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "PYTHONPATH", "PATH", "TMPDIR", "XLA_FLAGS_", "CXX"])
+def test_jobs_set_no_other_variables(name: str, tmp_path: Path) -> None:
+    with Workers(1, jobs=JOBS) as workers, pytest.raises(ValueError, match=f"can't set {name}"):
+        workers.call(in_environment(tmp_path, **{name: "x"}))
+
+
+def test_compilers_keep_what_they_make_in_the_workers_own_folder(shared: Workers, tmp_path: Path) -> None:
+    found = [
+        shared.call(job(tmp_path, "variable", name=name))
+        for name in ("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "POCL_CACHE_DIR")
+    ]
+    assert len({outcome.value["value"] for outcome in found if isinstance(outcome, Success)}) == 1
+
+
+def test_a_worker_that_keeps_too_much_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_MOST_KEPT", 1 << 20)
+    with Workers(1, jobs=JOBS) as own:
+        first, lane = pid(own, tmp_path), own.idle_lane(frozenset())
+        assert lane is not None
+        assert lane.folder is not None
+        kept = lane.folder
+        (kept / "inductor").mkdir()
+        (kept / "inductor" / "kernel.so").write_bytes(bytes(1 << 19))
+        assert pid(own, tmp_path) == first
+        (kept / "inductor" / "another.so").write_bytes(bytes(1 << 20))
+        assert pid(own, tmp_path) != first
+        assert not kept.exists()
+
+
+def test_one_process_has_one_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, wanted = InProcess(JOBS), in_environment(tmp_path, XLA_FLAGS="--a")
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    refused = here.outcome(here, wanted, here.start(here, wanted))
+    assert isinstance(refused, Failure)
+    assert "started with XLA_FLAGS='--a'" in str(refused)
+    monkeypatch.setenv("XLA_FLAGS", "--a")
+    assert isinstance(here.outcome(here, wanted, here.start(here, wanted)), Success)
 
 
 # --- Bounds ---

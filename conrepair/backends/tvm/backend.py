@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from conrepair.backends.base import Compiler, Switch
 from conrepair.backends.tvm.options import IMPORTER_FORMATS, read_options
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.errors import ConfigError, ConversionError
 
 __all__ = ["BACKEND", "TvmBackend"]
 
 
-class TvmBackend:
+class TvmBackend(Compiler):
     """See `conrepair.backends.base.Compiler`."""
 
     def refuses(self, model: Model) -> str | None:
@@ -70,6 +71,22 @@ class TvmBackend:
             return RemoteRunnable(folder, known.device, known.threads)
         return TvmRunnable(folder, known.threads)
 
+    def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
+        """Applications of passes as they ran, then vectors, then parts of the target."""
+        from conrepair.backends.tvm.runnable import TvmRunnable
+        from conrepair.backends.tvm.switches import switches
+
+        found = load(options)
+        if not isinstance(found, TvmRunnable):
+            raise ConversionError("a build on another machine can't be looked into; build for this one")
+        return switches(found.record, options)
+
+    def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+        """By `left_out`, `vectorize` and `target`."""
+        from conrepair.backends.tvm.switches import without
+
+        return without(options, names)
+
     def capture(self, runnable: Runnable, batches: Iterable[Mapping[str, Array]], count: int, folder: Path) -> None:
         """Each kernel's results, and the operators that it stands for."""
         from conrepair.backends.tvm.capture import capture
@@ -82,9 +99,9 @@ class TvmBackend:
 
 def _is_script(model: Model) -> bool:
     """Whether it's TorchScript, which torch.export doesn't take."""
-    from conrepair.frameworks.detect import hides_inputs
+    from conrepair.frameworks.detect import is_torchscript
 
-    return model.framework == "torch" and model.factory is None and hides_inputs(Path(model.path))
+    return model.framework == "torch" and model.factory is None and is_torchscript(Path(model.path))
 
 
 BACKEND = TvmBackend()

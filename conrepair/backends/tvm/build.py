@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import functools
 import importlib.metadata
 import json
 import shutil
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.calls import CALLS, Calls, calls_of
-from conrepair.backends.tvm.cuda import CUBIN, check_architecture, compile_source, what_was_compiled
+from conrepair.backends.tvm.cuda import CUBIN, arithmetic, check_architecture, compile_source, what_was_compiled
 from conrepair.backends.tvm.exceptions import with_exceptions
 from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
@@ -23,6 +23,7 @@ from conrepair.frameworks.model import Model, to_json
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
 from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.words import meant
 
 __all__ = ["BUILD", "build", "compile_module", "taken"]
 
@@ -48,9 +49,10 @@ def build(model: Model, options: TvmOptions, batch: int, folder: Path) -> dict[s
         ConversionError: if the model can't be imported or compiled.
     """
     started = time.perf_counter()
-    imported = _importer(model.framework)(model, batch)
+    imported = _importer(model.framework, options)(model, batch)
     seconds = {"import": time.perf_counter() - started}
-    record = compile_module(imported, options, folder, seconds)
+    with arithmetic(fast_math=options.fast_math):
+        record = compile_module(imported, options, folder, seconds)
     kept = imported.save(folder) if options.debug_enabled and imported.save is not None else None
     source = {"framework": model.framework, "sha256": model.sha256, "kept": kept}
     record = {"source": source} | record
@@ -96,9 +98,11 @@ def compile_module(
     import tvm
 
     from conrepair.backends.tvm.devices import needs_bridge
-    from conrepair.backends.tvm.passes_run import PassNames
+    from conrepair.backends.tvm.passes_run import PassesRun
     from conrepair.backends.tvm.tuning import check_tuning
+    from conrepair.backends.tvm.vector_forms import compute_one_by_one
 
+    compute_one_by_one()
     linking = linking_for(options)
     check_architecture(options.parsed_target)
     steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
@@ -109,9 +113,10 @@ def compile_module(
     target = wanted.resolve(options.host_target)
     place = BuildContext(target, folder, options.trials, options.database)
     bridge = options.device is None and needs_bridge(target.kind.name)
-    names = PassNames()
+    passes = PassesRun(options.left_out)
     started = time.perf_counter()
-    with target, tvm.transform.PassContext(opt_level=3, instruments=[names.instrument()]):
+    context = tvm.transform.PassContext(opt_level=3, instruments=[passes.instrument()], config=options.pass_config)
+    with target, context:
         following = Following(imported.names)
         apart = {"unfused": options.unfused, "unscheduled": options.unscheduled}
         _check_operators(apart, imported)
@@ -126,6 +131,7 @@ def compile_module(
         optimized = time.perf_counter()
         lowering = [step for step in steps if step.lowering]
         files, calls = _compile(module, lowering, place, imported, following, linking, bridge=bridge)
+    passes.check()
     if calls is not None:
         write_json(folder / CALLS, to_json(calls))
         files.append(CALLS)
@@ -138,7 +144,8 @@ def compile_module(
         "target": str(target),
         "options": to_json(options),
         "pipeline": [step.name for step in steps],
-        "passes_run": names.names,
+        "passes_run": passes.names,
+        "applications": passes.applications,
         "tuning": place.tuning or None,
         "kernels": kernels,
         "inputs": [to_json(spec) for spec in imported.inputs],
@@ -154,11 +161,13 @@ def compile_module(
     }
 
 
-def _importer(framework: str) -> Callable[[Model, int], Imported]:
+def _importer(framework: str, options: TvmOptions) -> Callable[[Model, int], Imported]:
     if framework == "onnx":
         from conrepair.backends.tvm.import_onnx import import_onnx
 
-        return import_onnx
+        return functools.partial(import_onnx, stable=options.stable, float64=options.float64)
+    if options.stable or options.float64:
+        raise ConversionError(f"operators of {framework} models get no other form: leave `stable` and `float64` out")
     if framework == "torch":
         from conrepair.backends.tvm.import_torch import import_torch
 
@@ -176,9 +185,8 @@ def _check_operators(apart: Mapping[str, Sequence[str]], imported: Imported) -> 
     for key, names in apart.items():
         for name in names:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f" Did you mean '{close[0]}'?" if close else ""
-                raise ConversionError(f"{key}: the imported model has no operator '{name}'.{hint}")
+                hint = meant(name, known, "they are called as in the file")
+                raise ConversionError(f"{key}: the imported model has no operator '{name}'{hint}")
 
 
 def _applied(

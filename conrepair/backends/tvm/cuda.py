@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError, ConversionError
 
-__all__ = ["CUBIN", "check_architecture", "compile_source", "find_compiler", "what_was_compiled"]
+__all__ = [
+    "CUBIN",
+    "EXACT",
+    "arithmetic",
+    "check_architecture",
+    "compile_source",
+    "find_compiler",
+    "what_was_compiled",
+]
 
 CUBIN = "device.cubin"
 _SOURCE = "device.cu"
@@ -22,6 +32,8 @@ _COMPILER, _DISTRIBUTION = "nvcc", "nvidia-cuda-nvcc"
 _WORDS = 400
 _VERSION = re.compile(r"\bV(\d[\d.]*)")
 _FAST_MATH, _NO_FAST_MATH = "--use_fast_math", "TVM_CUDA_NVCC_NO_FAST_MATH"
+EXACT = {"TVM_CUDA_COMPILE_MODE": "nvcc", _NO_FAST_MATH: "1"}
+"""Variables by which TVM has CUDA code compiled without fast math: NVRTC, which it takes else, always has it on."""
 
 
 def check_architecture(target: TargetText) -> None:
@@ -45,6 +57,18 @@ def find_compiler() -> str | None:
     except importlib.metadata.PackageNotFoundError:
         return None
     return next((shutil.which(str(file.locate())) for file in files if file.name == _COMPILER), None)
+
+
+@contextlib.contextmanager
+def arithmetic(*, fast_math: bool) -> Iterator[None]:
+    """Have TVM compile CUDA code with fast math, as it does by itself, or without it.
+
+    Args:
+        fast_math: Which. Without it there must be an nvcc.
+    """
+    path = os.pathsep.join([str(Path(find_compiler() or "").parent), os.environ.get("PATH", "")])
+    with mock.patch.dict(os.environ, {} if fast_math else {**EXACT, "PATH": path}):
+        yield
 
 
 def compile_source(folder: Path, target: TargetText) -> dict[str, Any] | None:

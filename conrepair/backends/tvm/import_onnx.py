@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.calls import ModelOperator
+from conrepair.backends.tvm.importable import importable
 from conrepair.backends.tvm.imported import Imported, definite, import_error
 from conrepair.backends.tvm.naming import named
-from conrepair.data.tensor_spec import TensorSpec, with_declared_sizes
+from conrepair.data.symbolic_sizes import with_declared_sizes
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.forms.all_forms import rewritten
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_files.readable import as_read
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConversionError
 
@@ -22,24 +26,27 @@ _FILE = "imported.onnx"
 _DOMAINS = {"", "ai.onnx"}
 
 
-def import_onnx(model: Model, batch: int) -> Imported:
+def import_onnx(model: Model, batch: int, *, stable: Collection[str] = (), float64: Collection[str] = ()) -> Imported:
     """Import a file.
 
     Args:
         model: An ONNX model.
         batch: In place of a symbolic one.
+        stable: Operators that are computed in a stable form.
+        float64: Operators that are computed in float64.
 
     Raises:
-        ConversionError: if the importer can't take it; names the operator.
+        ConversionError: if the importer can't take it; names the operator. If operators have no such form.
         ModelLoadError: if the file can't be read.
     """
     import onnx
 
     runnable = framework("onnx").load(model)
     inputs = definite(with_declared_sizes(runnable.inputs, model.inputs), batch)
-    proto = definite_onnx(onnx.load(model.path), inputs)
-    module, names = relax_of_onnx(proto, inputs, model.path)
-    operators = tuple(map(_operator, proto.graph.node))
+    proto = definite_onnx(as_read(onnx.load(model.path)), inputs)
+    formed = rewritten(proto, stable, float64) if stable or float64 else proto
+    module, names = relax_of_onnx(formed, inputs, model.path)
+    operators = tuple(map(_operator, formed.graph.node))
     return Imported(
         module, _IMPORTER, inputs, runnable.outputs, names, operators, functools.partial(_save, proto, model.path)
     )
@@ -63,7 +70,7 @@ def _operator(node: Any) -> ModelOperator:
 
 
 def definite_onnx(proto: Any, inputs: Sequence[TensorSpec]) -> Any:
-    """The model for definite inputs, with sizes that it computes from theirs as constants.
+    """The model for definite inputs as the importer takes it, with sizes that it computes from theirs as constants.
 
     The importer stops at a Reshape whose shape is computed, as exporters write it for an open batch.
 
@@ -86,6 +93,7 @@ def definite_onnx(proto: Any, inputs: Sequence[TensorSpec]) -> Any:
         value.shape = None if value.shape is None else onnx_ir.Shape([None] * len(value.shape))
     infer_shapes(model)
     fold_shapes(model)
+    importable(model)
     remove_unused(model)
     return onnx_ir.to_proto(model)
 

@@ -9,7 +9,7 @@ from typing import Any
 from conrepair.backends.tvm.calls import ModelOperator
 from conrepair.backends.tvm.imported import Imported, definite, import_error
 from conrepair.backends.tvm.naming import named
-from conrepair.data.tensor_spec import with_declared_sizes
+from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.frameworks.model import Model
 
 __all__ = ["import_torch"]

@@ -10,8 +10,9 @@ from types import FrameType
 from typing import Any
 
 from conrepair.backends.tvm.calls import ModelOperator
+from conrepair.data.sample_axes import UNNAMED, batch_symbols, has_batch, sample_axes
 from conrepair.data.symbolic_sizes import declaration
-from conrepair.data.tensor_spec import TensorSpec, has_batch
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["Imported", "definite", "import_error"]
@@ -45,16 +46,19 @@ def definite(inputs: Sequence[TensorSpec], batch: int) -> tuple[TensorSpec, ...]
 
     Args:
         inputs: As the framework has them, with declared sizes filled in.
-        batch: For every input whose first axis is the batch; inputs that share no batch axis get 1.
+        batch: Where all inputs have it; those that share none get 1.
 
     Raises:
         ConversionError: if another size is open, which code is generated for.
     """
     size = batch if has_batch(inputs) else 1
-    symbols = {str(spec.shape[0]) for spec in inputs if spec.shape and isinstance(spec.shape[0], str)}
+    symbols, axes = batch_symbols(inputs) - {UNNAMED}, sample_axes(inputs)
     result = []
-    for spec in inputs:
-        shape = tuple(size if item in symbols and isinstance(item, str) else item for item in spec.shape)
+    for spec, axis in zip(inputs, axes, strict=True):
+        shape = tuple(
+            size if isinstance(item, str) and (place == axis or item in symbols) else item
+            for place, item in enumerate(spec.shape)
+        )
         if any(isinstance(item, str) for item in shape):
             raise ConversionError(
                 f"input {spec} leaves sizes open, and TVM generates code for definite ones. Declare them: "

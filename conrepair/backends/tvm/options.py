@@ -8,6 +8,7 @@ from typing import Any
 
 import pydantic
 
+from conrepair.backends.tvm.passes_run import check_left_out
 from conrepair.backends.tvm.rpc.device import RpcDevice
 from conrepair.backends.tvm.settings import SETTINGS, check_passes
 from conrepair.backends.tvm.target import TargetText, parse_target
@@ -28,8 +29,14 @@ class TvmOptions:
         importer: Format that the model is imported from; default: its own where TVM reads that, else ONNX.
         required_pass: Passes of the catalogue that the setting leaves out.
         disabled_pass: Passes of the setting to leave out.
+        left_out: Passes, or single applications of them, that don't run ("FuseOps#0"); see `PassesRun`.
+        fusion_depth: Operators that a kernel may be fused of; default: TVM's (256).
+        vectorize: Whether kernels compute in vectors where schedules say so.
+        fast_math: For `cuda`: whether functions are approximated and tiny numbers become zero, as TVM has it.
         unfused: Operators of the imported model that aren't fused with others.
         unscheduled: Operators whose kernels get no schedule; for CPUs, as a GPU runs nothing without.
+        stable: Operators of an ONNX model that are computed in a stable form; see `conrepair.forms`.
+        float64: Operators of an ONNX model that are computed in float64.
         trials: For `tuned`: how many candidates are measured.
         database: For `tuned`: folder of an earlier tuning, to start from.
         database_sha256: Of what that folder holds.
@@ -47,8 +54,14 @@ class TvmOptions:
     importer: str | None = None
     required_pass: tuple[str, ...] = ()
     disabled_pass: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    fusion_depth: int | None = None
+    vectorize: bool = True
+    fast_math: bool = True
     unfused: tuple[str, ...] = ()
     unscheduled: tuple[str, ...] = ()
+    stable: tuple[str, ...] = ()
+    float64: tuple[str, ...] = ()
     trials: int = 64
     database: str | None = None
     database_sha256: str | None = None
@@ -63,6 +76,12 @@ class TvmOptions:
     def parsed_target(self) -> TargetText:
         """The target in parts."""
         return parse_target(self.target)
+
+    @property
+    def pass_config(self) -> dict[str, Any]:
+        """What a `tvm.transform.PassContext` is configured with."""
+        depth = {} if self.fusion_depth is None else {"relax.FuseOps.max_depth": self.fusion_depth}
+        return depth if self.vectorize else {**depth, "tirx.disable_vectorize": True}
 
     @property
     def host_target(self) -> TargetText:
@@ -88,7 +107,10 @@ def read_options(values: Mapping[str, Any]) -> TvmOptions:
         raise ConfigError(f"importer '{options.importer}' doesn't exist; there are {', '.join(IMPORTER_FORMATS)}")
     if options.unscheduled and options.parsed_target.on_gpu:
         raise ConfigError(f"unscheduled: {options.parsed_target.kind} runs nothing without a schedule; leave it out")
+    if not options.fast_math and options.parsed_target.kind != "cuda":
+        raise ConfigError("fast_math: it's cuda's; what LLVM may do with numbers is part of a target (-fast-math=1)")
     check_passes(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
+    check_left_out(options.left_out)
     if options.device is not None:
         _check_remote(options)
     return options

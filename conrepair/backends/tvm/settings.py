@@ -6,7 +6,6 @@ one (`required_pass`) or leave one out (`disabled_pass`).
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.words import meant
 
 __all__ = [
     "CATALOGUE",
@@ -217,9 +217,8 @@ def check_passes(target: TargetText, setting: str, required: Iterable[str], disa
     for key, names in wanted.items():
         for name in names:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(known)
-                raise ConfigError(f"{key}: there is no pass '{name}' for {target.kind}; {hint}")
+                hint = meant(name, known, f"known: {', '.join(known)}")
+                raise ConfigError(f"{key}: there is no pass '{name}' for {target.kind}{hint}")
     for name in wanted["disabled_pass"]:
         if known[name].mandatory:
             raise ConfigError(f"disabled_pass: nothing can be compiled without {name}; leave it out of the list")

@@ -144,7 +144,7 @@ class _Run:
         for value, argument in zip(call.reads, arguments, strict=False):
             array = None if value is None else self._value(value)
             if array is not None:
-                argument.copyfrom(np.ascontiguousarray(array.reshape(argument.shape)))
+                argument.copyfrom(np.asarray(array.reshape(argument.shape), order="C"))  # a scalar stays one
         if not call.view:
             for argument in arguments[len(call.reads) : len(call.reads) + len(call.writes)]:
                 argument.copyfrom(_unwritten(tuple(argument.shape), str(argument.dtype)))

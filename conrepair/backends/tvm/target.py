@@ -64,9 +64,11 @@ class TargetText:
         """
         import tvm
 
-        attributes = dict(self.attributes)
+        attributes: dict[str, Any] = dict(self.attributes)
         if attributes.get("mcpu") == _NATIVE:
             attributes["mcpu"] = str(tvm.get_global_func("target.llvm_get_system_cpu")())
+        if "mattr" in attributes:
+            attributes["mattr"] = str(attributes["mattr"]).split(",")
         try:
             target = tvm.target.Target({"kind": self.kind, **attributes})
             if not self.on_gpu:

@@ -157,6 +157,22 @@ def test_a_kernel_reads_what_it_is_given(setting: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(runnable.run({"x": x})["y"], np.exp(x), rtol=1e-6)
 
 
+def test_a_kernel_reads_a_scalar_that_it_is_given(tmp_path: Path) -> None:
+    text = """scalar (float x) => (float y) {
+        a = Exp (x)
+        y = Neg (a)
+    }"""
+    runnable = built(
+        small.model_of("onnx", networks.written(tmp_path / "net.onnx", text, {})), tmp_path / "build", "O0"
+    )
+    calls = load_calls(runnable.folder)
+    values = {name: value for value, names in calls.tensors.items() for name in names}
+    found: list[Any] = []
+    given = {values["x"]: np.float32(0), values["a"]: np.array(3, np.float32)}
+    Stepping(runnable, calls).run(given, [values["y"]], lambda _, arrays: found.extend(arrays))
+    assert found == [np.float32(-3)]
+
+
 def test_what_has_sizes_that_depend_on_values_runs_without_a_list_of_kernels(tmp_path: Path) -> None:
     text = """boxes (float[1, 3, 4] boxes, float[1, 1, 3] scores) => (int64[N, 3] y) {
         y = NonMaxSuppression (boxes, scores, most)

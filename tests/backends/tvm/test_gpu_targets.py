@@ -21,6 +21,7 @@ from conrepair.backends.tvm import cuda
 from conrepair.backends.tvm.backend import BACKEND
 from conrepair.backends.tvm.cuda import find_compiler
 from conrepair.backends.tvm.opencl_run import find_device
+from conrepair.backends.tvm.switches import switches
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConfigError, ConversionError, DeviceError
@@ -147,6 +148,36 @@ def test_cuda_compiles_without_a_gpu(setting: str, model: Model, tmp_path: Path)
     assert record["nvcc"]["arguments"][:3] == ["-cubin", "-arch=sm_90", "--use_fast_math"]  # as TVM at run time
     assert record["when_built"] == f"compiled by nvcc {record['nvcc']['version']} for sm_90, not run"
     assert {"device.cu", "device.cubin", "module.so"} <= set(record["files"])
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="there is no nvcc here")
+def test_cuda_can_be_exact(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options, before = {"target": "cuda -arch=sm_90", "setting": "O3"}, dict(os.environ)
+    with monkeypatch.context() as quicker:
+        quicker.setattr(cuda, "find_compiler", lambda: None)
+        found = {item.name: item for item in switches(BACKEND.compile(model, options, 1, tmp_path), options)}
+    assert found["fast_math"].sort == "arithmetic"
+    assert found["fast_math"].line == "TVM_CUDA_COMPILE_MODE=nvcc TVM_CUDA_NVCC_NO_FAST_MATH=1"
+    assert "FuseOps#0" in found
+    exact = BACKEND.without(options, ["fast_math", "FuseOps#0"])
+    assert exact == {**options, "fast_math": False, "left_out": ["FuseOps#0"]}
+    (tmp_path / "exact").mkdir()
+    record = BACKEND.compile(model, exact, 1, tmp_path / "exact")
+    assert record["nvcc"]["arguments"][:3] == ["-cubin", "-arch=sm_90", "-o"]
+    assert "fast_math" not in {item.name for item in switches(record, exact)}
+    assert "FuseOps#0" not in record["applications"]
+    assert dict(os.environ) == before
+
+
+def test_tvm_is_told_to_compile_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By variables that it reads when it compiles, and an nvcc that need not be on the PATH."""
+    monkeypatch.setattr(cuda, "find_compiler", lambda: "/opt/cuda/bin/nvcc")
+    with cuda.arithmetic(fast_math=False):
+        assert {name: os.environ.get(name) for name in cuda.EXACT} == cuda.EXACT
+        assert os.environ["PATH"].startswith(f"/opt/cuda/bin{os.pathsep}")
+    assert cuda.EXACT.keys().isdisjoint(os.environ)
+    with pytest.raises(ConfigError, match=r"fast_math: it's cuda's; .*\(-fast-math=1\)"):
+        BACKEND.check({"target": "llvm", "fast_math": False})
 
 
 def test_without_nvcc_cuda_is_only_generated(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,12 @@ def test_by_the_target_and_the_device(options: dict[str, Any], expected: str) ->
     assert device_of("libraries", {}) == CONFINED
 
 
+@pytest.mark.parametrize("name", ["onnxruntime", "inductor"])
+def test_by_the_device_of_a_library(name: str) -> None:
+    assert [device_of(name, options) for options in ({}, {"device": "cpu"})] == [CONFINED] * 2
+    assert device_of(name, {"device": "cuda"}) == GPU
+
+
 @pytest.mark.parametrize(
     ("record", "expected"),
     [
@@ -64,11 +70,8 @@ def test_the_record_is_what_a_build_writes() -> None:
 
 def test_which_jobs_run_on_a_gpu(gpu: None) -> None:
     assert {kind for kind in JOBS if reach_of(kind, device=GPU) == GPU} == {
-        "compile",
-        "execute",
-        "localize",
-        "probe_gpu",
-        "repair",
+        *("compile", "execute", "localize", "probe_gpu", "repair"),
+        *("accuracy", "answers", "kernels", "switches", "trace"),
     }
     assert {kind for kind in JOBS if reach_of(kind, device=NETWORK) == NETWORK} == {"compile", "execute"}
     assert reach_of("build", device=GPU) == OPEN

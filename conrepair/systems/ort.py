@@ -1,0 +1,77 @@
+"""ONNX Runtime: its graph optimizations are switches, by their names."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from types import MappingProxyType
+
+from conrepair.backends.base import CUDA
+from conrepair.backends.onnxruntime import cuda_providers
+from conrepair.frameworks.identity import model_files, model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.networks.network import Network
+from conrepair.networks.open_network import open_network
+from conrepair.runtime.files import copy_whole
+from conrepair.runtime.reach import GPU
+from conrepair.systems.system import Setting, System
+
+__all__ = ["SYSTEM"]
+
+_LEVELS = {"none": "disabled", "basic": "basic", "extended": "extended", "all": "all"}
+_ON_CUDA = {"optimization": "all", "device": CUDA}
+_PROGRAM = """\
+import numpy
+import onnxruntime
+
+{preload}options = onnxruntime.SessionOptions()
+options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{level}
+session = onnxruntime.InferenceSession(
+    "{file}", options, providers={providers}, disabled_optimizers={off}
+)
+with numpy.load("inputs.npz") as inputs:
+    found = session.run(None, dict(inputs))
+numpy.savez("outputs.npz", **{{item.name: array for item, array in zip(session.get_outputs(), found)}})
+"""
+
+
+class OnnxRuntime(System):
+    """See `System`; all names are switches, as sessions of a millisecond tell which of them matter."""
+
+    name = "ort"
+    settings = MappingProxyType(
+        {name: Setting("onnxruntime", {"optimization": level}) for name, level in _LEVELS.items()}
+        | {"cuda": Setting("onnxruntime", _ON_CUDA), "cuda-ieee": Setting("onnxruntime", {**_ON_CUDA, "tf32": False})}
+    )
+    plain, usual = "none", "all"
+
+    def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
+        """The optimized graph, whose nodes then run as they are: more outputs would change what is fused.
+
+        They run on the processor, so a GPU's aren't seen.
+        """
+        from conrepair.frameworks.onnx import FRAMEWORK, write_optimized
+
+        if setting.reach == GPU:
+            return None
+        level, there = str(setting.options.get("optimization", "all")), model
+        if level != _LEVELS["none"]:
+            path = Path(tempfile.mkdtemp(dir=folder)) / "optimized.onnx"
+            for file in model_files(Path(model.path))[1:]:  # weights that the optimized graph still has there
+                copy_whole(file, path.parent / file.relative_to(Path(model.path).parent))
+            write_optimized(model, path, level, setting.options.get("disabled_optimizers", ()))
+            there = Model("onnx", str(path), model_sha256(path))
+        return open_network(there, FRAMEWORK.load(there).inputs)
+
+    def program(self, setting: Setting) -> str:
+        """A session."""
+        level = str(setting.options.get("optimization", "all"))
+        words = "ORT_DISABLE_ALL" if level == "disabled" else f"ORT_ENABLE_{level.upper()}"
+        off = list(setting.options.get("disabled_optimizers", ())) or None
+        on_cuda = setting.reach == GPU
+        providers = cuda_providers(tf32=setting.options.get("tf32", True)) if on_cuda else ["CPUExecutionProvider"]
+        preload = "onnxruntime.preload_dlls()\n" if on_cuda else ""
+        return _PROGRAM.format(level=words, file=self.file, off=off, providers=providers, preload=preload)
+
+
+SYSTEM = OnnxRuntime()

@@ -1,0 +1,205 @@
+"""What a system is, and the settings that it's run with."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from conrepair.backends.all_backends import COMPILERS, backend
+from conrepair.backends.base import Switch
+from conrepair.converters.routes import find_route
+from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.proto_file import read_proto
+from conrepair.frameworks.runnable import Runnable
+from conrepair.networks.network import Network
+from conrepair.runtime.errors import ConversionError
+from conrepair.systems.named import named
+
+__all__ = ["Setting", "System"]
+
+_FORMAT = "onnx"  # that cases have
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a system runs a model.
+
+    Attributes:
+        backend: A key of `conrepair.backends.all_backends.BACKENDS`.
+        options: Of that backend, as a configuration has them.
+    """
+
+    backend: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reach(self) -> str:
+        """How far a process has to reach that runs it, of `conrepair.runtime.reach`."""
+        return backend(self.backend).reach(self.options)
+
+    def with_options(self, options: Mapping[str, Any]) -> Setting:
+        """The same with other options."""
+        return dataclasses.replace(self, options=dict(options))
+
+
+class System(abc.ABC):
+    """A way in which ONNX files are run.
+
+    Attributes:
+        name: By which it's asked for.
+        format: That its backend is given; converters bring an ONNX file to it.
+        file: What programs call the model in that format.
+        settings: By name.
+        plain: The name of the setting that leaves most out, which others are compared with.
+        usual: Of the one with the usual optimizations.
+        fusion: The backend's option that says how many operators a kernel may be fused of; "" where there's none.
+    """
+
+    name: ClassVar[str]
+    format: ClassVar[str] = _FORMAT
+    file: ClassVar[str] = "model.onnx"
+    settings: ClassVar[Mapping[str, Setting]]
+    plain: ClassVar[str]
+    usual: ClassVar[str]
+    fusion: ClassVar[str] = ""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Frameworks that it imports."""
+        steps = () if self.format == _FORMAT else find_route(_FORMAT, self.format).steps
+        return frozenset({_FORMAT, self.format}).union(*(step.needs for step in steps))
+
+    def listing(self, setting: Setting) -> Setting:
+        """The setting whose `environment` a process needs that is asked for the switches of one."""
+        return setting.with_options(backend(setting.backend).listing(setting.options))
+
+    def switches(self, model: Model, setting: Setting, folder: Path) -> Sequence[Switch]:
+        """What is done with a model that can be left out, in the order in which it's done.
+
+        Args:
+            model: An ONNX file.
+            setting: How it's run.
+            folder: For files, those of `open` among them, which needn't be made again.
+
+        Raises:
+            ConrepairError: if the system doesn't take the model.
+        """
+
+        def load(options: Mapping[str, Any]) -> Runnable:
+            return self.loaded(self.converted(model, folder), setting.with_options(options), folder)
+
+        return backend(setting.backend).switches(setting.options, load)
+
+    def without(self, setting: Setting, off: Sequence[Switch]) -> Setting:
+        """A setting that leaves something out besides.
+
+        Args:
+            setting: Whose switches they are.
+            off: From `switches`.
+        """
+        return setting.with_options(backend(setting.backend).without(setting.options, [item.name for item in off]))
+
+    @abc.abstractmethod
+    def program(self, setting: Setting) -> str:
+        """A program that does the same as `open` and a run with the libraries alone.
+
+        Args:
+            setting: Of this system.
+
+        Returns:
+            Python that reads `file` (what `converted` makes of a model) and `inputs.npz` in its folder, and writes
+            `outputs.npz`, arrays by the names of the file.
+        """
+
+    def open(self, model: Model, setting: Setting, folder: Path) -> Runnable:
+        """Convert, compile and load a model, as far as the system needs it.
+
+        Args:
+            model: An ONNX file.
+            setting: How it's run.
+            folder: For files; exists. What's converted lies there for the next setting.
+
+        Returns:
+            What runs batches of one, where the model leaves the size of a batch open.
+
+        Raises:
+            ConrepairError: if the system doesn't take the model.
+        """
+        loaded = self.loaded(self.converted(model, folder), setting, folder)
+        if self.format == _FORMAT:
+            return loaded
+        graph = read_proto(Path(model.path)).graph
+        stored = {item.name for item in graph.initializer}
+        return named(
+            loaded,
+            [item.name for item in graph.input if item.name not in stored],
+            [item.name for item in graph.output],
+        )
+
+    def loaded(self, there: Model, setting: Setting, folder: Path) -> Runnable:
+        """Compile and load what `converted` gave; it has that format's names.
+
+        Args:
+            there: In the format that the backend is given.
+            setting: How it's run.
+            folder: For files.
+
+        Raises:
+            ConrepairError: if the backend doesn't take it.
+        """
+        chosen, options = backend(setting.backend), dict(setting.options)
+        if words := chosen.refuses(there):
+            raise ConversionError(words)
+        chosen.check(options)
+        if setting.backend in COMPILERS:
+            number = sum(1 for _ in folder.glob("build-*"))
+            built = folder / f"build-{number}"
+            built.mkdir()
+            COMPILERS[setting.backend].compile(there, options | {"check_device": True}, 1, built)
+            options["build"] = {"path": str(built)}
+        return chosen.load(there, options)
+
+    def converted(self, model: Model, folder: Path) -> Model:
+        """The model in the format that the backend is given.
+
+        Args:
+            model: An ONNX file.
+            folder: For files.
+
+        Raises:
+            ConrepairError: if a converter doesn't take it.
+        """
+        if self.format == _FORMAT:
+            return model
+        known = folder / f"{model.sha256[:12]}.{self.format}.json"
+        if not known.is_file():
+            route = find_route(_FORMAT, self.format, model=model)
+            made = route.convert(model, Path(tempfile.mkdtemp(dir=folder)))
+            known.write_text(json.dumps(to_json(made)), encoding="utf-8")
+        return from_json(Model, json.loads(known.read_text(encoding="utf-8")))
+
+    def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
+        """The model as a setting runs it, to be looked into kernel by kernel.
+
+        Args:
+            model: An ONNX file whose sizes are numbers.
+            setting: How it's run.
+            folder: For files.
+
+        Returns:
+            A network whose tensors are called as in the file; None where the system lets nobody look.
+
+        Raises:
+            ConrepairError: if the system doesn't take the model, or what it made of it can't be cut.
+        """
+        return None
+
+    def environment(self, setting: Setting) -> Mapping[str, str]:
+        """Variables that a process must be started with to run a setting."""
+        return backend(setting.backend).environment(setting.options)

@@ -1,0 +1,66 @@
+"""PyTorch: eager, and compiled by torch.compile, whose passes, decompositions, lowerings and options are switches."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from conrepair.backends.base import CUDA
+from conrepair.backends.inductor import OPERATORS, STAGES, TF32_OFF
+from conrepair.runtime.reach import GPU
+from conrepair.systems.system import Setting, System
+
+__all__ = ["SYSTEM"]
+
+_EAGER, _COMPILED = "libraries", "inductor"
+_PROGRAM = """\
+import numpy
+import torch
+{lines}
+program = {program}.module()
+run = {run}
+with numpy.load("inputs.npz") as inputs, torch.inference_mode():
+    found = run(*(torch.from_numpy(inputs[name]){to} for name in inputs.files))
+found = found if isinstance(found, (tuple, list)) else [found]
+numpy.savez("outputs.npz", **{{f"output_{{place}}": tensor.cpu().numpy() for place, tensor in enumerate(found)}})
+"""
+
+
+class Torch(System):
+    """See `System`; the model is converted by onnx2torch. A compilation takes seconds."""
+
+    name, format, file = "torch", "torch", "model.pt2"
+    settings = MappingProxyType(
+        {
+            "eager": Setting(_EAGER),
+            "aot": Setting(_COMPILED, {"backend": STAGES[1]}),
+            "decomposed": Setting(_COMPILED, {"backend": STAGES[2]}),
+            "compile": Setting(_COMPILED),
+            "cuda": Setting(_COMPILED, {"backend": STAGES[0], "device": CUDA}),
+            "cuda-ieee": Setting(_COMPILED, {"backend": STAGES[0], "device": CUDA, "tf32": False}),
+            "cuda-compile": Setting(_COMPILED, {"device": CUDA}),
+        }
+    )
+    plain, usual = "eager", "compile"
+
+    def program(self, setting: Setting) -> str:
+        """The exported program, as it is or compiled; inputs in their order."""
+        options, run, lines = setting.options, "program", [""]
+        if setting.backend == _COMPILED:
+            stage = str(options.get("backend", STAGES[-1]))
+            chosen = dict(options.get("inductor_options", {}))
+            if passes := options.get("disabled_passes"):
+                chosen["disabled_passes"] = ",".join(passes).upper()
+            run = f"torch.compile(program, fullgraph=True, dynamic=False, backend={stage!r}"
+            run += f", options={chosen!r})" if chosen else ")"
+            lines += [
+                line.format(name) for kind, line in OPERATORS.items() for name in options.get(f"disabled_{kind}s", ())
+            ]
+        program, to = f'torch.export.load("{self.file}")', ""
+        if setting.reach == GPU:
+            program, to = f"move_to_device_pass({program}, {CUDA!r})", f".to({CUDA!r})"
+            lines[:1] = ["from torch.export.passes import move_to_device_pass", ""]
+            lines += [] if options.get("tf32", True) else [TF32_OFF]
+        return _PROGRAM.format(lines="\n".join(lines), program=program, to=to, run=run)
+
+
+SYSTEM = Torch()

@@ -1,0 +1,146 @@
+"""TVM: each application of a pass is a switch, and what its target lets LLVM do with numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+
+from conrepair.backends.base import CUDA
+from conrepair.backends.tvm.cuda import EXACT
+from conrepair.backends.tvm.options import TvmOptions, read_options
+from conrepair.backends.tvm.runnable import TvmRunnable
+from conrepair.backends.tvm.settings import SCHEDULES, PlacedPass, steps_of
+from conrepair.frameworks.model import Model
+from conrepair.networks.network import Network
+from conrepair.networks.tvm import open_build
+from conrepair.runtime.errors import ConversionError
+from conrepair.systems.system import Setting, System
+
+__all__ = ["SYSTEM"]
+
+_FAST = {"setting": "O3", "required_pass": ["FastMathTransform"], "target": "llvm -mcpu=native"}
+_BACKENDS_OWN = {"DispatchSampling", "DispatchSortScan"}  # passes of `relax.backend`
+_THIS_PROCESSOR = 'str(tvm.get_global_func("target.llvm_get_system_cpu")())'
+_PROGRAM = '''\
+import collections
+{environment}
+import numpy
+import onnx
+import tvm
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+{imports}
+LEFT_OUT = {left_out}
+
+
+@tvm.ir.instrument.pass_instrument
+class LeaveOut:
+    """Applications of passes that don't run: a name and how often it was to run before, or a name for all."""
+
+    def __init__(self):
+        self.counts, self.inside = collections.Counter(), []
+
+    def should_run(self, module, info):
+        if info.name in {{"sequential", "_pipeline"}} or not {{"sequential", "_pipeline"}}.issuperset(self.inside):
+            return True
+        application = f"{{info.name}}#{{self.counts[info.name]}}"
+        self.counts[info.name] += 1
+        return info.name not in LEFT_OUT and application not in LEFT_OUT
+
+    def run_before_pass(self, module, info):
+        self.inside.append(info.name)
+
+    def run_after_pass(self, module, info):
+        self.inside.pop()
+
+
+model = onnx.load("{file}")
+module = from_onnx(model, keep_params_in_input=False)
+target = {target}
+passes = [
+{passes}
+]
+with target, tvm.transform.PassContext(opt_level=3, instruments=[LeaveOut()], config={config}):
+    for step in passes:
+        module = step(module)
+    built = relax.build(module, target, relax_pipeline=None)
+device = tvm.{device}()
+machine = relax.VirtualMachine(built, device)
+with numpy.load("inputs.npz") as inputs:
+    names = [item.name for item in model.graph.input if item.name in inputs]
+    found = machine["main"](*(tvm.runtime.tensor(inputs[name], device) for name in names))
+found = [found] if hasattr(found, "numpy") else list(found)
+outputs = {{item.name: array.numpy() for item, array in zip(model.graph.output, found)}}
+numpy.savez("outputs.npz", **outputs)
+'''
+
+
+class Tvm(System):
+    """See `System`; a build takes seconds."""
+
+    name = "tvm"
+    settings = MappingProxyType(
+        {name: Setting("tvm", {"setting": name}) for name in ("O0", "O1", "O2", "O3")}
+        | {"fastmath": Setting("tvm", {**_FAST, "target": "llvm"}), "fast": Setting("tvm", _FAST)}
+        | {
+            "cuda-O2": Setting("tvm", {"setting": "O2", "target": CUDA}),
+            "cuda": Setting("tvm", {"setting": "O3", "target": CUDA}),
+            "cuda-ieee": Setting("tvm", {"setting": "O3", "target": CUDA, "fast_math": False}),
+        }
+    )
+    plain, usual, fusion = "O0", "O3", "fusion_depth"
+
+    def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
+        """A build, whose kernels can be run one by one."""
+        return open_build(self._built(model, setting, folder).folder, model)
+
+    def program(self, setting: Setting) -> str:
+        """The pipeline pass by pass; schedules of `conrepair.backends.tvm.schedules` are taken from there."""
+        options = read_options(setting.options)
+        steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
+        schedules = sorted(_schedule(step) for step in steps if step.make in SCHEDULES)
+        imports = [f"from conrepair.backends.tvm.schedules import {name}\n" for name in schedules]
+        return _PROGRAM.format(
+            imports="".join(imports),
+            environment="" if options.fast_math else f"import os\n\nos.environ |= {EXACT}",
+            device=CUDA if options.parsed_target.on_gpu else "cpu",
+            left_out=sorted(options.left_out),
+            file=self.file,
+            target=_target(options),
+            passes="\n".join(f"    {_written(step)}," for step in steps),
+            config=options.pass_config,
+        )
+
+    def _built(self, model: Model, setting: Setting, folder: Path) -> TvmRunnable:
+        found = self.open(model, setting, folder)
+        if not isinstance(found, TvmRunnable):
+            raise ConversionError("a build on another machine can't be looked into; build for this one")
+        return found
+
+
+def _schedule(step: PlacedPass) -> str:
+    return {
+        "ScheduleCPU": "cpu_schedules",
+        "ScheduleGPU": "gpu_schedules",
+        "ScheduleGPUMore": "more_gpu_schedules",
+    }.get(step.name, "gpu_fallback")
+
+
+def _written(step: PlacedPass) -> str:
+    if step.make in SCHEDULES:
+        return f"{_schedule(step)}()"
+    return f"relax.{'backend' if step.name in _BACKENDS_OWN else 'transform'}.{step.name}()"
+
+
+def _target(options: TvmOptions) -> str:
+    """As Python: this machine's processor is asked for where the program runs."""
+    parsed = options.parsed_target
+    parts = [f'"kind": "{parsed.kind}"']
+    for name, value in parsed.attributes.items():
+        native = (name, value) == ("mcpu", "native")
+        parts.append(f'"{name}": {_THIS_PROCESSOR if native else repr(value)}')
+    target = f"tvm.target.Target({{{', '.join(parts)}}})"
+    return f'{target}.with_host(tvm.target.Target("llvm"))' if parsed.on_gpu else target
+
+
+SYSTEM = Tvm()
