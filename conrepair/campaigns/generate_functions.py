@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from conrepair.generate.functions import Function, Functions, kind_by
 from conrepair.runtime.errors import ModelLoadError, UsageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.ordinary_file import NotOrdinaryError, read_ordinary
+from conrepair.runtime.words import meant
 
 __all__ = ["FunctionFile", "function_files", "functions_at"]
 
@@ -102,9 +102,8 @@ def _found(text: str, base: Path) -> FunctionFile:
         raise UsageError(f"{path} is no Python program: {error}.") from error
     functions = {item.name: item for item in tree.body if isinstance(item, ast.FunctionDef)}
     if name not in functions:
-        near = difflib.get_close_matches(name, functions, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(functions) or 'none'}."
-        raise UsageError(f"{path} defines no function {name!r}; {hint}")
+        hint = meant(name, functions, f"it has {', '.join(functions) or 'none'}.")
+        raise UsageError(f"{path} defines no function {name!r}{hint}")
     arguments = functions[name].args
     parameters = [item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return FunctionFile(str(path), name, kind_by(f"{path.name}:{name}", parameters))

@@ -65,7 +65,7 @@ def generate(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             try:
                 found = generated(network, payload["seed"], index)
                 functions.keep(found)
-                _deliver(folder, name_of(index), found)
+                _deliver(folder, name_of(index), found.refereed())
             except RefusedError as error:
                 _write(folder / f"{name_of(index)}{REASON}", str(error))
     return {}

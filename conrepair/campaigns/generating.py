@@ -15,11 +15,10 @@ from typing import Any
 from conrepair.campaigns.generate_functions import FunctionFile, function_files
 from conrepair.campaigns.generate_jobs import AT, TRYING
 from conrepair.campaigns.generate_material import MaterialFiles, material_files
-from conrepair.campaigns.narrowing import ASKING, asking, support_of
+from conrepair.campaigns.narrowing import element_types, support_of
 from conrepair.campaigns.network_folder import NetworkFolder, name_of, read_about, text_of
 from conrepair.engine.job_table import JOBS, reach_of
 from conrepair.engine.problems import problem_of_failure
-from conrepair.engine.session import Session
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import to_json
 from conrepair.generate.blocks import BLOCK
@@ -224,17 +223,12 @@ class _Making:
         Raises:
             ConrepairError: if that can't be done.
         """
-        task = asking(self._asked.wishes)
-        with display.stage("ask ONNX Runtime", 1) as stage, Session(keeps=True) as session:
-            result = session.result(task)
+        with display.stage("ask ONNX Runtime", 1) as stage:
+            types = element_types(self._asked.wishes)
             stage.advance()
-        if result.entry is None:
-            if result.failure is None:
-                raise ValueError("a task without dependencies is never blocked")
-            raise problem_of_failure(result.failure).as_error(ASKING)
         self._known = work / "known.json"
         taken = {op: dataclasses.asdict(item) for op, item in self._taken.items()}
-        write_json(self._known, {"types": result.entry.result["found"], "taken": taken})
+        write_json(self._known, {"types": types, "taken": taken})
         self._learned = work / "learned.json"
         write_text(self._learned, text_of_instances(self._instances))
 

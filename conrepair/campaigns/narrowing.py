@@ -16,9 +16,9 @@ from conrepair.generate.wishes import Wishes
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import ENDED
 
-__all__ = ["ASKING", "asking", "support_of"]
+__all__ = ["element_types", "support_of"]
 
-ASKING = "element_types"
+_ASKING = "element_types"
 """Kind of the job that asks ONNX Runtime which element types it takes."""
 
 _KIND = "narrow"
@@ -26,10 +26,26 @@ _SETTINGS = 100
 _START = 300.0  # more seconds for a job than for its settings, each of which has a limit of its own
 
 
-def asking(wishes: Wishes) -> Task:
+def element_types(wishes: Wishes) -> dict[str, list[dict[str, str]]]:
+    """The element types with which ONNX Runtime takes operators; what it said before is in the user's cache.
+
+    Raises:
+        ConrepairError: if it can't be asked.
+    """
+    with Session(keeps=True) as session:
+        result = session.result(_asking(wishes))
+    if result.entry is None:
+        if result.failure is None:
+            raise ValueError("a task without dependencies is never blocked")
+        raise problem_of_failure(result.failure).as_error(_ASKING)
+    found: dict[str, list[dict[str, str]]] = result.entry.result["found"]
+    return found
+
+
+def _asking(wishes: Wishes) -> Task:
     """Ask ONNX Runtime which element types it takes."""
     payload = {"opset": wishes.opset, "operators": list(wishes.names), "versions": dict(versions())}
-    return Task(ASKING, ASKING, lambda _: payload, needs=frozenset({"onnx"}), continues=True)
+    return Task(_ASKING, _ASKING, lambda _: payload, needs=frozenset({"onnx"}), continues=True)
 
 
 def support_of(
@@ -59,13 +75,13 @@ def support_of(
     asked = target(name)
     wishes = Wishes(operators=tuple(operators), opset=opset)
     check_wishes(wishes)
-    before = [] if asked.runs else [asking(wishes)]
+    before = [] if asked.runs else [_asking(wishes)]
     tasks = [*before, *(_task(asked, op, opset, seconds, before) for op in wishes.names)]
     with Session(keeps=True) as session:
         results = session.results(tasks, f"ask {name}", display or ProgressDisplay(quiet=True))
     for item in tasks:
         failure = results[item.name].failure
-        if failure is not None and (item.kind == ASKING or failure.kind not in ENDED):
+        if failure is not None and (item.kind == _ASKING or failure.kind not in ENDED):
             raise problem_of_failure(failure).as_error(f"ask {name}")
     return {op: _found(results[op]) for op in wishes.names}
 
@@ -74,14 +90,14 @@ def _task(asked: NarrowingTarget, op: str, opset: int, seconds: float, before: C
     payload = {"target": asked.name, "op": op, "opset": opset, "seconds": seconds, "versions": asked.versions()}
 
     def whole(entries: Mapping[str, Any]) -> dict[str, Any]:
-        known = {op: entries[ASKING].result["found"][op]} if before else None
+        known = {op: entries[_ASKING].result["found"][op]} if before else None
         return payload | {"types": known, "specifications": dict(versions())}
 
     return Task(
         op,
         _KIND,
         whole,
-        depends=(ASKING,) if before else (),
+        depends=(_ASKING,) if before else (),
         needs=asked.needs,
         timeout=_SETTINGS * seconds + _START,
         keep_stopped=True,

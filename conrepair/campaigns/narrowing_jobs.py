@@ -12,12 +12,13 @@ import numpy as np
 from conrepair.campaigns.generate_jobs import bounded
 from conrepair.campaigns.narrowing_targets import NarrowingTarget, target
 from conrepair.generate.graph import Draft
-from conrepair.generate.narrowing.facts import facts_of
-from conrepair.generate.narrowing.settings import settings_of
-from conrepair.generate.narrowing.table import NarrowingRow
+from conrepair.generate.narrowing.facts import WEIGHTS, facts_of
+from conrepair.generate.narrowing.settings import changed, settings_of
+from conrepair.generate.narrowing.table import NarrowingRow, suspects
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
+from conrepair.generate.setting import Setting
 from conrepair.generate.support import Probed
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.runtime.journal import Journal
@@ -26,6 +27,9 @@ __all__ = ["narrow"]
 
 _INPUTS = 4
 """Each so manieth setting has no weights."""
+
+_AGAINST = 5
+"""Settings that were taken in which what may be never taken is put in, at most."""
 
 _FIRST_SECONDS = 120.0
 """More for a worker's first model: the target's libraries are imported."""
@@ -45,19 +49,36 @@ def narrow(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     asked, op, opset, begun = target(payload["target"]), payload["op"], payload["opset"], time.process_time()
     support = Support() if payload["types"] is None else Probed(opset, accepted, payload["types"])
-    journal, rows = Journal(Path(payload["journal"]), payload["whose"]), []
-    for place, setting in enumerate(settings_of(op, opset, support)):
-        draft = Draft(opset)
+    journal, rows = Journal(Path(payload["journal"]), payload["whose"]), list[NarrowingRow]()
+    took: list[tuple[Setting, bool]] = []
+
+    def ask(setting: Setting, weighted: bool, alone: tuple[str, str] | None = None) -> bool:
+        place, draft = str(len(rows)), Draft(opset)
         draft.add(setting)
-        weights, feeds = _sources(draft, place)
+        weights, feeds = _sources(draft, len(rows), weighted)
         facts = facts_of(setting, None if len(draft.sources) < 2 else bool(weights))
-        if str(place) in journal:
-            rows.append(NarrowingRow(facts, f"ends its process, or takes more than {payload['seconds']:g} s"))
-            continue
-        more = 0.0 if asked.name in _asked else _FIRST_SECONDS
-        with journal.trying(str(place)), bounded(payload["seconds"] + more):
-            rows.append(NarrowingRow(facts, _refusal(asked, model_of(draft, weights), feeds, folder / "model")))
-        _asked.add(asked.name)
+        refusal: str | None = f"ends its process, or takes more than {payload['seconds']:g} s"
+        if place not in journal:
+            more = 0.0 if asked.name in _asked else _FIRST_SECONDS
+            with journal.trying(place), bounded(payload["seconds"] + more):
+                refusal = _refusal(asked, model_of(draft, weights), feeds, folder / "model")
+            _asked.add(asked.name)
+        rows.append(NarrowingRow(facts, refusal, alone))
+        return refusal is None
+
+    for place, setting in enumerate(settings_of(op, opset, support)):
+        weighted = bool(place % _INPUTS)
+        if ask(setting, weighted):
+            took.append((setting, weighted))
+    for kind, name, value in suspects(rows):
+        for setting, weighted in took[:: -(-len(took) // _AGAINST) or 1]:
+            if name == WEIGHTS:
+                if ask(setting, value == "initializers", (kind, name)):
+                    break
+                continue
+            other = changed(setting, (kind, name, value), support)
+            if other is not None and ask(other, weighted, (kind, name)):
+                break
     return {"rows": [row.as_json() for row in rows], "seconds": time.process_time() - begun}
 
 
@@ -75,10 +96,10 @@ def _refusal(asked: NarrowingTarget, model: Any, feeds: dict[str, Any], folder: 
     return None
 
 
-def _sources(draft: Draft, place: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Weights and inputs: all but the first are weights, as in what people convert, but for some settings."""
+def _sources(draft: Draft, place: int, weighted: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Weights and inputs: all but the first are weights, as in what people convert, where there are any."""
     generator = np.random.default_rng(place)
     arrays = {name: drawn_values(tensor.type, tensor.values, generator) for name, tensor in draft.sources.items()}
     first = next(iter(arrays), "")
-    weights = {name: array for name, array in arrays.items() if name != first and place % _INPUTS}
+    weights = {name: array for name, array in arrays.items() if name != first and weighted}
     return weights, {name: array for name, array in arrays.items() if name not in weights}

@@ -10,7 +10,7 @@ from typing import Any
 from conrepair.backends.all_backends import COMPILERS
 from conrepair.converters.all_converters import CONVERTERS
 from conrepair.converters.base import Converter
-from conrepair.converters.routes import find_route
+from conrepair.converters.routes import Route, find_route
 from conrepair.engine.fingerprint import code_fingerprint, library_versions
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import UsageError
@@ -73,31 +73,11 @@ class NarrowingTarget:
             return
         path = folder / _FILE
         path.write_bytes(model.SerializeToString())
+        there = Model("onnx", str(path), sha256="")
         if self.steps:
-            self.convert(path, folder)
+            Route(self.steps).convert(there, folder)
         else:
-            COMPILERS[self.name].compile(Model(framework="onnx", path=str(path), sha256=""), {}, 1, folder)
-
-    def convert(self, path: Path, folder: Path) -> Path:
-        """Convert a file step by step; what the last one wrote.
-
-        Args:
-            path: An ONNX model.
-            folder: For files.
-
-        Raises:
-            Exception: of whatever class, if a step doesn't take it.
-        """
-        there = Model(framework="onnx", path=str(path), sha256="")
-        for place, step in enumerate(self.steps):
-            refusal = step.accepts(there)
-            if refusal is not None:
-                raise UsageError(refusal)
-            own = folder / str(place)
-            own.mkdir()
-            file = step.convert(there, own, step.complete({}))
-            there = Model(framework=step.target, path=str(own / file), sha256="", trust=True)
-        return Path(there.path)
+            COMPILERS[self.name].compile(there, {}, 1, folder)
 
 
 def target(name: str) -> NarrowingTarget:

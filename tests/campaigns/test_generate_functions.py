@@ -125,7 +125,7 @@ def test_what_a_function_raises_ends_the_run(capsys: pytest.CaptureFixture[str])
         ("checks.py:", "names no function: write FILE.py:NAME"),
         ("checks:flat", "names no function: write FILE.py:NAME"),
         ("missing.py:flat", "missing.py can't be read: No such file"),
-        ("checks.py:flta", "defines no function 'flta'; did you mean flat?"),
+        ("checks.py:flta", "defines no function 'flta'; did you mean 'flat'?"),
         (
             "checks.py:of_what",
             "of_what(model): a filter has one parameter, `network`; a constraint has one, `setting`",

@@ -208,7 +208,7 @@ def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--operators", "Ad"], "did you mean And or Add?"),
+        (["--operators", "Ad"], "did you mean 'And' or 'Add'?"),
         (["--operators", ""], "--operators '': there's no name in it"),
         (["--dtypes", " , "], "--dtypes ' , ': there's no name in it"),
         (["--operators", "Gelu,RMSNormalization,Add"], "opset 20 has no RMSNormalization; opset 23 has it"),
@@ -223,11 +223,11 @@ def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytes
         (["--ranks", "some"], "--ranks: 'some' isn't a number of axes"),
         (["--form", "size of zero"], "--form size of zero: write NAME=SHARE, as in 'size of zero=0.1'"),
         (["--form", "size of zero=1.5"], "form size of zero: 1.5 is no share"),
-        (["--form", "size of zera=1"], "there is no form 'size of zera' here; did you mean size of zero"),
+        (["--form", "size of zera=1"], "there is no form 'size of zera' here; did you mean 'size of zero'"),
         (["--pattern", "conv and batch norm"], "write NAME=SHARE, as in 'conv and batch norm=0.5'"),
         (
             ["--pattern", "conv and batch nor=1"],
-            "there is no pattern 'conv and batch nor' here; did you mean conv and",
+            "there is no pattern 'conv and batch nor' here; did you mean 'conv and",
         ),
         (["--pattern", "conv and batch norm=-1"], "pattern conv and batch norm: -1 is no share"),
         (["--symbolic", "2"], "--symbolic: 2 isn't a share, from 0 to 1"),
@@ -330,7 +330,7 @@ def test_a_configuration_asks_for_networks(tmp_path: Path, capsys: pytest.Captur
     file.write_text(json.dumps({"generate": section | {"operators": ["Ad"]}}))
     for verb in (["config", "check"], ["run"]):
         assert main([*verb, str(file)]) == 2
-        assert "$.generate: there is no operator 'Ad' here; did you mean And or Add?" in capsys.readouterr().err
+        assert "$.generate: there is no operator 'Ad' here; did you mean 'And' or 'Add'?" in capsys.readouterr().err
     assert not (tmp_path / "generated").exists()
 
 

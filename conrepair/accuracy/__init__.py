@@ -1,0 +1,1 @@
+"""How exact each operator of each system is: measured over all magnitudes, and told in words."""

@@ -1,0 +1,1 @@
+"""Forms of functions that lose digits, as libraries have them."""

@@ -1,0 +1,1 @@
+"""The operators that are measured, as data: one file a family."""

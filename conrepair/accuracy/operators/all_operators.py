@@ -1,0 +1,22 @@
+"""All cases, by family."""
+
+from __future__ import annotations
+
+from conrepair.accuracy.operators.binary import BINARY
+from conrepair.accuracy.operators.case import Case
+from conrepair.accuracy.operators.normalizations import NORMALIZATIONS
+from conrepair.accuracy.operators.products import PRODUCTS
+from conrepair.accuracy.operators.reductions import REDUCTIONS
+from conrepair.accuracy.operators.unary import UNARY
+from conrepair.accuracy.operators.windows import WINDOWS
+
+__all__ = ["FAMILIES"]
+
+FAMILIES: dict[str, tuple[Case, ...]] = {
+    "unary": UNARY,
+    "binary": BINARY,
+    "reductions": REDUCTIONS,
+    "normalizations": NORMALIZATIONS,
+    "products": PRODUCTS,
+    "windows": WINDOWS,
+}

@@ -1,0 +1,67 @@
+"""Functions of one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from conrepair.accuracy.operators.case import Case
+from conrepair.accuracy.scaled import Array
+from conrepair.truth import exact
+
+__all__ = ["UNARY"]
+
+_SIXTH, _SLOPE = 1 / 6, float(np.float32(0.01))
+
+
+def _terms(x: Array, slope: float) -> Array:
+    """The magnitude of a line's terms, which cancel near its zero, within 0 and 1."""
+    return np.where(np.abs(slope * x) < 1, np.abs(slope * x) + 0.5, 0)
+
+
+def _case(
+    operator: str, truth: Callable[[Array], Any], body: str = "", constants: Mapping[str, Array] | None = None
+) -> Case:
+    # Of another input than the functions that converters make of powers: of two outputs that are one they lose one.
+    feed = "values again" if "Pow" in body else "values"
+    return Case(operator, "unary", body or f"y = {operator}(x)", {"x": feed}, truth, constants or {})
+
+
+_OF_ROWS, _WITH_ATTRIBUTES = {"Softmax", "LogSoftmax"}, {"Celu", "LeakyRelu", "ThresholdedRelu"}
+_OTHERWISE = _OF_ROWS | _WITH_ATTRIBUTES | {"HardSigmoid", "HardSwish", "Shrink", "Swish"}
+_PLAIN: dict[str, Callable[[Array], Any]] = {
+    "Abs": np.abs,
+    "Ceil": np.ceil,
+    "Floor": np.floor,
+    "Identity": np.positive,
+    "Neg": np.negative,
+    "Relu": lambda x: np.maximum(x, 0),
+    "Round": np.rint,
+    "Shrink": lambda x: np.where(np.abs(x) > 0.5, x, 0),
+    "Sign": np.sign,
+}
+
+UNARY: tuple[Case, ...] = (
+    *(_case(operator, exact.FUNCTIONS[operator]) for operator in sorted(exact.FUNCTIONS.keys() - _OTHERWISE)),
+    *(_case(operator, truth) for operator, truth in _PLAIN.items()),
+    _case("HardSigmoid", lambda x: (exact.hard_sigmoid(x), _terms(x, 0.2))),
+    _case("HardSwish", lambda x: (exact.hard_swish(x), np.abs(x) * _terms(x, _SIXTH))),
+    _case("Celu", lambda x: exact.celu(x, 1.5), "y = Celu<alpha=1.5>(x)"),
+    _case(
+        "Clip", lambda x: np.clip(x, -1, 1), "y = Clip(x, low, high)", {"low": np.array(-1.0), "high": np.array(1.0)}
+    ),
+    _case("Gelu (tanh)", lambda x: exact.gelu(x, "tanh"), 'y = Gelu<approximate="tanh">(x)'),
+    _case("LeakyRelu", lambda x: exact.leaky_relu(x, _SLOPE), "y = LeakyRelu<alpha=0.01>(x)"),
+    _case("LogSigmoid", lambda x: -exact.softplus(-x), "m = Neg(x) s = Softplus(m) y = Neg(s)"),
+    _case("ThresholdedRelu", lambda x: np.where(x > 1, x, 0), "y = ThresholdedRelu<alpha=1.0>(x)"),
+    # Pieces of graphs that compilers know by heart, and powers that they write otherwise.
+    _case("Silu", exact.swish, "s = Sigmoid(x) y = Mul(x, s)"),
+    _case("Rsqrt", lambda x: 1 / np.sqrt(x), "s = Sqrt(x) y = Reciprocal(s)"),
+    _case("Pow 2", np.square, "y = Pow(x, two)", {"two": np.array(2.0)}),
+    _case("Pow 3", lambda x: x**3, "y = Pow(x, three)", {"three": np.array(3.0)}),
+    _case("Pow 0.5", np.sqrt, "y = Pow(x, half)", {"half": np.array(0.5)}),
+    _case("Pow -1", np.reciprocal, "y = Pow(x, minus)", {"minus": np.array(-1.0)}),
+    _case("2 to the x", np.exp2, "y = Pow(two, x)", {"two": np.array(2.0)}),
+)

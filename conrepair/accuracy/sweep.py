@@ -1,0 +1,238 @@
+"""Measure one system: all operators in as few networks as it takes."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress, count, groupby
+from operator import not_
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.accuracy.errors import Errors, errors_of, special_words
+from conrepair.accuracy.forms import likeliest_form
+from conrepair.accuracy.measured import WRONG, Measured
+from conrepair.accuracy.network import feeds_of, network, output_name
+from conrepair.accuracy.operators.all_operators import FAMILIES
+from conrepair.accuracy.operators.case import Case
+from conrepair.accuracy.regions import region, region_of_pairs, region_of_sizes
+from conrepair.accuracy.samples import CONDITIONS, condition_of, element, feed
+from conrepair.accuracy.scaled import Array, Exact
+from conrepair.frameworks.arithmetic import settled
+from conrepair.frameworks.runnable import Runnable
+from conrepair.metrics.ulps import grid_of
+from conrepair.runtime.errors import ConrepairError, InferenceError
+from conrepair.runtime.words import shortened
+
+__all__ = ["Opener", "measure", "truth_of"]
+
+Opener = Callable[[Path], Runnable]
+
+_REASON = 200
+_ROUNDINGS = 8
+_WORD = re.compile(r"[a-z]\w{2,}")
+
+
+def measure(
+    opener: Opener,
+    dtype: str = "float32",
+    families: Collection[str] = tuple(FAMILIES),
+    *,
+    system: str = "",
+    operators: Collection[str] = (),
+) -> list[Measured]:
+    """Measure operators.
+
+    Args:
+        opener: Loads an ONNX file in the system, to be fed and to answer by the file's names; what it raises of
+            `ConrepairError` counts as a refusal.
+        dtype: Name of the element type.
+        families: Which; see `FAMILIES`.
+        system: Its name, for the results.
+        operators: ONNX's names of those that are measured; none: all.
+
+    Returns:
+        One for each operator.
+    """
+    results = []
+    with tempfile.TemporaryDirectory() as scratch:
+        paths = (Path(scratch) / f"{number}.onnx" for number in count())
+        for family in families:
+            # A later opset's operator must not keep the others from a system that doesn't know it.
+            wished = [case for case in FAMILIES[family] if not operators or case.operator.split()[0] in operators]
+            for _, group in groupby(sorted(wished, key=_opset), _opset):
+                cases = list(group)
+                wanted = {case.name: truth_of(case, dtype) for case in cases}
+                answers, refused = _answers(opener, cases, wanted, dtype, paths)
+                for operator in dict.fromkeys(case.operator for case in cases):
+                    own = [case for case in cases if case.operator == operator]
+                    taken = [
+                        _Judged.of(case, answers[case.name], wanted[case.name], dtype)
+                        for case in own
+                        if case.name in answers
+                    ]
+                    if taken:
+                        results.append(_measured(taken, dtype, system))
+                    else:
+                        reason = refused[own[0].name]
+                        results.append(Measured(system, dtype, operator, family, refused=reason))
+    return results
+
+
+def _opset(case: Case) -> int:
+    return case.opset
+
+
+def truth_of(case: Case, dtype: str) -> Exact:
+    """The values, and their scale."""
+    with np.errstate(all="ignore"):
+        found = case.truth(*(array.astype(np.float64) for array in _fed(case, dtype)))
+    return found if isinstance(found, tuple) else (found, np.abs(found))
+
+
+def _fed(case: Case, dtype: str) -> list[Array]:
+    return [feed(name, dtype) for name in case.feeds.values()]
+
+
+def _answers(
+    opener: Opener, cases: Sequence[Case], wanted: Mapping[str, Exact], dtype: str, paths: Iterator[Path]
+) -> tuple[dict[str, Array], dict[str, str]]:
+    """Answers, and reasons of refusals, by cases' names; what isn't taken together is tried in parts."""
+    import onnx
+
+    path = next(paths)
+    onnx.save(network(cases, {case.name: wanted[case.name][0].shape for case in cases}, dtype), path)
+    try:
+        found = opener(path).run(feeds_of(cases, dtype))
+        settled()  # else what's exact wouldn't be
+        return {case.name: _shaped(found, case, wanted[case.name][0].shape) for case in cases}, {}
+    except ConrepairError as error:
+        words = str(error).replace(str(path), "the network")
+        if len(cases) == 1:
+            return {}, {cases[0].name: shortened(" ".join(words.split()), _REASON)}
+    answers: dict[str, Array] = {}
+    refused: dict[str, str] = {}
+    for part in _parts(cases, words):
+        some, others = _answers(opener, part, wanted, dtype, paths)
+        answers |= some
+        refused |= others
+    return answers, refused
+
+
+def _parts(cases: Sequence[Case], words: str) -> list[Sequence[Case]]:
+    """What a refusal doesn't name, and what it names one by one; halves where it names nothing or all."""
+    lines = words.lower().splitlines()
+    # Beside its errors a converter may write out the whole network, in which all operators are named.
+    named = set(_WORD.findall(" ".join([line for line in lines if "error" in line] or lines)))
+    there = [not named.isdisjoint(_WORD.findall(case.body.lower())) for case in cases]
+    if any(there) and not all(there):
+        return [list(compress(cases, map(not_, there))), *([case] for case in compress(cases, there))]
+    return [cases[: len(cases) // 2], cases[len(cases) // 2 :]]
+
+
+def _shaped(found: Mapping[str, Array], case: Case, shape: tuple[int, ...]) -> Array:
+    answer = found[output_name(case)]
+    if answer.shape != shape:
+        raise InferenceError(f"{case.name} has the shape {list(answer.shape)}, and {list(shape)} is right")
+    return answer
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A case with its errors.
+
+    Attributes:
+        ulps: Errors, 0 where no number came.
+    """
+
+    case: Case
+    inputs: list[Array]
+    answer: Array
+    truth: Exact
+    errors: Errors
+    ulps: Array
+
+    @classmethod
+    def of(cls, case: Case, answer: Array, truth: Exact, dtype: str) -> _Judged:
+        inputs = [array.astype(np.float64) for array in _fed(case, dtype)]
+        errors = errors_of(answer, truth, inputs, dtype)
+        return cls(case, inputs, answer, truth, errors, np.where(np.isinf(errors.ulps), 0, errors.ulps))
+
+    @property
+    def wrong(self) -> Array:
+        """Which elements are off by more than a system may be."""
+        return np.asarray(self.ulps > WRONG)
+
+    @property
+    def missing(self) -> Array:
+        """Which elements are no numbers."""
+        return np.isinf(self.errors.ulps)
+
+    @property
+    def place(self) -> tuple[np.intp, ...]:
+        """The largest error; among those that are nearly as large, that of the most ordinary inputs."""
+        ulps = self.ulps
+        near = np.nonzero(ulps >= ulps.max() / 2)
+        if self.case.size:
+            return np.unravel_index(int(ulps.argmax()), ulps.shape)
+        odd = sum(np.abs(np.log(np.abs(array[near]) + np.finfo(np.float64).tiny)) for array in self.inputs)
+        return tuple(index[int(np.argmin(odd))] for index in near)
+
+    def at(self, place: tuple[np.intp, ...]) -> str:
+        """Where an element is, in words."""
+        if self.case.size:
+            return f"size {self.case.size}, terms {list(CONDITIONS)[condition_of(len(self.answer))[place[0]]]}"
+        return ", ".join(f"{array[place]:.9g}" for array in self.inputs)
+
+
+def _measured(judged: Sequence[_Judged], dtype: str, system: str) -> Measured:
+    worst = max(judged, key=lambda one: one.ulps.max(initial=0))
+    case = worst.case
+    wrong, missing = [one.wrong for one in judged], [one.missing for one in judged]
+    above, none = (sum(int(places.sum()) for places in found) for found in (wrong, missing))
+    relative = [float(np.where(one.missing, 0, one.errors.relative).max(initial=0)) for one in judged]
+    with np.errstate(all="ignore"):
+        specials = () if case.size else tuple(special_words(worst.answer, worst.truth[0], worst.inputs, dtype))
+        form = likeliest_form({one.case: one.errors for one in judged}, dtype) if above or none else ""
+    bounds = [found / _bound(one.case, dtype) for found, one in zip(relative, judged, strict=True)]
+    return Measured(
+        system=system,
+        dtype=dtype,
+        operator=case.operator,
+        family=case.family,
+        values=sum(int(one.errors.ordinary.sum()) for one in judged),
+        ulps=float(worst.ulps.max(initial=0)),
+        relative=max(relative),
+        of_bound=max(bounds) if case.size else None,
+        at=worst.at(worst.place) if above or not none else "",
+        above=above,
+        region=_region(judged, wrong) if above else "",
+        missing=none,
+        missing_region=_region(judged, missing) if none else "",
+        form=form,
+        specials=specials,
+    )
+
+
+def _bound(case: Case, dtype: str) -> float:
+    """What a sum of so many terms may be off, added one after another, with a few roundings before and behind."""
+    return (case.terms + _ROUNDINGS) * grid_of(element(dtype)).unit
+
+
+def _region(judged: Sequence[_Judged], places: Sequence[Array]) -> str:
+    if judged[0].case.size:
+        return region_of_sizes({one.case.size: _conditions(found) for one, found in zip(judged, places, strict=True)})
+    (one,), (found,) = judged, places
+    if len(one.inputs) == 1:
+        return region(one.inputs[0], found, one.errors.ordinary)
+    return region_of_pairs(one.inputs[0], one.inputs[1], found, one.errors.ordinary)
+
+
+def _conditions(places: Array) -> Array:
+    """Which of the conditions hold such an element."""
+    count = len(places)
+    rows = places.reshape(count, -1).any(1)
+    return np.asarray(np.bincount(condition_of(count), rows, len(CONDITIONS)) > 0)

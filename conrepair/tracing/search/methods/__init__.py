@@ -1,0 +1,1 @@
+"""The methods of searching, one a file; `all_methods.py` knows them by name."""

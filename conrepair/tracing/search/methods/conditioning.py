@@ -1,0 +1,48 @@
+"""First where the network amplifies changes, then where its two sides differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from conrepair.tracing.search.methods.crossing import Crossing, begun, numbers
+from conrepair.tracing.search.methods.mega import Array, Mega
+from conrepair.tracing.search.search import Answers, Search
+
+__all__ = ["Conditioning"]
+
+_STARTS = 12
+
+
+class Conditioning(Search):
+    """MEGA from where one side's answers pass through zero, which is where they're conditioned worst.
+
+    Half of the evaluations look for such passes; they need one side only, and are made before the first candidate.
+    """
+
+    def __init__(self, size: int, seed: int, evaluations: int, controls: Sequence[int], answers: Answers) -> None:
+        self._half, self._answers = evaluations // 2, answers
+        self._generator, self._begun = np.random.default_rng(seed), False
+        self._pair = Mega(size, seed, self._half, controls, answers)
+
+    def candidates(self, count: int) -> Array:
+        """Points near those that amplify most."""
+        if not self._begun:
+            self._begun, self._pair.starts = True, self._passes()
+        return self._pair.candidates(count)
+
+    def told(self, candidates: Array, scores: Array) -> None:
+        """Learn what the pair said."""
+        self._pair.told(candidates, scores)
+
+    def _passes(self) -> list[Array]:
+        points = np.array([self._pair.start() for _ in range(_STARTS)])
+        answers, found = [numbers(outputs) for outputs in self._answers(points)], list[Crossing]()
+        for looks in range(_STARTS, self._half):
+            if not (found and found[-1].going):
+                found += begun(looks % _STARTS, points, answers, self._generator)
+            if found and found[-1].going:
+                point = found[-1].point()
+                found[-1].told(point, self._answers(point[np.newaxis])[0])
+        return [crossing.nearest for crossing in found]

@@ -1,0 +1,10 @@
+"""By which a search is asked for, and what it makes large; commands know these before anything is imported."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["MethodName", "ObjectiveName"]
+
+MethodName = Literal["mega", "random", "climb", "mcmc", "differential", "annealing", "cmaes", "conditioning"]
+ObjectiveName = Literal["guide", "mean", "largest", "ulps", "steps", "answers", "flip"]

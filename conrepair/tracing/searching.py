@@ -1,0 +1,175 @@
+"""Inputs on which two settings differ most, found by a search whose evaluations run both."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from conrepair.frameworks.runnable import Array, Runnable
+from conrepair.runtime.errors import InferenceError
+from conrepair.tracing.search.methods.all_methods import METHODS
+from conrepair.tracing.search.objectives import Objective, Outputs, flip, scored
+from conrepair.tracing.search.search import FAILED, run
+from conrepair.tracing.search.space import Space
+
+__all__ = ["Candidate", "Searched", "Sides", "search_inputs"]
+
+_KEPT = 24
+
+
+@dataclass(frozen=True, order=True)
+class Candidate:
+    """Inputs, and how far the sides are apart there.
+
+    Attributes:
+        score: Of the objective.
+        number: Of the evaluation.
+        feeds: By input.
+    """
+
+    score: float
+    number: int
+    feeds: Mapping[str, Array] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search came to.
+
+    Attributes:
+        best: The candidates with the highest scores, the highest first.
+        evaluations: That were made.
+        failed: Of these, such as a side couldn't be run on.
+        seconds: It took.
+        history: After how many evaluations the best score rose, and to what.
+    """
+
+    best: tuple[Candidate, ...]
+    evaluations: int
+    failed: int
+    seconds: float
+    history: tuple[tuple[int, float], ...]
+
+
+class Sides:
+    """Both settings of a model, run on the same inputs.
+
+    Attributes:
+        failed: How often one of them couldn't be run.
+        why: What that said, the first time.
+    """
+
+    def __init__(self, one: Runnable, two: Runnable, space: Space, objective: Objective) -> None:
+        """Take what is opened.
+
+        Args:
+            one: The setting in question.
+            two: What it's compared with.
+            space: What points stand for.
+            objective: Scores answers; the higher, the further apart.
+        """
+        self._one, self._two, self._space, self._objective = one, two, space, objective
+        self._best: list[Candidate] = []
+        self._last, self._answers = np.zeros((0, 0)), list[Outputs]()
+        self._numbers = itertools.count()
+        self.failed, self.why = 0, ""
+
+    def evaluate(self, points: Array) -> Array:
+        """Scores [count] of points [count, size], one by one: another batch has other kernels."""
+        each = self._space.each(points)
+        self._last, self._answers = points, []
+        if self._objective is flip:
+            far = map(self._space.distance, points, each)
+            return np.array(list(map(self._score, each, far)))
+        return np.array(list(map(self._score, each)))
+
+    def _score(self, feeds: Mapping[str, Array], distance: float = 0.0) -> float:
+        number = next(self._numbers)
+        try:
+            one, two = self._one.run(feeds), self._two.run(feeds)
+        except InferenceError as error:
+            self.failed += 1
+            self.why = self.why or str(error)
+            self._answers.append([])
+            return FAILED
+        self._answers.append(answers := list(one.values()))
+        score = scored(self._objective, answers, [two[name] for name in one], distance)
+        if len(self._best) < _KEPT or score > self._best[0].score:
+            self._keep(score, number, feeds)
+        return score
+
+    def answers(self, points: Array) -> Sequence[Outputs]:
+        """What the setting in question gives for each point, or nothing; where it just was run it isn't again."""
+        if points is not self._last:
+            self._last, self._answers = points, []
+            for feeds in self._space.each(points):
+                self._answers.append([])
+                with contextlib.suppress(InferenceError):
+                    self._answers[-1] = list(self._one.run(feeds).values())
+        return self._answers
+
+    def _keep(self, score: float, number: int, feeds: Mapping[str, Array]) -> None:
+        if math.isnan(score):
+            return
+        own = {name: array.copy() for name, array in feeds.items()}  # else a whole block is kept
+        keep = heapq.heappush if len(self._best) < _KEPT else heapq.heappushpop
+        keep(self._best, Candidate(score, number, own))
+
+    @property
+    def best(self) -> tuple[Candidate, ...]:
+        """Candidates with the highest scores, the highest first."""
+        return tuple(sorted(self._best, reverse=True))
+
+    def start_from(self, rows: Iterable[Mapping[str, Array]]) -> None:
+        """Score given inputs."""
+        for feeds in rows:
+            self._score(feeds)
+
+
+def search_inputs(
+    sides: Sides,
+    space: Space,
+    name: str,
+    *,
+    evaluations: int,
+    seconds: float,
+    seed: int,
+    given: Sequence[Mapping[str, Array]] = (),
+    flat: float = np.inf,
+) -> Searched:
+    """Look for inputs on which both sides differ.
+
+    Args:
+        sides: What runs them.
+        space: Of inputs.
+        name: Of the method.
+        evaluations: That are made.
+        seconds: After which no more are begun.
+        seed: Of what's drawn.
+        given: Inputs that are scored first.
+        flat: Evaluations after which it ends where all scores have been the same.
+
+    Raises:
+        InferenceError: if not one evaluation succeeded; with what the system said.
+    """
+    started = time.perf_counter()
+    sides.start_from(given)
+    left = max(seconds - (time.perf_counter() - started), 0.0)
+    searching = METHODS[name](space, evaluations, seed, sides.answers)
+    found = run(searching, sides.evaluate, evaluations, left, flat=flat)
+    if not sides.best:
+        raise InferenceError(f"no input can be run on both sides: {sides.why or 'there was no time for one'}")
+    return Searched(
+        sides.best,
+        found.evaluations + len(given),
+        sides.failed,
+        time.perf_counter() - started,
+        tuple(found.history),
+    )
