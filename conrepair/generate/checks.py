@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from collections.abc import Collection, Iterable
 
@@ -15,6 +14,7 @@ from conrepair.generate.tensors import BOOL, NUMERIC
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import MissingLibraryError, UsageError
 from conrepair.runtime.libraries import missing_text
+from conrepair.runtime.words import meant
 
 __all__ = ["LEAST_OPSET", "MOST_OPSET", "check_wishes"]
 
@@ -22,7 +22,7 @@ LEAST_OPSET, MOST_OPSET = 17, 24
 """Of the standard's operators, as the specifications have them."""
 
 _SOLVER = "z3"
-_SHARES = ("backward", "woven", "extremes", "symbolic")
+_SHARES = ("backward", "woven", "extremes", "symbolic", "deep", "large", "folded")
 
 
 def check_wishes(wishes: Wishes, learned: Collection[str] | None = ()) -> None:
@@ -71,9 +71,8 @@ def check_wishes(wishes: Wishes, learned: Collection[str] | None = ()) -> None:
 def _check_names(what: str, names: Iterable[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, list(known), n=3)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
-            raise UsageError(f"there is no {what} {name!r} here; {hint}")
+            hint = meant(name, known, f"known: {', '.join(sorted(known))}", most=3)
+            raise UsageError(f"there is no {what} {name!r} here{hint}")
 
 
 def _least_opset(name: str) -> int:

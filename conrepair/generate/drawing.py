@@ -22,6 +22,12 @@ __all__ = ["Drawing", "Fresh", "Source", "chosen_dtype"]
 _WEIGHTS = {"float32": 8, "float16": 2, "float64": 2, "int64": 2, "int32": 2}
 """How likely element types are; others have 1."""
 
+_MOST, _LARGE = 4096, 0.6
+"""Elements of a tensor that's not large; how likely a new one is large where it may have more."""
+
+_FOLLOWING = 16
+"""How many times more elements an input may have than others, where its sizes follow from theirs."""
+
 
 class Source(ABC):
     """Where what is connected to an input comes from."""
@@ -36,13 +42,13 @@ class Source(ABC):
 
 
 class Fresh(Source):
-    """A source of new tensors.
+    """A source of new tensors; many are large where there's room for it.
 
     Args:
         most: Elements that a tensor may have.
     """
 
-    def __init__(self, most: int = 4096) -> None:
+    def __init__(self, most: int = _MOST) -> None:
         self._most = most
 
     def take(self, port: Port, random: Random) -> Operand:
@@ -53,9 +59,10 @@ class Fresh(Source):
 class _Sizes:
     def __init__(self, random: Random, most: int) -> None:
         self.random, self._room = random, most
+        self._large = most > _MOST and random.random() < _LARGE
 
     def size(self, low: Number, high: Number | None) -> int:
-        value = drawn_size(self.random, low, high, self._room)
+        value = drawn_size(self.random, low, high, self._room, large=self._large)
         self._room //= max(1, value)
         return value
 
@@ -92,7 +99,9 @@ class Drawing(Setting):
         return self.random.randint(low, high)
 
     def _taken(self, port: Port) -> Operand:
-        return self.source.take(port, self.random)
+        operand = self.source.take(port, self.random)
+        self.require(operand.type.elements <= _FOLLOWING * self.most, "too many elements")
+        return operand
 
     def _value(self, name: str, domain: Domain) -> Any:
         self.attributes[name] = value = _drawn(domain, self.random)

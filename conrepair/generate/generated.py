@@ -22,7 +22,7 @@ from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.form import forms
 from conrepair.generate.functions import NONE, Functions
-from conrepair.generate.judging import optimized
+from conrepair.generate.judging import optimized, refereed
 from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.narrowing.narrowed import Narrowed
 from conrepair.generate.narrowing.table import Acceptance
@@ -58,6 +58,11 @@ class Generated:
         """With what ONNX Runtime's optimizations make of it."""
         verdict = optimized(self.model, self.inputs, self.outputs, self.about["coarsest"])
         return Generated(self.model, self.inputs, self.outputs, self.about | {"optimized": verdict})
+
+    def refereed(self) -> Generated:
+        """With what ONNX's reference says of the outputs."""
+        verdict = refereed(self.model, self.inputs, self.outputs, self.about["coarsest"])
+        return Generated(self.model, self.inputs, self.outputs, self.about | {"reference": verdict})
 
     def write(self, folder: Path) -> None:
         """Write it into a folder, `ABOUT` last."""
@@ -125,6 +130,7 @@ def each_generated(
     material: Material = NOTHING,
     functions: Functions = NONE,
     taken: Mapping[str, Acceptance] | None = None,
+    types: Mapping[str, list[dict[str, str]]] | None = None,
 ) -> Iterator[Generated]:
     """Make networks in this process.
 
@@ -135,11 +141,12 @@ def each_generated(
         material: What they're made of besides specifications.
         functions: The user's own.
         taken: By operator, what they're narrowed to.
+        types: By operator, element types that ONNX Runtime takes, as far as that's known.
 
     Yields:
         Those that are valid, and kept.
     """
-    support = functions.narrowed(Narrowed(Probed(wishes.opset, accepted), taken or {}))
+    support = functions.narrowed(Narrowed(Probed(wishes.opset, accepted, types), taken or {}))
     for number in itertools.count() if count is None else range(-(-count // BLOCK)):
         size = BLOCK if count is None else min(BLOCK, count - number * BLOCK)
         for place, network in enumerate(block(wishes, seed, number, support, size, material=material)):

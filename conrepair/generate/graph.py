@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,9 @@ from conrepair.generate.setting import Setting
 from conrepair.generate.tensors import Range, TensorType
 
 __all__ = ["Draft", "Node", "Tensor"]
+
+_NEARLY = 1
+"""So many nodes less has a chain that is nearly the longest."""
 
 
 @dataclass
@@ -147,25 +150,64 @@ class Draft:
         """By tensor, the node that makes it."""
         return {name: node for node in self.nodes for name in node.outputs}
 
-    def cut(self, node: Node) -> None:
-        """Take a node out: what it made, and is read, comes from nowhere then; what nothing reads goes, too.
+    def reached(self, names: Iterable[str], without: Container[str] = ()) -> set[str]:
+        """Names of some tensors, and of what nodes make that depends on any of them.
 
-        What reads a tensor whose sizes depend on values goes with it.
+        Args:
+            names: Of the tensors.
+            without: Operators through which nothing reaches.
         """
-        self.nodes = [other for other in self.nodes if other is not node]
+        found = set(names)
+        for node in self.nodes:
+            if node.op not in without and not found.isdisjoint(node.inputs):
+                found.update(filter(None, node.outputs))
+        return found
+
+    def origins(self) -> dict[str, set[str]]:
+        """By tensor that a node makes, the sources on which it depends."""
+        found = {name: {name} for name in self.sources}
+        for node in self.nodes:
+            own = set().union(*(found.get(name, ()) for name in node.inputs))
+            found.update(dict.fromkeys(filter(None, node.outputs), own))
+        return {name: own for name, own in found.items() if name not in self.sources}
+
+    def deepest(self) -> list[str]:
+        """Names of what nodes make that end the longest chains of nodes, or nearly so."""
+        chains: dict[str, int] = {}
+        for node in self.nodes:
+            own = 1 + max((chains.get(name, 0) for name in node.inputs), default=0)
+            chains.update(dict.fromkeys(filter(None, node.outputs), own))
+        return [name for name, length in chains.items() if length >= max(chains.values()) - _NEARLY]
+
+    def cut(self, node: Node) -> None:
+        """Take a node out: what read it reads a tensor of the same type from before it, where there's one.
+
+        Else what it made, and is read, comes from nowhere then; what nothing reads goes, too. What reads a tensor
+        whose sizes depend on values, or nothing any more that a node makes, goes with it.
+        """
+        place = self.nodes.index(node)
+        before = [*self.sources, *(name for other in self.nodes[:place] for name in other.outputs), *node.inputs]
+        self.nodes.pop(place)
         for name in filter(None, node.inputs):
             self.tensors[name].readers -= 1
+        made, gone = set(self.made()), []
         for name in filter(None, node.outputs):
             tensor = self.tensors[name]
-            for reader in [other for other in self.nodes if name in other.inputs and not tensor.type.sized]:
-                if reader in self.nodes:
-                    self.cut(reader)
+            alike = [other for other in before if other and self._replaces(other, tensor)]
             tensor.array = tensor.told
+            for reader in [other for other in self.nodes if name in other.inputs and tensor.array is None]:
+                if alike:
+                    self.replace_input(reader, name, alike[-1])
+                elif not tensor.type.sized or made.isdisjoint(reader.inputs):
+                    gone.append(reader)
             if tensor.readers and tensor.array is None:
                 self.sources[name] = tensor
             self.hidden.discard(name)
             self.shown.discard(name)
         self._forget_unread()
+        for reader in gone:
+            if reader in self.nodes:
+                self.cut(reader)
 
     def keep_last(self) -> None:
         """Take out all that the last node doesn't depend on."""
@@ -259,6 +301,9 @@ class Draft:
                 raise AssertionError(f"these read each other in a circle: {names}")
             left = later
         self.nodes = ordered
+
+    def _replaces(self, name: str, tensor: Tensor) -> bool:
+        return self.tensors[name].free and self.tensors[name].type == tensor.type
 
     def _forget_unread(self) -> None:
         made = set(self.made())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 
 from conrepair.generate.diversity import Diversity
@@ -12,6 +13,7 @@ from conrepair.generate.drawing import Drawing, Fresh, Source
 from conrepair.generate.graph import Draft, Tensor
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.ports import NotAllowedError, Operand, Port, Support
+from conrepair.generate.schemas import dtypes_of, schema_of
 from conrepair.generate.setting import Setting
 from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.specification import specifications
@@ -37,8 +39,11 @@ _FLAT = 0.3
 _NEW = 3.0
 """How much more welcome a tensor is whose maker the operator hasn't read from yet."""
 
-_LAST = 20.0
-"""How much more welcome the output is in a network that has one."""
+_LAST = 40.0
+"""How much more welcome the end of a chain is in a network that is to be one."""
+
+_STILL = 0.1
+"""How welcome what depends on no input is before an operator reads what does; as an operator's only inputs, too."""
 
 _DRAWN = 3
 """Operators of which the one that was used least is taken."""
@@ -46,8 +51,8 @@ _DRAWN = 3
 _REJECTED = 0.9
 """How likely a setting that was there already is drawn anew (as GenCoG does)."""
 
-_TRIES = 12
-"""Settings of one operator that are drawn before another is chosen."""
+_TRIES, _DEEP_TRIES = 12, 5
+"""Settings of one operator that are drawn before another is chosen; in a network that is to be deep."""
 
 
 class Pool(Source):
@@ -57,40 +62,49 @@ class Pool(Source):
         draft: The network.
         most: Elements that a tensor may have.
         wanted: How welcome a tensor is, by name.
+        moving: Names of tensors that depend on sources.
     """
 
-    def __init__(self, draft: Draft, most: int, wanted: Callable[[str], float]) -> None:
+    def __init__(self, draft: Draft, most: int, wanted: Callable[[str], float], moving: Container[str]) -> None:
         self._fresh = Fresh(most)
-        free = [tensor for tensor in draft.tensors.values() if tensor.free]
-        self._free = [
-            (item, wanted(item.name) * _READ ** min(item.readers, 4) * (_FLAT if _is_flat(item) else 1))
-            for item in free
-        ]
+        self._moving = moving
+        self._wanted = wanted
+        self._free = [tensor for tensor in draft.tensors.values() if tensor.free]
         self.fitted = False
+        self.moves = False
 
     def take(self, port: Port, random: Random) -> Operand:
         if port.values is None and random.random() >= _FRESH:
             fitting = [
-                (tensor, weight)
-                for tensor, weight in self._free
+                tensor
+                for tensor in self._free
                 if tensor.type.dtype in port.dtypes and port.pattern.allows(tensor.type.shape)
             ]
             if fitting:
                 self.fitted = True
-                chosen = random.choices(fitting, [weight for _, weight in fitting])[0][0]
+                chosen = random.choices(fitting, [self._welcome(tensor) for tensor in fitting])[0]
+                self.moves |= chosen.name in self._moving
                 return Operand(chosen.type, name=chosen.name, port=port, array=chosen.told)
+        self.moves = True
         return self._fresh.take(port, random)
 
     def told(self, dtypes: tuple[str, ...], domain: Domain, random: Random) -> Operand | None:
         fitting = [
             Operand(tensor.type, name=tensor.name, array=tensor.told)
-            for tensor, _ in self._free
+            for tensor in self._free
             if tensor.told is not None
             and tensor.type.rank < 2
             and tensor.type.dtype in dtypes
             and domain.allows(value_in(tensor.told))
         ]
         return random.choice(fitting) if fitting and random.random() < _TOLD else None
+
+    def _welcome(self, tensor: Tensor) -> float:
+        moves = self.moves or tensor.name in self._moving
+        shape = tensor.type.shape
+        flat = 2 * shape.count(1) >= max(1, len(shape))  # what's made of it would be so, too, and so on
+        weight = self._wanted(tensor.name) * _READ ** min(tensor.readers, 4) * (_FLAT if flat else 1)
+        return weight if moves else weight * _STILL
 
 
 @dataclass
@@ -105,6 +119,7 @@ class Growing:
         backward: How likely an operator is put in front.
         seen: What guides the choice towards what is new.
         single: Whether the network has one output: each node behind reads what was the output before.
+        deep: Whether each node behind reads the end of the longest chain.
         learned: Instances, of which some are placed.
         named: Names of operators that instances may be about; all for none.
         exclude: Operators that no instance may have.
@@ -117,6 +132,7 @@ class Growing:
     backward: float = 0.3
     seen: Diversity = field(default_factory=lambda: Diversity(()))
     single: bool = False
+    deep: bool = False
     learned: Learned | None = None
     named: Sequence[str] = ()
     exclude: Sequence[str] = ()
@@ -149,15 +165,17 @@ class Growing:
         return min(self.random.choices(self.operators, k=_DRAWN), key=lambda op: self.seen.nodes[op])
 
     def _added(self, draft: Draft, op: str) -> bool:
-        replaceable = [
-            tensor for name, tensor in draft.sources.items() if tensor.values is None and name not in draft.shown
-        ]
-        if draft.nodes and replaceable and self.random.random() < self.backward:
+        still = specifications()[op].still
+        front = draft.nodes and (still or self.random.random() < self.backward)
+        replaceable = self._replaceable(draft, op) if front else []
+        if replaceable:
             for tensor in self.random.sample(replaceable, min(3, len(replaceable))):
                 setting = self._in_front(draft, op, tensor)
                 if setting is not None:
                     draft.add(setting, instead_of=tensor.name)
                     return True
+            return False
+        if still and self.random.random() >= _STILL:
             return False
         setting = self._behind(draft, op)
         if setting is None:
@@ -165,19 +183,39 @@ class Growing:
         draft.add(setting)
         return True
 
+    def _replaceable(self, draft: Draft, op: str) -> list[Tensor]:
+        """Sources in front of which an operator can be put; one that moves nothing only where other sources do."""
+        made = dtypes_of(op, draft.opset, schema_of(op, draft.opset).outputs[0].type_str)
+        found = [
+            tensor
+            for name, tensor in draft.sources.items()
+            if tensor.values is None and name not in draft.shown and tensor.type.dtype in made
+        ]
+        still = specifications()[op].still
+        if found and (still or self.single or self.deep):
+            origins = draft.origins().values()
+            if self.single or self.deep:  # where the one input is, or the longest chain begins
+                found = [max(found, key=lambda tensor: sum(tensor.name in own for own in origins))]
+            if still:
+                found = [tensor for tensor in found if {tensor.name} not in origins]
+        return found
+
     def _behind(self, draft: Draft, op: str) -> Setting | None:
         body = specifications()[op].body
         made_by = {name: node.op for node in draft.nodes for name in node.outputs}
-        last = set(draft.outputs()) if self.single else set()
+        last = set(draft.outputs() if self.single else draft.deepest() if self.deep and draft.nodes else ())
+        moving = draft.reached(draft.sources, _still())
         pool = Pool(
             draft,
             self.most,
             lambda name: (
                 (1.0 if (made_by.get(name), op) in self.seen.edges else _NEW) * (_LAST if name in last else 1)
             ),
+            moving,
         )
-        connected = bool(draft.nodes) and (self.single or self.random.random() >= _ISLAND)
-        for _ in range(_TRIES):
+        connected = bool(draft.nodes) and (bool(last) or self.random.random() >= _ISLAND)
+        for _ in range(_DEEP_TRIES if self.deep else _TRIES):
+            pool.moves = False
             setting = Drawing(op, draft.opset, self.random, self.support, source=pool, most=self.most)
             try:
                 body(setting)
@@ -185,6 +223,10 @@ class Growing:
                 continue
             read = {operand.name for operand in setting.inputs if operand is not None and operand.name}
             if self.single and not (last <= read and one_output(setting)):
+                continue
+            if self.deep and last.isdisjoint(read) and draft.nodes:
+                continue
+            if not pool.moves and self.random.random() >= _STILL:
                 continue
             if not connected or read:
                 if self._welcome(setting) and self.support.allows(setting):
@@ -207,9 +249,10 @@ class Growing:
         return setting if fits else None
 
 
-def _is_flat(tensor: Tensor) -> bool:
-    """Whether half of a tensor's sizes, or more, are 1: what's made of it would be so, too, and so on."""
-    return 2 * tensor.type.shape.count(1) >= max(1, tensor.type.rank)
+@cache
+def _still() -> frozenset[str]:
+    """Operators through which no value moves another."""
+    return frozenset(op for op, item in specifications().items() if item.still)
 
 
 def one_output(setting: Setting) -> bool:

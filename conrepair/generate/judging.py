@@ -10,13 +10,19 @@ import numpy as np
 import onnx
 
 from conrepair.generate.running import RefusedError, run
+from conrepair.truth.bound import Analysis
+from conrepair.truth.judging import judge
+from conrepair.truth.referees import CannotJudgeError, OnnxReference
 
-__all__ = ["ResultDifference", "difference", "optimized"]
+__all__ = ["ResultDifference", "difference", "optimized", "refereed"]
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 _TOLERANCES = {"float64": (1e-2, 1e-3), "float32": (1e-2, 1e-3), "float16": (5e-2, 1e-2)}
 """Relative and absolute, by the coarsest real numbers that are computed with on the way; others must be equal."""
+
+_MOST_REFEREED = 20_000
+"""Elements of a tensor that ONNX's reference, which is Python, is asked about."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,42 @@ def optimized(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest:
         return {"verdict": "fails", "words": str(error)}
     wrong = difference(outputs, found, coarsest)
     return {"verdict": "same"} if wrong is None else {"verdict": "differs", **vars(wrong)}
+
+
+def refereed(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest: str) -> dict[str, Any]:
+    """Ask ONNX's reference, in float64, what a network computes; where that's far off, whether rounding explains it.
+
+    Args:
+        model: The network.
+        inputs: By name.
+        outputs: What ONNX Runtime computes without optimizations.
+        coarsest: The coarsest real numbers in it.
+
+    Returns:
+        "verdict": "same", "differs" (with the fields of `ResultDifference`), or "alone" (with the "words" for which
+        nobody else can say).
+    """
+    largest = max((array.size for array in (*inputs.values(), *outputs.values())), default=0)
+    if largest > _MOST_REFEREED:
+        return {"verdict": "alone", "words": f"ONNX's reference takes long for {largest:,} elements"}
+    try:
+        truth = OnnxReference().answers(model, inputs)
+    except CannotJudgeError as error:
+        return {"verdict": "alone", "words": str(error)}
+    wrong = difference({name: truth[name] for name in outputs}, outputs, coarsest)
+    if wrong is None:
+        return {"verdict": "same"}
+    try:
+        bounded = Analysis(model).at(inputs)
+    except Exception as error:  # noqa: BLE001 (the reference raises a dozen types)
+        return {"verdict": "alone", "words": f"{type(error).__name__}: {error}"}
+    kinds = {
+        judge(array, array, bounded.truth[name], bounded.bound[name]).kind
+        for name, array in outputs.items()
+        if array.shape == bounded.truth[name].shape
+    }
+    explained = "wrong" not in kinds and all(array.shape == truth[name].shape for name, array in outputs.items())
+    return {"verdict": "same"} if explained else {"verdict": "differs", **vars(wrong)}
 
 
 def _of_one(

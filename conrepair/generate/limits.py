@@ -23,7 +23,8 @@ class Limits(Support):
     def __init__(
         self, support: Support, operators: Collection[str], dtypes: Collection[str], ranks: Collection[int]
     ) -> None:
-        self._support, self._operators, self._dtypes, self._ranks = support, frozenset(operators), dtypes, ranks
+        self._support, self._operators, self._dtypes = support, frozenset(operators), dtypes
+        self._ranks = frozenset(ranks)
 
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
         return self._support.choices(op, bound, variable, dtypes) if op in self._operators else ()

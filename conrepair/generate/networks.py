@@ -34,11 +34,20 @@ __all__ = ["GeneratedNetwork", "NotMadeError", "made"]
 _ROOM = 6
 """Nodes that large forms and patterns have."""
 
+_LARGE = 1_000_000
+"""Elements that a tensor may have in a network of large ones."""
+
 _TRIES = 4
 """How often a form is tried, each time with other tensors."""
 
 _ROUNDS, _NODES_OF_ROUND = 12, 10
 """How often what isn't finite is taken out and grown anew: at least, and once more for each so many nodes."""
+
+_STIRRED = 3
+"""How often what keeps outputs from moving with inputs is taken out and grown anew, at most."""
+
+_PART = 5
+"""Nodes of a long chain that are put behind it before it's computed: what's taken out again then is at its end."""
 
 
 class NotMadeError(Exception):
@@ -118,14 +127,17 @@ def made(
     """
     names, plain, support = wishes.names, support, wishes.narrowed(support)
     seen = Diversity(names) if seen is None else seen
+    most = max(wishes.most, _LARGE) if random.random() < wishes.large else wishes.most
+    deep = random.random() < wishes.deep
     growing = Growing(
         random,
         fitting(wishes),
         support,
-        wishes.most,
+        most,
         wishes.backward,
         seen,
         single=wishes.single,
+        deep=deep,
         learned=material.learned,
         named=wishes.operators,
         exclude=wishes.exclude,
@@ -135,47 +147,78 @@ def made(
     draft = Draft(wishes.opset)
     named = [name for name, share in sorted(wishes.patterns.items()) if random.random() < share]
     # while there's room for large ones
-    chosen = _weave(draft, [(name, patterns()[name].body) for name in named], wishes, random, support)
+    chosen = _weave(draft, [(name, patterns()[name].body) for name in named], wishes, most, random, support)
     chosen += _chosen(wishes, random)
-    for nodes in (max(0, min(wishes.nodes // 2, wishes.nodes - _ROOM)), wishes.nodes - _ROOM // 3):
+    chained = deep or wishes.single
+    for nodes in (min(wishes.nodes // 2, wishes.nodes - _ROOM), wishes.nodes - _ROOM // 3)[: 1 if chained else 2]:
+        if chained:
+            nodes = min(nodes, _PART)
         growing.grow(draft, nodes)
-        chosen = _weave(draft, chosen, wishes, random, support)
+        chosen = _weave(draft, chosen, wishes, most, random, support)
     kept: dict[str, np.ndarray[Any, Any]] = {}
     refused: list[str] = []
     said = "no operator fits what there is"
     generator = np.random.default_rng(random.getrandbits(64))
-    for _ in range(_ROUNDS + wishes.nodes // _NODES_OF_ROUND):
-        growing.grow(draft, wishes.nodes)
+    folded = random.random() < wishes.folded
+    rounds = _ROUNDS + wishes.nodes // (1 if chained else _NODES_OF_ROUND)
+    stirring = rounds // 2 if chained else 0 if folded else _STIRRED
+    nodes = min(wishes.nodes, len(draft.nodes) + _PART) if chained else wishes.nodes
+    for left in reversed(range(rounds)):
+        growing.grow(draft, nodes)
         if not draft.nodes:
             raise NotMadeError(said)
         if not draft.sources:  # constants alone
             draft.cut(draft.nodes[0])
             continue
-        if wishes.single and len(draft.nodes) < wishes.nodes:  # nothing reads the last tensor
+        if wishes.single and len(draft.nodes) < nodes:  # nothing reads the last tensor
             said = f"no operator was found behind {draft.nodes[-1].op}, nor behind others in its place"
             draft.cut(draft.nodes[-1])
             draft.keep_last()
             continue
+        growing.backward = wishes.backward if chained else 0.0
         settling = Settling(draft, generator)
         found = settling.settled(kept)
-        if found is not None:
-            seen.add(draft)
-            share = 0.5 if random.random() < wishes.extremes else 0.0
-            network = GeneratedNetwork(draft, settling.pushed(found, random, share), (), tuple(refused))
-            return _finished(network, wishes, random, support)
         kept = settling.sources
-        guilty = settling.guilty or _named(draft, settling.message)
+        guilty = settling.guilty or list(filter(None, [_named(draft, settling.message)]))
         if settling.message:
             refused.append(settling.message)
             said = _refusal(settling.message)
-        if guilty is None:
+        elif guilty:
+            said = f"no values were found with which {guilty[0].op} is finite, nor with others in its place"
+        inputs = _inputs(draft, random, single=wishes.single, folded=folded)
+        if (
+            settling.computed
+            and min(stirring, left) > 0
+            and (not guilty if chained else guilty or left == rounds - 1)
+        ):
+            still = settling.stills(inputs, finite=not chained)
+            stirring -= bool(still)
+            guilty = [*guilty, *still]
+        if found is None and not guilty:
             raise NotMadeError(said)
-        if settling.guilty:
-            said = f"no values were found with which {guilty.op} is finite, nor with others in its place"
-        draft.cut(guilty)
-        if wishes.single:
+        if found is not None and not guilty:
+            if nodes < wishes.nodes:
+                nodes = min(wishes.nodes, nodes + _PART)
+                continue
+            seen.add(draft)
+            share = 0.5 if random.random() < wishes.extremes else 0.0
+            network = GeneratedNetwork(draft, settling.pushed(found, random, share), (), tuple(refused))
+            return _finished(network, inputs, wishes, random, support)
+        if chained:  # what's behind goes, too, where that's no more than was put in last
+            guilty = [other for node in guilty for other in _ends(draft, node)]
+        for node in guilty:
+            if node in draft.nodes:  # what reads sizes that depend on values goes with what makes them
+                draft.cut(node)
+        if wishes.single and draft.nodes:
             draft.keep_last()
     raise NotMadeError(said)
+
+
+def _ends(draft: Draft, node: Node) -> list[Node]:
+    """A node, behind those that depend on it, the last first, where these are no more than a part."""
+    made = draft.reached(filter(None, node.outputs))
+    behind = [other for other in reversed(draft.nodes) if not made.isdisjoint(other.outputs)]
+    return behind if len(behind) <= _PART else [node]
 
 
 def _refusal(message: str) -> str:
@@ -189,7 +232,8 @@ def _from_real(reals: Sequence[GrowingModel], growing: Growing, wishes: Wishes, 
         raise NotMadeError("no piece that was cut out of the model is valid and finite by itself")
     growing.seen.add(found.draft)
     network = GeneratedNetwork(found.draft, found.values, (), (), real=found.model, changes=found.changes)
-    return _finished(network, wishes, growing.random, support, found.weights)
+    inputs = _inputs(found.draft, growing.random, found.weights, single=wishes.single, folded=True)
+    return _finished(network, inputs, wishes, growing.random, support)
 
 
 def _named(draft: Draft, message: str) -> Node | None:
@@ -199,9 +243,9 @@ def _named(draft: Draft, message: str) -> Node | None:
 
 
 def _finished(
-    network: GeneratedNetwork, wishes: Wishes, random: Random, support: Support, weights: Collection[str] = ()
+    network: GeneratedNetwork, inputs: Sequence[str], wishes: Wishes, random: Random, support: Support
 ) -> GeneratedNetwork:
-    """Say which sources are weights, besides those that are known, and which sizes are open; compute it so.
+    """Let the sources that are no inputs be weights, and leave sizes open; compute it so.
 
     Raises:
         NotMadeError: if the runtime doesn't compute that.
@@ -209,13 +253,31 @@ def _finished(
     draft = network.draft
     if not draft.outputs():
         draft.hidden.clear()
-    chosen = {name for name in draft.sources if name in weights or wishes.single or random.random() < 0.5}
-    inputs = [name for name in draft.sources if name not in chosen] or [next(iter(draft.sources), "")]
     network.weights = tuple(name for name in draft.sources if name not in inputs)
     if random.random() < wishes.symbolic:
         network.open = open_sizes(draft, tuple(filter(None, inputs)), support, random, batch=random.random() < 0.5)
     _answer(network)
     return network
+
+
+def _inputs(draft: Draft, random: Random, weights: Collection[str] = (), *, single: bool, folded: bool) -> list[str]:
+    """Sources that are inputs.
+
+    Args:
+        draft: The network.
+        random: What's drawn comes from here.
+        weights: Those that are none.
+        single: Whether there's one: that on which most nodes depend.
+        folded: Whether nodes that depend on sources may depend on weights alone.
+    """
+    origins = draft.origins().values()
+    if single:
+        return [max(draft.sources, key=lambda name: sum(name in own for own in origins), default="")]
+    inputs = {name for name in draft.sources if name not in weights}
+    for name in random.sample([name for name in draft.sources if name in inputs], len(inputs)):
+        if random.random() < 0.5 and len(inputs) > 1 and (folded or all(own & inputs != {name} for own in origins)):
+            inputs.remove(name)
+    return [name for name in draft.sources if name in inputs] or [next(iter(draft.sources), "")]
 
 
 def _answer(network: GeneratedNetwork) -> None:
@@ -256,12 +318,12 @@ def _chosen(wishes: Wishes, random: Random) -> list[tuple[str, Body]]:
 
 
 def _weave(
-    draft: Draft, chosen: list[tuple[str, Body]], wishes: Wishes, random: Random, support: Support
+    draft: Draft, chosen: list[tuple[str, Body]], wishes: Wishes, most: int, random: Random, support: Support
 ) -> list[tuple[str, Body]]:
     """Put forms and patterns into a network; those that don't fit."""
     left = []
     for name, body in chosen:
-        weaver = Weaver(draft, random, support, wishes.most, name)
+        weaver = Weaver(draft, random, support, most, name)
         for _ in range(_TRIES):
             try:
                 with weaver.whole():

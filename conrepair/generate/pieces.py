@@ -9,9 +9,10 @@ from functools import cached_property
 import onnx
 from onnx import helper
 
+from conrepair.frameworks.proto_file import inner_graphs
 from conrepair.generate.tensors import TensorType, numpy_type
 
-__all__ = ["Piece", "inside", "operator_of", "type_of"]
+__all__ = ["Piece", "operator_of", "type_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
     new = onnx.NodeProto.FromString(node.SerializeToString())
     new.input[:] = [names.get(name, name) for name in node.input]
     new.output[:] = [names.get(name, name) for name in node.output]
-    for graph in inside(new):
+    for graph in inner_graphs(new):
         own = {item.name for item in (*graph.input, *graph.initializer)}
         own |= {output for inner in graph.node for output in inner.output}
         outer = {name: other for name, other in names.items() if name not in own}
@@ -94,16 +95,8 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
     return new
 
 
-def inside(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """A node's branches, or its loop's body."""
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
 def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     for node in graph.node:
         yield node
-        for inner in inside(node):
+        for inner in inner_graphs(node):
             yield from _all_nodes(inner)

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from typing import Any
 
 import onnx
 
 from conrepair.generate.tensors import in_schema
+from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["VARIADIC", "dtypes_of", "schema_of"]
+__all__ = ["VARIADIC", "SpecificationError", "dtypes_of", "schema_of"]
 
 VARIADIC = onnx.defs.OpSchema.FormalParameterOption.Variadic
 
 
+class SpecificationError(ConrepairError):
+    """A specification of an operator that ONNX doesn't know; the text says which file has it."""
+
+
 @cache
 def schema_of(op: str, opset: int) -> Any:
-    """An operator's schema; its domain is before its name where it isn't the standard's."""
+    """An operator's schema; its domain is before its name where it isn't the standard's.
+
+    Raises:
+        SpecificationError: if ONNX has none.
+    """
     domain, _, name = op.rpartition("::")
-    return onnx.defs.get_schema(name, opset, domain)
+    try:
+        return onnx.defs.get_schema(name, opset, domain)
+    except onnx.defs.SchemaError as error:
+        from conrepair.generate.specifications.specification import specifications  # they import this
+
+        found = specifications().get(op)
+        place = "" if found is None else f"{inspect.getfile(found.body)}: "
+        raise SpecificationError(
+            f"{place}ONNX {onnx.__version__} has no schema of {op} in opset {opset}. Register one before its "
+            "specification (onnx.defs.register_schema), or take the specification out."
+        ) from error
 
 
 @cache

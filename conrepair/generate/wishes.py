@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ class Wishes:
         backward: How likely an operator is put in front of a tensor that no node makes.
         woven: How likely a pattern is put in, for each five nodes.
         extremes: The share of networks some of whose inputs and weights are at the ends of what they may be.
+        deep: The share of networks in which operators are put behind the longest chain.
+        large: The share of networks with tensors of up to a million elements.
+        folded: The share of networks some of whose nodes may depend on no input, which compilers fold away.
         single: Whether each has one input and one output.
         symbolic: The share of networks that leave sizes open, where their operators let them; half of them the batch.
         quotas: By form, the share of networks that get it, where that's not the usual one.
@@ -47,13 +51,16 @@ class Wishes:
     backward: float = 0.3
     woven: float = 0.2
     extremes: float = 0.2
+    deep: float = 0.0
+    large: float = 0.0
+    folded: float = 0.05
     single: bool = False
     symbolic: float = 0.0
     quotas: Mapping[str, float] = field(default_factory=dict)
     changes: int = 10
     patterns: Mapping[str, float] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Operators that may be in it, of those that the opset has."""
         from conrepair.generate.specifications.specification import specifications  # imports ONNX, defaults don't

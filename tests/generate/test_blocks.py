@@ -85,7 +85,7 @@ def test_what_is_refused_as_it_is_given_away_says_so(monkeypatch: pytest.MonkeyP
 
 def test_operators_that_are_never_finite_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(self: Settling, kept: Any = None) -> None:
-        self.guilty = self.draft.nodes[0]
+        self.guilty = [self.draft.nodes[0]]
 
     monkeypatch.setattr(Settling, "settled", failing)
     with pytest.raises(NotMadeError, match=r"no values were found with which (Add|Relu) is finite"):
@@ -99,7 +99,7 @@ def test_large_networks_are_repaired_more_often(monkeypatch: pytest.MonkeyPatch)
         times.append(1)
         if len(times) > 13:
             return usual(self, kept)
-        self.guilty = self.draft.nodes[0]
+        self.guilty = [self.draft.nodes[0]]
         return None
 
     monkeypatch.setattr(Settling, "settled", settled)

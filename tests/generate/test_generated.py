@@ -93,10 +93,10 @@ def test_what_the_runtime_refuses_and_what_it_computes_otherwise_are_told_apart(
 @pytest.mark.parametrize(
     ("wishes", "words"),
     [
-        ({"operators": ("Ad",)}, "no operator 'Ad' here; did you mean And or Add?"),
+        ({"operators": ("Ad",)}, "no operator 'Ad' here; did you mean 'And' or 'Add'?"),
         ({"exclude": ("Zzz",)}, "no operator 'Zzz' here; known: Abs, "),
-        ({"dtypes": ("float23",)}, "did you mean float32"),
-        ({"quotas": {"size of nil": 0.1}}, "did you mean size of zero"),
+        ({"dtypes": ("float23",)}, "did you mean 'float32'"),
+        ({"quotas": {"size of nil": 0.1}}, "did you mean 'size of zero'"),
         ({"quotas": {"size of zero": 2.0}}, "no share"),
         ({"ranks": (5, 3)}, "ranks 5-3: give the fewest"),
         ({"ranks": (0, 9)}, "of 0 to 6"),

@@ -42,5 +42,5 @@ def test_networks_keep_to_what_somebody_takes(tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_can_not_be_is_told_at_once() -> None:
-    with pytest.raises(conrepair.ConrepairError, match="did you mean And or Add"):
+    with pytest.raises(conrepair.ConrepairError, match="did you mean 'And' or 'Add'"):
         conrepair.generated(1, operators=["Ad"])

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+from conrepair.generate.forms.form import forms
 from conrepair.generate.graph import Draft
 from conrepair.generate.networks import NotMadeError, made
 from conrepair.generate.onnx_form import model_of
@@ -78,12 +79,12 @@ def test_open_sizes_may_be_others() -> None:
         feeds = {}
         for name in network.inputs:
             sizes = network.open.get(name, draft.tensors[name].type.shape)
-            shape = tuple(5 if isinstance(size, str) else size for size in sizes)
+            shape = tuple(70 if isinstance(size, str) else size for size in sizes)  # indices stay within it
             made_of = TensorType(draft.tensors[name].type.dtype, shape)
             feeds[name] = drawn_values(made_of, draft.tensors[name].values, generator)
         for name, array in run(model, feeds, draft.outputs()).items():
             sizes = network.open[name]
-            wanted = tuple(5 if isinstance(size, str) else size for size in sizes)
+            wanted = tuple(70 if isinstance(size, str) else size for size in sizes)
             assert TensorType(draft.tensors[name].type.dtype, wanted).describes(array.dtype.name, array.shape)
     assert several > 10
 
@@ -114,3 +115,40 @@ def test_what_nothing_can_follow_costs_no_nodes_either(seed: int) -> None:
 def test_one_output_that_can_not_be_so_far_away_is_refused() -> None:
     with pytest.raises(NotMadeError, match="no operator was found behind IsNaN"):
         made(Wishes(nodes=3, operators=("IsNaN",), single=True, woven=0.0), Random(0), SUPPORT)
+
+
+def test_nodes_depend_on_inputs_and_outputs_move_with_them() -> None:
+    nodes = folded = outputs = moving = 0
+    for seed in range(12):
+        network = made(Wishes(nodes=12, folded=0.0, quotas=dict.fromkeys(forms(), 0.0)), Random(seed), SUPPORT)
+        draft, generator = network.draft, np.random.default_rng(seed)
+        reached = draft.reached(network.inputs)
+        nodes += len(draft.nodes)
+        folded += sum(reached.isdisjoint(node.outputs) for node in draft.nodes)
+        sources = {name: draft.sources[name] for name in network.inputs}
+        feeds = {name: drawn_values(item.type, item.values, generator, item.wish) for name, item in sources.items()}
+        others = run(network.model, feeds, draft.outputs())
+        outputs += len(others)
+        moving += sum(not np.array_equal(array, network.answers[name]) for name, array in others.items())
+    assert folded <= 0.1 * nodes
+    assert moving >= 0.85 * outputs
+
+
+@pytest.mark.slow
+def test_a_deep_network_is_a_chain_of_half_its_nodes() -> None:
+    lengths = []
+    for seed in range(14):
+        draft = made(Wishes(nodes=20, deep=1.0), Random(seed), SUPPORT).draft
+        chains: dict[str, int] = {}
+        for node in draft.nodes:
+            own = 1 + max((chains.get(name, 0) for name in node.inputs), default=0)
+            chains.update(dict.fromkeys(node.outputs, own))
+        lengths.append(max(chains.values()))
+    assert np.median(lengths) >= 10
+
+
+def test_some_tensors_are_large() -> None:
+    operators = ("Add", "Relu", "Conv", "Transpose", "Softmax")
+    networks = [made(Wishes(nodes=4, operators=operators, large=1.0), Random(seed), SUPPORT) for seed in range(4)]
+    sizes = [array.size for network in networks for array in network.values.computed.values()]
+    assert 10_000 <= max(sizes) <= 1_000_000

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from conrepair.frameworks.proto_file import read_by
 from conrepair.generate.learned.closing import Closing
 from conrepair.generate.learned.instances import MOST, Instance, spread
 from conrepair.generate.learned.trying import tried
 from conrepair.generate.real.opened import OpenedFile, opened
-from conrepair.generate.real.units import read_by, units_of
+from conrepair.generate.real.units import units_of
 from conrepair.generate.tensors import BOOL, NUMERIC
 
 __all__ = ["harvest"]

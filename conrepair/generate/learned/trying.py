@@ -15,7 +15,7 @@ from conrepair.generate.learned.instances import MOST, Instance, plain, range_of
 from conrepair.generate.onnx_form import IR_VERSION, imports_of
 from conrepair.generate.pieces import Piece, operator_of
 from conrepair.generate.running import ModelSession, RefusedError
-from conrepair.generate.schemas import schema_of
+from conrepair.generate.schemas import SpecificationError, schema_of
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.values.search import flaw_of
@@ -116,7 +116,7 @@ class _Trial:
         operators = sorted(Piece("", self.graph({}, None)).operators)
         try:
             return tuple(schema_of(op, opset).since_version for op in operators if not op.partition("::")[2])
-        except onnx.defs.SchemaError:
+        except SpecificationError:
             return None
 
     def computed(self, opset: int, held: Mapping[str, Array]) -> dict[str, Array] | None:

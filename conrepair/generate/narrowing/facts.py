@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from conrepair.generate.setting import Setting
 
-__all__ = ["WEIGHTS", "Facts", "facts_of", "sort_of"]
+__all__ = ["KINDS", "WEIGHTS", "Fact", "Facts", "facts_in", "facts_of", "sort_of"]
+
+Fact = tuple[str, str, Any]
+"""The field of `Facts`, the name there, and the value."""
+
+KINDS = ("types", "ranks", "values")
 
 WEIGHTS = "weights"
 """Among values: whether the model has weights, where it may."""
@@ -30,6 +35,13 @@ class Facts:
     types: Mapping[str, str]
     ranks: Mapping[str, int]
     values: Mapping[str, str]
+
+
+def facts_in(facts: Facts) -> Iterator[Fact]:
+    """Each of them by itself."""
+    for kind in KINDS:
+        for name, value in getattr(facts, kind).items():
+            yield kind, name, value
 
 
 def facts_of(setting: Setting, weights: bool | None = None) -> Facts:

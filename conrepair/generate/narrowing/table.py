@@ -8,15 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from conrepair.generate.narrowing.facts import WEIGHTS, Facts
+from conrepair.generate.narrowing.facts import KINDS, Fact, Facts, facts_in
 
-__all__ = ["Acceptance", "NarrowingRow", "taken_of"]
-
-_FEWEST = 3
-"""Of settings that were all refused, before it's said that something is never taken."""
-
-_CHANCE = 0.002
-"""How likely so many settings in a row may be refused for another reason, at most."""
+__all__ = ["Acceptance", "NarrowingRow", "suspects", "taken_of"]
 
 _OWN = re.compile(r"\([^()]*\)|\b[tn]\d+(?:_\w+)?\b|/\S+|0x[0-9a-f]+|\d+")
 """What a refusal says of one model alone."""
@@ -31,19 +25,22 @@ class NarrowingRow:
     Attributes:
         facts: What it's like.
         refusal: The target's words; None if it took it.
+        changed: Field and name of what alone was changed of a setting that it took; None for one that was drawn.
     """
 
     facts: Facts
     refusal: str | None
+    changed: tuple[str, str] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For a file."""
-        return {**asdict(self.facts), "refusal": self.refusal}
+        return {**asdict(self.facts), "refusal": self.refusal, "changed": self.changed}
 
     @staticmethod
     def of_json(value: Mapping[str, Any]) -> NarrowingRow:
         """From a file."""
-        return NarrowingRow(Facts(value["types"], value["ranks"], value["values"]), value["refusal"])
+        changed = value["changed"] and (value["changed"][0], value["changed"][1])
+        return NarrowingRow(Facts(value["types"], value["ranks"], value["values"]), value["refusal"], changed)
 
 
 @dataclass(frozen=True)
@@ -87,61 +84,44 @@ class Acceptance:
 def taken_of(rows: Sequence[NarrowingRow]) -> Acceptance:
     """What follows from an operator's settings.
 
-    First whether it takes inputs in the place of weights; then, of the settings that this leaves, which element types
-    are never taken; then, of those without them, which ranks; then which values: what is refused for its type says
-    nothing about its rank.
+    What is never taken is what turned a setting that is taken into a refused one, changed alone, and is in none that
+    is taken: what is refused for its type says nothing about its rank, nor an attribute about the type beside it.
 
     Args:
         rows: Of one operator.
     """
-    forms = [({WEIGHTS: row.facts.values.get(WEIGHTS)}, row.refusal is None) for row in rows]
-    _, no_forms = _split([(own, took) for own, took in forms if own[WEIGHTS] is not None])
-    left = [row for row in rows if not _meets(row.facts.values, no_forms)]
-    types, no_types = _split([(row.facts.types, row.refusal is None) for row in left], chance=1.0)
-    left = [row for row in left if not _meets(row.facts.types, no_types)]
-    ranks, no_ranks = _split([(row.facts.ranks, row.refusal is None) for row in left])
-    left = [row for row in left if not _meets(row.facts.ranks, no_ranks)]
-    _, no_values = _split([(row.facts.values, row.refusal is None) for row in left])
+    never: dict[str, dict[str, set[Any]]] = {kind: {} for kind in KINDS}
+    for kind, name, value in suspects(rows):
+        if any(row.changed == (kind, name) and getattr(row.facts, kind)[name] == value for row in rows):
+            never[kind].setdefault(name, set()).add(value)
+    some: dict[str, dict[str, set[Any]]] = {kind: {} for kind in KINDS}
+    for kind, name, value in (fact for row in rows if row.refusal is None for fact in facts_in(row.facts)):
+        some[kind].setdefault(name, set()).add(value)
     refusals = collections.Counter(_first_words(row.refusal) for row in rows if row.refusal is not None)
     return Acceptance(
         settings=len(rows),
         taken=sum(row.refusal is None for row in rows),
-        types=types,
-        no_types=no_types,
-        ranks=ranks,
-        no_ranks=no_ranks,
-        no_values=no_values | no_forms,
+        types=_listed(some["types"]),
+        no_types=_listed(never["types"]),
+        ranks=_listed(some["ranks"]),
+        no_ranks=_listed(never["ranks"]),
+        no_values=_listed(never["values"]),
         refusals=dict(refusals.most_common()),
     )
 
 
-def _split(
-    seen: Iterable[tuple[Mapping[str, Any], bool]], chance: float = _CHANCE
-) -> tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]]]:
-    """What was taken at least once, and what never was, by name.
+def suspects(rows: Sequence[NarrowingRow]) -> list[Fact]:
+    """Facts of settings that were refused that are in none that was taken.
 
     Args:
-        seen: Of each setting what it has, by name, and whether it was taken.
-        chance: How likely what was never taken may have been so by chance.
+        rows: Of one operator.
     """
-    rows = list(seen)
-    tries: dict[str, dict[Any, list[bool]]] = {}
-    for own, took in rows:
-        for name, value in own.items():
-            tries.setdefault(name, {}).setdefault(value, []).append(took)
-    total, taken = len(rows), sum(took for _, took in rows)
-    some: dict[str, tuple[Any, ...]] = {}
-    never: dict[str, tuple[Any, ...]] = {}
-    for name, found in tries.items():
-        some[name] = tuple(sorted(value for value, answers in found.items() if any(answers)))
-        refused = []
-        for value, answers in found.items():
-            others = taken / max(1, total - len(answers))
-            if not any(answers) and len(answers) >= _FEWEST and (1 - others) ** len(answers) <= chance:
-                refused.append(value)
-        if refused:
-            never[name] = tuple(sorted(refused))
-    return some, never
+    taken = {fact for row in rows if row.refusal is None for fact in facts_in(row.facts)}
+    return [fact for fact in dict.fromkeys(fact for row in rows for fact in facts_in(row.facts)) if fact not in taken]
+
+
+def _listed(values: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
+    return {name: tuple(sorted(found)) for name, found in values.items()}
 
 
 def _meets(own: Mapping[str, Any], never: Mapping[str, Sequence[Any]]) -> bool:

@@ -11,12 +11,13 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from conrepair.frameworks.proto_file import inner_graphs, read_by
 from conrepair.generate.graph import Draft
-from conrepair.generate.pieces import Piece, inside, operator_of
+from conrepair.generate.pieces import Piece, operator_of
 from conrepair.generate.ports import NotAllowedError, Operand, Support
 from conrepair.generate.reading import Reading
 from conrepair.generate.real.opened import OpenedFile
-from conrepair.generate.real.units import Unit, read_by
+from conrepair.generate.real.units import Unit
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType, element_type
 
@@ -88,7 +89,7 @@ class _Drafting:
         op = operator_of(node)
         found = specifications().get(op)
         known = found is not None and len(unit.nodes) == 1 and found.least_opset <= draft.opset
-        if found is None or not known or any(inside(node)) or not self._numbers(node):
+        if found is None or not known or any(inner_graphs(node)) or not self._numbers(node):
             raise NotAllowedError("no specification speaks of it")
         said = {item.name: _plain(helper.get_attribute_value(item)) for item in node.attribute}
         setting = Reading(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
 import onnx
 
-from conrepair.generate.pieces import inside, operator_of
+from conrepair.frameworks.proto_file import read_by
+from conrepair.generate.pieces import operator_of
 from conrepair.generate.real.opened import OpenedFile
 
 __all__ = ["Unit", "cut", "units_of"]
@@ -78,22 +79,6 @@ def cut(units: Sequence[Unit], most: int, random: Random) -> list[Unit]:
         chosen.add(new)
         border.append(new)
     return [unit for place, unit in enumerate(units) if place in chosen]
-
-
-def read_by(node: onnx.NodeProto) -> list[str]:
-    """Names of tensors that a node reads, in its branches and loops, too."""
-    return list(dict.fromkeys(_read(node)))
-
-
-def _read(node: onnx.NodeProto) -> Iterator[str]:
-    yield from filter(None, node.input)
-    for graph in inside(node):
-        own = {item.name for item in (*graph.input, *graph.initializer)}
-        own |= {name for inner in graph.node for name in inner.output}
-        for name in (name for inner in graph.node for name in read_by(inner)):
-            if name not in own:
-                yield name
-        yield from (item.name for item in graph.output if item.name not in own)
 
 
 def _unit(model: OpenedFile, places: Sequence[int]) -> Unit:

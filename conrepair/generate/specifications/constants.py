@@ -12,7 +12,7 @@ from conrepair.generate.shapes import AnyShape
 from conrepair.generate.specifications.specification import operator
 
 
-@operator("Constant")
+@operator("Constant", still=True)
 def constant(s: Setting) -> None:
     if s.has("value"):
         held = literal(s, "value")
@@ -33,13 +33,13 @@ def constant(s: Setting) -> None:
         s.output([], "float32")
 
 
-@operator("ConstantOfShape")
+@operator("ConstantOfShape", still=True)
 def constant_of_shape(s: Setting) -> None:
     sizes = s.sizes("input", AnyShape(range(MAX_RANK + 1)))
     s.output(sizes, literal(s, "value", (1,)).dtype.name if s.has("value") else "float32")
 
 
-@operator("EyeLike")
+@operator("EyeLike", still=True)
 def ones_on_a_diagonal(s: Setting) -> None:
     x = s.input("input", rank=2)
     dtype = s.element_type("dtype") if s.has("dtype") else x.dtype
@@ -47,7 +47,7 @@ def ones_on_a_diagonal(s: Setting) -> None:
     s.output(x.shape, dtype)
 
 
-@operator("Range")
+@operator("Range", still=True)
 def counted(s: Setting) -> None:
     start = s.integer("start", None, None, usual=(-4, 4))
     step = s.integer("delta", None, None, usual=(-3, 3))
@@ -58,7 +58,7 @@ def counted(s: Setting) -> None:
     s.output([max(0, -((start - end) // step))])
 
 
-@operator("Shape")
+@operator("Shape", still=True)
 def shape_of(s: Setting) -> None:
     x = s.input("data")
     first = s.integer("start", None, None, usual=(-x.rank, x.rank)) if s.has("start") else 0
@@ -67,7 +67,7 @@ def shape_of(s: Setting) -> None:
     s.output([len(sizes)], told=np.array(sizes, np.int64) if all(map(known, sizes)) else None)
 
 
-@operator("Size")
+@operator("Size", still=True)
 def size_of(s: Setting) -> None:
     elements = product(s.input("data").shape)
     s.output([], told=np.array(elements, np.int64) if known(elements) else None)

@@ -24,7 +24,8 @@ LIMITED = {
 @operator("Abs", "Asinh", "Atan", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "HardSwish", "Identity", "Neg")
 @operator("Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Tan", "Tanh")
 @operator("Mish", "BitwiseNot", least_opset=18)
-@operator("IsNaN", *LIMITED)
+@operator(*LIMITED)
+@operator("IsNaN", still=True)
 def of_each(s: Setting) -> None:
     x = s.input(domain=LIMITED.get(s.op))
     s.output(x.shape)
@@ -104,7 +105,7 @@ def untrained_dropout(s: Setting) -> None:
         s.output(x.shape)
 
 
-@operator("IsInf")
+@operator("IsInf", still=True)
 def infinite(s: Setting) -> None:
     x = s.input("X")
     s.flag("detect_negative")

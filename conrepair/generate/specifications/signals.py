@@ -44,7 +44,7 @@ def spectra(s: Setting) -> None:
     s.output([batch, (length - frame) // step + 1, frame // 2 + 1 if onesided else frame, 2])
 
 
-@operator("BlackmanWindow", "HammingWindow", "HannWindow")
+@operator("BlackmanWindow", "HammingWindow", "HannWindow", still=True)
 def window(s: Setting) -> None:
     size = s.size_said("size", 1)
     if s.has("periodic"):
@@ -53,7 +53,7 @@ def window(s: Setting) -> None:
     s.output([size], s.element_type("output_datatype"))
 
 
-@operator("MelWeightMatrix")
+@operator("MelWeightMatrix", still=True)
 def mel_weights(s: Setting) -> None:
     bins = s.size_said("num_mel_bins")
     length = s.size_said("dft_length")

@@ -23,29 +23,32 @@ class Specification:
         body: Speaks of a setting's inputs, attributes and outputs, in the order in which one depends on others.
         family: The module that has it.
         least_opset: Of the standard's operators, from which on it's so.
+        still: Whether what it makes of finite values doesn't depend on them.
     """
 
     op: str
     body: Body
     family: str
     least_opset: int
+    still: bool
 
 
 _ALL: dict[str, Specification] = {}
 
 
-def operator(*names: str, least_opset: int = 17) -> Callable[[Body], Body]:
+def operator(*names: str, least_opset: int = 17, still: bool = False) -> Callable[[Body], Body]:
     """Register a specification for operators.
 
     Args:
         names: In ONNX's schemas.
         least_opset: From which on it's so.
+        still: Whether what they make of finite values doesn't depend on them.
     """
 
     def put(body: Body) -> Body:
         family = body.__module__.rpartition(".")[2]
         for name in names:
-            _ALL[name] = Specification(name, body, family, least_opset)
+            _ALL[name] = Specification(name, body, family, least_opset, still)
         return body
 
     return put

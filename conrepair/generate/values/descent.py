@@ -21,6 +21,9 @@ _RATE, _DECAYS, _SMALL = 0.15, (0.8, 0.95), 1e-9
 _MARGIN = 0.05
 """So far inside of where an operator is finite its input should be, if that's as wide."""
 
+_MOST = 1e6
+"""What values and derivatives count as at most."""
+
 _CALM = 1.0
 """What is larger than this is made smaller where a node overflows."""
 
@@ -68,7 +71,7 @@ class Descent:
         found: dict[int, dict[int, Array]] = {}
         for node in self.draft.nodes:
             for place, (low, high) in node.domains.items():
-                read = np.nan_to_num(values[node.inputs[place]].astype(np.float64), posinf=1e6, neginf=-1e6)
+                read = _bounded(values[node.inputs[place]].astype(np.float64))
                 margin = min(_MARGIN, (high - low) / 8)
                 beyond = np.maximum(read - (high - margin), 0) - np.maximum(low + margin - read, 0)
                 if beyond.any():
@@ -90,7 +93,7 @@ class Descent:
             with np.errstate(all="ignore"):
                 parts = gradients(node, read, made, wanted)
             for place, part in parts.items():
-                _add(pending, node.inputs[place], np.nan_to_num(part, posinf=1e6, neginf=-1e6))
+                _add(pending, node.inputs[place], _bounded(part))
         return pending
 
     def _moved(self, derivatives: Mapping[str, Array], sources: dict[str, Array]) -> bool:
@@ -115,9 +118,13 @@ def _large(node: Node, values: Mapping[str, Array]) -> dict[int, Array]:
     for place, name in enumerate(node.inputs):
         read = values.get(name)
         if read is not None and read.dtype.kind == "f":
-            wide = np.nan_to_num(read.astype(np.float64), posinf=1e6, neginf=-1e6)
+            wide = _bounded(read.astype(np.float64))
             found[place] = np.where(np.abs(wide) > _CALM, np.sign(wide), 0.1 * np.sign(wide))
     return found
+
+
+def _bounded(array: Array) -> Array:
+    return array if np.abs(array).max(initial=0) <= _MOST else np.clip(np.nan_to_num(array), -_MOST, _MOST)
 
 
 def _add(pending: dict[str, Array], name: str, part: Array) -> None:

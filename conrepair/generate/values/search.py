@@ -5,7 +5,8 @@ Where a tensor isn't, the sources go down the derivative of a loss, step by step
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -23,8 +24,14 @@ __all__ = ["Settled", "Settling", "flaw_of"]
 
 Array = np.ndarray[Any, Any]
 
-_STEPS, _PATIENCE = 120, 40
+_STEPS, _PATIENCE = 120, 12
 """Steps of a search, and those in which nothing got better until it's given up."""
+
+_STILL = 0.04
+"""The share of a network's outputs that may stay as they are when inputs are drawn anew."""
+
+_TINY = {dtype().itemsize: float(np.finfo(dtype).tiny) for dtype in (np.float16, np.float32, np.float64)}
+"""The smallest normal number, by bytes."""
 
 
 @dataclass
@@ -49,17 +56,19 @@ class Settling:
     Attributes:
         draft: The network.
         generator: What's drawn comes from here.
-        guilty: The first node that made something that's not finite, after a search that failed.
+        guilty: Nodes that made something that's not finite of what is, after a search that failed.
         message: What the runtime said if it didn't compute the network.
         sources: The values that the search ended with.
+        computed: What nodes made of them last.
         session: The network, loaded.
     """
 
     draft: Draft
     generator: np.random.Generator
-    guilty: Node | None = None
+    guilty: list[Node] = field(default_factory=list)
     message: str = ""
     sources: dict[str, Array] = field(default_factory=dict)
+    computed: dict[str, Array] = field(default_factory=dict)
     session: ModelSession | None = None
 
     def settled(self, kept: Mapping[str, Array] | None = None) -> Settled | None:
@@ -69,7 +78,7 @@ class Settling:
             kept: Values that sources have already.
 
         Returns:
-            The values; None if there is a node (`guilty`) for which none were found, or a `message`.
+            The values; None if there are nodes (`guilty`) for which none were found, or a `message`.
         """
         names = self.draft.made()
         try:
@@ -101,6 +110,33 @@ class Settling:
                 found = Settled(sources, computed, (*found.ends, changed[0]))
         return found
 
+    def stills(self, inputs: Collection[str], *, finite: bool = True) -> list[Node]:
+        """Nodes because of which outputs stay when inputs are drawn anew; and what isn't finite then only.
+
+        Args:
+            inputs: Names of sources that are drawn anew.
+            finite: Whether what isn't finite then counts.
+        """
+        others = {name: self._drawn(name, self.draft.sources[name], None) for name in inputs}
+        try:
+            computed = self.session.run({**self.sources, **others}) if self.session else {}
+        except RefusedError:
+            return []
+        moved = {name for name, array in computed.items() if not np.array_equal(array, self.computed[name])}
+        moved.update(inputs)
+        ended = [node for node in self._flawed(computed)[:1] if finite and node not in self.guilty]
+        still, made = set(self.draft.outputs()) - moved, set(self.draft.made())
+        if len(still) <= _STILL * len(self.draft.outputs()):
+            return ended
+        for node in reversed(self.draft.nodes):
+            if still.isdisjoint(node.outputs):
+                continue
+            if moved.isdisjoint(node.inputs) and not made.isdisjoint(node.inputs):
+                still.update(node.inputs)
+            elif node not in ended:
+                ended.append(node)
+        return ended
+
     def _drawn(self, name: str, tensor: Tensor, kept: Mapping[str, Array] | None) -> Array:
         value = None if kept is None else kept.get(name)
         if value is not None and not flaw_of(value):
@@ -111,34 +147,34 @@ class Settling:
         descent = Descent(self.draft)
         best, since = (0, -np.inf), 0
         for _ in range(_STEPS):
-            computed = session.run(sources)
-            node = self._first_flawed(computed)
-            if node is None:
+            self.computed = computed = session.run(sources)
+            self.guilty = self._flawed(computed)
+            if not self.guilty:
                 return Settled(sources, computed)
-            self.guilty = node
-            loss = descent.step(node, sources, computed)
+            loss = descent.step(self.guilty[0], sources, computed)
             if loss is None:
                 break
-            score = (self.draft.nodes.index(node), -loss)
+            score = (self.draft.nodes.index(self.guilty[0]), -loss)
             best, since = (score, 0) if score > best else (best, since + 1)
             if since > _PATIENCE:
                 break
         return None
 
-    def _first_flawed(self, computed: Mapping[str, Array]) -> Node | None:
-        for node in self.draft.nodes:
-            for name in node.outputs:
-                if name and flaw_of(computed[name]):
-                    return node
-        return None
+    def _flawed(self, computed: Mapping[str, Array]) -> list[Node]:
+        """Nodes that make something that isn't finite of what is."""
+        flawed = {name for name, array in computed.items() if flaw_of(array)}
+        return [
+            node
+            for node in self.draft.nodes
+            if flawed.isdisjoint(node.inputs) and not flawed.isdisjoint(node.outputs)
+        ]
 
 
 def flaw_of(array: Array) -> str:
     """What is wrong with a tensor's values; "" for nothing."""
-    if array.dtype.kind != "f":
+    if array.dtype.kind != "f" or not array.size:
         return ""
-    if not np.isfinite(array).all():
+    largest = float(np.abs(array).max())  # NaN where there's one
+    if not math.isfinite(largest):
         return "not finite"
-    if array.size and (largest := np.abs(array).max()) and largest < np.finfo(array.dtype).tiny:
-        return "subnormal"
-    return ""
+    return "subnormal" if 0 < largest < _TINY.get(array.dtype.itemsize, 0) else ""
