@@ -64,7 +64,7 @@ class Activations:
         """
         graph = self.network.graph
         read = {name for node in graph.nodes if not graph.unfed.issuperset(node.outputs) for name in node.inputs}
-        wanted = sorted(graph.unfed & read)
+        wanted = sorted(name for name in graph.unfed & read if graph.tensors[name].observable)
         self.compute(wanted)
         batches = {array.shape[0] for array in self.feeds.values() if array.ndim} - {1}
         return {name: np.array(self[name]) for name in wanted if batches.isdisjoint(self[name].shape[:1])}

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from conrepair.data.ragged import as_rows
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
 from conrepair.evaluate.run import HeldRun
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import HALF_PRECISIONS
-from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.activations import Activations
 from conrepair.localization.options import Options
@@ -97,21 +98,26 @@ class AnswerPairs:
         ours = {name: held[:1] if changed else held for name, held in self._ours.items()}
         theirs = {name: [changed[name]] for name in self._theirs} if changed else self._theirs
         rows = self._rows
-        right = _run("source", source, ours, rows, quantized=self._few, precision=self._precision)
-        given = _run("target", target, theirs, rows, quantized=options.quantized, precision=options.precision)
+        vary = any(len({array.shape for array in held}) > 1 for held in (*ours.values(), *theirs.values()))
+        right = _run("source", source, ours, rows, vary=vary, quantized=self._few, precision=self._precision)
+        given = _run(
+            "target", target, theirs, rows, vary=vary, quantized=options.quantized, precision=options.precision
+        )
         exact = self._second is not None and any(array.dtype == np.float64 for array in self._second.values())
         return compare_outputs(
             right,
             given,
             self._tolerance,
-            second_opinion=self._other(self._second, exact=exact),
-            rounded=self._other(self._rounded, exact=True),
+            second_opinion=self._other(self._second, vary=vary, exact=exact),
+            rounded=self._other(self._rounded, vary=vary, exact=True),
         )
 
-    def _other(self, outputs: Mapping[str, Array] | None, *, exact: bool) -> HeldRun | None:
+    def _other(self, outputs: Mapping[str, Array] | None, *, vary: bool, exact: bool) -> HeldRun | None:
         """The source by other means."""
-        held = None if outputs is None else {name: [array] for name, array in outputs.items()}
-        return None if held is None else _run("second", self._reference.network, held, self._rows, exact=exact)
+        if outputs is None:
+            return None
+        held = {name: [array] for name, array in outputs.items()}
+        return _run("second", self._reference.network, held, self._rows, vary=vary, exact=exact)
 
 
 def _held(network: Network, held: Mapping[str, list[Array]], tensor: str) -> list[Array]:
@@ -137,22 +143,39 @@ def _run(
     held: Mapping[str, list[Array]],
     rows: int,
     *,
+    vary: bool = False,
     quantized: bool = False,
     precision: str = "float32",
     exact: bool = False,
 ) -> HeldRun:
     tensors = network.graph.tensors
     specs = [
-        TensorSpec(output, tuple(held[output][0].shape), tensors[tensor].dtype, tensors[tensor].quantization)
+        TensorSpec(
+            output,
+            tuple(held[output][0].shape),
+            _kind(tensors[tensor]),
+            tensors[tensor].quantization,
+            keys=network.keys.get(output, ()),
+        )
         for output, tensor in network.output_names.items()
         if held.get(output)
     ]
-    arrays = {spec.name: _joined(held[spec.name], rows) for spec in specs}
+    count = rows * max((len(batches) for batches in held.values()), default=0)
+    arrays: dict[str, Array] = {}
+    lengths: dict[str, Array] = {}
+    for spec in specs:
+        batches = held[spec.name]
+        if vary and not all(array.ndim and len(array) == rows for array in batches):
+            arrays[spec.name], known = as_rows(batches)
+            lengths[spec.name] = np.zeros(count, np.int64)
+            lengths[spec.name][::rows] = known  # of a batch, whose first sample stands for all
+        else:
+            arrays[spec.name] = _joined(batches, rows)
     return HeldRun(
         name=name,
         outputs=tuple(specs),
         folder=Path(),
-        count=rows * max((len(batches) for batches in held.values()), default=0),
+        count=count,
         quantized=quantized,
         precision=precision,
         operators=len(network.graph.nodes),
@@ -167,24 +190,30 @@ def _run(
             for given, tensor in network.input_names.items()
         ),
         held=arrays,
+        rows=lengths,
     )
+
+
+def _kind(tensor: Tensor) -> str:
+    """The element type, as `TensorSpec` has it."""
+    return "string" if tensor.dtype == "object" else tensor.dtype
 
 
 def _joined(batches: list[Array], rows: int) -> Array:
     """Samples first; a result that has no axis of samples is one of a batch."""
-    if all(array.ndim and len(array) == rows for array in batches):
-        return np.concatenate(batches)
-    if len({array.shape for array in batches}) > 1:
-        return np.concatenate([array.reshape(-1) for array in batches])[None]
-    return np.stack(batches)
+    whole = all(array.ndim and len(array) == rows for array in batches)
+    return np.concatenate(batches) if whole else np.stack(batches)
 
 
 def _precision(graph: LayerGraph) -> tuple[bool, str]:
-    """Whether most weights are in few bits, and the precision of most."""
+    """Whether most weights are in few bits, and the precision of most; of results, where these are narrower."""
     sizes: Counter[str] = Counter()
     for node in graph.nodes:
         for parameter in node.parameters.values():
             few = parameter.bits is not None and parameter.bits <= MOST_BITS
             sizes["few" if few else parameter.dtype] += int(np.prod(parameter.shape))
     most = sizes.most_common(1)[0][0] if sizes else "float32"
+    if most != "few" and most not in HALF_PRECISIONS:
+        results = Counter(graph.tensors[name].dtype for node in graph.nodes for name in node.outputs)
+        most = results.most_common(1)[0][0] if results else most
     return most == "few", most if most in HALF_PRECISIONS else "float32"

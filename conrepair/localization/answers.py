@@ -12,7 +12,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.final_activation import explain_final_activation
 from conrepair.localization.label_mapping import explain_class_permutation, explain_label_shift
-from conrepair.localization.outputs import named_alike, partners
+from conrepair.localization.outputs import named_alike, partners, vary
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.tensor_order import explain_output_order
 from conrepair.networks.network import Network
@@ -107,6 +107,7 @@ def misfits(source: Network, target: Network, alignment: Alignment, answers: Seq
         _of_another_size(source, target, cuts, answer)
         for answer in answers
         if answer.computed.size != answer.expected.size
+        and not vary(source, target, answer.source_tensor, answer.target_tensor)
     ]
     known = partners(source, target, {pair.target: pair.source for pair in alignment.pairs})
     ours, theirs = source.output_names, target.output_names

@@ -78,7 +78,8 @@ def _least(side: Places, error: Matrix, count: int) -> Matrix:
 
 def _is_nearest(side: Places, error: Matrix, least: Matrix) -> npt.NDArray[np.bool_]:
     """Which pairs are the nearest of their tensor on a side, which has no other that's nearly as near."""
-    times = error / np.maximum(least[side], _ROUNDING)
+    nearest, apart = np.maximum(least[side], _ROUNDING), np.full_like(error, np.inf)
+    times = np.divide(error, nearest, out=apart, where=np.isfinite(error))
     between = np.zeros(len(least), np.bool_)
     np.logical_or.at(between, side, (times > _AS_NEAR) & (times < _MUCH_FURTHER))
     return np.asarray((times <= _AS_NEAR) & ~between[side])

@@ -9,10 +9,11 @@ from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
 from conrepair.localization.hidden import Explained
+from conrepair.localization.options import Options
 from conrepair.localization.quantized_rules import CLIPPING
 from conrepair.localization.result import Coverage, LocatedFault, Rule
 
-__all__ = ["concluded", "fault_words"]
+__all__ = ["concluded", "fault_words", "tolerated"]
 
 _WITHIN = "every layer that was compared is within its noise floor"
 _NAMED = 3  # layers that are named in a sentence
@@ -27,6 +28,7 @@ def concluded(
     worst: float,
     *,
     beyond: str = "",
+    excused: str = "",
 ) -> tuple[Verdict, str]:
     """Conclude.
 
@@ -41,7 +43,10 @@ def concluded(
         coverage: How much was compared.
         worst: Largest relative L2 of an output.
         beyond: In words, which layers only values of drawn inputs saturate.
+        excused: In words, which layers don't count (`tolerated`).
     """
+    if excused:
+        return Verdict.EQUIVALENT, f"outputs are within the tolerance that was chosen; not counted: {excused}"
     if faults:
         return Verdict.FAULTY, fault_words(faults, rules)
     if beyond:
@@ -61,6 +66,21 @@ def concluded(
     return compared.verdict, (
         f"accumulated rounding, no single culprit: {_WITHIN}, and of the outputs the {compared.reason}"
     )
+
+
+def tolerated(
+    faults: Sequence[LocatedFault], rules: Sequence[Rule], compared: ComparedOutputs, options: Options
+) -> str:
+    """In words, which faults don't count, as outputs are within a tolerance that was chosen; "" where all do.
+
+    Args:
+        faults: The guiltiest first.
+        rules: Those of them that are alike.
+        compared: The outputs of all batches that ran as a whole.
+        options: Of the localization.
+    """
+    counted = not options.chosen or compared.verdict is not Verdict.EQUIVALENT
+    return fault_words(faults, rules) if faults and not counted else ""
 
 
 def _changed(compared: ComparedOutputs) -> str:

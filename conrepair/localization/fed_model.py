@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from conrepair.data.feeds import DataReference
-from conrepair.data.recipe import Recipe
+from conrepair.data.feeds import DataReference, open_feeds
+from conrepair.data.pictures.recipe import Recipe
+from conrepair.data.sample_axes import axes_as_fed, fixed_batch
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.runtime.hashed_path import HashedPath
 
-__all__ = ["FedModel"]
+__all__ = ["FedModel", "concrete"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,30 @@ class FedModel:
     photos: tuple[HashedPath, ...] = ()
     build: HashedPath | None = None
 
+    @cached_property
+    def axes(self) -> Mapping[str, int]:
+        """That samples lie along in each input; none where they don't share the batch."""
+        return axes_as_fed(self.inputs, self.data.samples)
+
+    @property
+    def fixed_batch(self) -> int | None:
+        """How many samples it always takes; None where that's open."""
+        return fixed_batch(self.inputs, self.axes)
+
     @property
     def looked_into(self) -> str:
         """The SHA-256 of the model, or of the build in its place."""
         return self.model.sha256 if self.build is None else self.build.sha256
+
+
+def concrete(subject: FedModel, size: int) -> tuple[TensorSpec, ...]:
+    """A model's inputs with a batch, and open sizes as the data has them."""
+    reader = open_feeds(subject.data, subject.inputs, subject.recipe)
+    rows, axes = reader.read(0, 1), reader.axes
+    result = []
+    for spec in subject.inputs:
+        shape, axis = list(rows[spec.name].shape[1:]), axes.get(spec.name)
+        if axis is not None:
+            shape.insert(axis, size)
+        result.append(dataclasses.replace(spec, shape=tuple(int(extent) for extent in shape), sample_axis=axis))
+    return tuple(result)

@@ -77,7 +77,7 @@ def judge_cut(
     Args:
         cut: The measurement.
         operators: How many lie between the cuts.
-        precision: That the target is meant to compute in.
+        precision: That the target is meant to compute in, or its source stores the result in, whichever is coarser.
         margin: How many times the floor an error may be.
         quantization: The error that bit widths explain; 0 for a target that isn't quantized on purpose.
         weights: What those of weights explain of it.

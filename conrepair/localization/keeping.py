@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.evaluate.whole_numbers import are_texts
 from conrepair.graph.channels import channel_axis
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.agreement import AnswerPairs
@@ -40,7 +41,7 @@ Values = npt.NDArray[np.floating]
 def kept_layers(
     source: LayerGraph, guilty: Sequence[Guilty], pairs: Sequence[Pair], answers: AnswerPairs
 ) -> tuple[KeptLayer, ...]:
-    """Keep the guiltiest layers, and outputs that are none of them.
+    """Keep the guiltiest layers, and outputs that are none of them; of texts there's nothing to show.
 
     Args:
         source: The graph that is right.
@@ -52,6 +53,8 @@ def kept_layers(
     kept = []
     for piece in worst:
         region, pair = piece.region, piece.judged.cut.pair
+        if are_texts(region.expected, region.computed):
+            continue
         axis = channel_axis(source, pair.source, region.expected.ndim)
         layer = kept_layer(pair, region.expected, region.computed, axis=axis)
         kept.append(dataclasses.replace(layer, parameters=tuple(_parameters(region))))
@@ -59,6 +62,8 @@ def kept_layers(
     outputs = [pair for pair in pairs if pair not in known and answers.are_of(pair.source, pair.target)]
     for pair in outputs[:_OUTPUTS]:
         expected, given = answers.first(pair.source, pair.target)
+        if are_texts(expected, given):
+            continue
         computed = pair.layout.to_source(given) if given.size == expected.size else given
         axis = channel_axis(source, pair.source, expected.ndim)
         kept.append(kept_layer(pair, expected, computed, axis=axis, full_run=True))

@@ -37,12 +37,16 @@ class Layout:
     target: Shape
 
     def to_target(self, array: Array) -> Array:
-        """The source's tensor as the target has it."""
+        """The source's tensor as the target has it; one whose size varies has another one in each batch."""
+        if array.size != math.prod(self.source):
+            return array.transpose(self.axes) if len(self.axes) == array.ndim else array
         return array.reshape(self.view).transpose(self.axes).reshape(self.target)
 
     def to_source(self, array: Array) -> Array:
         """The target's tensor as the source has it."""
         permuted = [self.view[axis] for axis in self.axes]
+        if array.size != math.prod(self.source):
+            return array.transpose(np.argsort(self.axes)) if len(self.axes) == array.ndim else array
         back = sorted(range(len(self.axes)), key=self.axes.__getitem__)
         return array.reshape(permuted).transpose(back).reshape(self.source)
 

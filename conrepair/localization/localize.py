@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.evaluate.compare import ComparedOutputs
+from conrepair.evaluate.verdict import coarser
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import with_changed_face
 from conrepair.localization.compilation import align_compiled, with_compilation
-from conrepair.localization.conclusion import concluded
+from conrepair.localization.conclusion import concluded, tolerated
 from conrepair.localization.coverage import coverage_of
 from conrepair.localization.cuts import known_of, readers_of
 from conrepair.localization.doubtful import with_other_layers
@@ -172,7 +173,11 @@ def localize_target(
         guilty += [item.piece for item in of_rules]
         latent = [item for item in latent if item not in of_rules]
         clock("latent")
-    result = _result(source, target, alignment, judged, faults, compared, explained, beyond, count, options, seconds)
+    excused = tolerated(faults, rules_of(faults, target.graph), compared, options)
+    if excused:
+        faults, guilty, of_rules = [], [], []
+    told = {"beyond": beyond, "excused": excused}
+    result = _result(source, target, alignment, judged, faults, compared, explained, told, count, options, seconds)
     notes = (*prepared.notes, *exchanged_behind([item.judged.cut.pair for item in located.guilty], found))
     if options.quantized:
         notes += quantization_notes(target.graph, judged)
@@ -225,7 +230,7 @@ def _judge(
             judge_cut(
                 cut,
                 operators=len(nodes),
-                precision=options.precision,
+                precision=coarser(options.precision, source.graph.tensors[cut.pair.source].dtype),
                 margin=options.noise_margin,
                 quantization=explained,
                 weights=quantization.of_weights(cut, nodes) if quantization else 0.0,
@@ -242,7 +247,7 @@ def _result(
     faults: Sequence[LocatedFault],
     compared: ComparedOutputs,
     explained: Explained | None,
-    beyond: str,
+    told: Mapping[str, str],
     samples: int,
     options: Options,
     seconds: dict[str, float],
@@ -255,7 +260,7 @@ def _result(
     share = None if explained is None else explained.share
     coverage = coverage_of(target.graph, known_of(target.graph, alignment.pairs), judged, share)
     rules = rules_of(faults, target.graph)
-    verdict, reason = concluded(faults, rules, compared, explained, coverage, worst, beyond=beyond)
+    verdict, reason = concluded(faults, rules, compared, explained, coverage, worst, **told)
     return Localization(
         verdict=verdict,
         reason=reason,

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.data.declared_sizes import sizes_wanted
 from conrepair.data.feeds import FeedSource, batches, open_feeds
+from conrepair.data.recorded import read_recorded
+from conrepair.data.sample_axes import OutputAxes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
+from conrepair.frameworks.formats import RECORDED
 from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record
 from conrepair.localization.activations import Activations
-from conrepair.localization.fed_model import FedModel
+from conrepair.localization.baked_batch import opened_batch, with_baked
+from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.input_sizes import of_other_sizes
 from conrepair.localization.localize import localize_target
 from conrepair.localization.looked import Looked
@@ -24,6 +28,7 @@ from conrepair.localization.measurement import Feeds
 from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
+from conrepair.localization.recorded import RecordedNetwork, RecordedSide
 from conrepair.localization.reference import Reference
 from conrepair.localization.result import Localization
 from conrepair.localization.suspects import Observed, suspicious_layers
@@ -34,7 +39,6 @@ __all__ = [
     "Rounded",
     "as_fed",
     "batch_size",
-    "concrete",
     "feeds_of",
     "localize_models",
     "of_one_batch",
@@ -77,14 +81,22 @@ def _localize(
     advance: Callable[[str], None],
     leave: Callable[[Looked], None],
 ) -> Localization:
+    if RECORDED in {source.model.framework, target.model.framework}:
+        return _localize_recorded(source, target, folder, options)
     fed, whose = as_fed(source), (source.looked_into, target.looked_into)
     sizes = sizes_wanted(fed, target.inputs)
     if sizes is not None:
         return of_other_sizes(source.inputs, target.inputs, sizes, options)
     advance("opening the models")
+    opened = opened_batch(source, target, folder / "open-batch", "target")
+    if opened is not None:
+        baked, follows = opened
+        behind = _localize(source, follows, folder / "followed", options, advance, lambda _: None)
+        graphs = {whose[1] if key == follows.looked_into else key: graph for key, graph in behind.graphs.items()}
+        return with_baked(dataclasses.replace(behind, graphs=graphs), baked)
     given, source = source, of_one_batch(source, target, folder / "batch")
     samples = min(source.data.count, target.data.count, options.samples)
-    size = batch_size(source.inputs, target.inputs, options.batch_size, samples)
+    size = batch_size(source, target, options.batch_size, samples)
     ours = open_model(source.model, concrete(source, size), folder / "source-onnx")
     theirs = open_model(target.model, concrete(target, size), folder / "target-onnx", target.build)
     work = folder / "activations"
@@ -112,6 +124,39 @@ def _localize(
     return result
 
 
+def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:
+    """The same where one side was computed elsewhere."""
+    is_right = source.model.framework == RECORDED
+    fed, other = (target, source) if is_right else (source, target)
+    if fed.model.framework == RECORDED:
+        raise UsageError("both sides were computed elsewhere, so there are no layers to look into. Use `compare`.")
+    arrays = read_recorded(Path(other.model.path))
+    order = list(fed.data.order)
+    samples = min(fed.data.count, options.samples)
+    size = batch_size(fed, fed, options.batch_size, samples)
+    opened = open_model(fed.model, concrete(fed, size), folder / "onnx")
+    network, work = opened.network, folder / "activations"
+    work.mkdir(parents=True, exist_ok=True)
+    recorded = RecordedNetwork(arrays, list(network.output_names), size)
+    starts = range(0, samples, size)
+    rows = (
+        {name: array[_filled(order[start : start + size], size)] for name, array in arrays.items()}
+        for start in starts
+    )
+    reference = Reference(network, work / "network", second_opinion=lambda: second_opinion(opened))
+    side = RecordedSide(reference, recorded, work, options, is_right=is_right)
+    found = side.localize(zip(_batches(fed, opened, size, samples), rows, strict=True))
+    notes = tuple(filter(None, (*found.notes, opened.note)))
+    return dataclasses.replace(
+        found, notes=notes, samples=samples, graphs={fed.looked_into: graph_record(network.graph)}
+    )
+
+
+def _filled(places: list[int], size: int) -> list[int]:
+    """Places of a batch's samples, filled up with the last one."""
+    return places + places[-1:] * (size - len(places))
+
+
 @dataclass(frozen=True)
 class Rounded:
     """The outputs of one batch through a model whose tensors are rounded a little more than they are.
@@ -121,12 +166,14 @@ class Rounded:
         arrays: By name.
         valid: How many samples of the batch aren't there to fill it up.
         size: Of the batch.
+        axes: Where outputs have their samples.
     """
 
     specs: tuple[TensorSpec, ...]
     arrays: Mapping[str, Array]
     valid: int
     size: int
+    axes: OutputAxes
 
 
 def rounded_outputs(source: FedModel, folder: Path, options: Options) -> Rounded | None:
@@ -145,7 +192,7 @@ def rounded_outputs(source: FedModel, folder: Path, options: Options) -> Rounded
         InferenceError: if a piece of it fails.
     """
     count = min(source.data.count, options.samples)
-    size = batch_size(source.inputs, source.inputs, options.batch_size, count)
+    size = batch_size(source, source, options.batch_size, count)
     opened = open_model(source.model, concrete(source, size), folder / "onnx")
     if opened.note:
         return None
@@ -154,28 +201,30 @@ def rounded_outputs(source: FedModel, folder: Path, options: Options) -> Rounded
     arrays = Reference(network, folder / "rounded").rounded_outputs(right)
     stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
     specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]
-    return Rounded(tuple(specs), arrays, min(size, count), size)
+    axes = OutputAxes(source.inputs, specs, source.axes)
+    return Rounded(tuple(specs), arrays, min(size, count), size, axes)
 
 
-def batch_size(source: Sequence[TensorSpec], target: Sequence[TensorSpec], wanted: int, samples: int) -> int:
+def batch_size(source: FedModel, target: FedModel, wanted: int, samples: int) -> int:
     """The batch that both models take: a fixed one where one of them has it.
 
+    Args:
+        source: The model that is right.
+        target: The other one.
+        wanted: Where they leave it open.
+        samples: How many there are.
+
     Raises:
-        DataError: if both have one, and they differ.
+        DataError: if both have one, and they differ; or if the data doesn't fit.
     """
-    fixed = {spec.shape[0] for spec in (*source, *target) if spec.shape and isinstance(spec.shape[0], int)}
-    if len(fixed) > 1 and _batched(source) and _batched(target):
+    fixed = {size for side in (source, target) if (size := side.fixed_batch) is not None}
+    if len(fixed) > 1:
         raise DataError(
             f"the models have fixed batches of {' and '.join(map(str, sorted(fixed)))}; what they compute can't be "
             "compared layer by layer. Export one of them with the other's batch, or an open one."
         )
-    if len(fixed) == 1:
-        return int(next(iter(fixed)))
-    return 1 if fixed else max(1, min(wanted, samples))
-
-
-def _batched(inputs: Sequence[TensorSpec]) -> bool:
-    return len({spec.shape[0] if spec.shape else None for spec in inputs}) == 1
+    together = source.axes and target.axes
+    return next(iter(fixed), max(1, min(wanted, samples))) if together else 1
 
 
 def of_one_batch(source: FedModel, target: FedModel, folder: Path) -> FedModel:
@@ -189,38 +238,33 @@ def of_one_batch(source: FedModel, target: FedModel, folder: Path) -> FedModel:
     Raises:
         DataError: if both have fixed batches that differ, and the source's can't be changed.
     """
-    sizes = [{spec.shape[0] for spec in side.inputs if spec.shape} for side in (source, target)]
-    ours, theirs = (next(iter(found)) if len(found) == 1 else None for found in sizes)
-    if not isinstance(ours, int) or not isinstance(theirs, int) or ours == theirs or target.build is not None:
+    ours, theirs = source.fixed_batch, target.fixed_batch
+    if ours is None or theirs is None or ours == theirs or target.build is not None:
         return source
+    shapes = [
+        tuple(theirs if axis == source.axes[spec.name] else None for axis in range(len(spec.shape)))
+        for spec in source.inputs
+    ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         editor = open_editor(dataclasses.replace(source.model, inputs=concrete(source, ours)))
-        editor.set_input_shapes([(theirs, *(None for _ in spec.shape[1:])) for spec in source.inputs])
+        editor.set_input_shapes(shapes)
         model = editor.save(folder, "source")
     except (NotEditableError, ModelLoadError, UsageError) as error:
         raise DataError(
             f"the models have fixed batches of {ours} and {theirs}; what they compute can't be compared layer by "
             f"layer. Export one of them with the other's batch, or an open one. ({error})"
         ) from error
-    inputs = tuple(dataclasses.replace(spec, shape=(theirs, *spec.shape[1:])) for spec in source.inputs)
+    inputs = tuple(
+        dataclasses.replace(spec, shape=tuple(size or own for size, own in zip(shape, spec.shape, strict=True)))
+        for spec, shape in zip(source.inputs, shapes, strict=True)
+    )
     return dataclasses.replace(source, model=model, inputs=inputs)
 
 
 def as_fed(source: FedModel) -> tuple[TensorSpec, ...]:
     """A source's inputs with the sizes that its data has; those that it leaves open for photos are any."""
     return source.inputs if source.data.kind == "photos" else concrete(source, 1)
-
-
-def concrete(subject: FedModel, size: int) -> tuple[TensorSpec, ...]:
-    """A model's inputs with a batch, and open sizes as the data has them."""
-    reader = open_feeds(subject.data, subject.inputs, subject.recipe)
-    rows = reader.read(0, 1)
-    result = []
-    for spec in subject.inputs:
-        shape = rows[spec.name].shape[1:] if reader.whole else (size, *rows[spec.name].shape[1:])
-        result.append(dataclasses.replace(spec, shape=tuple(int(extent) for extent in shape)))
-    return tuple(result)
 
 
 def feeds_of(

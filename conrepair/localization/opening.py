@@ -8,7 +8,6 @@ from pathlib import Path
 
 from conrepair.converters.routes import find_route
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import channels_of
 from conrepair.networks.network import Network
@@ -79,11 +78,7 @@ def _through_onnx(model: Model, inputs: Sequence[TensorSpec], folder: Path, reas
     converted = replace(model, inputs=tuple(inputs))
     try:
         route = find_route(model.framework, "onnx", model=converted)
-        for place, step in enumerate(route.steps):
-            target = folder / str(place)
-            target.mkdir()
-            path = target / step.convert(converted, target, step.complete({}))
-            converted = Model(step.target, str(path), model_sha256(path), inputs=tuple(inputs))
+        converted = replace(route.convert(converted, folder), inputs=tuple(inputs))
         network = open_network(converted, _renamed(converted, inputs))
         network.channels = channels_of(model.framework)  # a conversion keeps its outputs as they lie
     except ConrepairError as error:

@@ -52,6 +52,11 @@ class Options:
     suspiciousness: SuspicionSettings | None = None
 
     @property
+    def chosen(self) -> bool:
+        """Whether somebody chose what elements of the outputs may differ by."""
+        return self.rtol is not None or self.atol is not None
+
+    @property
     def same(self) -> float:
         """Relative L2 up to which outputs are the same, also where their elements decide alone."""
         return 1e-4 if self.equivalent is None else self.equivalent

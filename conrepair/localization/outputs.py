@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from conrepair.localization.layout import layouts
+from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.matching import Pair
 from conrepair.networks.network import Network
+from conrepair.runtime.words import are_numbered
 
-__all__ = ["named_alike", "output_pairs", "partners"]
+__all__ = ["named_alike", "output_pairs", "partners", "vary"]
 
 
 def named_alike(source: Sequence[str], target: Sequence[str]) -> list[tuple[str, str]]:
@@ -19,7 +20,7 @@ def named_alike(source: Sequence[str], target: Sequence[str]) -> list[tuple[str,
 
 
 def partners(source: Network, target: Network, paired: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Outputs of both that stand for one another: by name, in order, or, of unequal numbers, by what's known.
+    """Outputs of both that stand for one another: by name or order, or, where neither says it, by what's known.
 
     What's known is of real numbers; others that have no name in common are taken in order, by their number of axes.
 
@@ -28,7 +29,7 @@ def partners(source: Network, target: Network, paired: Mapping[str, str]) -> lis
         target: The other one.
         paired: The source's tensor for each of the target's, from the alignment.
     """
-    if len(source.output_names) == len(target.output_names):
+    if len(source.output_names) == len(target.output_names) and _are_paired(source, target):
         return named_alike(list(source.output_names), list(target.output_names))
     by_tensor = {tensor: name for name, tensor in target.output_names.items()}
     partner = {one: by_tensor[two] for two, one in paired.items() if two in by_tensor}
@@ -43,7 +44,17 @@ def partners(source: Network, target: Network, paired: Mapping[str, str]) -> lis
         if two is not None:
             del theirs[two]
             found.append((one, two))
+    if len(source.output_names) == len(target.output_names):
+        taken = [{pair[side] for pair in found} for side in (0, 1)]
+        rest = [name for name in source.output_names if name not in taken[0]]
+        found += zip(rest, [name for name in target.output_names if name not in taken[1]], strict=True)
     return found
+
+
+def _are_paired(source: Network, target: Network) -> bool:
+    """Whether outputs of two networks with as many say which is which: by their names, or by an order of both."""
+    ordered = all(side.ordered or are_numbered(side.output_names) for side in (source, target))
+    return ordered or set(source.output_names) == set(target.output_names)
 
 
 def _of_whole_numbers(network: Network, known: Set[str]) -> dict[str, int | None]:
@@ -54,6 +65,11 @@ def _of_whole_numbers(network: Network, known: Set[str]) -> dict[str, int | None
         for name, tensor in tensors.items()
         if not tensor.is_real
     }
+
+
+def vary(source: Network, target: Network, ours: str, theirs: str) -> bool:
+    """Whether only running both networks tells how large a tensor of each is, so that rows may be more or fewer."""
+    return source.graph.tensors[ours].shape is None and target.graph.tensors[theirs].shape is None
 
 
 def output_pairs(
@@ -78,6 +94,9 @@ def output_pairs(
         if (ours, theirs) in known or ours in source.graph.inputs or theirs in target.graph.inputs:
             continue
         choices = layouts(shapes[0][ours], shapes[1][theirs])
+        if not choices and vary(source, target, ours, theirs):
+            axes = tuple(range(len(shapes[0][ours])))
+            choices = (Layout(shapes[0][ours], shapes[0][ours], axes, shapes[0][ours]),)
         if choices:
             layout = layouts_of.get(theirs, choices[0])
             result.append(Pair(ours, theirs, layout, 1.0, "outputs of both models"))

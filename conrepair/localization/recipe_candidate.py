@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.localization.recipe_feeds import Arrangement
 
 __all__ = ["Budget", "RecipeCandidate", "RecipeSearch"]

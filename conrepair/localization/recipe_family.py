@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.named_recipes import RECIPES
-from conrepair.data.recipe import Channels, Interpolation, Recipe, Resampler
+from conrepair.data.pictures.named_recipes import RECIPES
+from conrepair.data.pictures.recipe import Channels, Interpolation, Recipe, Resampler
 
 __all__ = ["affine", "coarse_fits", "fits", "numbers", "numeric_key", "resamplings", "with_affine"]
 

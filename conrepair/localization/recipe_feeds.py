@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from conrepair.data.binding import image_layout
 from conrepair.data.feeds import Feeds
-from conrepair.data.recipe import Layout, Recipe, apply_numeric
+from conrepair.data.pictures.recipe import Layout, Recipe, apply_numeric
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.localization.recipe_pixels import PhotoPixels
 from conrepair.runtime.errors import DataError

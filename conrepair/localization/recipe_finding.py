@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from conrepair.data.feeds import Batch
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate
 from conrepair.localization.recipe_family import coarse_fits, fits, numbers, resamplings
 from conrepair.localization.recipe_feeds import Arrangement, PhotoFeeds

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from conrepair.data.decode import decode_picture
-from conrepair.data.recipe import SpatialRecipe, apply_spatial
+from conrepair.data.pictures.decode import decode_picture
+from conrepair.data.pictures.recipe import SpatialRecipe, apply_spatial
 from conrepair.runtime.errors import DataError
 
 __all__ = ["Photo", "PhotoPixels"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.localization.recipe_family import affine, with_affine
 
 __all__ = ["refine_numbers"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate, RecipeSearch
 from conrepair.localization.recipe_feeds import PhotoFeeds, RunTarget

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.alignment import Alignment
@@ -11,7 +12,7 @@ from conrepair.localization.judgement import Judged
 from conrepair.localization.result import LayerRow
 from conrepair.networks.network import Network
 
-__all__ = ["layers_of", "rows_of"]
+__all__ = ["Side", "layers_of", "row_of", "rows_of"]
 
 
 def rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequence[Judged]) -> Iterator[LayerRow]:
@@ -35,14 +36,42 @@ def rows_of(source: Network, target: Network, alignment: Alignment, judged: Sequ
 def _row(source: Network, target: Network, item: Judged, pieces: Sequence[Sequence[Node]]) -> LayerRow:
     pair = item.cut.pair
     ours, theirs = source.graph.producers.get(pair.source), target.graph.producers.get(pair.target)
+    sides = Side(pair.source, ours, pieces[0]), Side(pair.target, theirs, pieces[1])
+    return row_of(item, *sides, order=source.graph.order[pair.source])
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a row.
+
+    Attributes:
+        tensor: Name.
+        node: What computes it; None where nothing is known of that.
+        nodes: That compute it from the pairs in front.
+    """
+
+    tensor: str
+    node: Node | None = None
+    nodes: Sequence[Node] = ()
+
+
+def row_of(item: Judged, source: Side, target: Side, *, order: int) -> LayerRow:
+    """The row of a cut.
+
+    Args:
+        item: The cut.
+        source: The side that is right.
+        target: The side in question.
+        order: Position in the network that is measured.
+    """
     introduced, full = item.cut.introduced, item.cut.full
     return LayerRow(
-        source_tensor=pair.source,
-        target_tensor=pair.target,
-        source_layer=pair.source if ours is None else ours.layer,
-        target_layer=pair.target if theirs is None else theirs.layer,
-        source_operator="" if ours is None else ours.native,
-        target_operator="" if theirs is None else theirs.native,
+        source_tensor=source.tensor,
+        target_tensor=target.tensor,
+        source_layer=source.tensor if source.node is None else source.node.layer,
+        target_layer=target.tensor if target.node is None else target.node.layer,
+        source_operator="" if source.node is None else source.node.native,
+        target_operator="" if target.node is None else target.node.native,
         introduced_error=item.introduced,
         introduced_cosine=introduced.cosine,
         introduced_max_abs=introduced.max_abs,
@@ -52,12 +81,12 @@ def _row(source: Network, target: Network, item: Judged, pieces: Sequence[Sequen
         noise_floor=item.floor,
         inherited=item.inherited,
         mismatched=introduced.mismatched,
-        layout=str(pair.layout),
-        confidence=pair.confidence,
+        layout=str(item.cut.pair.layout),
+        confidence=item.cut.pair.confidence,
         guilty=item.guilty,
-        order=source.graph.order[pair.source],
-        source_nodes=tuple(node.name for node in pieces[0]),
-        target_nodes=tuple(node.name for node in pieces[1]),
+        order=order,
+        source_nodes=tuple(node.name for node in source.nodes),
+        target_nodes=tuple(node.name for node in target.nodes),
     )
 
 

@@ -84,7 +84,7 @@ def _flags(source: Observed, target: Observed, alignment: Alignment, tolerance: 
     found: list[Array] = []
     for ours, theirs in zip(source.batches(), target.batches(), strict=False):
         outputs = runs[0](ours.feeds), runs[1](theirs.feeds)
-        if source.reader.whole:
+        if not source.reader.axes:
             # A sample is a complete run, and its outputs have no axis of samples.
             sides = [{name: array[None] for name, array in side.items()} for side in outputs]
             flags = disagreements(sides[0], sides[1], names, {}, tolerance)
@@ -106,9 +106,9 @@ def _differences(
         for pair in alignment.pairs
         if pair.source not in inputs[0]
         and pair.target not in inputs[1]
-        and (source.reader.whole or (pair.layout.source and pair.layout.source[0] == source.size))
+        and (not source.reader.axes or (pair.layout.source and pair.layout.source[0] == source.size))
     ]
-    for group in _groups(pairs, len(chosen), whole=source.reader.whole):
+    for group in _groups(pairs, len(chosen), whole=not source.reader.axes):
         captured = _captured(source, target, group, chosen)
         for pair in group:
             yield _described(source.opened, target.opened, pair, captured.pop(pair.target))
@@ -124,7 +124,7 @@ def _captured(source: Observed, target: Observed, pairs: Sequence[Pair], chosen:
         others = _run(target, pieces[1], theirs)
         for pair in pairs:
             difference = pair.layout.to_source(others[pair.target]) - values[pair.source]
-            rows = difference[None] if source.reader.whole else difference[: ours.valid]
+            rows = difference[None] if not source.reader.axes else difference[: ours.valid]
             found[pair.target].append(np.asarray(rows, np.float32))
     return {name: np.concatenate(parts) for name, parts in found.items()}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from conrepair.data.binding import image_layout
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array

@@ -14,13 +14,13 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.localization.alone import errors_alone, is_unchanged, kept_pieces
-from conrepair.localization.fed_model import FedModel
+from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.localize import Found, localize_target
 from conrepair.localization.located import Guilty
 from conrepair.localization.looked import Looked
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
-from conrepair.localization.models import batch_size, concrete, feeds_of
+from conrepair.localization.models import batch_size, feeds_of
 from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
@@ -71,7 +71,7 @@ class Bench:
         self._known: Found | None = None
         self._last: tuple[Model, OpenedNetwork] | None = None
         self._samples = min(source.data.count, target.data.count, options.samples)
-        self._size = batch_size(source.inputs, target.inputs, options.batch_size, self._samples)
+        self._size = batch_size(source, target, options.batch_size, self._samples)
         if looked is not None and looked.is_of(source, target, options):
             self._go_on(looked)
             return
@@ -93,7 +93,13 @@ class Bench:
     @property
     def is_of_any_length(self) -> bool:
         """Whether the target takes inputs of other sizes than these, the batch apart."""
-        return any(isinstance(size, str) for spec in self._target.inputs for size in spec.shape[1:])
+        axes = self._target.axes
+        return any(
+            isinstance(size, str)
+            for spec in self._target.inputs
+            for axis, size in enumerate(spec.shape)
+            if axis != axes.get(spec.name, 0)
+        )
 
     @functools.cached_property
     def editor(self) -> Editor:

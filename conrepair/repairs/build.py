@@ -9,14 +9,17 @@ import operator
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import onnx
 
 from conrepair.backends.all_backends import COMPILERS
 from conrepair.backends.tvm.build import BUILD
 from conrepair.backends.tvm.options import TvmOptions, read_options
 from conrepair.backends.tvm.runnable import TvmRunnable
+from conrepair.forms.all_forms import float64_operators, stable_operators
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
 from conrepair.localization.fed_model import FedModel
@@ -114,12 +117,22 @@ class _BuildSearch:
 
     def _better(self, state: _JudgedBuild) -> _JudgedBuild | None:
         """The first change, on top of those that were made, that fixes a fault."""
-        operators = dict.fromkeys(name for fault in state.faults for name in fault.target_layers)
-        for change in changes_for(state.change.applied(_options(self.build)), tuple(operators)):
+        operators = tuple(dict.fromkeys(name for fault in state.faults for name in fault.target_layers))
+        stable, float64 = self._forms(operators)
+        for change in changes_for(state.change.applied(_options(self.build)), operators, stable, float64):
             found = self._tried(state.change.joined(change), state, operator.lt)
             if found is not None:
                 return found
         return None
+
+    def _forms(self, operators: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """Those of some operators that have a stable form, and those that can be computed in float64."""
+        imported = imported_model(self.build, self.target.model)
+        if imported.framework != "onnx":
+            return (), ()
+        proto = onnx.load(imported.path)
+        known, wide = set(stable_operators(proto)), set(float64_operators(proto))
+        return [name for name in operators if name in known], [name for name in operators if name in wide]
 
     def _smaller(self, state: _JudgedBuild) -> _JudgedBuild:
         """Without each part that nothing needs."""

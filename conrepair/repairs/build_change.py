@@ -34,11 +34,15 @@ class BuildChange:
         unscheduled: Operators whose kernels get no schedule.
         unfused: Operators that aren't fused with others.
         disabled_pass: Passes that are left out altogether.
+        stable: Operators that are computed in a stable form.
+        float64: Operators that are computed in float64.
     """
 
     unscheduled: tuple[str, ...] = ()
     unfused: tuple[str, ...] = ()
     disabled_pass: tuple[str, ...] = ()
+    stable: tuple[str, ...] = ()
+    float64: tuple[str, ...] = ()
 
     def applied(self, options: TvmOptions) -> TvmOptions:
         """Options of a build, changed so."""
@@ -49,6 +53,8 @@ class BuildChange:
             unfused=(*options.unfused, *self.unfused),
             disabled_pass=tuple(dict.fromkeys([*options.disabled_pass, *self.disabled_pass])),
             required_pass=required,
+            stable=(*options.stable, *self.stable),
+            float64=(*options.float64, *self.float64),
         )
 
     def in_words(self) -> str:
@@ -57,6 +63,8 @@ class BuildChange:
             ("no schedule for", self.unscheduled),
             ("no fusion of", self.unfused),
             ("without", self.disabled_pass),
+            ("a stable form of", self.stable),
+            ("float64 for", self.float64),
         ]
         changes = "; ".join(f"{words} {', '.join(f'`{name}`' for name in names)}" for words, names in parts if names)
         return changes or "built again, with nothing changed"
@@ -86,16 +94,21 @@ def _of_parts(parts: Iterable[tuple[str, str]]) -> BuildChange:
     return BuildChange(**names)
 
 
-def changes_for(options: TvmOptions, operators: Sequence[str]) -> Iterator[BuildChange]:
+def changes_for(
+    options: TvmOptions, operators: Sequence[str], stable: Sequence[str] = (), float64: Sequence[str] = ()
+) -> Iterator[BuildChange]:
     """Changes that may fix kernels, the smallest first.
 
     What concerns a few operators comes before what concerns all: a schedule less changes no kernel but theirs, a
     fusion less makes more kernels, a pass less changes any. The first changes nothing: an older version may have
-    built what this one builds rightly.
+    built what this one builds rightly. Last comes what computes operators otherwise: where that helps alone, the
+    build is as its settings say, and its kernels lose digits.
 
     Args:
         options: Of the build.
         operators: That the kernels at fault stand for.
+        stable: Those that have a stable form.
+        float64: Those that can be computed in float64.
     """
     target = options.parsed_target
     passes = steps_of(target, options.setting, options.required_pass, options.disabled_pass)
@@ -112,6 +125,10 @@ def changes_for(options: TvmOptions, operators: Sequence[str]) -> Iterator[Build
     for step in reversed(passes):
         if not step.mandatory:
             yield BuildChange(disabled_pass=(step.name,))
+    if stable:
+        yield BuildChange(stable=tuple(stable))
+    if float64:
+        yield BuildChange(float64=tuple(float64))
 
 
 def changed_options(build: Path, change: BuildChange) -> tuple[dict[str, Any], int]:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from conrepair.converters.routes import find_route
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
 from conrepair.repairs.outcomes import Delivery
@@ -34,16 +32,8 @@ def as_onnx(target: FedModel, folder: Path, reason: str) -> tuple[FedModel, Deli
         ConfigError: if there's no route.
     """
     route = find_route(target.model.framework, "onnx", model=target.model)
-    model = target.model
-    for place, step in enumerate(route.steps):
-        room = folder / f"{place}-{step.name}"
-        room.mkdir(parents=True)
-        # Converters are other people's code, and raise whatever they like.
-        try:
-            path = room / step.convert(model, room, step.complete({}))
-        except Exception as error:
-            raise ConversionError(f"{step.name} fails: {type(error).__name__}: {error}") from error
-        model = Model(step.target, str(path), model_sha256(path))
+    folder.mkdir(parents=True, exist_ok=True)
+    model = route.convert(target.model, folder)
     found = agreement(
         answers(target, target.model, begin=0, count=_SAMPLES), answers(target, model, begin=0, count=_SAMPLES)
     )

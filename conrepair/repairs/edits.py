@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -289,6 +289,7 @@ FileEdit = (
 Edit = FileEdit | SetRecipe
 
 _LABEL, _IN_FLOAT = "repaired", "float"
+_LONG = 8  # entries of a table that are too many to list
 
 
 def apply(edit: FileEdit, editor: Editor) -> None:
@@ -339,6 +340,11 @@ def apply(edit: FileEdit, editor: Editor) -> None:
             editor.set_input_shapes(edit.shapes)
 
 
+def _shown(value: Attribute) -> str:
+    """An attribute; of a table that's too long to list that it's the source's."""
+    return "as the source has it" if isinstance(value, tuple) and len(value) > _LONG else str(value)
+
+
 def in_words(edit: Edit) -> str:
     """What an edit does, for a person."""
     match edit:
@@ -356,7 +362,7 @@ def in_words(edit: Edit) -> str:
             return f"`{edit.tensor}` is computed with real numbers ({operators}): no change of its integers fixes it"
         case SetAttributes():
             listing = ", ".join(
-                f"no {name} of its own" if value is None else f"{name} {value}"
+                f"no {name} of its own" if value is None else f"{name} {_shown(value)}"
                 for name, value in edit.attributes.items()
             )
             return f"`{edit.node}` has {listing}"

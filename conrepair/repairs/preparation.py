@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.data.feeds import DataReference
-from conrepair.data.prepare import PhotoPreparation
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.prepare import PhotoPreparation
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import OF_INPUTS
 from conrepair.localization.fed_model import FedModel

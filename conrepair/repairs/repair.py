@@ -8,14 +8,16 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conrepair.data.recipe_file import recipe_fields, write_recipe
+from conrepair.data.pictures.recipe_file import recipe_fields, write_recipe
 from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.frameworks.model import Model
 from conrepair.graph.record import graph_record
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.looked import Looked
-from conrepair.localization.models import of_one_batch
+from conrepair.localization.models import localize_models, of_one_batch
+from conrepair.localization.options import Options
+from conrepair.localization.result import Localization
 from conrepair.repairs.baking import bake
 from conrepair.repairs.bench import Bench
 from conrepair.repairs.delivery import as_onnx
@@ -26,7 +28,7 @@ from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
 from conrepair.repairs.preparation import fed_otherwise, prepared_wrongly, repair_preparation
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM, SearchOutcome, search
-from conrepair.repairs.sizes import other_sizes, repair_resized
+from conrepair.repairs.sizes import one_batch_alone, other_sizes, repair_resized
 from conrepair.repairs.storage import storage_of
 from conrepair.repairs.told import beside
 from conrepair.repairs.unseen import unseen_samples
@@ -74,10 +76,18 @@ def repair_models(
     with tempfile.TemporaryDirectory() as room:
         source = of_one_batch(source, target, Path(room))
         sizes = other_sizes(source, target, options.localization)
+        if sizes is None:
+            look = functools.partial(_looked_at, source, options=options.localization)
+            sizes = one_batch_alone(source, target, Path(room) / "open-batch", look)
         if sizes is not None:
             fix = functools.partial(_searched_twice, source, journal=journal)
             return repair_resized(source, target, sizes, folder, options, fix)
         return _searched_twice(source, target, folder, options, journal, looked)
+
+
+def _looked_at(source: FedModel, target: FedModel, options: Options) -> Localization:
+    with tempfile.TemporaryDirectory() as room:
+        return localize_models(source, target, Path(room), options)
 
 
 def _searched_twice(

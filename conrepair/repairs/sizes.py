@@ -1,12 +1,13 @@
-"""Give a target's inputs the sizes that its source is fed with, where they're declared otherwise."""
+"""Give a target the sizes that its source has: of its inputs, where they're declared otherwise, and of the batch."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,12 +18,14 @@ from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import EditKind
+from conrepair.localization.baked_batch import opened_batch, with_baked
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.input_sizes import of_other_sizes
 from conrepair.localization.models import as_fed
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
-from conrepair.repairs.edits import SetInputShapes, in_words
+from conrepair.repairs.edits import FileEdit, SetAttributes, SetInputShapes, in_words
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.patch import PATCH, Patch, read_patch, write_patch
@@ -34,20 +37,24 @@ from conrepair.repairs.unseen import unseen_samples
 from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 
-__all__ = ["OtherSizes", "other_sizes", "repair_resized"]
+__all__ = ["OtherSizes", "one_batch_alone", "other_sizes", "repair_resized"]
 
 
 @dataclass(frozen=True)
 class OtherSizes:
-    """A target that can't take what its source is fed, for the sizes that it declares.
+    """A target that can't take what its source is fed, for sizes that stand in its file.
 
     Attributes:
-        wanted: Sizes that it would have to declare.
         found: What is said of it.
+        make: Makes a copy with the right ones in a folder: the edits, and what it's fed then.
+        sort: Of these edits.
+        gain: What they are good for.
     """
 
-    wanted: Sizes
     found: Localization
+    make: Callable[[Path], tuple[Sequence[FileEdit], FedModel]]
+    sort: EditKind
+    gain: str
 
 
 def other_sizes(source: FedModel, target: FedModel, options: Options) -> OtherSizes | None:
@@ -62,9 +69,31 @@ def other_sizes(source: FedModel, target: FedModel, options: Options) -> OtherSi
         DataError: if the source can't take the data.
     """
     wanted = sizes_wanted(as_fed(source), target.inputs)
-    return (
-        None if wanted is None else OtherSizes(wanted, of_other_sizes(source.inputs, target.inputs, wanted, options))
-    )
+    if wanted is None:
+        return None
+    found = of_other_sizes(source.inputs, target.inputs, wanted, options)
+    make = functools.partial(_resized, source, target, wanted)
+    return OtherSizes(found, make, "sizes", "what the source is fed can be given to it")
+
+
+def one_batch_alone(
+    source: FedModel, target: FedModel, room: Path, look: Callable[[FedModel], Localization]
+) -> OtherSizes | None:
+    """Whether shapes in a target's file hold it to one number of samples; None where none do.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        room: For a copy without them.
+        look: Localizes what else is wrong of such a copy.
+    """
+    opened = opened_batch(source, target, room, STEM)
+    if opened is None:
+        return None
+    baked, follows = opened
+    edits = [SetAttributes(shape.node, {"shape": shape.wanted}) for shape in baked.shapes]
+    found = with_baked(look(follows), baked)
+    return OtherSizes(found, lambda _: (edits, follows), "attributes", "it takes batches of any size")
 
 
 def repair_resized(
@@ -92,7 +121,7 @@ def repair_resized(
     """
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    before = _agreement_of_other_sizes(source, target, options)
+    before = _agreement_before(source, target, sizes, options)
     unrepaired = RepairResult(
         before=sizes.found,
         after=sizes.found,
@@ -109,9 +138,10 @@ def repair_resized(
         copy, behind = Path(scratch) / "resized", Path(scratch) / "behind"
         copy.mkdir()
         try:
-            if options.edits is not None and "sizes" not in options.edits:
-                raise NotEditableError("sizes of inputs are none of the edits that are wanted")
-            edit, resized = _resized(source, target, sizes, copy)
+            if options.edits is not None and sizes.sort not in options.edits:
+                what = "sizes of inputs" if sizes.sort == "sizes" else sizes.sort
+                raise NotEditableError(f"{what} are none of the edits that are wanted")
+            first, resized = sizes.make(copy)
             left = replace(options, seconds=max(options.seconds - (time.monotonic() - started), 0.0))
             result = fix(resized, behind, left)
         except (NotEditableError, InferenceError, ModelLoadError) as error:
@@ -131,13 +161,13 @@ def repair_resized(
     effects, storage = result.effects, None
     if result.delivery is None:
         edits = () if result.patch is None else read_patch(folder / PATCH)[0].edits
-        effects = (f"{in_words(edit)}: what the source is fed can be given to it", *effects)
-        write_patch(Patch((edit, *edits)), folder / PATCH, target.model.sha256, effects)
+        effects = (*(f"{in_words(edit)}: {sizes.gain}" for edit in first), *effects)
+        write_patch(Patch((*first, *edits)), folder / PATCH, target.model.sha256, effects)
         storage = storage_of(open_editor(target.model).graph, target.model, model)
     return replace(
         result,
         before=sizes.found,
-        edits=(in_words(edit), *result.edits),
+        edits=(*map(in_words, first), *result.edits),
         effects=effects,
         model=model,
         unseen_before=before,
@@ -148,9 +178,9 @@ def repair_resized(
     )
 
 
-def _agreement_of_other_sizes(source: FedModel, target: FedModel, options: RepairOptions) -> Agreement:
-    """How far a target agrees that's fed photos in its own size; what else it's fed, it can't take."""
-    if target.recipe is None:
+def _agreement_before(source: FedModel, target: FedModel, sizes: OtherSizes, options: RepairOptions) -> Agreement:
+    """How far a target agrees that's fed photos in its own size; of other sizes, it can't take anything else."""
+    if sizes.sort == "sizes" and target.recipe is None:
         return NO_AGREEMENT
     unseen = unseen_samples(source, target, options)
     try:
@@ -159,17 +189,19 @@ def _agreement_of_other_sizes(source: FedModel, target: FedModel, options: Repai
         return NO_AGREEMENT
 
 
-def _resized(source: FedModel, target: FedModel, sizes: OtherSizes, folder: Path) -> tuple[SetInputShapes, FedModel]:
+def _resized(
+    source: FedModel, target: FedModel, wanted: Sizes, folder: Path
+) -> tuple[Sequence[SetInputShapes], FedModel]:
     """A copy of a target with its source's sizes in a folder, and what it's fed then."""
     editor = open_editor(target.model)
-    edit = SetInputShapes(_in_order(editor, target.inputs, sizes.wanted))
+    edit = SetInputShapes(_in_order(editor, target.inputs, wanted))
     patch = Patch((edit,))
     made = patch.make(editor, folder, STEM)
     # By what it's made of: Keras and TensorFlow write other bytes each time, and a search that goes on must know it.
     model = replace(made, sha256=hashlib.sha256(f"{target.model.sha256} {patch.digest}".encode()).hexdigest())
     inputs = tuple(
         replace(spec, shape=tuple(old if new is None else new for old, new in zip(spec.shape, shape, strict=True)))
-        for spec, shape in zip(target.inputs, sizes.wanted, strict=True)
+        for spec, shape in zip(target.inputs, wanted, strict=True)
     )
     resized = replace(target, model=model, inputs=inputs)
     try:
@@ -177,12 +209,12 @@ def _resized(source: FedModel, target: FedModel, sizes: OtherSizes, folder: Path
     except ConrepairError as error:
         raise NotEditableError(f"with the source's sizes of its inputs it can't be loaded: {error}") from error
     if target.recipe is None or source.recipe is None:
-        return edit, replace(resized, data=source.data)
+        return (edit,), replace(resized, data=source.data)
     recipe = replace(target.recipe, size=source.recipe.size)
     fed = fed_by(recipe, source, resized, folder / "photos")
     if fed is None:
         raise NotEditableError("there are no photos to prepare in the source's size")
-    return edit, fed
+    return (edit,), fed
 
 
 def _in_order(editor: Editor, inputs: tuple[TensorSpec, ...], wanted: Sizes) -> Sizes:

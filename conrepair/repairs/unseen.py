@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from conrepair.data.sample_axes import with_axes_of
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.localization.fed_model import FedModel
@@ -52,4 +53,5 @@ def unseen_samples(source: FedModel, target: FedModel, options: RepairOptions) -
     """
     seen = options.localization.samples
     begin = seen if min(source.data.count, target.data.count) > seen else 0
-    return Unseen(begin, options.unseen, shared_batch(source.inputs, target.inputs), options.labels[begin:])
+    batch = shared_batch(source.inputs, with_axes_of(target.inputs, source.inputs))
+    return Unseen(begin, options.unseen, batch, options.labels[begin:])

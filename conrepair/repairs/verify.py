@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conrepair.data.feeds import batches, open_feeds
+from conrepair.data.sample_axes import OutputAxes, fixed_batch, shared_axes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.answers import right_answers
 from conrepair.evaluate.pairing import fit, pair_outputs
@@ -44,10 +45,12 @@ class SampledAnswers:
     Attributes:
         samples: How many.
         outputs: By name. One whose rows are no multiple of that is of all samples together.
+        ordered: Whether the outputs have an order, and not names alone.
     """
 
     samples: int
     outputs: Mapping[str, Array]
+    ordered: bool = True
 
     def rows(self, begin: int, end: int) -> SampledAnswers:
         """The answers to some of the samples."""
@@ -58,7 +61,7 @@ class SampledAnswers:
             each = len(array) // self.samples
             return array[begin * each : end * each]
 
-        return SampledAnswers(end - begin, {name: cut(array) for name, array in self.outputs.items()})
+        return replace(self, samples=end - begin, outputs={name: cut(array) for name, array in self.outputs.items()})
 
 
 NO_AGREEMENT = Agreement(0, math.inf, None)
@@ -80,11 +83,15 @@ def agreement(
     differing, scores, samples, whole = 0, False, 0, True
     for one_side, other in zip(right, given, strict=False):
         ours, theirs = one_side.outputs, other.outputs
-        pairs, unpaired = pair_outputs(ours, theirs)
+        pairs, unpaired = pair_outputs(ours, theirs, ordered=(one_side.ordered, other.ordered))
         whole = whole and not unpaired
         for pair in pairs:
             one, two = fit(pair, ours[pair.reference], theirs[pair.candidate])
-            errors.setdefault(pair.reference, RunningError()).add(one, two)
+            measured = errors.setdefault(pair.reference, RunningError())
+            if one.shape != two.shape:  # more rows, or fewer
+                measured.mismatched += max(one.size, two.size)
+                continue
+            measured.add(one, two)
             if one.ndim == 2 and one.shape[1] > 1 and one.dtype.kind == "f":
                 scores = True
                 differing += int((one.argmax(1) != two.argmax(1)).sum())
@@ -150,8 +157,8 @@ def shared_batch(*sides: Sequence[TensorSpec]) -> int:
     Args:
         sides: The inputs of each.
     """
-    fixed = {spec.shape[0] for inputs in sides for spec in inputs[:1] if spec.shape}
-    return min((size for size in fixed if isinstance(size, int)), default=_BATCH)
+    fixed = [fixed_batch(inputs, shared_axes(inputs)) for inputs in sides]
+    return min((size for size in fixed if size is not None), default=_BATCH)
 
 
 def answers(
@@ -184,9 +191,12 @@ def answers(
     inputs = dict(named_alike(given, wanted))
     reader = open_feeds(subject.data, subject.inputs, subject.recipe)
     reader.count = min(reader.count, begin + count)
+    axes = OutputAxes(subject.inputs, runnable.outputs, reader.axes)
     for batch in batches(reader, subject.inputs, batch_size):
         skipped = max(begin - batch.start, 0)
         if skipped >= batch.valid:
             continue
         feeds = {inputs[name]: array for name, array in batch.feeds.items()}
-        yield SampledAnswers(batch.size, runnable.run(feeds)).rows(skipped, batch.valid)
+        outputs = runnable.run(feeds)
+        rows = {name: axes.in_front(name, array, batch.size) for name, array in outputs.items()}
+        yield SampledAnswers(batch.size, rows, runnable.ordered).rows(skipped, batch.valid)

@@ -12,8 +12,8 @@ import pytest
 import torch
 from PIL import Image
 
-from conrepair.data.named_recipes import RECIPES
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.named_recipes import RECIPES
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.localization.recipe_candidate import Budget
 from conrepair.localization.recipe_feeds import PhotoFeeds

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from conrepair.data.named_recipes import RECIPES
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.named_recipes import RECIPES
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.localization.recipe_feeds import RunTarget
 from conrepair.localization.recipes import search_recipes
@@ -66,7 +66,7 @@ def expected(mobilenet: RunTarget, photos: list[Path]) -> Mapping[str, np.ndarra
     from torchvision.models import MobileNet_V2_Weights
     from torchvision.transforms._presets import ImageClassification
 
-    from conrepair.data.decode import decode_picture
+    from conrepair.data.pictures.decode import decode_picture
 
     assert MobileNet_V2_Weights.IMAGENET1K_V1.transforms.func is ImageClassification
     transform = MobileNet_V2_Weights.IMAGENET1K_V1.transforms()

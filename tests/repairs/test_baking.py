@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from localized import Variant
 
-from conrepair.data.recipe import Recipe, apply_numeric
+from conrepair.data.pictures.recipe import Recipe, apply_numeric
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model

@@ -8,6 +8,7 @@ from typing import Any
 
 import compiled
 import numpy as np
+import onnx
 import pytest
 
 from conrepair.backends.tvm.options import read_options
@@ -271,6 +272,36 @@ def test_what_no_pass_brought_in_is_left(tmp_path: Path) -> None:
     assert found.edits == ()
     assert found.tried == len(found.effects) > 0
     assert all("1 now" in effect for effect in found.effects), found.effects
+
+
+@pytest.mark.cpu_seconds(10)  # builds without each pass come first
+def test_a_kernel_that_loses_digits_gets_a_stable_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """TVM computes tanh by exponentials, whatever passes run."""
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[1, 4] x) => (float[1, 4] y) { y = Tanh (x) }'
+    path, data, out = tmp_path / "net.onnx", tmp_path / "tiny.npz", tmp_path / "out"
+    onnx.save(onnx.parser.parse_model(text), path)
+    np.savez(data, x=np.random.default_rng(0).normal(scale=1e-7, size=(12, 4)).astype(np.float32))
+    model = Model("onnx", str(path), sha256_of(path))
+    build = compiled.built(model, tmp_path / "build", "O2", disabled_pass=(*IDLE, "FoldConstant"))
+    asked = ["-q", "--data", str(data), "--samples", "12", "-o"]
+    assert main(["repair", str(path), str(build), *asked, str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "repaired: 1 found, 0 left" in printed
+    assert "a stable form of `y`" in printed
+    options = options_of(str(out / "repaired"))
+    assert options == {**options_of(str(build)), "stable": ["y"]}
+    assert main(["repair", str(path), str(build), "--apply", str(out / "patch.json"), "-o", str(tmp_path / "a")]) == 0
+    assert options_of(str(tmp_path / "a" / "repaired")) == options
+    assert main(["repair", str(path), str(out / "repaired"), *asked, str(tmp_path / "no")]) == 0
+    assert "nothing to repair" in capsys.readouterr().out
+    assert not (tmp_path / "no").exists()
+
+
+def test_forms_come_last() -> None:
+    changes = list(changes_for(read_options({"setting": "O2"}), ["a", "b"], ["b"], ["a", "b"]))
+    assert changes[-2:] == [BuildChange(stable=("b",)), BuildChange(float64=("a", "b"))]
+    assert changes[-3].disabled_pass
+    assert "a stable form of `b`; float64 for `a`" in BuildChange(stable=("b",), float64=("a",)).in_words()
 
 
 @pytest.mark.parametrize(("setting", "first"), [("O3", "unscheduled"), ("O2", "unfused"), ("O0", "disabled_pass")])

@@ -11,7 +11,7 @@ import pytest
 from localized import WEIGHTS, Variant
 
 from conrepair.data.feeds import DataReference
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model

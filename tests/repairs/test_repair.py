@@ -26,7 +26,6 @@ from tests.support.native_models import feeds_of, keras_file, tensorflow_file, t
 
 _SEED, _SAMPLES = 3, 12
 _OPTIONS = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=8)
-_NATIVE = [fault for fault in faults() if fault.native is not None]
 _QUICK = {
     *("bias-permuted", "range-too-small", "bounds-of-clip", "pads-shifted"),
     *("activation-missing", "operands-exchanged", "shortcut-missing", "labels-shifted", "weights-in-few-bits"),
@@ -57,7 +56,10 @@ def repaired(right: Model, wrong: Model, folder: Path, name: str = "image") -> R
 @pytest.mark.cpu_seconds(8)
 @pytest.mark.parametrize(
     "fault",
-    [pytest.param(fault, marks=() if fault.name in _QUICK else pytest.mark.slow, id=fault.name) for fault in _NATIVE],
+    [
+        pytest.param(fault, marks=() if fault.name in _QUICK else pytest.mark.slow, id=fault.name)
+        for fault in faults()
+    ],
 )
 def test_a_fault_in_a_tflite_file_is_repaired_in_it(fault: Fault, tmp_path: Path) -> None:
     right = tflite_file("image", tmp_path)
@@ -88,7 +90,7 @@ def test_joins_are_repaired_in_other_formats(kind: str, name: str, tmp_path: Pat
     makers = {"keras": keras_file, "torch": torch_file, "tensorflow": tensorflow_file}
     right = makers[kind]("image", tmp_path)
     last = kind != "torch"
-    fault = next(fault for fault in _NATIVE if fault.name == name)
+    fault = next(fault for fault in faults() if fault.name == name)
     feeds = feeds_of("image", channels_last=last)
     changed = inject_file(right, fault, feeds, np.random.default_rng(_SEED), tmp_path / "faulty")
     assert changed is not None
@@ -104,7 +106,7 @@ def test_joins_are_repaired_in_other_formats(kind: str, name: str, tmp_path: Pat
 
 def test_a_repaired_model_stays_repaired_and_its_patch_can_be_made_again(tmp_path: Path) -> None:
     right = tflite_file("image", tmp_path)
-    fault = next(fault for fault in _NATIVE if fault.name == "weights-scaled")
+    fault = next(fault for fault in faults() if fault.name == "weights-scaled")
     changed = inject_file(
         right, fault, feeds_of("image", channels_last=True), np.random.default_rng(_SEED), tmp_path / "faulty"
     )
@@ -132,7 +134,7 @@ def test_what_is_right_is_left_alone(tmp_path: Path) -> None:
 
 def test_without_time_nothing_is_tried_and_nothing_is_written(tmp_path: Path) -> None:
     right = tflite_file("image", tmp_path)
-    fault = next(fault for fault in _NATIVE if fault.name == "weights-scaled")
+    fault = next(fault for fault in faults() if fault.name == "weights-scaled")
     changed = inject_file(
         right, fault, feeds_of("image", channels_last=True), np.random.default_rng(_SEED), tmp_path / "faulty"
     )

@@ -176,6 +176,8 @@ def axis_map(layout: Layout) -> dict[int, int]:
 
 def _equal(one: Attribute, two: Attribute) -> bool:
     if isinstance(one, tuple) and isinstance(two, tuple):
+        if one == two:
+            return True  # at once: a forest's tables have a million entries
         return len(one) == len(two) and all(itertools.starmap(_equal, zip(one, two, strict=True)))
     if isinstance(one, float) or isinstance(two, float):
         if not isinstance(one, int | float) or not isinstance(two, int | float):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from conrepair.evaluate.whole_numbers import are_texts
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.diagnosis.changed import span
@@ -32,6 +33,8 @@ def relation(expected: Array, computed: Array) -> tuple[Kind | None, str] | None
     Returns:
         The kind of fault that does so, None where several do, and words; None when nothing simple explains it.
     """
+    if are_texts(expected, computed):
+        return None
     if expected.shape != computed.shape:
         return None, f"shape {list(computed.shape)} instead of {list(expected.shape)}"
     one, two = expected.astype(np.float64), computed.astype(np.float64)
