@@ -7,13 +7,26 @@ import os  # and nothing that isn't loaded yet: `python -m conrepair` might find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from conrepair.api import audit, build, compare, convert, execute, generated, inspect, localize, repair
+    from conrepair.api import (
+        audit,
+        build,
+        compare,
+        convert,
+        execute,
+        generated,
+        inputs,
+        inspect,
+        localize,
+        repair,
+        trace,
+    )
     from conrepair.evaluate.verdict import Verdict
     from conrepair.frameworks.model import Description
     from conrepair.generate.generated import Generated
     from conrepair.report.built import Built
     from conrepair.report.result import AuditResult
     from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
+    from conrepair.report.tracing.folder import TracedModel
     from conrepair.runtime.errors import ConrepairError
 
 __version__ = "0.1.0"
@@ -28,6 +41,7 @@ __all__ = [
     "Generated",
     "Localized",
     "Repaired",
+    "TracedModel",
     "Verdict",
     "__version__",
     "audit",
@@ -36,9 +50,11 @@ __all__ = [
     "convert",
     "execute",
     "generated",
+    "inputs",
     "inspect",
     "localize",
     "repair",
+    "trace",
 ]
 
 _ELSEWHERE = {
@@ -47,6 +63,7 @@ _ELSEWHERE = {
     "ConrepairError": "runtime.errors",
     "Description": "frameworks.model",
     "Generated": "generate.generated",
+    "TracedModel": "report.tracing.folder",
     "Verdict": "evaluate.verdict",
 } | dict.fromkeys(("Compared", "Converted", "Executed", "Localized", "Repaired"), "report.results")
 

@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.model import Description
@@ -23,15 +26,16 @@ from conrepair.intake.models import model_file
 from conrepair.pipeline.building import build_model
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
-from conrepair.pipeline.options import asked_of, conversion_of, execution_of, slug
+from conrepair.pipeline.model_inputs import check_inputs_file, model_inputs, save_inputs
+from conrepair.pipeline.options import asked_of, backend_of, conversion_of, execution_of, inputs_of, slug
 from conrepair.pipeline.settings import (
     BackendChoice,
     answer_settings,
     conversion_settings,
     layer_settings,
-    library_choice,
 )
 from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.pipeline.tracing import trace_file
 from conrepair.pipeline.verbs import (
     compare_pair,
     convert_model,
@@ -42,18 +46,32 @@ from conrepair.pipeline.verbs import (
 from conrepair.report.built import Built
 from conrepair.report.result import AuditResult
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
+from conrepair.report.tracing.folder import TracedModel
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.verbs.generate import OneByOne
 from conrepair.verbs.option import takes
-from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Loaded, Localize, Repair
+from conrepair.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Loaded, Localize, Repair
+from conrepair.verbs.trace import Trace
 
 if TYPE_CHECKING:
     from conrepair.generate.generated import Generated
 
-__all__ = ["audit", "build", "compare", "convert", "execute", "generated", "inspect", "localize", "repair"]
+__all__ = [
+    "audit",
+    "build",
+    "compare",
+    "convert",
+    "execute",
+    "generated",
+    "inputs",
+    "inspect",
+    "localize",
+    "repair",
+    "trace",
+]
 
-Value = TypeVar("Value", Built, Compared, Converted, Executed, Repaired)
+Value = TypeVar("Value", Built, Compared, Converted, Executed, Repaired, TracedModel)
 
 
 _OF_A_PAIR = """Returns:
@@ -91,6 +109,18 @@ _OF_NETWORKS = """Yields:
 
 Raises:
     ConrepairError: if no network can be so.
+"""
+_OF_INPUTS = """Returns:
+    Arrays by the model's inputs, samples first, in the types that it takes.
+
+Raises:
+    ConrepairError: if the model can't be loaded, or the data doesn't fit it.
+"""
+_OF_A_TRACE = """Returns:
+    With `verdict`, `exit_code`, `found` (deviations, kernels, culprits, forms), `judged` (inputs), `save(folder)`.
+
+Raises:
+    ConrepairError: if the model isn't ONNX, can't be run or searched, or a system doesn't exist.
 """
 _OF_A_LOOK = """Raises:
     ConrepairError: if it can't be loaded.
@@ -157,10 +187,25 @@ def execute(options: Execute) -> Executed:
     backend = options.backend
     if options.tvm is not None and backend != "tvm":
         raise UsageError(f"tvm is given, and the backend is {backend}. Give backend='tvm', or leave tvm out.")
-    chosen = _compiler(options.tvm or {}) if backend == "tvm" else library_choice(backend)
+    chosen = backend_of(options, options.tvm or {})
     with _Opened(options) as opened:
         subject, notes = execution_of(options, chosen, opened.given)
-        return opened.kept(execute_model(subject, opened.session, notes, timeout=options.timeout))
+        done = execute_model(subject, opened.session, notes, timeout=options.timeout, steps=options.steps)
+        return opened.kept(done)
+
+
+@takes(Inputs, _OF_INPUTS)
+def inputs(options: Inputs) -> dict[str, npt.NDArray[Any]]:
+    """Draw what a model is fed, or prepare its data, to run it elsewhere."""
+    if options.output is not None:
+        check_inputs_file(Path(options.output).absolute(), force=False)
+    with _Opened(options) as opened:
+        subject, notes = inputs_of(options, opened.given)
+        arrays, _ = model_inputs(subject, opened.session, notes, timeout=options.timeout)
+        arrays = {name: np.array(array) for name, array in arrays.items()}
+    if options.output is not None:
+        save_inputs(arrays, Path(options.output).absolute())
+    return arrays
 
 
 @takes(Inspect, _OF_A_LOOK)
@@ -173,11 +218,18 @@ def inspect(options: Inspect) -> Description:
         return read_file(path, opened.session, declared, timeout=options.timeout, trust=trust).checked()
 
 
+@takes(Trace, _OF_A_TRACE)
+def trace(options: Trace) -> TracedModel:
+    """Find inputs on which a compiled network loses digits, the kernel, and what to switch off."""
+    with _Opened(options) as opened:
+        return opened.kept(trace_file(options, opened.session, opened.given))
+
+
 @takes(OneByOne, _OF_NETWORKS)
 def generated(options: OneByOne) -> Iterator[Generated]:
     """Make random valid networks, in this process: those of `conrepair generate` with the same wishes."""
     from conrepair.campaigns.generate_material import material_files, material_of
-    from conrepair.campaigns.narrowing import support_of
+    from conrepair.campaigns.narrowing import element_types, support_of
     from conrepair.generate.checks import check_wishes
     from conrepair.generate.functions import Functions, named
     from conrepair.generate.generated import each_generated
@@ -191,8 +243,8 @@ def generated(options: OneByOne) -> Iterator[Generated]:
     own = Functions([named(item) for item in options.functions])
     taken = None if options.support is None else support_of(options.support, wishes.names, opset)
     material = material_of(files, instances, opset)
-    networks = each_generated(wishes, options.seed, options.count, material, own, taken)
-    return (network.judged() for network in networks) if options.judge else networks
+    networks = each_generated(wishes, options.seed, options.count, material, own, taken, element_types(wishes))
+    return (network.refereed().judged() for network in networks) if options.judge else networks
 
 
 def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> AuditResult:
@@ -218,9 +270,9 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
 
 def _compiler(options: Mapping[str, Any]) -> BackendChoice:
     """TVM, by options that a configuration's types check."""
-    from conrepair.pipeline.from_config import tvm_choice  # only compilers need those types
+    from conrepair.pipeline.from_config import named_choice  # only compilers need those types
 
-    return tvm_choice(options, Path.cwd())
+    return named_choice("tvm", options, Path.cwd())
 
 
 class _Opened:
@@ -233,12 +285,12 @@ class _Opened:
 
     def __init__(self, options: Loaded) -> None:
         self._stack = contextlib.ExitStack()
-        self._in_process = options.in_process
+        self._in_process, self._quiet = options.in_process, not options.progress
 
     def __enter__(self) -> _Opened:
         room = self._stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
         self._work = contextlib.ExitStack()
-        self.session = self._work.enter_context(Session(room, in_process=self._in_process))
+        self.session = self._work.enter_context(Session(room, in_process=self._in_process, quiet=self._quiet))
         self.given = room / "given"
         return self
 

@@ -4,40 +4,123 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack
 
-from conrepair.api import localize
+from conrepair.api import localize, trace
 from conrepair.intake.arguments import path
 from conrepair.pytest_plugin import REPORTS
+from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.words import shortened
 
-__all__ = ["assert_equivalent"]
+__all__ = ["LocalizeOptions", "TraceOptions", "assert_equivalent", "assert_exact"]
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from conrepair.data.pictures.recipe import Recipe
+    from conrepair.data.tensor_spec import TensorSpec
+    from conrepair.report.results import Localized
+    from conrepair.report.tracing.folder import TracedModel
 
 _LINES, _WIDTH = 10, 200
 
 
+class LocalizeOptions(TypedDict, total=False):
+    """Those of `conrepair.localize`, for type checkers."""
+
+    progress: bool
+    inputs: Sequence[str | TensorSpec] | str | TensorSpec
+    timeout: float
+    trust: bool
+    in_process: bool
+    data: Any
+    recipe: str | Path | Mapping[str, Any] | Recipe | None
+    samples: int | None
+    steps: int | None
+    seed: int
+    low: float | None
+    high: float | None
+    target_recipe: str | Path | Mapping[str, Any] | Recipe | None
+    rtol: float | None
+    atol: float | None
+    batch_size: int
+    margin: float
+    latent: bool
+    between: Sequence[Any]
+    suspicious: bool
+
+
+class TraceOptions(TypedDict, total=False):
+    """Those of `conrepair.trace`, for type checkers."""
+
+    progress: bool
+    timeout: float
+    in_process: bool
+    inputs: Sequence[str | TensorSpec] | str | TensorSpec
+    setting: str
+    against: str | None
+    switch: str | None
+    granularity: int | None
+    weights: bool
+    method: str
+    evaluations: int
+    seconds: float
+    low: float
+    high: float
+    data: Any
+    seed: int
+    builds: int
+
+
+def assert_exact(model: Any, *, report: str | Path | None = None, **options: Unpack[TraceOptions]) -> None:
+    """Fail where a system computes a network otherwise than rounding explains, on inputs that are searched.
+
+    Args:
+        model: An ONNX model: a path or an object.
+        report: Folder that keeps the trace where it fails; default: as for `assert_equivalent`.
+        **options: Those of `conrepair.trace`: the setting, how many inputs are tried, and others.
+
+    Raises:
+        AssertionError: with the inputs, the kernel and what to switch off, in ten lines at most.
+        ConrepairError: if it can't be run or searched.
+    """
+    __tracebackhide__ = True
+    found = trace(model, **options)
+    judged = {item.kind for item in found.found.deviations}
+    if not judged or "not judged" in judged:
+        raise InferenceError(f"nothing is proven: {found.verdict}. {'; '.join(found.found.doubts)}")
+    if not found.found.wrong:
+        return
+    _fail(found, report)
+
+
 def assert_equivalent(
-    source: Any, target: Any, *, data: Any = None, report: str | Path | None = None, **options: Any
+    source: Any, target: Any, *, report: str | Path | None = None, **options: Unpack[LocalizeOptions]
 ) -> None:
     """Fail where a conversion isn't its source's equal, and name the layer at fault.
 
     Args:
         source: The model that is right: a path or an object.
         target: Its conversion.
-        data: What they're fed; default: inputs are drawn.
         report: Folder that keeps the localization where it fails; default: one below the folder that pytest's
             option --conrepair-reports or the environment variable CONREPAIR_REPORTS names, where there's one.
-        **options: Others of `conrepair.localize`.
+        **options: Those of `conrepair.localize`: data, tolerances and others.
 
     Raises:
         AssertionError: with the guilty layer and its fault, in ten lines at most.
         ConrepairError: if one of them can't be loaded or looked into.
     """
     __tracebackhide__ = True
-    found = localize(source, target, data=data, **options)
+    found = localize(source, target, **options)
     if found.localization.is_right:
         return
+    _fail(found, report)
+
+
+def _fail(found: Localized | TracedModel, report: str | Path | None) -> NoReturn:
+    """Raise what was found, in a few lines."""
+    __tracebackhide__ = True
     lines = [shortened(line, _WIDTH) for line in str(found).splitlines()][: _LINES - 1]
     if report is not None:
         report = path("report", report)

@@ -14,9 +14,10 @@ from conrepair.cli.audit_verbs import add_audit_verbs
 from conrepair.cli.generate_verbs import add_generate_verbs
 from conrepair.cli.machine_verbs import add_machine_verbs
 from conrepair.cli.model_verbs import add_model_verbs
-from conrepair.cli.parser import Parser, check_paths, check_rest, nearest
+from conrepair.cli.parser import Parser, check_paths, check_rest
 from conrepair.cli.surroundings import check_surroundings, refused_by_system
 from conrepair.cli.time_limit import time_limit
+from conrepair.cli.trace_verbs import add_trace_verbs
 from conrepair.runtime.deadline import TimeIsUp, ends_after
 from conrepair.runtime.errors import ConrepairError, ExitCode, ModelLoadError
 from conrepair.runtime.heartbeat import at_work, heartbeat
@@ -24,7 +25,7 @@ from conrepair.runtime.invocation import invoked_by
 from conrepair.runtime.libraries import missing_library
 from conrepair.runtime.streams import Streams, standard_streams
 from conrepair.runtime.timings import recorded
-from conrepair.runtime.words import complain
+from conrepair.runtime.words import complain, meant
 
 __all__ = ["command_line", "main"]
 
@@ -143,6 +144,7 @@ def command_line(default_config: str = "config.json") -> Parser:
     add_model_verbs(verbs)
     add_audit_verbs(verbs, default_config)
     add_generate_verbs(verbs)
+    add_trace_verbs(verbs)
     add_machine_verbs(verbs)
     return parser
 
@@ -169,4 +171,4 @@ def _check_files(options: argparse.Namespace) -> None:
         path = Path(text)
         if not path.exists():
             near = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
-            raise ModelLoadError(f"{text}: no such file or folder{nearest(path.name, near) or '. Check the path.'}")
+            raise ModelLoadError(f"{text}: no such file or folder{meant(path.name, near) or '. Check the path.'}")

@@ -8,14 +8,23 @@ from conrepair.cli.declared import add_options
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import TARGETS, add_format, add_fresh, add_model, add_pair, add_quiet, add_source
 from conrepair.cli.time_limit import add_timeout
-from conrepair.verbs.options import Build, Compare, Compiled, Convert, Execute, Inspect, Localize, Repair
+from conrepair.verbs.options import Build, Compare, Compiled, Convert, Execute, Inputs, Inspect, Localize, Repair
 
 __all__ = ["add_model_verbs"]
 
 
 def add_model_verbs(verbs: Verbs[Parser]) -> None:
     """Declare them."""
-    for add in (_add_compare, _add_localize, _add_repair, _add_convert, _add_inspect, _add_execute, _add_build):
+    for add in (
+        _add_compare,
+        _add_localize,
+        _add_repair,
+        _add_convert,
+        _add_inspect,
+        _add_inputs,
+        _add_execute,
+        _add_build,
+    ):
         add(verbs)
 
 
@@ -204,6 +213,40 @@ def _add_inspect(verbs: Verbs[Parser]) -> None:
     parser.runs(run, keeps=False, files=("model",))
 
 
+def _add_inputs(verbs: Verbs[Parser]) -> None:
+    parser: Parser = verbs.add_parser(
+        "inputs",
+        help="Write what a model is fed, to run it elsewhere.",
+        prog="conrepair inputs",
+        about="Write the inputs that `compare` and `localize` would draw for a model, or its data as it's fed, as "
+        "arrays by the model's inputs. What a phone, a browser or another runtime computes of them is compared as a "
+        "target: an .npz of outputs by name, first axis samples. With tensors on the way in it, under the model's "
+        "names, `localize` says in which layers they differ.",
+        takes="MODEL -o FILE [OPTIONS]",
+        examples=[
+            ("conrepair inputs model.onnx -o inputs.npz", "then: compare model.onnx outputs.npz --data inputs.npz"),
+            ("conrepair inputs model.onnx -o inputs.npz --samples 8 --seed 1", "fewer, and others"),
+            (
+                "conrepair inputs model.onnx -o inputs.npz --data photos/ --recipe torchvision",
+                "photos, as it's fed them",
+            ),
+        ],
+    )
+    add_model(parser)
+    add_options(parser, Inputs, required={"output"})
+    _add_force(parser)
+    add_timeout(parser, "step")
+    add_fresh(parser)
+    add_quiet(parser)
+
+    def run(options: argparse.Namespace) -> int:
+        from conrepair.cli.commands.inputs import inputs
+
+        return inputs(options)
+
+    parser.runs(run, keeps=False, files=("model",))
+
+
 def _add_execute(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "execute",
@@ -215,6 +258,7 @@ def _add_execute(verbs: Verbs[Parser]) -> None:
         examples=[
             ("conrepair execute model.onnx", "shapes and ranges of the outputs on 8 random inputs"),
             ("conrepair execute model.onnx --backend tvm --opt O3 -o outputs", "compiled, outputs kept as .npy"),
+            ("conrepair execute model.onnx --backend onnxruntime --option device=cuda", "on a GPU"),
             (
                 "conrepair execute model.onnx --backend tvm --device rpc://127.0.0.1:9090/pi4",
                 "on a board, timed there",

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.formats import RECORDED
 from conrepair.runtime.progress import output_console
 from conrepair.verbs.options import Convert
 
@@ -113,14 +114,18 @@ def _where_it_differs(verdict: Verdict, options: argparse.Namespace, source: str
         return f"nothing, if these bits are what was wanted; else {layers} names the layers that lose most"
     if verdict is Verdict.UNDECIDED:
         return f"{layers} tells layers apart; other inputs (--seed, or your own with --data) may decide"
+    if RECORDED in (detect_framework(Path(path), recorded=True) for path in (source, target)):
+        return f"{layers} names the layers at fault, by tensors on the way that were recorded, too"
     return f"{layers} names the layers at fault, {_pair('repair', options, source, target)} fixes the file"
 
 
 def _again(row: Row, options: argparse.Namespace) -> str:
     """For a target that doesn't load."""
     target = Path(options.target)
-    framework = detect_framework(target)
-    if framework == detect_framework(Path(options.source)):
+    framework = detect_framework(target, recorded=True)
+    if framework == RECORDED:
+        return ""
+    if framework == detect_framework(Path(options.source), recorded=True):
         return "convert the target anew: one that doesn't load can't be repaired"
     other = f"{target.stem}-anew{target.suffix}"
     words = command("convert", options.source, "--to", framework, "-o", other)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import path_problem
-from conrepair.runtime.words import harmless
+from conrepair.runtime.words import harmless, meant
 
-__all__ = ["EXIT_CODES", "Parser", "Verbs", "check_paths", "check_rest", "nearest", "path_kind"]
+__all__ = ["EXIT_CODES", "Parser", "Verbs", "check_paths", "check_rest", "path_kind"]
 
 EXIT_CODES = """exit codes:
   0 equivalent (within tolerance, rounding, or the budget of quantization), or done;
@@ -100,14 +99,8 @@ class Parser(argparse.ArgumentParser):
         known = [str(choice) for choice in action.choices]
         what = "verb" if isinstance(action, Verbs) else argparse._get_action_name(action)
         raise argparse.ArgumentError(
-            None, f"{what}: {value!r} isn't known{nearest(str(value), known)} (known: {', '.join(known)})"
+            None, f"{what}: {value!r} isn't known{meant(str(value), known)} (known: {', '.join(known)})"
         )
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """What may have been meant, as the end of a sentence; "" where nothing is like it."""
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]}?" if found else ""
 
 
 def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
@@ -121,7 +114,7 @@ def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:
     parser: Parser = options.parser
     word, known = rest[0].partition("=")[0], list(parser._option_string_actions)
     what = "there's no option" if word.startswith("-") else "there's nothing that would take"
-    raise UsageError(f"{what} {word}{nearest(word, known)}\nSee `{parser.prog} --help`.")
+    raise UsageError(f"{what} {word}{meant(word, known)}\nSee `{parser.prog} --help`.")
 
 
 def path_kind(action: argparse.Action) -> str:

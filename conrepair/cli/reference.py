@@ -9,12 +9,12 @@ from pathlib import Path
 from conrepair.cli.main import command_line
 from conrepair.cli.parser import EXIT_CODES, Parser, Verbs
 from conrepair.verbs.generate import OneByOne
-from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Localize, Repair
+from conrepair.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair
 
 __all__ = ["python_options", "reference"]
 
 _DOCS = Path(__file__).parents[2] / "docs"
-_VERBS = (Compare, Localize, Repair, Convert, Execute, Build, Inspect)
+_VERBS = (Compare, Localize, Repair, Convert, Execute, Build, Inspect, Inputs)
 _BEGIN = "## Options\n"
 
 

@@ -6,7 +6,7 @@ from conrepair.cli.parser import Parser
 
 __all__ = ["TARGET", "TARGETS", "add_format", "add_fresh", "add_model", "add_pair", "add_quiet", "add_source"]
 
-TARGET = "The model converted from it, or a folder that `build` wrote."
+TARGET = "The model converted from it, a folder that `build` wrote, or outputs computed elsewhere (.npz)."
 TARGETS = f"{TARGET} Several are looked at one after the other."
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 from pathlib import Path
 
 from conrepair.runtime.errors import ConrepairError, StorageError, UsageError
@@ -24,6 +23,10 @@ def check_surroundings() -> None:
     """
     if not _is_somewhere():
         raise UsageError(_NO_FOLDER)
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = hard if hard >= 0 else _WANTED_FILES  # below 0: any number
     if most < _FEWEST_FILES:

@@ -46,6 +46,9 @@ class GenerateConfig(Strict):
     symbolic: _Share = Field(
         _usual("symbolic"), description="Share of networks that leave sizes open, half of them the batch."
     )
+    deep: _Share = Field(_usual("deep"), description="Share of networks whose operators stand behind each other.")
+    large: _Share = Field(_usual("large"), description="Share of networks with tensors of up to a million elements.")
+    folded: _Share = Field(_usual("folded"), description="Share of networks with nodes of weights alone.")
     extremes: _Share = Field(
         _usual("extremes"),
         description="Share of networks with inputs and weights at the ends of their range.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
@@ -12,6 +12,7 @@ from conrepair.config.device_url import DEVICE_URL, device_of_url
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.rules import LOCAL_DEVICE, broken_rules
 from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict, refusal_at, this_one
+from conrepair.config.trace import TraceConfig
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.graph.kinds import EditKind
@@ -20,11 +21,13 @@ from conrepair.runtime.path_text import fitting_name
 from conrepair.verbs.options import Compiled, Localize, Repair
 
 __all__ = [
+    "BACKEND_CONFIGS",
     "ArchitecturesConfig",
     "AuditConfig",
     "BackendConfig",
     "ConversionConfig",
     "DatasetConfig",
+    "InductorConfig",
     "InputConfig",
     "LibrariesConfig",
     "LimitsConfig",
@@ -35,8 +38,10 @@ __all__ = [
     "StagesConfig",
     "SuspiciousnessConfig",
     "SyntheticConfig",
+    "TfliteConfig",
     "ToleranceConfig",
     "TvmConfig",
+    "XlaConfig",
 ]
 
 _DISABLED_PREFIX = "noop_"
@@ -261,6 +266,23 @@ class ArchitecturesConfig(Strict):
     )
 
 
+class _Labelled(Strict):
+    """A backend that reports may call as somebody likes."""
+
+    name: str
+    label_: _Name | None = Field(None, alias="label", description="How reports call it. Default: its name.")
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return self.label_ or self.name
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the backend is told."""
+        return self.model_dump(mode="json", exclude={"name", "label_"})
+
+
 class LibrariesConfig(Strict):
     """Each model in its own framework."""
 
@@ -277,21 +299,88 @@ class LibrariesConfig(Strict):
         return {}
 
 
-class OnnxRuntimeConfig(Strict):
+class _OnDevice(_Labelled):
+    """A backend that runs models on the processor, or on a GPU."""
+
+    device: Literal["cpu", "cuda"] = Field("cpu", description="Where it runs: the processor, or a GPU of NVIDIA's.")
+    tf32: Bool = Field(
+        True, description="On cuda: let products of float32 be computed in TF32, as the library does by itself."
+    )
+
+    def _with_device(self, setting: str) -> str:
+        tf32 = "" if self.tf32 else " without TF32"
+        return setting if self.device == "cpu" else f"{setting}, {self.device}{tf32}"
+
+
+class OnnxRuntimeConfig(_OnDevice):
     """ONNX models as deployed, in ONNX Runtime."""
 
     name: Literal["onnxruntime"]
     optimization: Literal["disabled", "basic", "extended", "all"] = Field("all", description="Graph optimizations.")
+    disabled_optimizers: tuple[str, ...] = Field((), description="Optimizers of that level to leave out.")
 
     @property
-    def label(self) -> str:
-        """How reports call it."""
-        return self.name
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        off = filter(None, [", ".join(self.disabled_optimizers)])
+        return self._with_device(", without ".join([self.optimization, *off]))
+
+
+class TfliteConfig(_Labelled):
+    """Models in the LiteRT interpreter; those of other formats are converted to TFLite first."""
+
+    name: Literal["tflite"]
+    kernels: Literal["delegate", "builtin", "reference"] = Field(
+        "delegate", description="XNNPACK's where it has some, TFLite's own, or its plain loops."
+    )
 
     @property
-    def options(self) -> dict[str, Any]:
-        """What the backend is told."""
-        return self.model_dump(exclude={"name"})
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        return self.kernels
+
+
+class InductorConfig(_OnDevice):
+    """Models compiled by torch.compile; those of other formats are converted to PyTorch first."""
+
+    name: Literal["inductor"]
+    backend: Literal["eager", "aot_eager", "aot_eager_decomp_partition", "inductor"] = Field(
+        "inductor", description="How far it compiles, by torch.compile's names."
+    )
+    inductor_options: dict[str, Bool | Int | str] = Field(
+        default_factory=dict, description="Of torch._inductor.config: those that change results on a CPU."
+    )
+    disabled_passes: tuple[str, ...] = Field((), description="Passes on the graph to leave out.")
+    disabled_decompositions: tuple[str, ...] = Field((), description="Operators (aten.gelu.default) that stay whole.")
+    disabled_lowerings: tuple[str, ...] = Field(
+        (), description="Operators (aten.erf.default) that PyTorch's own kernels compute."
+    )
+
+    @property
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        return self._with_device(self.backend)
+
+
+class XlaConfig(_Labelled):
+    """Models compiled whole by TensorFlow's XLA; those of other formats are converted to Keras first."""
+
+    name: Literal["xla"]
+    optimization_level: Annotated[Int, Field(ge=0, le=3)] | None = Field(
+        None, description="Of code generation. Default: XLA's, 3."
+    )
+    max_isa: Literal["SSE4_2", "AVX", "AVX2", "AVX512"] | None = Field(
+        None, description="Instructions that it may use, on x86. Default: the processor's."
+    )
+    fast_math: Bool = Field(False, description="Let it reorder and approximate, as if there were no NaN or infinity.")
+    disabled_hlo_passes: tuple[str, ...] = Field((), description="Passes to leave out, by XLA's names.")
+
+    @property
+    def setting(self) -> str:
+        """Of the optimization, for reports."""
+        level = 3 if self.optimization_level is None else self.optimization_level
+        fast = ", fast math" if self.fast_math else ""
+        return ", without ".join([f"O{level}{fast}", *filter(None, [", ".join(self.disabled_hlo_passes)])])
 
 
 class RpcDeviceConfig(Strict):
@@ -354,8 +443,15 @@ class TvmConfig(Strict):
     )
     required_pass: tuple[str, ...] = Field((), description="Passes to run besides the setting's.")
     disabled_pass: tuple[str, ...] = Field((), description="Passes of the setting to leave out.")
+    left_out: tuple[str, ...] = Field(
+        (), description="Passes that don't run, or single applications of them (FuseOps#0), as build.json names them."
+    )
+    fusion_depth: Int | None = Field(None, ge=1, description="Operators that a kernel may be fused of. Default: 256.")
+    vectorize: Bool = Field(True, description="Whether kernels compute in vectors where schedules say so.")
     unfused: tuple[str, ...] = Field((), description="Operators of the imported model to leave out of fusion.")
     unscheduled: tuple[str, ...] = Field((), description="Operators whose kernels get no schedule (CPUs).")
+    stable: tuple[str, ...] = Field((), description="Operators of an ONNX model to compute in a stable form.")
+    float64: tuple[str, ...] = Field((), description="Operators of an ONNX model to compute in float64.")
     trials: Int = Field(Compiled.default("trials"), ge=1, description="For tuned: how many candidates are measured.")
     database: AnyPath | None = Field(
         None, description="For tuned: folder of an earlier tuning to start from (`tuning` of a build)."
@@ -364,6 +460,9 @@ class TvmConfig(Strict):
         None, description="Folder of a build to take as it is, of whichever setting; nothing is compiled then."
     )
     threads: Int | None = Field(None, ge=1, description="That a kernel may use, of those that TVM has. Default: all.")
+    fast_math: Bool = Field(
+        True, description="For cuda: approximate functions, and take tiny numbers for zero. False needs nvcc."
+    )
     device: Annotated[
         RpcDeviceConfig | None,
         BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),
@@ -400,7 +499,7 @@ class TvmConfig(Strict):
         return self.model_dump(mode="json", exclude={"name", "label_", "optional"})
 
 
-BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TvmConfig
+BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TfliteConfig | InductorConfig | XlaConfig | TvmConfig
 
 
 def _backend_from_name(value: Any) -> Any:
@@ -408,7 +507,12 @@ def _backend_from_name(value: Any) -> Any:
 
 
 _AnyBackend = Annotated[BackendConfig, Field(discriminator="name")]
-_BackendName = Literal["libraries", "onnxruntime", "tvm"]
+_BackendName = Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
+BACKEND_CONFIGS: dict[str, type[BackendConfig]] = {
+    get_args(kind.model_fields["name"].annotation)[0]: kind for kind in get_args(BackendConfig)
+}
+"""By name."""
+
 Backend = Annotated[
     _AnyBackend, BeforeValidator(_backend_from_name, json_schema_input_type=_BackendName | _AnyBackend)
 ]
@@ -584,6 +688,7 @@ class AuditConfig(Strict):
                 {"required": ["models"], "properties": {"models": {"minItems": 1}}},
                 {"required": ["architectures"], "properties": {"architectures": {"minItems": 1}}},
                 {"required": ["generate"], "properties": {"generate": {"type": "object"}}},
+                {"required": ["trace"], "properties": {"trace": {"type": "object"}}},
             ]
         }
     )
@@ -600,6 +705,7 @@ class AuditConfig(Strict):
         (), description="Whole lists of architectures, after the models."
     )
     generate: GenerateConfig | None = Field(None, description="Random networks to make, after the audit.")
+    trace: TraceConfig | None = Field(None, description="Networks to trace, after the audit.")
     keep_models: Bool = Field(
         False,
         description="Keep the model files of audited architectures; else they go as soon as their rows are there.",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
+from conrepair.runtime.words import meant
 
 __all__ = ["LOCAL_DEVICE", "STORE", "broken_rules"]
 
@@ -26,8 +26,13 @@ def broken_rules(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], s
     """
     if config.name.lower() == STORE:
         yield ("name",), f"'{STORE}' is the folder of stored results; choose another name"
-    if not config.models and not config.architectures and config.generate is None:
-        yield ("models",), "give at least one, or 'architectures', or 'generate'"
+    if not config.models and not config.architectures and config.generate is None and config.trace is None:
+        yield ("models",), "give at least one, or 'architectures', 'generate' or 'trace'"
+    if config.trace is not None and config.trace.place.lower() in {
+        *(name.lower() for name in (config.name, STORE)),
+        *([config.generate.place.lower()] if config.generate is not None else []),
+    }:
+        yield ("trace", "folder"), f"'{config.trace.place}' is a folder of something else here; choose another name"
     if config.generate is not None and config.generate.place.lower() in {config.name.lower(), STORE}:
         yield (
             ("generate", "folder"),
@@ -48,7 +53,7 @@ def _labels(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], str]]:
         for place, label in _repeated([backend.label for backend in backends]):
             yield (
                 (*where, "backends", place),
-                f"two backends are called '{label}'; give each once, or a tvm one a `label`",
+                f"two backends are called '{label}'; give each once, or a `label`",
             )
 
 
@@ -64,8 +69,7 @@ def _comparisons(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], s
                 f"'{model.name}' is compared with '{model.compare_with}' and so runs on its dataset; leave this out",
             )
         if model.compare_with not in sources:
-            close = difflib.get_close_matches(model.compare_with, sources, n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else ""
+            hint = meant(model.compare_with, sources)
             yield (
                 ("models", place, "compare_with"),
                 f"'{model.name}' has compare_with '{model.compare_with}', which is not a source model here{hint}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
@@ -24,6 +23,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from conrepair.runtime.bounds import MOST_SECONDS
 from conrepair.runtime.path_text import path_problem
+from conrepair.runtime.words import meant
 
 __all__ = ["AnyPath", "Bool", "Float", "Int", "OutputPath", "Seconds", "Strict", "refusal_at", "this_one"]
 
@@ -76,9 +76,7 @@ class Strict(BaseModel):
     @classmethod
     def _meant(cls, key: str) -> str:
         known = sorted(field.alias or name for name, field in cls.model_fields.items())
-        close = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else "known keys: " + ", ".join(known)
-        return f"unknown key '{key}'; {hint}"
+        return f"unknown key '{key}'" + meant(key, known, f"known keys: {', '.join(known)}")
 
 
 def _whole(value: Any) -> Any:

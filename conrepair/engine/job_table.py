@@ -14,7 +14,10 @@ _MODULE = "conrepair.jobs.models"
 
 JOBS: Mapping[str, str] = MappingProxyType(
     {
+        "accuracy": "conrepair.jobs.accuracy:accuracy",
+        "answers": "conrepair.jobs.systems:answers",
         "attempt": f"{_MODULE}:attempt",
+        "baked": "conrepair.jobs.baked:baked",
         "build": f"{_MODULE}:build",
         "compile": f"{_MODULE}:compile",
         "contents": f"{_MODULE}:contents",
@@ -24,7 +27,9 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "draw_inputs": f"{_MODULE}:draw_inputs",
         "element_types": "conrepair.campaigns.generate_jobs:element_types",
         "execute": f"{_MODULE}:execute",
+        "forms": "conrepair.jobs.trace_kernels:forms",
         "generate": "conrepair.campaigns.generate_jobs:generate",
+        "kernels": "conrepair.jobs.trace_kernels:kernels",
         "learn": "conrepair.campaigns.generate_material:learn",
         "localize": f"{_MODULE}:localize",
         "look": "conrepair.pipeline.look:look",
@@ -32,17 +37,23 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "optimizers": "conrepair.jobs.optimizers:optimizers",
         "outline": f"{_MODULE}:outline",
         "patch": "conrepair.jobs.patching:patch",
+        "preparation": "conrepair.jobs.preparations:preparation",
         "probe": "conrepair.jobs.probes:probe",
         "probe_gpu": "conrepair.jobs.gpu_probes:probe_gpu",
+        "recorded": "conrepair.jobs.recorded:recorded",
+        "referees": "conrepair.jobs.referees:referees",
         "repair": f"{_MODULE}:repair",
         "rounding": f"{_MODULE}:rounding",
+        "switches": "conrepair.jobs.systems:switches",
+        "trace": "conrepair.jobs.trace_search:trace",
     }
 )
 """By the name that a task has: "package.module:function", imported where the job runs."""
 
 _ON_DEVICES = {
     NETWORK: frozenset({"compile", "execute"}),
-    GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"}),
+    GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"})
+    | {"accuracy", "answers", "kernels", "switches", "trace"},
 }  # what runs on one that isn't the processor
 
 

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,6 +65,7 @@ class Task:
             Where its worker dies of something that the journal names, it goes on without that.
         alone: Whether it measures times, so that nothing should run beside it.
         device: Where it runs, as of `reach_of`.
+        environment: As of `Job`. It follows from the payload: the key of the result doesn't have it.
         progress: What the job, while it runs, has done so far, by the folder of its files; "" for nothing to say.
         parts: How long parts of the work took, in seconds, by what the job gave.
     """
@@ -81,6 +82,7 @@ class Task:
     continues: bool = False
     alone: bool = False
     device: str = CONFINED
+    environment: Mapping[str, str] = field(default_factory=dict)
     progress: Callable[[Path], str] = lambda _: ""
     parts: Callable[[Mapping[str, Any]], Mapping[str, float]] = lambda _: {}
 
@@ -230,7 +232,7 @@ class Scheduler:
                         continue
                     if any((other.task.kind, other.work.key) == (task.kind, work.key) for other in running.values()):
                         continue
-                    lane = self._workers.idle_lane(task.needs, task.reach)
+                    lane = self._workers.idle_lane(task.needs, task.reach, task.environment)
                     if lane is None:
                         continue
                     settled = _unprepared(task)
@@ -302,7 +304,7 @@ class Scheduler:
             journal.mkdir(exist_ok=True)
             forget_tried(journal, self._whose)
             payload = payload | {"journal": str(journal), "whose": self._whose}
-        job = Job(task.kind, payload, folder, task.needs, allowed(task.timeout), task.reach)
+        job = Job(task.kind, payload, folder, task.needs, allowed(task.timeout), task.reach, task.environment)
         started = time.perf_counter()
         doing = begun(task.name if task.name.endswith(task.kind) else f"{task.name}, {task.kind}")
         return _Running(task, job, work, lane, self._workers.start(lane, job), scratch, started, doing)

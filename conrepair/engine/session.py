@@ -15,9 +15,10 @@ from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import StorageError
 from conrepair.runtime.executor import Executor, InProcess
 from conrepair.runtime.journal import Journal
+from conrepair.runtime.process import POSSIBLE
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
-from conrepair.runtime.store import Store, journals
+from conrepair.runtime.store import Entry, Store, journals
 from conrepair.runtime.timings import job_done
 from conrepair.runtime.trimming import adopt, trim
 from conrepair.runtime.user_cache import FOLDER, UserCache, user_cache
@@ -33,6 +34,10 @@ STORE = "store"
 """Name of the folder of results in a session's room."""
 
 _Made = TypeVar("_Made")
+_NO_WORKERS = (
+    "conrepair: this system has no worker processes: a library that crashes takes the command along, and what a file "
+    "makes a library do is kept from nothing (docs/security.md). Give files of your own."
+)
 
 
 class Session:
@@ -82,8 +87,8 @@ class Session:
 
     def _workers(self, stack: contextlib.ExitStack) -> Executor:
         """Where jobs run, which may write to the store's folders."""
-        if self._in_process:
-            return stack.enter_context(InProcess(JOBS))
+        if self._in_process or not POSSIBLE:
+            return stack.enter_context(InProcess(JOBS, "" if self._in_process else _NO_WORKERS))
         return stack.enter_context(Workers(1, (str(self._here),), jobs=JOBS, folders=self.store.reach))
 
     def __exit__(self, *error: Any) -> None:
@@ -150,6 +155,24 @@ class Session:
             return scheduler.results[task.name]
 
         return self.kept(work)
+
+    def made(self, task: Task) -> Entry:
+        """What one task made that depends on no other.
+
+        Args:
+            task: Shown while it runs.
+
+        Raises:
+            ConrepairError: why it failed, with what's to be done about it.
+        """
+        from conrepair.engine.problems import problem_of_failure
+
+        result = self.result(task)
+        if result.entry is None:
+            if result.failure is None:
+                raise ValueError("a task without dependencies is never blocked")
+            raise problem_of_failure(result.failure).as_error(task.kind)
+        return result.entry
 
     def results(self, tasks: Sequence[Task], name: str, display: ProgressDisplay) -> dict[str, Result]:
         """Do tasks, one after the other, and keep what they made.

@@ -29,7 +29,7 @@ def run_side_by_side(
     running: dict[concurrent.futures.Future[Any], tuple[Any, Job]] = {}
     while True:
         while (job := again.pop() if again else next(waiting, None)) is not None:
-            lane = workers.idle_lane(job.needs, job.reach)
+            lane = workers.idle_lane(job.needs, job.reach, job.environment)
             if lane is None:
                 again.append(job)
                 break

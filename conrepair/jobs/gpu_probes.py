@@ -110,7 +110,7 @@ def _torch(_: Path) -> Answer:
         return "missing", "no device"
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     result = float(torch.ones(3, device="cuda").sum())
-    return "works", f"{', '.join(names)} (1+1+1={result:g}); conrepair runs PyTorch on the processor"
+    return "works", f"{', '.join(names)} (1+1+1={result:g})"
 
 
 def _onnxruntime(folder: Path) -> Answer:
@@ -136,7 +136,7 @@ def _onnxruntime(folder: Path) -> Answer:
             reason = str(error).strip().splitlines()[0]
         (not_reached if reason else reached).append(f"{name}: {reason}" if reason else name)
     words = "; ".join([*reached, *not_reached])
-    return "works" if reached else "missing", f"{words}; conrepair runs ONNX Runtime on the processor"
+    return "works" if reached else "missing", words
 
 
 GPU_PROBES: Mapping[str, Callable[[Path], Answer]] = {

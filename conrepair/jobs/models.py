@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import hashlib
 import math
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter
 from conrepair.data.calibration import CalibrationFeeds
-from conrepair.data.feeds import Batch, DataReference, batches, open_feeds
-from conrepair.data.recipe import Recipe
-from conrepair.data.stored_rows import StoredRows
+from conrepair.data.feeds import OPEN_BATCHES, Batch, DataReference, FeedSource, batches, first_batch, open_feeds
+from conrepair.data.pictures.recipe import Recipe
+from conrepair.data.sample_axes import OutputAxes, fixed_batch, with_batch
+from conrepair.data.sequences import Sequences, step_of
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.builders import build_from_factory
@@ -30,12 +31,18 @@ from conrepair.frameworks.model import Description, Model, Provenance, from_json
 from conrepair.frameworks.outlines.outline import Outline
 from conrepair.frameworks.outlines.unrun import describe_unrun
 from conrepair.frameworks.registry import framework
+from conrepair.frameworks.runnable import Runnable
+from conrepair.jobs.recorder import Recorder, SizesVaryError
+from conrepair.jobs.stepwise import Stepwise
+from conrepair.networks.onnx_written_shapes import batch_numbers, written_shapes
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.handing_on import leave, take
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.notes import collected_notes
+
+_OTHER_BATCHES = (1, 2, 3, 4, 8, 32)  # that a model may take which refuses the wanted one
 
 __all__ = [
     "attempt",
@@ -174,15 +181,21 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Args:
         payload: "model", "backend", "options", "data", "recipe" (or None), "batch_size", "limit" (or None),
-            and, where that's bounded, "spend": no batch is begun that would end after so many seconds.
-        folder: Receives one `output_<index>.npy` for each output and `seconds.npy` (float64 per sample, as the device
+            "steps" (in a row that make a sample; outputs have them behind the samples), "rows" (that a batch has even
+            where the model leaves that open; or None), "other_batches" (whether others are tried, too, where the
+            model leaves their size open), and, where that's bounded, "spend": no batch is begun that would end after
+            so many seconds.
+        folder: Receives one `output_<index>.npy` for each output (where sizes vary: its rows, and in
+            `lengths_<index>.npy` how many each sample has) and `seconds.npy` (float64 per sample, as the device
             measured it where it does); `again_<index>.npy` where the first batch, run a second time in the end, gives
             something else; with the option "debug_enabled" what each kernel computes of the first "debug_samples".
 
     Returns:
-        "outputs" (specs, in order), "count" (of samples that ran), "samples" (that there are), "starts" (first sample
-        of each batch), "load_seconds", "run_seconds" (from the first batch to the last), "repeats" (whether the first
-        batch gave the same bits twice; true for a second opinion, which isn't asked), "matching" (as `Matching`).
+        "outputs" (specs, in order), "ordered" (whether they have an order, and not names alone), "steps", "count" (of
+        samples that ran), "samples" (that there are), "starts" (first sample of each batch), "load_seconds",
+        "run_seconds" (from the first batch to the last), "repeats" (whether the first batch gave the same bits twice;
+        true for a second opinion, which isn't asked), "matching" (as `Matching`),
+        "refused" (sizes of batches that it fails with, where others run, and what it says).
     """
     model = from_json(Model, payload["model"])
     reference = from_json(DataReference, payload["data"])
@@ -192,46 +205,135 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     load_seconds = time.perf_counter() - started
     inputs = _with_declared_layouts(runnable.inputs, model)
     source = open_feeds(reference, inputs, recipe)
+    is_open = bool(source.axes) and fixed_batch(inputs, source.axes) is None
+    if payload.get("rows") is not None and is_open:
+        inputs, is_open = with_batch(inputs, source.axes, payload["rows"]), False
+    steps = payload.get("steps", 1)
+    axes = OutputAxes(inputs, runnable.outputs, source.axes)
+    if steps > 1:
+        source = Sequences(source, steps, drawn=reference.kind == "synthetic")
+        runnable, axes = Stepwise(runnable, steps, axes, source.axes), OutputAxes((), (), {})
     source.count = min(source.count, payload["limit"] or source.count)
-    recorder = _Recorder(folder, source.count, fixed=not source.whole and isinstance(inputs[0].shape[0], int))
-    started = time.perf_counter()
-    first: Batch | None = None
-    for batch in batches(source, inputs, payload["batch_size"]):
-        if first is None:
-            # A copy, since some models write into their inputs.
-            copies = {name: np.array(array) for name, array in batch.feeds.items()}
-            first = dataclasses.replace(batch, feeds=copies)
-        before = time.perf_counter()
-        outputs = runnable.run(batch.feeds)
-        seconds = time.perf_counter() - before
-        if runnable.device_seconds is not None:
-            seconds = runnable.device_seconds
-        recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
-        now = time.perf_counter()
-        if now - started + (now - before) > payload.get("spend", math.inf):
-            break
-    run_seconds = time.perf_counter() - started
-    repeats = True
-    if first is not None and not payload["options"].get("second_opinion"):
-        repeats = recorder.repeats(first.valid, first.size, runnable.run(first.feeds))
+    again, spend = not payload["options"].get("second_opinion"), payload.get("spend", math.inf)
+    execution, refused = _Execution(runnable, axes, source, folder, again, spend), dict[int, str]()
+    try:
+        recorder, run_seconds, repeats = execution.over(inputs, payload["batch_size"])
+    except InferenceError:
+        size, refused = _batch_that_runs(model, runnable, source, inputs, payload["batch_size"])
+        if size is None:
+            raise
+        inputs = with_batch(inputs, source.axes, size)  # so the last one is filled up
+        recorder, run_seconds, repeats = execution.over(inputs, size)
+    if payload.get("other_batches") and is_open:
+        refused |= _refused(runnable, source, [size for size in OPEN_BATCHES if size not in refused])
     samples, count = source.count, recorder.finish()
     if payload["options"].get("debug_enabled"):
         source.count = min(count, payload["options"]["debug_samples"])
         shown = [batch.feeds for batch in batches(source, inputs, payload["batch_size"])]
-        COMPILERS[payload["backend"]].capture(runnable, shown, len(shown), folder)
+        if isinstance(runnable, Stepwise):
+            shown = [step_of(feeds, 0) for feeds in shown]
+        captured = runnable.runnable if isinstance(runnable, Stepwise) else runnable
+        COMPILERS[payload["backend"]].capture(captured, shown, len(shown), folder)
     _check_unchanged(model.path, model.sha256)
     if reference.kind == "tensors":
         _check_unchanged(reference.path, reference.sha256)
     return {
         "outputs": [to_json(spec) for spec in runnable.outputs],
+        "ordered": runnable.ordered,
+        "steps": steps,
         "count": count,
         "samples": samples,
         "starts": recorder.starts,
         "load_seconds": load_seconds,
         "run_seconds": run_seconds,
         "repeats": repeats,
+        "refused": {str(size): words for size, words in refused.items()},
         "matching": {"guesses": source.matching.guesses, "others": source.matching.others},
     }
+
+
+@dataclasses.dataclass(frozen=True)
+class _Execution:
+    """A model that is run over a dataset.
+
+    Attributes:
+        runnable: The model.
+        axes: Where its outputs have their samples.
+        source: The dataset.
+        folder: Receives the outputs.
+        again: Whether the first batch is run a second time in the end.
+        spend: No batch is begun that would end after so many seconds.
+    """
+
+    runnable: Runnable
+    axes: OutputAxes
+    source: FeedSource
+    folder: Path
+    again: bool
+    spend: float
+
+    def over(self, inputs: Sequence[TensorSpec], size: int) -> tuple[Recorder, float, bool]:
+        """Run all samples, singly where sizes vary: what's recorded, seconds, and whether the first batch repeats."""
+        started = time.perf_counter()
+        try:
+            recorder, first = self._record(inputs, size, singly=False)
+        except SizesVaryError:
+            recorder, first = self._record(inputs, 1, singly=True)
+        run_seconds = time.perf_counter() - started
+        if first is None or not self.again:
+            return recorder, run_seconds, True
+        return recorder, run_seconds, recorder.repeats(first.valid, first.size, self.runnable.run(first.feeds))
+
+    def _record(self, inputs: Sequence[TensorSpec], size: int, *, singly: bool) -> tuple[Recorder, Batch | None]:
+        """Run all batches; what's recorded, and the first one."""
+        fixed = fixed_batch(inputs, self.source.axes) is not None
+        recorder = Recorder(self.folder, self.source.count, self.axes, fixed=fixed, singly=singly)
+        started = time.perf_counter()
+        first: Batch | None = None
+        for batch in batches(self.source, inputs, size):
+            if first is None:
+                # A copy, since some models write into their inputs.
+                copies = {name: np.array(array) for name, array in batch.feeds.items()}
+                first = dataclasses.replace(batch, feeds=copies)
+            before = time.perf_counter()
+            outputs = self.runnable.run(batch.feeds)
+            seconds = time.perf_counter() - before
+            if self.runnable.device_seconds is not None:
+                seconds = self.runnable.device_seconds
+            recorder.record(batch.start, batch.valid, batch.size, outputs, seconds)
+            now = time.perf_counter()
+            if now - started + (now - before) > self.spend:
+                break
+        return recorder, first
+
+
+def _batch_that_runs(
+    model: Model, runnable: Runnable, source: FeedSource, inputs: Sequence[TensorSpec], wanted: int
+) -> tuple[int | None, dict[int, str]]:
+    """A number of samples that a model takes which leaves it open, and failed; with those that it failed with.
+
+    None where it takes none, or where that's not what it failed for.
+    """
+    if not source.axes or fixed_batch(inputs, source.axes) is not None:
+        return None, {}
+    refused = _refused(runnable, source, filter(None, (min(wanted, source.count), source.count % wanted)))
+    if not refused:
+        return None, {}
+    written = batch_numbers(written_shapes(model.path), source.axes.values()) if model.framework == "onnx" else []
+    others = (size for size in dict.fromkeys((wanted, *written, *_OTHER_BATCHES)) if size not in refused)
+    size = next((size for size in others if not _refused(runnable, source, [size])), None)
+    return size, refused
+
+
+def _refused(runnable: Runnable, source: FeedSource, sizes: Iterable[int]) -> dict[int, str]:
+    """The numbers of samples with which a model fails, and what it says."""
+    found = {}
+    for size in sizes:
+        try:
+            runnable.run(first_batch(source, size))
+        except InferenceError as error:
+            found[size] = str(error)
+    return found
 
 
 def contents(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -317,7 +419,7 @@ def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     _check_unchanged(source.model.path, source.model.sha256)
     if rounded is None:
         return {"outputs": [], "count": 0, "starts": [0], "repeats": True}
-    recorder = _Recorder(folder, rounded.valid, fixed=True)
+    recorder = Recorder(folder, rounded.valid, rounded.axes, fixed=True)
     recorder.record(0, rounded.valid, rounded.size, rounded.arrays, 0.0)
     recorder.finish()
     outputs = [to_json(spec) for spec in rounded.specs]
@@ -429,109 +531,27 @@ def _check_unchanged(path: str, sha256: str) -> None:
         raise SourceChangedError(f"{path} was changed while it was read; the result was not used. Run again.")
 
 
-class _Recorder:
-    """Writes outputs into arrays on disk as they come."""
-
-    def __init__(self, folder: Path, count: int, *, fixed: bool) -> None:
-        """Nothing has come yet.
-
-        Args:
-            folder: Receives the arrays.
-            count: Of all samples.
-            fixed: Whether the model says the size of its batches: an output that has no row for each sample belongs
-                to all of them then.
-        """
-        self._folder, self._count, self._fixed = folder, count, fixed
-        self._arrays: list[StoredRows] = []
-        self._first: list[bytes] = []
-        self._seconds = np.zeros(count)
-        self._done = 0
-        self.starts: list[int] = []
-
-    def record(
-        self,
-        start: int,
-        valid: int,
-        size: int,
-        outputs: Mapping[str, npt.NDArray[Any]],
-        seconds: float,
-    ) -> None:
-        """Keep the outputs of samples [start, start + valid) of a batch of `size`.
-
-        Raises:
-            InferenceError: if there's none, or one can't be kept.
-        """
-        if not outputs:
-            raise InferenceError("the model gives no tensor, so there's nothing to keep or to compare.")
-        rows = [_rows(name, array, valid, size, fixed=self._fixed) for name, array in outputs.items()]
-        self.starts.append(start)
-        if not self._arrays:
-            self._arrays = [
-                StoredRows(self._folder / f"output_{index}.npy", array.dtype, (self._count, *array.shape[1:]))
-                for index, array in enumerate(rows)
-            ]
-            self._first = [_digest(array) for array in rows]
-        for stored, array, name in zip(self._arrays, rows, outputs, strict=True):
-            if stored.shape[1:] != array.shape[1:]:
-                raise InferenceError(
-                    f"output {name} changes its shape from {list(stored.shape[1:])} to "
-                    f"{list(array.shape[1:])} with the input; such outputs can't be compared yet."
-                )
-            stored.put(start, array)
-        self._seconds[start : start + valid] = seconds / size
-        self._done = start + valid
-
-    def repeats(self, valid: int, size: int, outputs: Mapping[str, npt.NDArray[Any]]) -> bool:
-        """Whether the first batch gave the same bits before; if not, keep what it gives now."""
-        rows = [_rows(name, array, valid, size, fixed=self._fixed) for name, array in outputs.items()]
-        same = self._first == [_digest(array) for array in rows]
-        if not same:
-            for index, array in enumerate(rows):
-                np.save(self._folder / f"again_{index}.npy", array)
-        return same
-
-    def finish(self) -> int:
-        """Write how long it took; returns how many samples there are."""
-        np.save(self._folder / "seconds.npy", self._seconds[: self._done])
-        if self._done < self._count:
-            for index in range(len(self._arrays)):
-                path = self._folder / f"output_{index}.npy"
-                np.save(path, np.array(np.load(path, mmap_mode="r")[: self._done]))
-        return self._done
-
-
 def _run_converter(step: Converter, source: Model, folder: Path, payload: Mapping[str, Any]) -> str:
     """Call the converter, with samples when its options want some and there is data."""
     wanted = payload.get("calibration")
     if wanted is None or step.convert_calibrated is None:
-        return step.convert(source, folder, payload["options"])
+        with _readable(source) as read:
+            return step.convert(read, folder, payload["options"])
     inputs = _with_declared_layouts(framework(source.framework).load(source).inputs, source)
     recipe = None if wanted["recipe"] is None else from_json(Recipe, wanted["recipe"])
     feeds = open_feeds(from_json(DataReference, wanted["data"]), inputs, recipe)
     calibration = CalibrationFeeds(feeds, inputs, wanted["samples"])
-    return step.convert_calibrated(source, folder, payload["options"], calibration)
+    with _readable(source) as read:
+        return step.convert_calibrated(read, folder, payload["options"], calibration)
 
 
-def _digest(array: npt.NDArray[Any]) -> bytes:
-    """What tells bits apart."""
-    digest = hashlib.sha256(f"{array.dtype} {array.shape}".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return digest.digest()
+def _readable(source: Model) -> contextlib.AbstractContextManager[Model]:
+    """A model for the tools that read its file."""
+    if source.framework != "onnx":
+        return contextlib.nullcontext(source)
+    from conrepair.frameworks.onnx_files.readable import read_copy
 
-
-def _rows(name: str, array: npt.NDArray[Any], valid: int, size: int, *, fixed: bool) -> npt.NDArray[Any]:
-    if array.dtype.kind == "V":  # bfloat16 and the like, which files of NumPy have no name for
-        array = array.astype(np.float32)
-    if array.ndim and len(array) == size:
-        return array[:valid]
-    if size == 1:
-        return array[None]
-    if fixed:
-        return np.broadcast_to(array, (valid, *array.shape))
-    raise InferenceError(
-        f"output {name} of shape {list(array.shape)} has no row for each of the {size} samples of a batch. "
-        "Set batch_size to 1, or export the model with a batch of 1."
-    )
+    return read_copy(source)
 
 
 def _with_declared_layouts(inputs: tuple[TensorSpec, ...], model: Model) -> tuple[TensorSpec, ...]:

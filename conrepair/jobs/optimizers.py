@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.data.feeds import DataReference, batches, open_feeds
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.frameworks.model import Model, from_json
 from conrepair.metrics.running_error import relative_l2
 
@@ -27,7 +27,7 @@ def optimizers(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "names"; none where the first batch doesn't show the difference, or no name is known for what makes it.
     """
     from conrepair.frameworks.onnx import OnnxRunnable
-    from conrepair.frameworks.onnx_optimizers import needed
+    from conrepair.frameworks.onnx_files.optimizers import needed
 
     model = from_json(Model, payload["model"])
     recipe = None if payload["recipe"] is None else from_json(Recipe, payload["recipe"])

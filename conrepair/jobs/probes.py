@@ -59,13 +59,22 @@ def _tflite() -> str:
 def _onnx() -> str:
     import onnx
 
-    return f"{onnx.__version__}, opset {onnx.defs.onnx_opset_version()}"
+    return f"{onnx.__version__}, writes IR version {onnx.IR_VERSION} and opset {onnx.defs.onnx_opset_version()}"
 
 
 def _onnxruntime() -> str:
+    import onnx
     import onnxruntime
 
-    return f"{onnxruntime.__version__}, {', '.join(onnxruntime.get_available_providers())}"
+    from conrepair.frameworks.onnx_files.readable import newest_read
+
+    version, opset = newest_read()
+    newer = (onnx.IR_VERSION, onnx.defs.onnx_opset_version()) != (version, opset)
+    lowered = (
+        " (what onnx writes by default is newer: conrepair runs it lowered, where it uses nothing newer)" * newer
+    )
+    providers = ", ".join(onnxruntime.get_available_providers())
+    return f"{onnxruntime.__version__}, reads IR version {version} and opset {opset}{lowered}; {providers}"
 
 
 def _tvm() -> str:

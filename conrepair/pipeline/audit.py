@@ -15,7 +15,8 @@ from conrepair.pipeline.compiling import check_backends
 from conrepair.pipeline.from_config import settings_of, subjects_of
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import check_converters
-from conrepair.pipeline.run import AuditPart, result_of, run_stages
+from conrepair.pipeline.run import result_of, run_stages
+from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.audit_folder import write_audit, write_so_far
 from conrepair.report.folder import check_folder
@@ -60,7 +61,7 @@ def run_audit(
     output = base / config.output
     check_output(config, base)
 
-    def result(parts: Sequence[AuditPart]) -> AuditResult:
+    def result(parts: Sequence[Looked]) -> AuditResult:
         return result_of(
             parts,
             name=config.name,
@@ -96,14 +97,14 @@ def _run_parts(
     display: ProgressDisplay,
     store: Store,
     architectures: list[ModelConfig],
-    so_far: Callable[[Sequence[AuditPart]], None],
-) -> list[AuditPart]:
+    so_far: Callable[[Sequence[Looked]], None],
+) -> list[Looked]:
     """Run all models together, then each architecture by itself."""
     photos, settings = PhotoRoom(store, reuse=config.reuse), settings_of(config)
     folders = str(Path.cwd()), str(base)
     if not (hold := within_reach(CONFINED)).full:
         display.note(f"workers are {hold}: see docs/security.md")
-    parts: list[AuditPart] = []
+    parts: list[Looked] = []
     with Workers(
         config.limits.workers, folders, jobs=JOBS, memory_gb=config.limits.memory_gb, folders=(store.work,)
     ) as workers:
@@ -113,7 +114,7 @@ def _run_parts(
                 subjects, notes = subjects_of(config, config.models, base, display)
                 parts.append(run_stages(RunState(settings, subjects, display, scheduler, photos, notes=notes)))
 
-            def one(model: ModelConfig, scheduler: Scheduler) -> AuditPart:
+            def one(model: ModelConfig, scheduler: Scheduler) -> Looked:
                 subjects, notes = subjects_of(config, (model,), base, display)
                 state = RunState(settings, subjects, display, scheduler, photos, notes=notes, keep_failures=True)
                 return run_stages(state)

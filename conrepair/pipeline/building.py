@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from conrepair.engine.needs import framework_needs
-from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
 from conrepair.jobs.models import conversion_payload
@@ -33,7 +32,7 @@ def build_model(
 
     Args:
         subject: The model.
-        compiler: From `from_config.tvm_choice`.
+        compiler: From `from_config.named_choice`.
         session: Where.
         batch_size: For a model that leaves it open.
         timeout: Seconds for each step.
@@ -41,13 +40,13 @@ def build_model(
     Raises:
         ConrepairError: what failed.
     """
-    source = model_of(_done(source_task(subject, timeout), session))
+    source = model_of(session.made(source_task(subject, timeout)))
     preparation = plan_preparation(subject.name, source.model, compiler)
     inputs = source.description.inputs
     for conversion in preparation.conversions if preparation is not None else ():
         payload = conversion_payload(source.model, conversion.step, conversion.options, inputs)
         task = Task(conversion.name, "convert", _always(payload), needs=conversion.step.needs, timeout=timeout)
-        source = model_of(_done(task, session))
+        source = model_of(session.made(task))
     payload = compile_payload(source.model, compiler, backend_options(compiler), batch_size, runs=False)
     task = Task(
         "build",
@@ -58,7 +57,7 @@ def build_model(
         progress=compile_progress(compiler),
         device=device_of(compiler.name, compiler.options),
     )
-    entry = _done(task, session)
+    entry = session.made(task)
     return Built(
         folder=entry.folder,
         via="" if preparation is None else preparation.route,
@@ -72,13 +71,3 @@ def _always(payload: dict[str, Any]) -> Any:
         return payload
 
     return give
-
-
-def _done(task: Task, session: Session) -> Entry:
-    """What a task made; its failure is the caller's."""
-    result = session.result(task)
-    if result.entry is None:
-        if result.failure is None:
-            raise ValueError("a task without dependencies is never blocked")
-        raise problem_of_failure(result.failure).as_error(task.kind)
-    return result.entry

@@ -14,7 +14,6 @@ from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model, to_json
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import BackendChoice
-from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
 
@@ -135,7 +134,7 @@ def device_of(name: str, options: Mapping[str, Any]) -> str:
         name: Of the backend.
         options: Its own.
     """
-    return COMPILERS[name].reach(options) if name in COMPILERS else CONFINED
+    return backend(name).reach(options)
 
 
 def compile_progress(config: BackendChoice) -> Callable[[Path], str]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.all_backends import COMPILERS
 from conrepair.config.load import sound_parts
 from conrepair.config.model import AuditConfig, DatasetConfig, ModelConfig
 from conrepair.converters.base import Converter
@@ -25,13 +24,18 @@ from conrepair.pipeline.from_config import (
 )
 from conrepair.pipeline.plan import converter_problems, plan_conversions
 from conrepair.pipeline.recipes import recipe_from_config
+from conrepair.pipeline.settings import AS_IT_IS
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.libraries import absent, extra_of_distribution
 from conrepair.zoo.catalog import MODELS, check_model, check_photos
 
 __all__ = ["problems_of_parts", "problems_of_run"]
 
-_LIBRARIES = {name: name for name in ("torch", "keras", "tensorflow", "tvm")} | {"tflite": "ai_edge_litert"}
+_LIBRARIES = {name: name for name in ("torch", "keras", "tensorflow", "tvm")} | {
+    "tflite": "ai_edge_litert",
+    "inductor": "torch",
+    "xla": "tensorflow",
+}
 """What frameworks and compilers are imported by, of those that an installation may lack."""
 
 
@@ -139,7 +143,7 @@ def _of_backends(config: AuditConfig, model: ModelConfig, known: Model, where: s
     """Compilers that aren't installed, and ways into them that there aren't."""
     at = "$.backends" if model.backends is None else f"{where}.backends"
     for place, item in enumerate(config.backends_of(model)):
-        if item.name not in COMPILERS:
+        if item.name in AS_IT_IS:
             continue
         choice = backend_choice(item, base)
         yield from _lacking(f"{at}[{place}]", [item.name])

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from conrepair.data.photos import Photo, read_photo_folder
+from conrepair.data.pictures.byte_pictures import Preparation
+from conrepair.data.pictures.photos import Photo, read_photo_folder
 from conrepair.data.synthetic import SyntheticRange, in_words
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.data.tensors import read_tensors
+from conrepair.data.tensors import sample_count
 from conrepair.runtime.bounds import MOST_SAMPLES
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.files import sha256_of
@@ -43,6 +44,7 @@ class Dataset:
         photos: Files, for photos.
         path: For tensors.
         limits: For synthetic data.
+        prepared: What lies between the inputs of models that take pictures as bytes and as numbers.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Dataset:
     photos: tuple[Path, ...] = ()
     path: str = ""
     limits: SyntheticRange = field(default_factory=SyntheticRange)
+    prepared: Preparation | None = None
 
     @property
     def count(self) -> int:
@@ -111,7 +114,7 @@ def _photos(about: str, photos: list[Photo] | tuple[Photo, ...]) -> Dataset:
 
 
 def tensor_file(path: Path, limit: int | None = None, *, about: str = "") -> Dataset:
-    """Arrays in a file, first axis samples.
+    """Arrays in a file.
 
     Args:
         path: An .npz, whose arrays have the inputs' names, or an .npy.
@@ -121,7 +124,7 @@ def tensor_file(path: Path, limit: int | None = None, *, about: str = "") -> Dat
     Raises:
         DataError: if it's missing, empty or damaged.
     """
-    count = len(next(iter(read_tensors(path, limit).values())))
+    count = min(sample_count(path), limit or MOST_SAMPLES)
     return Dataset(
         kind="tensors",
         about=f"tensors of {about or path.name} ({count})",

@@ -16,12 +16,14 @@ _NUMBER = re.compile(r"-?\d+", re.ASCII)
 _DIGITS, _SHOWN = 12, 100
 
 
-def input_specs(texts: Sequence[str | TensorSpec]) -> tuple[TensorSpec, ...]:
-    """The inputs that are declared.
+def input_specs(texts: Sequence[str | TensorSpec] | TensorSpec) -> tuple[TensorSpec, ...]:
+    """The inputs that are declared; one alone may be.
 
     Raises:
         ConfigError: if there's no shape in one, or a size or a type that no input has.
     """
+    if isinstance(texts, str | TensorSpec):
+        texts = [texts]
     return tuple(_checked(text, text.name) if isinstance(text, TensorSpec) else _input_spec(text) for text in texts)
 
 

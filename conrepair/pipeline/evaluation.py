@@ -19,7 +19,7 @@ from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
-from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, UNORDERED_OUTPUTS, channels_of
+from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, channels_of
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
@@ -47,6 +47,7 @@ class Execution:
         via: Converters joined by + that made of it what its backend takes; "" where that's the model itself.
         build_task: Name of the compilation, where the backend is a compiler.
         build: What it made.
+        refused: Numbers of samples that it fails with, and its reference doesn't, in words; "" where there are none.
         problem: Why there's no run.
         task: Name of the execution.
         second_task: Name of the second opinion's execution.
@@ -77,6 +78,7 @@ class Execution:
     via: str = ""
     build_task: str | None = None
     build: Entry | None = None
+    refused: str = ""
 
     @property
     def backend(self) -> str:
@@ -236,6 +238,9 @@ def _row(
     else:
         comparison = _compare(settings, item, runs, reference)
         verdict, reason = comparison.verdict, comparison.reason
+        if item.refused and verdict.is_right:
+            verdict, reason = Verdict.FAULTY, item.refused
+            comparison = dataclasses.replace(comparison, verdict=verdict, reason=reason)
         first, worst = _beside(run, runs[id(reference)]), comparison.worst
         if dataset is not None and first is not None and worst is not None:
             names = dataset.names[: run.count]
@@ -364,7 +369,9 @@ def _run_of(item: Execution, entry: Entry, name: str) -> Run:
         converted=item.converted or bool(item.conversion or item.via),
         intent=item.intent,
         repeats=entry.result["repeats"],
-        ordered=item.source.model.framework not in UNORDERED_OUTPUTS,
+        ordered=entry.result.get("ordered", True),
         channels=channels_of(item.source.model.framework, description.producer),
         inputs=tuple(description.inputs),
+        steps=entry.result.get("steps", 1),
+        states=description.states,
     )

@@ -12,19 +12,20 @@ from pydantic import ValidationError
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.load import explain
 from conrepair.config.model import (
+    BACKEND_CONFIGS,
     AuditConfig,
     BackendConfig,
     ConversionConfig,
     DatasetConfig,
     InputConfig,
+    LibrariesConfig,
     LimitsConfig,
     ModelConfig,
-    OnnxRuntimeConfig,
     SuspiciousnessConfig,
     SyntheticConfig,
     TvmConfig,
 )
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.tolerance import Tolerance
@@ -51,10 +52,10 @@ __all__ = [
     "backend_choice",
     "check_generation",
     "goals_of",
+    "named_choice",
     "resolve_dataset",
     "settings_of",
     "subjects_of",
-    "tvm_choice",
 ]
 
 _TORCHVISION_INPUT = {"inception_v3": 299}
@@ -310,29 +311,33 @@ def backend_choice(config: BackendConfig, base: Path) -> BackendChoice:
         if options.get(key) is not None:
             options[key] = str(base / options[key])
     choice = BackendChoice(name=config.name, label=config.label, options=options)
+    if isinstance(config, LibrariesConfig):
+        return choice
     if isinstance(config, TvmConfig):
         device = config.device
         where = Place.device if device is None else device.name or f"{device.host}:{device.port}"
         place = Place(config.name, config.target, config.setting, where, config.importer or "")
         return dataclasses.replace(choice, place=place, optional=config.optional)
-    if isinstance(config, OnnxRuntimeConfig):
-        return dataclasses.replace(choice, place=Place(config.name, setting=config.optimization))
-    return choice
+    return dataclasses.replace(choice, place=Place(config.name, setting=config.setting))
 
 
-def tvm_choice(options: Mapping[str, Any], base: Path) -> BackendChoice:
-    """TVM as a backend.
+def named_choice(name: str, options: Mapping[str, Any], base: Path) -> BackendChoice:
+    """A backend by its name.
 
     Args:
+        name: Of the backend.
         options: As a backend of a configuration has them: target, setting, importer and so on.
         base: Folder that relative paths start from.
 
     Raises:
+        UsageError: if there's none of that name.
         ConfigError: naming the option that isn't one, or is wrong.
     """
-    value = {**options, "name": "tvm"}
+    if name not in BACKEND_CONFIGS:
+        raise UsageError(f"unknown backend '{name}': give {', '.join(BACKEND_CONFIGS)}")
+    value = {**options, "name": name}
     try:
-        config = TvmConfig.model_validate(value)
+        config = BACKEND_CONFIGS[name].model_validate(value)
     except ValidationError as error:
         raise ConfigError("\n".join(line.strip() for line in explain(error, value))) from error
     check_options(config)

@@ -7,27 +7,22 @@ compilers and converters, whose results are kept; and a look whose worker died, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.all_backends import COMPILERS
-from conrepair.data.recipe import Recipe
-from conrepair.data.synthetic import SyntheticRange
-from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Result, Task
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import from_json
-from conrepair.pipeline.datasets import Dataset, with_ranges
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.seen import Looked
-from conrepair.pipeline.settings import BackendChoice, Settings
+from conrepair.pipeline.settings import AS_IT_IS, Settings
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.encode import encode
-from conrepair.report.result import Problem
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay, Stage
 from conrepair.runtime.store import Store
@@ -88,32 +83,31 @@ def look_in_one_job(state: RunState) -> Looked | None:
             return None
         raise problem_of(result).as_error()
     found = _moved(result.entry.result, result.entry.result["folder"], str(result.entry.folder))
-    for subject in state.subjects:
-        told = found["subjects"][subject.name]
-        if told["described"] is not None:
-            state.scheduler.results[subject.name] = from_json(Result, told["described"])
-            subject.source, _ = state.outcome(subject.name)
-        subject.problem = told["problem"] and from_json(Problem, told["problem"])
-        if subject.dataset is not None and subject.drawn:
-            limits = from_json(SyntheticRange, told["limits"])
-            subject.dataset = state.datasets[subject.name] = with_ranges(subject.dataset, limits)
-    for note in found["notes"]:
-        state.notes.append(note)
+    state.scheduler.results |= {name: from_json(Result, one) for name, one in found["described"].items()}
+    looked = from_json(Looked, found["looked"])
+    state.subjects = list(looked.subjects)
+    state.notes += looked.notes
+    for note in looked.notes:
         state.display.note(note)
-    return from_json(Looked, found["looked"])
+    return looked
 
 
 def _is_plain(subject: Subject) -> bool:
     """Whether nothing is made of a model, and its inputs are arrays."""
-    made = subject.goals or any(choice.name in COMPILERS for choice in subject.backends)
+    made = subject.goals or any(choice.name not in AS_IT_IS for choice in subject.backends)
     photos = subject.dataset is not None and bool(subject.dataset.photos)
     return isinstance(subject.origin, OnDisk) and subject.problem is None and not made and not photos
 
 
 def _task(state: RunState) -> Task:
+    origins = [item.origin for item in state.subjects if isinstance(item.origin, OnDisk)]
+
     def payload(_: Any) -> dict[str, Any]:
+        files = [OnDisk(model_path(item.path), item.trust) for item in origins]  # which results name
+        asked = [replace(item, origin=file) for item, file in zip(state.subjects, files, strict=True)]
         return {
-            "subjects": [_subject_json(subject) for subject in state.subjects],
+            "subjects": encode(asked, text=str),
+            "models": [{"path": str(file.path), "sha256": model_sha256(file.path)} for file in files],
             "settings": encode(state.settings),
         }
 
@@ -122,48 +116,12 @@ def _task(state: RunState) -> Task:
         f"{names}, look",
         "look",
         payload,
-        needs=frozenset[str]().union(*(framework_needs(detect_framework(item.path)) for item in state.subjects)),
+        needs=frozenset[str]().union(
+            *(framework_needs(detect_framework(item.path, recorded=True)) for item in origins)
+        ),
         timeout=state.settings.seconds,
         progress=_Told.said,
         parts=lambda value: value["seconds"],
-    )
-
-
-def _subject_json(subject: Subject) -> dict[str, Any]:
-    """What is asked of a subject, the files by their content and their place, which results name."""
-    path = model_path(subject.path)
-    told: dict[str, Any] = encode(
-        {
-            "model": {"path": path, "sha256": model_sha256(path)},
-            "place": path,
-            "trust": isinstance(subject.origin, OnDisk) and subject.origin.trust,
-            "name": subject.name,
-            "declared": subject.declared,
-            "compare_with": subject.compare_with,
-            "converted": subject.converted,
-            "backends": subject.backends,
-            "batch_size": subject.batch_size,
-            "dataset": subject.dataset,
-            "recipe": subject.recipe,
-        },
-        text=str,
-    )
-    return told
-
-
-def _subject(value: Mapping[str, Any]) -> Subject:
-    """What `_subject_json` wrote."""
-    dataset, recipe = value["dataset"], value["recipe"]
-    return Subject(
-        name=value["name"],
-        origin=OnDisk(Path(value["model"]["path"]), value["trust"]),
-        declared=tuple(from_json(TensorSpec, spec) for spec in value["declared"]),
-        compare_with=value["compare_with"],
-        converted=value["converted"],
-        backends=tuple(from_json(BackendChoice, choice) for choice in value["backends"]),
-        batch_size=value["batch_size"],
-        dataset=dataset and from_json(Dataset, dataset),
-        recipe=recipe and from_json(Recipe, recipe),
     )
 
 
@@ -182,27 +140,22 @@ def look(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run the stages of a look, one behind the other, in this process.
 
     Args:
-        payload: "subjects" and "settings".
+        payload: "subjects" (as `Subject`), "models" (their files, by their content), and "settings".
         folder: Receives a folder for each step.
 
     Returns:
-        "looked" (a `Looked`), "subjects" (how each was described, its problem, the limits of what was drawn for it),
-        "notes", "seconds" (by the kind of step), and "folder": paths are below it until it's put elsewhere.
+        "looked" (a `Looked`), "described" (the result of each model's task), "seconds" (by the kind of step), and
+        "folder": paths are below it until it's put elsewhere.
     """
     from conrepair.engine.here import Here  # the process that waits for this has no need of the stages
     from conrepair.pipeline.stages.looked import look_at
 
     here, photos = Here(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
-    subjects = [_subject(value) for value in payload["subjects"]]
+    subjects = [from_json(Subject, value) for value in payload["subjects"]]
     state = RunState(from_json(Settings, payload["settings"]), subjects, _Told(folder), here, photos)
-    looked = look_at(state)
     found = {
-        "looked": looked,
-        "subjects": {
-            item.name: {"described": here.results.get(item.name), "problem": item.problem, "limits": item.limits}
-            for item in subjects
-        },
-        "notes": state.notes,
+        "looked": look_at(state),
+        "described": {item.name: here.results[item.name] for item in subjects if item.name in here.results},
         "seconds": here.seconds,
         "folder": folder,
     }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from conrepair.converters.routes import Route, find_route, pinned_route
-from conrepair.data.named_recipes import named_recipe
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
@@ -19,18 +20,20 @@ from conrepair.pipeline.datasets import dataset_for
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.pair import PairRequest, fitting_recipe
 from conrepair.pipeline.plan import Goal
-from conrepair.pipeline.settings import BackendChoice
+from conrepair.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.pipeline.verbs import check_calibration
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import fitting_name
-from conrepair.verbs.options import Compare, Convert, Execute, Fed, Layers, Pair
+from conrepair.verbs.options import Compare, Convert, Execute, Fed, Inputs, Layers, Pair
 
 __all__ = [
     "asked_of",
+    "backend_of",
     "conversion_of",
     "execution_of",
+    "inputs_of",
     "names_of",
     "read_options",
     "recipe_of",
@@ -53,7 +56,7 @@ def asked_of(options: Pair, given: Path = Path()) -> PairRequest:
     between = getattr(options, "between", ())
     called = ["source", *(f"between[{place}]" for place in range(len(between))), "target"]
     written = [
-        model_file(model, given / str(place), inputs=declared, data=data, name=name)
+        model_file(model, given / str(place), inputs=declared, data=data, name=name, recorded=True)
         for place, (name, model) in enumerate(zip(called, (options.source, *between, options.target), strict=True))
     ]
     paths = [path for path, _ in written]
@@ -92,6 +95,55 @@ def execution_of(options: Execute, backend: BackendChoice, given: Path = Path())
     return _subject(options, *_files(options, given), backends=(backend,), batch_size=options.batch_size)
 
 
+def backend_of(options: Execute, own: Mapping[str, Any]) -> BackendChoice:
+    """Where a model runs.
+
+    Args:
+        options: Of the verb.
+        own: Options of the backend besides, which those of the verb stand before.
+
+    Raises:
+        ConfigError: naming the option that isn't one, or is wrong.
+        UsageError: if there's no backend of that name, or a text is no option.
+    """
+    given = {**own, **_named_values(options.options)}
+    for known in (LIBRARIES, DEPLOYED):
+        if options.backend == known.name and not given:
+            return known
+    from conrepair.pipeline.from_config import named_choice  # the types of a configuration take a while to import
+
+    return named_choice(options.backend, given, Path.cwd())
+
+
+def _named_values(given: Mapping[str, Any] | Sequence[str]) -> Mapping[str, Any]:
+    """Options by name, or of texts "NAME=VALUE", whose values are JSON or just texts."""
+    if isinstance(given, Mapping):
+        return given
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (equals and name):
+            raise UsageError(f"--option {text}: write NAME=VALUE, as in optimization=basic")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def inputs_of(options: Inputs, given: Path = Path()) -> tuple[Subject, list[str]]:
+    """The model whose inputs are wanted, and what a person should know.
+
+    Args:
+        options: Of the verb.
+        given: As for `asked_of`.
+
+    Raises:
+        ConrepairError: if an option's value can't be meant, or the data is unusable.
+    """
+    return _subject(options, *_files(options, given), labels="none")
+
+
 def conversion_of(options: Convert, given: Path = Path()) -> tuple[Subject, list[str]]:
     """The model to convert, with its goal, and what a person should know.
 
@@ -114,7 +166,7 @@ def conversion_of(options: Convert, given: Path = Path()) -> tuple[Subject, list
     return _subject(options, path, trust, data, labels="none", goals=(goal,))
 
 
-def _files(options: Convert | Execute, given: Path) -> tuple[Path, bool, Path | None]:
+def _files(options: Convert | Execute | Inputs, given: Path) -> tuple[Path, bool, Path | None]:
     """The model, whether it's trusted, and the data."""
     data = data_file(options.data, given, limit=options.count)
     path, own = model_file(options.model, given / "0", inputs=input_specs(options.inputs), data=data)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm.build import BUILD
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import to_json
+from conrepair.localization.result import Localization
 from conrepair.pipeline.datasets import Dataset, dataset_for
 from conrepair.pipeline.recipes import raw_recipe
-from conrepair.pipeline.run import run_models
+from conrepair.pipeline.run import Told, run_models
+from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice, Settings
 from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.report.result import AuditResult, Row, RunKind
+from conrepair.report.result import RunKind
 from conrepair.runtime.errors import ConfigError, UsageError
 
-__all__ = ["PairRequest", "fitting_recipe", "is_build", "layered_rows", "subjects_of_pair"]
+__all__ = ["PairRequest", "fitting_recipe", "is_build", "look_into", "subjects_of_pair"]
 
 _BUILD_LABEL = "build"
 
@@ -94,7 +96,11 @@ class PairRequest:
                 "only be the target: swap the two."
             )
         for path in (self.source, *self.between, *(() if self.compiled else (self.target,))):
-            detect_framework(path)
+            if detect_framework(path, recorded=True) == RECORDED and self.data is None:
+                raise UsageError(
+                    f"{path} holds outputs that were computed elsewhere, and nothing says for which inputs. Give "
+                    "these as --data; `conrepair inputs` writes some to compute them for."
+                )
         if self.compiled and self.between:
             raise UsageError("a build is compared with the model that it was compiled of: leave --intermediate out.")
         if self.compiled and self.target_recipe is not None:
@@ -180,14 +186,14 @@ def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[
 
 def _built(folder: Path) -> BackendChoice:
     """A build as the backend that runs it, and shows what its kernels compute."""
-    from conrepair.pipeline.from_config import tvm_choice
+    from conrepair.pipeline.from_config import named_choice
 
     # Each kernel's results are computed anew where layers are compared: one sample shows that they can be.
     options = {"label": _BUILD_LABEL, "built": str(folder), "debug_enabled": True, "debug_samples": 1}
-    return tvm_choice(options, folder.parent)
+    return named_choice("tvm", options, folder.parent)
 
 
-def layered_rows(asked: PairRequest, settings: Settings, session: Session) -> tuple[AuditResult, list[Row]]:
+def look_into(asked: PairRequest, settings: Settings, session: Session) -> tuple[Looked, Localization, Told]:
     """Look at every layer of a source and what was made of it.
 
     Args:
@@ -196,7 +202,8 @@ def layered_rows(asked: PairRequest, settings: Settings, session: Session) -> tu
         session: Where.
 
     Returns:
-        The run, and a row for each file, in their order.
+        What was seen, with a row for each file (of a build, for its model and for itself), in their order; where the
+        target stops being its source; and what makes the run of it as reports show it.
 
     Raises:
         ConrepairError: what kept the source or the target from being looked at (not: from being repaired).
@@ -204,19 +211,12 @@ def layered_rows(asked: PairRequest, settings: Settings, session: Session) -> tu
     asked.check()
     subjects, notes = subjects_of_pair(asked)
     kind: RunKind = "repair" if settings.stages.repair else "localize"
-    result = run_models(session, settings, subjects, asked=asked.to_dict(), notes=notes, kind=kind)
-    if asked.compiled:
-        rows = {row.backend: row for row in result.rows}
-        found = [rows[LIBRARIES.label], rows[_BUILD_LABEL]]
-    else:
-        by_name = {row.model: row for row in result.rows}
-        found = [by_name[subject.name] for subject in subjects]
-    _check_rows((found[0], found[-1]))
-    return result, found
-
-
-def _check_rows(rows: Sequence[Row]) -> None:
-    for row in rows:
+    looked, told = run_models(session, settings, subjects, asked=asked.to_dict(), notes=notes, kind=kind)
+    for row in (looked.rows[0], looked.rows[-1]):
         problem = row.localized.problem or (row.problem if row.localized.result is None else None)
         if problem is not None:
             raise problem.as_error()
+    found = looked.rows[-1].localized.result
+    if found is None:
+        raise ValueError(f"{asked.target} was not localized, and nothing says why")
+    return looked, found, told

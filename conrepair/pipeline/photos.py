@@ -8,8 +8,8 @@ import itertools
 from pathlib import Path
 
 from conrepair.data.feeds import DataReference
-from conrepair.data.prepare import PhotoPreparation
-from conrepair.data.recipe import SpatialRecipe
+from conrepair.data.pictures.prepare import PhotoPreparation
+from conrepair.data.pictures.recipe import SpatialRecipe
 from conrepair.engine.fingerprint import library_versions
 from conrepair.pipeline.datasets import Dataset
 from conrepair.runtime.errors import ConrepairError, StorageError
@@ -123,7 +123,7 @@ def _key(dataset: Dataset, spatial: SpatialRecipe) -> str:
 
 
 def _decoder_hash() -> str:
-    import conrepair.data
+    import conrepair.data.pictures
 
-    folder = Path(str(conrepair.data.__file__)).parent
+    folder = Path(str(conrepair.data.pictures.__file__)).parent
     return "".join(sha256_of(folder / f"{name}.py")[:16] for name in ("decode", "prepare", "recipe", "resample"))

@@ -15,7 +15,7 @@ from conrepair.runtime.errors import ConfigError
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
 
-__all__ = ["Conversion", "Goal", "check_converters", "converter_problems", "plan_conversions"]
+__all__ = ["Conversion", "Goal", "chains", "check_converters", "converter_problems", "plan_conversions"]
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,17 @@ def plan_conversions(
         except ConfigError as error:
             impossible["+".join(wanted.via) if wanted.via else f"to {wanted.to}"] = error
     return list(plan.values()), impossible
+
+
+def chains(conversions: Sequence[Conversion]) -> Iterator[list[Conversion]]:
+    """The routes of `plan_conversions`, conversion by conversion."""
+    by_name = {item.name: item for item in conversions}
+    for conversion in conversions:
+        chain = [conversion]
+        while chain[0].parent in by_name:
+            chain.insert(0, by_name[chain[0].parent])
+        if conversion.final:
+            yield chain
 
 
 def _route(wanted: Goal, model: Model) -> Route:

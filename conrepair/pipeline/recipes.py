@@ -6,8 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from conrepair.data.feeds import image_input
-from conrepair.data.named_recipes import named_recipe
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.runtime.errors import ConfigError
 from conrepair.zoo.catalog import MODELS

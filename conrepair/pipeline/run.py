@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import conrepair
 from conrepair.engine.fingerprint import library_versions
 from conrepair.engine.session import Session
-from conrepair.evaluate.compare import Comparison
 from conrepair.pipeline.datasets import synthetic_in_words
 from conrepair.pipeline.look import look_in_one_job
 from conrepair.pipeline.photos import PhotoRoom
@@ -21,23 +19,16 @@ from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
-from conrepair.report.result import AuditResult, Row, RunKind
+from conrepair.report.result import AuditResult, RunKind
 from conrepair.runtime.invocation import invoked
 
-__all__ = ["AuditPart", "result_of", "run_stages"]
+__all__ = ["Told", "data_in_words", "result_of", "run_models", "run_stages"]
+
+Told = Callable[[Sequence[Looked]], AuditResult]
+"""Makes a run as reports show it of what models were seen to do."""
 
 
-@dataclass(frozen=True)
-class AuditPart:
-    """What became of some of a run's models."""
-
-    subjects: list[Subject]
-    rows: tuple[Row, ...]
-    pairs: tuple[Comparison, ...]
-    notes: list[str]
-
-
-def run_stages(state: RunState) -> AuditPart:
+def run_stages(state: RunState) -> Looked:
     """Run the stages that the settings switch on.
 
     Args:
@@ -52,14 +43,14 @@ def _by_stages(state: RunState) -> Looked:
     return look_at(state)
 
 
-def _finished(state: RunState, looked: Looked) -> AuditPart:
+def _finished(state: RunState, looked: Looked) -> Looked:
     """What a look comes to, with what's at fault repaired where that's wanted."""
     rows = looked.rows
     if state.settings.stages.repair and state.settings.repair.targets:
         from conrepair.pipeline.stages.repair import repair
 
         rows = repair(state, looked.executed, rows)
-    return AuditPart(state.subjects, rows, looked.pairs, state.notes)
+    return dataclasses.replace(looked, rows=rows, notes=tuple(state.notes))
 
 
 def run_models(
@@ -72,7 +63,7 @@ def run_models(
     asked: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
     kind: RunKind,
-) -> AuditResult:
+) -> tuple[Looked, Told]:
     """Run the stages for a few models.
 
     Args:
@@ -84,21 +75,25 @@ def run_models(
         asked: What was asked for, as JSON, for the record.
         notes: What a person should know already.
         kind: What was asked for, as `AuditResult.kind`.
+
+    Returns:
+        What they were seen to do, and what makes the run of it as reports show it.
     """
 
-    def work() -> AuditPart:
+    def work() -> Looked:
         photos = PhotoRoom(session.store, reuse=True)
         try:
             with session.scheduler() as (scheduler, display):
-                own = copy.deepcopy(list(subjects))  # stages fill in what they find
+                own = [dataclasses.replace(item) for item in subjects]  # stages fill in what they find
                 state = RunState(settings, own, display, scheduler, photos, notes=notes)
                 return _finished(state, look_in_one_job(state) or _by_stages(state))
         finally:
             photos.close()
 
     started = time.perf_counter()
-    return result_of(
-        [session.kept(work)],
+    looked = session.kept(work)
+    return looked, partial(
+        result_of,
         name=name,
         folder=folder or session.room / name,
         config={**asked, "tolerance": dataclasses.asdict(settings.tolerance)} if asked else {},
@@ -109,7 +104,7 @@ def run_models(
 
 
 def result_of(
-    parts: Sequence[AuditPart],
+    parts: Sequence[Looked],
     *,
     name: str,
     folder: Path,
@@ -132,7 +127,7 @@ def result_of(
         kind: What was asked for.
     """
     subjects = [subject for part in parts for subject in part.subjects]
-    data = {subject.name: _data(subject, subjects) for subject in subjects if subject.dataset}
+    data = {subject.name: data_in_words(subject, subjects) for subject in subjects if subject.dataset}
     return AuditResult(
         name=name,
         folder=folder,
@@ -153,8 +148,13 @@ def result_of(
     )
 
 
-def _data(subject: Subject, subjects: Sequence[Subject]) -> str:
-    """What a model runs on, in words: what is drawn depends on the inputs of the model that it's compared with."""
+def data_in_words(subject: Subject, subjects: Sequence[Subject]) -> str:
+    """What a model runs on: what is drawn depends on the inputs of the model that it's compared with.
+
+    Args:
+        subject: The model.
+        subjects: Of the run, with it.
+    """
     reference = next((other for other in subjects if other.name == subject.reference), subject)
     if subject.dataset is None or not subject.drawn or reference.source is None:
         return "" if subject.dataset is None else subject.dataset.about

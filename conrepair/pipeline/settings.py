@@ -10,12 +10,14 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.graph.kinds import EditKind
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
-from conrepair.runtime.errors import ConfigError, UsageError
-from conrepair.verbs.options import Compare, Convert, Localize, Repair
+from conrepair.runtime.errors import ConfigError
+from conrepair.verbs.options import Compare, Convert, Localize, Pair, Repair
 
 __all__ = [
+    "AS_IT_IS",
     "DEPLOYED",
     "LIBRARIES",
+    "STEPS",
     "BackendChoice",
     "LayerSettings",
     "RepairSettings",
@@ -24,8 +26,10 @@ __all__ = [
     "answer_settings",
     "conversion_settings",
     "layer_settings",
-    "library_choice",
 ]
+
+STEPS = 4
+"""Inputs in a row that make a sample of a model with a state, where nobody says how many."""
 
 _LAYERS = 8  # samples that layers are compared on; outputs are compared on all
 
@@ -55,22 +59,13 @@ LIBRARIES = BackendChoice()
 DEPLOYED = BackendChoice(
     name="onnxruntime",
     label="onnxruntime",
-    options={"optimization": "all"},
+    options={"device": "cpu", "tf32": True, "optimization": "all", "disabled_optimizers": []},
     place=Place("onnxruntime", setting="all"),
 )
 """ONNX Runtime with all its optimizations."""
 
-
-def library_choice(name: str) -> BackendChoice:
-    """A backend that compiles nothing, by its name.
-
-    Raises:
-        UsageError: if there's none of it.
-    """
-    known = {choice.name: choice for choice in (LIBRARIES, DEPLOYED)}
-    if name not in known:
-        raise UsageError(f"unknown backend '{name}': give {', '.join(known)} or tvm")
-    return known[name]
+AS_IT_IS = frozenset({LIBRARIES.name, DEPLOYED.name})
+"""Backends that run models as they are, in any process: what other ones make of them isn't the models' own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +140,7 @@ class Settings:
         seconds: For one conversion or execution.
         compiled_seconds: After which what was compiled gets no further samples; None: it gets all.
         workers: Conversions side by side.
+        steps: Inputs in a row that make a sample; None: one, and some of models that keep a state.
     """
 
     tolerance: Tolerance = field(default_factory=Tolerance)
@@ -155,12 +151,11 @@ class Settings:
     seconds: float = 600.0
     compiled_seconds: float | None = None
     workers: int = 2
+    steps: int | None = None
 
 
 def answer_settings(options: Compare) -> Settings:
     """How two files' answers are compared; layers are looked at where something excuses the target.
-
-    Where one of both tolerances of elements is given, they decide alone: the bound on the whole is for defaults.
 
     Args:
         options: Of the verb.
@@ -168,18 +163,25 @@ def answer_settings(options: Compare) -> Settings:
     Raises:
         ConfigError: if a tolerance is negative.
     """
+    return Settings(
+        tolerance=_tolerance(options),
+        layers=LayerSettings(when="excused"),
+        stages=Stages(localize=True),
+        seconds=options.timeout,
+        workers=1,
+        steps=options.steps,
+    )
+
+
+def _tolerance(options: Pair, noise_margin: float = Tolerance.noise_margin) -> Tolerance:
+    """Where one of both tolerances of elements is given, they decide alone: the other bound is for defaults."""
     both = {"rtol": options.rtol, "atol": options.atol}
     given = {name: value for name, value in both.items() if value is not None}
     for name, value in given.items():
         if not value >= 0:
             raise ConfigError(f"{name} is {value:g}: give at least 0")
-    return Settings(
-        tolerance=Tolerance.of(**given, relative_l2=None) if given else Tolerance(),
-        layers=LayerSettings(when="excused"),
-        stages=Stages(localize=True),
-        seconds=options.timeout,
-        workers=1,
-    )
+    relative = {"relative_l2": None} if given else {}
+    return Tolerance.of(**given, **relative, noise_margin=noise_margin)
 
 
 def layer_settings(options: Localize | Repair) -> Settings:
@@ -187,6 +189,9 @@ def layer_settings(options: Localize | Repair) -> Settings:
 
     Args:
         options: Of the verb.
+
+    Raises:
+        ConfigError: if a tolerance is negative.
     """
     repair = suspicious = None
     if isinstance(options, Repair):
@@ -199,7 +204,7 @@ def layer_settings(options: Localize | Repair) -> Settings:
     elif options.suspicious:
         suspicious = SuspicionSettings()
     return Settings(
-        tolerance=Tolerance(noise_margin=options.margin),
+        tolerance=_tolerance(options, noise_margin=options.margin),
         layers=LayerSettings(
             when="always",
             samples=min(_LAYERS, options.count),
@@ -211,6 +216,7 @@ def layer_settings(options: Localize | Repair) -> Settings:
         stages=Stages(localize=True, repair=repair is not None),
         seconds=options.timeout,
         workers=1,
+        steps=options.steps,
     )
 
 
@@ -225,4 +231,5 @@ def conversion_settings(options: Convert) -> Settings:
         repair=RepairSettings(targets=False, seconds=options.seconds),
         seconds=options.timeout,
         workers=1,
+        steps=options.steps,
     )

@@ -54,7 +54,7 @@ def model_of(entry: Entry) -> LoadedModel:
 
 def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:
     path = model_path(origin.path)
-    framework = detect_framework(path)
+    framework = detect_framework(path, recorded=True)
     model = Model(framework, str(path), model_sha256(path), inputs=subject.declared, trust=origin.trust)
 
     def make(entries: Mapping[str, Entry]) -> dict[str, Any]:

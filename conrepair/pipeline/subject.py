@@ -1,23 +1,21 @@
-"""A model that a run looks at: where it comes from, what it's fed, what becomes of it."""
+"""A model that a run looks at: where it comes from, what it's fed, whether it's there."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
+from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.data.synthetic import SyntheticRange
-from conrepair.data.tensor_spec import TensorSpec, merge_declared, with_declared_sizes
+from conrepair.data.tensor_spec import TensorSpec, merge_declared
 from conrepair.frameworks.model import Description, Model
-from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.datasets import Dataset
-from conrepair.pipeline.plan import Conversion, Goal
+from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice
 from conrepair.report.result import Problem
-from conrepair.runtime.errors import ConfigError
 
 __all__ = ["FactoryModel", "LoadedModel", "OnDisk", "Subject"]
 
@@ -71,7 +69,7 @@ class LoadedModel:
 
 @dataclass(kw_only=True)
 class Subject:
-    """A model on its way through a run.
+    """A model of a run, as plain values, which stages fill in.
 
     Attributes:
         name: Unique in the run.
@@ -86,9 +84,6 @@ class Subject:
         recipe: How photos become tensors; None where there are none.
         source: The model, once it was made or described.
         problem: Why it can't be looked at.
-        conversions: The steps towards its goals.
-        impossible: Why a goal can't be reached, by what was wanted.
-        prepared: What was converted for a backend, by model and backend.
     """
 
     name: str
@@ -103,9 +98,6 @@ class Subject:
     recipe: Recipe | None = None
     source: LoadedModel | None = None
     problem: Problem | None = None
-    conversions: list[Conversion] = field(default_factory=list)
-    impossible: dict[str, ConfigError] = field(default_factory=dict)
-    prepared: dict[tuple[str, str], Preparation | Problem | None] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
@@ -136,17 +128,3 @@ class Subject:
     def open_sizes_filled(self, source: LoadedModel) -> tuple[TensorSpec, ...]:
         """A model's inputs, maybe of a conversion that renamed them, with declared sizes where its own are open."""
         return with_declared_sizes(source.description.inputs, self.declared)
-
-    def towards(self, goal: Goal) -> Subject:
-        """The same model, with another goal alone."""
-        return dataclasses.replace(self, goals=(goal,), conversions=[], impossible={})
-
-    def chains(self) -> Iterator[list[Conversion]]:
-        """The routes to the goals, conversion by conversion."""
-        by_name = {item.name: item for item in self.conversions}
-        for conversion in self.conversions:
-            chain = [conversion]
-            while chain[0].parent in by_name:
-                chain.insert(0, by_name[chain[0].parent])
-            if conversion.final:
-                yield chain

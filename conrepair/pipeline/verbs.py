@@ -5,21 +5,26 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from conrepair.converters.routes import Route
-from conrepair.data.named_recipes import RECIPES
+from conrepair.data.pictures.named_recipes import RECIPES
 from conrepair.engine.session import Session
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.formats import RECORDED
 from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.datasets import is_array_file
-from conrepair.pipeline.pair import PairRequest, layered_rows, subjects_of_pair
-from conrepair.pipeline.run import run_models
+from conrepair.pipeline.pair import PairRequest, is_build, look_into, subjects_of_pair
+from conrepair.pipeline.run import data_in_words, run_models
+from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
 from conrepair.report.folder import check_folder
+from conrepair.report.localization.about import About
 from conrepair.report.repair.conversion import conversion_lines
-from conrepair.report.result import AuditResult, LocalizedStep
+from conrepair.report.result import LocalizedStep, Row
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.runtime.interruption import ended_gently
@@ -48,7 +53,7 @@ def compare_pair(asked: PairRequest, settings: Settings, session: Session, *, fo
     if folder is not None:
         inputs = [path for path in (asked.source, asked.target, asked.data) if path is not None]
         check_folder(folder / name, "compare", inputs)
-    result = run_models(
+    looked, told = run_models(
         session,
         settings,
         subjects,
@@ -58,7 +63,16 @@ def compare_pair(asked: PairRequest, settings: Settings, session: Session, *, fo
         notes=notes,
         kind="compare",
     )
-    return Compared(run=result, row=result.rows[-1], store=session.store.root)
+    row, problems = looked.rows[-1], [row.problem for row in looked.rows if row.problem is not None]
+    return Compared(
+        verdict=row.verdict,
+        reason=row.reason,
+        faults=() if row.localized.result is None else row.localized.result.faults,
+        problem=next(iter(problems), None),
+        exit_code=max(row.exit_code for row in looked.rows),
+        whole=partial(told, [looked]),
+        store=session.store.root,
+    )
 
 
 def localize_pair(asked: PairRequest, settings: Settings, session: Session) -> Localized:
@@ -72,11 +86,8 @@ def localize_pair(asked: PairRequest, settings: Settings, session: Session) -> L
     Raises:
         ConrepairError: if a file can't be loaded or looked into.
     """
-    result, rows = layered_rows(asked, settings, session)
-    _, *middle, row = rows
-    found = row.localized.result
-    if found is None:
-        raise ValueError(f"{asked.target} was not localized, and nothing says why")
+    looked, found, told = look_into(asked, settings, session)
+    _, *middle, row = looked.rows
     if asked.between:
         steps = [(path.name, item.localized.result) for path, item in zip(asked.between, middle, strict=True)]
         found = attribute_steps(found, steps, asked.target.name)
@@ -84,7 +95,14 @@ def localize_pair(asked: PairRequest, settings: Settings, session: Session) -> L
     if asked.compiled:  # the run has a copy of it
         compared = dataclasses.replace(compared, build=str(asked.target))
     row = dataclasses.replace(row, localized=row.localized.with_own(LocalizedStep(compared, found)))
-    return Localized(run=result.with_row(row), row=row)
+    looked = dataclasses.replace(looked, rows=(*looked.rows[:-1], row))
+    return Localized(localization=found, about=_about(row, looked), whole=partial(told, [looked]))
+
+
+def _about(row: Row, looked: Looked) -> About:
+    """The circumstances of a target's localization."""
+    compared, subjects = row.localized.steps[-1].compared, looked.subjects
+    return About(source=compared.source, target=compared.target, data=data_in_words(subjects[0], subjects))
 
 
 def repair_pair(asked: PairRequest, settings: Settings, session: Session) -> Repaired:
@@ -98,11 +116,18 @@ def repair_pair(asked: PairRequest, settings: Settings, session: Session) -> Rep
     Raises:
         ConrepairError: if a file can't be loaded or looked into.
     """
+    for path in (asked.source, asked.target):
+        if not is_build(path) and detect_framework(path, recorded=True) == RECORDED:
+            raise UsageError(
+                f"{path} holds outputs that were computed elsewhere, and a repair edits and runs models. `localize` "
+                "takes them; for a repair give the files."
+            )
     for journal in journals(session.store.own):
         end_early(journal, wanted=False)
     with ended_gently(lambda: _end_searches(session.store.own)):
-        result, rows = layered_rows(asked, settings, session)
-    return Repaired(run=result, row=rows[-1])
+        looked, found, told = look_into(asked, settings, session)
+    row, whole = looked.rows[-1], partial(told, [looked])
+    return Repaired(before=found, about=_about(row, looked), repaired=row.repaired, whole=whole)
 
 
 def convert_model(subject: Subject, settings: Settings, session: Session, notes: Sequence[str] = ()) -> Converted:
@@ -117,16 +142,29 @@ def convert_model(subject: Subject, settings: Settings, session: Session, notes:
     Raises:
         ConrepairError: if nothing came of it: the first problem on the way.
     """
-    result = run_models(session, settings, [subject], notes=notes, kind="convert")
-    targets = [row for row in result.rows if row.kind == "target"]
+    looked, told = run_models(session, settings, [subject], notes=notes, kind="convert")
+    targets = [row for row in looked.rows if row.kind == "target"]
     row = next((row for row in targets if row.instead_of), targets[0] if targets else None)
     if row is None or row.ran.artifact is None:
-        raise _failure(result)
-    return Converted(run=result, row=row)
+        raise _failure(looked.rows)
+    return Converted(
+        model=Path(row.ran.artifact.path),
+        route=row.conversion,
+        verdict=row.verdict,
+        reason=row.reason,
+        exit_code=row.exit_code,
+        whole=partial(told, [looked]),
+        place=looked.rows.index(row),
+    )
 
 
 def execute_model(
-    subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0
+    subject: Subject,
+    session: Session,
+    notes: Sequence[str] = (),
+    *,
+    timeout: float = 600.0,
+    steps: int | None = None,
 ) -> Executed:
     """Run a model on its backend; what a compiler or an optimizer made is compared with the model as it is written.
 
@@ -135,17 +173,25 @@ def execute_model(
         session: Where.
         notes: What a person should know already.
         timeout: Seconds for each step.
+        steps: As in `Settings`.
 
     Raises:
         ConrepairError: if it can't be run.
     """
-    result = run_models(session, Settings(seconds=timeout, workers=1), [subject], notes=notes, kind="execute")
-    row = result.rows[-1]
+    settings = Settings(seconds=timeout, workers=1, steps=steps)
+    looked, told = run_models(session, settings, [subject], notes=notes, kind="execute")
+    row = looked.rows[-1]
     if row.ran.run is None:
         if row.problem is None:
             raise ValueError("a row that didn't run has a problem")
         raise row.problem.as_error(row.backend)
-    return Executed(run=result, row=row)
+    return Executed(
+        ran=row.ran,
+        backend=row.backend,
+        verdict=row.verdict,
+        exit_code=row.exit_code,
+        whole=partial(told, [looked]),
+    )
 
 
 def check_calibration(
@@ -179,12 +225,10 @@ def check_calibration(
             )
 
 
-def _failure(result: AuditResult) -> ConrepairError:
+def _failure(rows: Sequence[Row]) -> ConrepairError:
     """The first problem on the way, with its exit code."""
-    first, problem = next(
-        (row, row.problem) for row in result.rows if row.ran.artifact is None and row.problem is not None
-    )
-    repaired = [row.mending for row in result.rows if row.mending is not None]
+    first, problem = next((row, row.problem) for row in rows if row.ran.artifact is None and row.problem is not None)
+    repaired = [row.mending for row in rows if row.mending is not None]
     told = [line for done in repaired for line in conversion_lines(done)]
     words = "\n".join([problem.explanation, *told]).strip()
     return dataclasses.replace(problem, explanation=words).as_error(first.conversion)

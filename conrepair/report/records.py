@@ -41,7 +41,7 @@ def write_record(run: Run, names: tuple[str, ...], top_k: int, folder: Path) -> 
 
 def _answers(run: Run, top_k: int) -> BestClasses | None:
     """The ranking of the first output, when it's class scores."""
-    if not run.outputs:
+    if not run.outputs or run.outputs[0].name in run.lengths:
         return None
     spec = run.outputs[0]
     scores = as_scores(run.arrays[spec.name])

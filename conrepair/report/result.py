@@ -53,7 +53,7 @@ class Place:
     """Where a model ran.
 
     Attributes:
-        library: A framework, onnxruntime or tvm.
+        library: A framework, or another backend.
         target: What code was generated for; "" where none was.
         setting: Of the optimization; "" where there's no choice.
         device: "local" for this machine.
@@ -252,6 +252,19 @@ class RepairedTarget:
     advice: tuple[Advice, ...] = ()
     inputs: tuple[ComparedInput, ...] = ()
 
+    def exit_code_of(self, found: Localization) -> int:
+        """What it makes a command return.
+
+        Args:
+            found: The layers at fault before.
+        """
+        if self.problem is not None:
+            return int(self.problem.exit_code)
+        if self.result is not None and self.result.interrupted:
+            return int(ExitCode.INTERRUPTED)
+        right = found.is_right if self.result is None else self.result.mended
+        return int(ExitCode.EQUIVALENT if right else ExitCode.DIFFERENT)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Row:
@@ -403,12 +416,5 @@ class AuditResult:
         Args:
             row: Of this run.
         """
-        found, done = row.localized.own, row.repaired
-        if found is None or self.kind not in _OF_LAYERS:
-            return row.exit_code
-        if done.problem is not None:
-            return int(done.problem.exit_code)
-        if done.result is not None and done.result.interrupted:
-            return int(ExitCode.INTERRUPTED)
-        right = found.is_right if done.result is None else done.result.mended
-        return int(ExitCode.EQUIVALENT if right else ExitCode.DIFFERENT)
+        found = row.localized.own if self.kind in _OF_LAYERS else None
+        return row.exit_code if found is None else row.repaired.exit_code_of(found)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,12 @@ from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.result import RepairResult
 from conrepair.report.audit_folder import write_audit
 from conrepair.report.folder import check_folder, write_folder
-from conrepair.report.localization.about import About, about_step
+from conrepair.report.localization.about import About
 from conrepair.report.localization.advice import seen, verdict_advice
 from conrepair.report.model_output import check_model_output, model_output
 from conrepair.report.repair.files import made_anew, repair_files
 from conrepair.report.repair.summary import repair_line
-from conrepair.report.result import AuditResult, Problem, RepairedTarget, Row
+from conrepair.report.result import AuditResult, Problem, Ran, RepairedTarget, Row
 from conrepair.report.row_paths import placed
 from conrepair.report.saved import result_json
 from conrepair.runtime.errors import ConrepairError, UsageError
@@ -48,15 +50,25 @@ def _fault_lines(faults: tuple[LocatedFault, ...]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Told:
-    """What a run says of one of its models.
+    """What a verb says of a model.
 
     Attributes:
-        run: All of it.
-        row: Of that model.
+        whole: Makes the run as reports show it, an audit of few models.
+        place: Of the model's row there.
     """
 
-    run: AuditResult
-    row: Row
+    whole: Callable[[], AuditResult]
+    place: int = -1
+
+    @cached_property
+    def run(self) -> AuditResult:
+        """The run as reports show it."""
+        return self.whole()
+
+    @property
+    def row(self) -> Row:
+        """The model's, there."""
+        return self.run.rows[self.place]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -95,17 +107,17 @@ class _Shown(_Told):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class _Judged(_Shown):
-    """What a run says of one of its models beside its source."""
+    """What a verb says of a model beside its source.
 
-    @property
-    def verdict(self) -> Verdict | None:
-        """Of the target beside its source; None where it can't be told, or wasn't asked, see `reason`."""
-        return self.row.verdict
+    Attributes:
+        verdict: Of the target beside its source; None where it can't be told, or wasn't asked, see `reason`.
+        reason: In words.
+        exit_code: As the command line's.
+    """
 
-    @property
-    def reason(self) -> str:
-        """In words."""
-        return self.row.reason
+    verdict: Verdict | None
+    reason: str
+    exit_code: int
 
     @property
     def _judgement(self) -> str:
@@ -117,27 +129,14 @@ class Compared(_Judged):
     """What a comparison of answers came to.
 
     Attributes:
-        run: All of it.
-        row: Of the target.
+        faults: Layers at fault, where the target was looked into; `localize` always does.
+        problem: Why something is missing.
         store: Where files of it are until it's saved.
     """
 
+    faults: tuple[LocatedFault, ...]
+    problem: Problem | None
     store: Path
-
-    @property
-    def faults(self) -> tuple[LocatedFault, ...]:
-        """Layers at fault, where the target was looked into; `localize` always does."""
-        return () if self.row.localized.result is None else self.row.localized.result.faults
-
-    @property
-    def problem(self) -> Problem | None:
-        """Why something is missing."""
-        return next((row.problem for row in self.run.rows if row.problem is not None), None)
-
-    @property
-    def exit_code(self) -> int:
-        """As the command line's."""
-        return self.run.exit_code
 
     def save(self, folder: str | Path) -> Path:
         """Write the report, the answers and their comparison; the folder appears whole.
@@ -167,31 +166,14 @@ class Converted(_Judged):
     """What a conversion came to.
 
     Attributes:
-        run: All of it.
-        row: Of the result.
+        model: The converted model's file or folder, in a scratch folder until it's saved.
+        route: The converters, joined by +.
+        faults: None are looked for; `localize` names them.
     """
 
-    @property
-    def model(self) -> Path:
-        """The converted model's file or folder, in a scratch folder until it's saved."""
-        if self.row.ran.artifact is None:
-            raise ValueError("a conversion that gave nothing")
-        return Path(self.row.ran.artifact.path)
-
-    @property
-    def route(self) -> str:
-        """The converters, joined by +."""
-        return self.row.conversion
-
-    @property
-    def faults(self) -> tuple[LocatedFault, ...]:
-        """None are looked for; `localize` names them."""
-        return ()
-
-    @property
-    def exit_code(self) -> int:
-        """Of the comparison."""
-        return self.row.exit_code
+    model: Path
+    route: str
+    faults: tuple[LocatedFault, ...] = ()
 
     def placed(self, path: Path) -> Converted:
         """The same, its model being elsewhere.
@@ -199,9 +181,8 @@ class Converted(_Judged):
         Args:
             path: Where it is.
         """
-        made = str(self.model)
-        row = placed(self.row, lambda known: str(path) if known == made else known)
-        return Converted(run=self.run.with_row(row), row=row)
+        row = placed(self.row, lambda known: str(path) if known == str(self.model) else known)
+        return dataclasses.replace(self, model=path, whole=lambda: self.run.with_row(row))
 
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Put the converted model where it's wanted.
@@ -229,27 +210,29 @@ class Converted(_Judged):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Executed(_Told):
-    """What a run of one model came to."""
+    """What a run of one model came to.
+
+    Attributes:
+        ran: The model, and what came of running it.
+        backend: Where it ran.
+        verdict: Of what a compiler made, beside the model in its own library; None without one.
+        exit_code: As the command line's.
+    """
+
+    ran: Ran
+    backend: str
+    verdict: Verdict | None
+    exit_code: int
 
     @property
     def outputs(self) -> dict[str, npt.NDArray[Any]]:
         """By name, samples first; large ones are memory-mapped, and there as long as this is."""
-        return {} if self.row.ran.run is None else self.row.ran.run.given
+        return {} if self.ran.run is None else self.ran.run.given
 
     @property
     def times(self) -> TimeStatistics | None:
         """Per sample, in seconds; None where there was but one batch."""
-        return self.row.ran.times
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """Of what a compiler made, beside the model in its own library; None without one."""
-        return self.row.verdict
-
-    @property
-    def exit_code(self) -> int:
-        """As the command line's."""
-        return self.row.exit_code
+        return self.ran.times
 
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the outputs as .npy, and result.json; the folder appears whole.
@@ -267,9 +250,9 @@ class Executed(_Told):
         """
         place = path_argument("folder", folder).absolute()
         check_run_folder(place, force=force)
-        if self.row.ran.run is None:
+        if self.ran.run is None:
             raise ValueError("a model that didn't run")
-        outputs, run = self.row.ran.run.folder, dataclasses.replace(self.run, folder=place)
+        outputs, run = self.ran.run.folder, dataclasses.replace(self.run, folder=place)
 
         def fill(temporary: Path) -> AuditResult:
             shutil.copytree(outputs, temporary, ignore=shutil.ignore_patterns(RECORD), dirs_exist_ok=True)
@@ -279,8 +262,7 @@ class Executed(_Told):
         return place
 
     def __str__(self) -> str:
-        count = 0 if self.row.ran.run is None else self.row.ran.run.count
-        return f"{count} samples on {self.row.backend}"
+        return f"{0 if self.ran.run is None else self.ran.run.count} samples on {self.backend}"
 
 
 def check_run_folder(folder: Path, *, force: bool) -> None:
@@ -300,17 +282,15 @@ def check_run_folder(folder: Path, *, force: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Localized(_Shown):
-    """Where a target stops being its source."""
+    """Where a target stops being its source.
 
-    @property
-    def localization(self) -> Localization:
-        """All that was found."""
-        return self.row.localized.steps[-1].localization
+    Attributes:
+        localization: All that was found.
+        about: The circumstances.
+    """
 
-    @property
-    def about(self) -> About:
-        """The circumstances."""
-        return about_step(self.row, self.run)
+    localization: Localization
+    about: About
 
     @property
     def verdict(self) -> Verdict:
@@ -330,7 +310,7 @@ class Localized(_Shown):
     @property
     def exit_code(self) -> int:
         """As the command line's."""
-        return self.run.exit_code
+        return RepairedTarget().exit_code_of(self.localization)
 
     def save(self, folder: str | Path) -> Path:
         """Write result.json and what is made of it; the folder appears whole.
@@ -359,24 +339,22 @@ class Localized(_Shown):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Repaired(_Shown):
-    """What a repair came to."""
+    """What a repair came to.
 
-    @property
-    def before(self) -> Localization:
-        """The target as it came."""
-        if self.row.localized.result is None:
-            raise ValueError("a target that wasn't localized")
-        return self.row.localized.result
+    Attributes:
+        before: The target as it came.
+        about: The circumstances of that.
+        repaired: What became of it.
+    """
 
-    @property
-    def about(self) -> About | None:
-        """The circumstances of the localization before it."""
-        return about_step(self.row, self.run) if self.row.localized.steps else None
+    before: Localization
+    about: About
+    repaired: RepairedTarget
 
     @property
     def result(self) -> RepairResult | None:
         """What was changed; None where no layer is at fault, or it couldn't be tried."""
-        return self.row.repaired.result
+        return self.repaired.result
 
     @property
     def mended(self) -> bool:
@@ -409,7 +387,7 @@ class Repaired(_Shown):
     @property
     def exit_code(self) -> int:
         """As the command line's."""
-        return self.run.exit_code
+        return self.repaired.exit_code_of(self.before)
 
     @property
     def tells(self) -> bool:
@@ -431,27 +409,26 @@ class Repaired(_Shown):
             StorageError: if it can't be written.
             UsageError: if the folder holds something else.
         """
-        place, about, problem = path_argument("folder", folder).absolute(), self.about, self.row.repaired.problem
-        check_folder(place, self.run.kind, () if about is None else (about.source.path, about.target.path))
+        place, problem = path_argument("folder", folder).absolute(), self.repaired.problem
+        check_folder(place, self.run.kind, (self.about.source.path, self.about.target.path))
         if problem is not None and problem.circumstance:  # no room, no memory: the same command goes on
             raise problem.as_error()
         if problem is None and not self.tells:
             return self
         done = self._written(place)
         if problem is not None:
-            raise _refused(problem, done.row.repaired, place)
+            raise _refused(problem, done.repaired, place)
         return done
 
     def _written(self, place: Path) -> Repaired:
         run = dataclasses.replace(self.run, folder=place)
 
         def fill(temporary: Path) -> AuditResult:
-            repaired = repair_files(self.row.repaired, temporary, place)
+            repaired = repair_files(self.repaired, temporary, place)
             return run.with_row(dataclasses.replace(self.row, repaired=repaired))
 
         done = write_folder(run, fill)
-        who = self.row.name, self.row.backend
-        return Repaired(run=done, row=next(row for row in done.rows if (row.name, row.backend) == who))
+        return dataclasses.replace(self, repaired=done.rows[self.place].repaired, whole=lambda: done)
 
     def __str__(self) -> str:
         if self.result is None and self.before.is_right:

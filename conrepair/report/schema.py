@@ -1,4 +1,4 @@
-"""Write the JSON Schema of result.json: `python -m conrepair.report.schema` (a test keeps the file true)."""
+"""Write the JSON Schemas of what commands write: `python -m conrepair.report.schema` (tests compare)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,26 @@ from typing import Any
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
+from conrepair.accuracy.measured import Measured
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import SCHEMA_VERSION
+from conrepair.report.tracing.folder import VERSION as TRACE_VERSION
 from conrepair.runtime.errors import ExitCode
+from conrepair.tracing.result import Traced
 
-__all__ = ["SCHEMA_PATH", "result_schema", "schema_text"]
+__all__ = [
+    "ACCURACY_PATH",
+    "SCHEMA_PATH",
+    "TRACE_PATH",
+    "accuracy_schema",
+    "result_schema",
+    "schema_text",
+    "trace_schema",
+]
 
 SCHEMA_PATH = Path(__file__).with_name("result.schema.json")
+ACCURACY_PATH = Path(__file__).with_name("accuracy.schema.json")
+TRACE_PATH = Path(__file__).with_name("trace.schema.json")
 _ATTRIBUTE = re.compile(r"^    (\w+): ", re.MULTILINE)
 
 
@@ -62,13 +75,38 @@ def result_schema() -> dict[str, Any]:
     }
 
 
-def schema_text() -> str:
-    """What the file holds."""
-    return json.dumps(result_schema(), indent=2) + "\n"
+def accuracy_schema() -> dict[str, Any]:
+    """The JSON Schema of accuracy.json, which `conrepair accuracy` writes."""
+    adapter: pydantic.TypeAdapter[list[Measured]] = pydantic.TypeAdapter(list[Measured])
+    found = adapter.json_schema(mode="serialization", schema_generator=_OfValues)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def trace_schema() -> dict[str, Any]:
+    """The JSON Schema of trace.json, which `conrepair trace` writes."""
+    found = pydantic.TypeAdapter(Traced).json_schema(mode="serialization", schema_generator=_OfValues)
+    own = {
+        "schema_version": {"const": TRACE_VERSION, "description": "Of this form."},
+        "verdict": {"type": "string", "description": "One sentence."},
+        "exit_code": {"enum": [0, 1], "description": "That of the command."},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **found,
+        "properties": own | found["properties"],
+        "required": [*own, *found["required"]],
+    }
+
+
+def schema_text(schema: dict[str, Any] | None = None) -> str:
+    """What a file holds: that of result.json, or another schema."""
+    return json.dumps(schema or result_schema(), indent=2) + "\n"
 
 
 def main() -> None:
-    """Rewrite result.schema.json beside this file."""
+    """Rewrite the files beside this one."""
+    TRACE_PATH.write_text(schema_text(trace_schema()), encoding="utf-8")
+    ACCURACY_PATH.write_text(schema_text(accuracy_schema()), encoding="utf-8")
     SCHEMA_PATH.write_text(schema_text(), encoding="utf-8")
 
 

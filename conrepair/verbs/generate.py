@@ -134,6 +134,21 @@ class Networks(Options):
         "models",
         default=Wishes.symbolic,
     )
+    deep: float = option(
+        "Share of networks that are long: operators are put behind the longest chain.",
+        _SHARE,
+        "models",
+        default=Wishes.deep,
+    )
+    large: float = option(
+        "Share of networks with some tensors of up to a million elements.", _SHARE, "models", default=Wishes.large
+    )
+    folded: float = option(
+        "Share of networks in which nodes may depend on weights alone, and outputs on no input.",
+        _SHARE,
+        "models",
+        default=Wishes.folded,
+    )
     extremes: float = option(
         "Share of networks some of whose inputs and weights are at the ends of what they may be.",
         _SHARE,
@@ -188,7 +203,11 @@ class OneByOne(Networks):
         default=(),
     )
     judge: bool = option(
-        "Run each with ONNX Runtime's optimizations, too.", _SWITCH, "output", flag="", default=False
+        "Run each with ONNX Runtime's optimizations and with ONNX's reference, too.",
+        _SWITCH,
+        "output",
+        flag="",
+        default=False,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.frameworks.formats import format_name, unknown_format
@@ -14,7 +14,7 @@ from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, model, option, options, written
 
 if TYPE_CHECKING:
-    from conrepair.data.recipe import Recipe
+    from conrepair.data.pictures.recipe import Recipe
     from conrepair.data.tensor_spec import TensorSpec
 
     _Recipe = str | Path | Mapping[str, Any] | Recipe | None
@@ -26,6 +26,7 @@ __all__ = [
     "Convert",
     "Execute",
     "Fed",
+    "Inputs",
     "Inspect",
     "Layers",
     "Loaded",
@@ -34,7 +35,7 @@ __all__ = [
     "Repair",
 ]
 
-_BackendName = Literal["libraries", "onnxruntime", "tvm"]
+_BackendName = Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
 
 _DATA = Value(arguments.anything, metavar="PATH")
 _FOLDER = Value(arguments.path, metavar="FOLDER")
@@ -46,8 +47,11 @@ _COUNT = Value(arguments.COUNT, numbers.count, "N")
 _OPERATORS = Value(arguments.NAMES, metavar="OPERATOR", many=True)
 _PASSES = Value(arguments.NAMES, metavar="PASS", many=True)
 
-_RIGHT = "The original model, a path or an object; it's right by definition."
-_CONVERTED = "The model converted from it, or a folder that `build` wrote; it's only read."
+_RIGHT = "The original model, a path or an object, or its outputs; it's right by definition."
+_CONVERTED = (
+    "The model converted from it, a folder that `build` wrote, or outputs computed elsewhere (.npz, arrays by name, "
+    "or a function of `data`); it's only read."
+)
 _ONE = "A path or an object."
 _BATCH = "Batch size for models with an open batch dimension."
 
@@ -69,11 +73,24 @@ def _converters_options(name: str, value: Any) -> Any:
     return (arguments.BY_CONVERTER if isinstance(value, Mapping) else arguments.NAMES)(name, value)
 
 
+def _backends_options(name: str, value: Any) -> Any:
+    """Options of a backend, or the words of a shell that say them."""
+    return (arguments.OPTIONS if isinstance(value, Mapping) else arguments.NAMES)(name, value)
+
+
 @options
 class Loaded(Options):
     """Of every verb that loads a model."""
 
-    inputs: Sequence[str | TensorSpec] = option(
+    progress: bool = option(
+        "Show progress on standard error; the log `conrepair` has it in any case, at level INFO.",
+        _SWITCH,
+        "general",
+        flag="",  # a shell shows it unless --quiet is given
+        default=False,
+    )
+
+    inputs: Sequence[str | TensorSpec] | str | TensorSpec = option(
         "Inputs that the model's file doesn't describe (TorchScript), each as in batch,3,224,224:float32.",
         Value(arguments.DECLARED, metavar="[NAME=]SHAPE[:DTYPE]", many=True),
         "inputs",
@@ -151,6 +168,13 @@ class Fed(Loaded):
         default=None,
     )
     samples: int | None = samples(32, ", and all of the data")
+    steps: int | None = option(
+        "Inputs in a row that make a sample, from a fresh start: models that keep a state are compared step by step.",
+        _COUNT,
+        "inputs",
+        usual="4 for models that keep a state, else 1",
+        default=None,
+    )
     seed: int = option("Seed of random inputs.", Value(arguments.SEED, numbers.seed, "N"), "inputs", default=0)
     low: float | None = option(
         "Lower bound of random inputs.", _NUMBER, "inputs", usual="the files' own, else -1", default=None
@@ -179,15 +203,8 @@ class Pair(Fed):
     target_recipe: _Recipe = option(
         "Preprocessing for the target, if it isn't the source's.", _PREPARED, "inputs", default=None
     )
-
-
-@options
-class Compare(Pair):
-    """Of `compare`."""
-
-    batch_size: int = option(_BATCH, _COUNT, "inputs", default=16)
     rtol: float | None = option(
-        "Relative tolerance of each element. Where one of both is given, they decide alone.",
+        "Relative tolerance of each element of the outputs. Where one of both is given, they decide alone.",
         _NUMBER,
         "tolerances",
         usual=written(Tolerance.rtol),
@@ -195,13 +212,20 @@ class Compare(Pair):
         default=None,
     )
     atol: float | None = option(
-        "Absolute tolerance of each element.",
+        "Absolute tolerance of each element of the outputs.",
         _NUMBER,
         "tolerances",
         usual=written(Tolerance.atol),
         key="tolerance.atol",
         default=None,
     )
+
+
+@options
+class Compare(Pair):
+    """Of `compare`."""
+
+    batch_size: int = option(_BATCH, _COUNT, "inputs", default=16)
 
 
 @options
@@ -344,6 +368,20 @@ class Convert(Fed):
 
 
 @options
+class Inputs(Fed):
+    """Of `inputs`."""
+
+    model: Any = model(_ONE, kw_only=False)
+    output: str | Path | None = option(
+        "File for the arrays (.npz); without one they are the result alone.",
+        Value(arguments.path, metavar="FILE"),
+        "output",
+        typed="File for the arrays (.npz).",
+        default=None,
+    )
+
+
+@options
 class Inspect(Loaded):
     """Of `inspect`."""
 
@@ -384,6 +422,12 @@ class Compiled(Options):
     unscheduled: Sequence[str] = option(
         "Give this operator no schedule (on the CPU).", _OPERATORS, "compiler", default=()
     )
+    stable: Sequence[str] = option(
+        "Compute this operator of an ONNX model in a form that keeps its digits.", _OPERATORS, "compiler", default=()
+    )
+    float64: Sequence[str] = option(
+        "Compute this operator of an ONNX model in float64.", _OPERATORS, "compiler", default=()
+    )
     debug_enabled: bool = option(
         "Keep the result of each kernel, and the imported model.", _SWITCH, "compiler", flag="--debug", default=False
     )
@@ -418,10 +462,19 @@ class Execute(Fed):
 
     model: Any = model(_ONE, kw_only=False)
     backend: _BackendName = option(
-        "The model's own library, ONNX Runtime with all its optimizations, or TVM.",
-        Value(arguments.text, choices=("libraries", "onnxruntime", "tvm")),
+        "The model's own library, or, with all its optimizations: ONNX Runtime, TFLite, torch.compile, XLA or TVM.",
+        Value(arguments.text, choices=get_args(_BackendName)),
         "models",
         default="libraries",
+    )
+    options: Mapping[str, Any] | Sequence[str] = option(
+        'Options of the backend, as a configuration has them: {"optimization": "basic"}.',
+        Value(_backends_options, metavar="NAME=VALUE", many=True),
+        "models",
+        flag="--option",
+        typed="Option of the backend, as a configuration has it: optimization=basic, or as JSON: "
+        """'disabled_optimizers=["MatMulScaleFusion"]'. Repeat it for several.""",
+        default=(),
     )
     tvm: Mapping[str, Any] | None = option(
         "Options of TVM, those of `build` and `device`: where it runs.",

@@ -6,13 +6,13 @@ a framework. A test compares them with the installed libraries.
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.words import meant
 
 __all__ = ["FAMILIES", "Architecture", "select"]
 
@@ -142,7 +142,7 @@ def select(family: str, names: Sequence[str], exclude: Sequence[str] = ()) -> li
 def _matching(family: str, pattern: str) -> list[Architecture]:
     found = [item for item in FAMILIES[family] if fnmatch.fnmatchcase(item.name, pattern)]
     if not found:
-        close = difflib.get_close_matches(pattern, [item.name for item in FAMILIES[family]], n=1)
-        hint = f"did you mean '{close[0]}'?" if close else "`conrepair architectures --list` shows what there is."
-        raise ConfigError(f"{family} has no architecture '{pattern}'; {hint}")
+        names = [item.name for item in FAMILIES[family]]
+        hint = meant(pattern, names, "`conrepair architectures --list` shows what there is.")
+        raise ConfigError(f"{family} has no architecture '{pattern}'{hint}")
     return found

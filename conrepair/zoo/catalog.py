@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from conrepair.runtime.errors import FetchError
+from conrepair.runtime.words import meant
 from conrepair.zoo.packages import PackageArchive, ProgressCallback, fetch
 
 __all__ = [
@@ -208,6 +208,4 @@ def check_photos(name: str) -> None:
 
 def _check_known(name: str, known: Iterable[str], what: str) -> None:
     if name not in (names := list(known)):
-        close = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
-        raise FetchError(f"the zoo has no {what} '{name}'; {hint}it has: {', '.join(names)}")
+        raise FetchError(f"the zoo has no {what} '{name}'" + meant(name, names, f"it has: {', '.join(names)}"))

@@ -36,7 +36,7 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
 
 
 def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
-    """Run the audit, if there's something to audit, and make the networks that are wanted; the worst exit code."""
+    """Run the audit, if there's something to audit, make networks and trace some; the worst exit code."""
     from conrepair.pipeline.from_config import check_generation
 
     check_generation(config, base)
@@ -47,6 +47,10 @@ def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
         from conrepair.cli.commands.generate import generate_configured
 
         codes.append(generate_configured(config, base, quiet=quiet))
+    if config.trace is not None:
+        from conrepair.cli.commands.trace import trace_configured
+
+        codes.append(trace_configured(config, base, quiet=quiet))
     return max(codes)
 
 

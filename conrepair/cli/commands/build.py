@@ -14,7 +14,7 @@ from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.pipeline.building import build_model
 from conrepair.pipeline.declared_inputs import input_specs
-from conrepair.pipeline.from_config import tvm_choice
+from conrepair.pipeline.from_config import named_choice
 from conrepair.pipeline.options import slug
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.built import check_build_folder
@@ -33,7 +33,7 @@ def build(options: argparse.Namespace) -> int:
         0. What fails is an error.
     """
     verb = Build.of(vars(options))
-    compiler = tvm_choice(verb.compiler, Path.cwd())
+    compiler = named_choice("tvm", verb.compiler, Path.cwd())
     if options.explain:
         say(_passes(compiler.options))
         return int(ExitCode.EQUIVALENT)

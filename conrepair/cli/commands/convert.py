@@ -42,7 +42,7 @@ def convert(options: argparse.Namespace) -> int:
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         done = convert_model(subject, conversion_settings(verb), session, notes)
         result, row, written = done.run, done.row, done.model
-        if output.suffix and written.suffix != output.suffix and verb.to == "torch":
+        if output.suffix and written.suffix != output.suffix.lower() and verb.to == "torch":
             # torch tells an exported program (.pt2) and TorchScript (.pt) apart by nothing else.
             output = output.with_suffix(written.suffix)
             _check_output(path, output, verb.to, force=options.force)

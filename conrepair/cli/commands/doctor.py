@@ -42,6 +42,7 @@ _PROBES = {  # the package that each stands for
     "tvm": "apache-tvm",
     "opencl": "pyopencl",
 }
+_LIBRARIES = {"inductor": "torch", "xla": "tensorflow"}  # of backends that are called otherwise
 _TIMEOUT = 180.0
 _LOW_SPACE_GIB = 2
 _NO_GPU = "none here: no /dev/nvidia*, /dev/kfd or /dev/dri/renderD*"
@@ -146,12 +147,13 @@ def _findings(*, quiet: bool) -> Iterator[DoctorLine]:
     for converter in CONVERTERS.values():
         yield _about_converter(converter, probes)
     for name in BACKENDS:
-        lacking = absent.get(_PROBES.get(name, name))
+        library = _LIBRARIES.get(name, name)
+        lacking = absent.get(_PROBES.get(library, library))
         if lacking is not None:
             yield DoctorLine(f"backend {name}", _MISSING, f"extra {lacking.name}", lacking.command)
         else:
-            state = probes[name].state if name in probes else _THERE
-            yield DoctorLine(f"backend {name}", state, "on the processor", _reinstall(_PROBES.get(name, name)))
+            state = probes[library].state if library in probes else _THERE
+            yield DoctorLine(f"backend {name}", state, "on the processor", _reinstall(_PROBES.get(library, library)))
     free = shutil.disk_usage(Path.cwd()).free / 2**30
     space = _TRIED if free > _LOW_SPACE_GIB else _FAILS
     yield DoctorLine("disk", space, f"{free:.1f} GiB free here", "audits keep every intermediate model: free some")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from conrepair.backends.tvm.capture import KERNELS
 from conrepair.cli.next_step import tell_next
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
-from conrepair.pipeline.from_config import tvm_choice
-from conrepair.pipeline.options import execution_of
-from conrepair.pipeline.settings import BackendChoice, library_choice
+from conrepair.pipeline.options import backend_of, execution_of
+from conrepair.pipeline.settings import BackendChoice
 from conrepair.pipeline.verbs import execute_model
 from conrepair.report.results import Executed, check_run_folder
 from conrepair.runtime.errors import UsageError
@@ -22,6 +25,8 @@ from conrepair.runtime.words import complain
 from conrepair.verbs.options import Compiled, Execute
 
 __all__ = ["execute"]
+
+_TEXTS = 5  # that are listed
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -39,9 +44,9 @@ def execute(options: argparse.Namespace) -> int:
     if options.debug_enabled and options.backend != "tvm":
         raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
     verb = Execute.of(vars(options))
-    subject, notes = execution_of(verb, _backend(options))
+    subject, notes = execution_of(verb, _backend(options, verb))
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
-        done = execute_model(subject, session, notes, timeout=verb.timeout)
+        done = execute_model(subject, session, notes, timeout=verb.timeout, steps=verb.steps)
         if output is not None:
             done.save(output, force=options.force)
         else:
@@ -73,16 +78,30 @@ def _next(done: Executed, options: argparse.Namespace) -> str:
 def _show_outputs(done: Executed) -> None:
     """What a person wants to see of outputs that aren't kept; they're there as long as the session is."""
     for name, values in done.outputs.items():
-        shape = ", ".join(map(str, values.shape))
-        spread = f" in [{values.min():.4g}, {values.max():.4g}], mean {values.mean():.4g}" if values.size else ""
-        say(f"{name}: {values.dtype}[{shape}]{spread}")
+        rows, sizes = values, ", ".join(map(str, values.shape))
+        if values.dtype.kind == "O":
+            counts = [len(array) for array in values]
+            rows = np.concatenate(values.tolist())
+            sizes = ", ".join(map(str, (len(values), f"{min(counts)} to {max(counts)}", *rows.shape[1:])))
+        kind = "text" if rows.dtype.kind == "U" else rows.dtype
+        say(f"{name}: {kind}[{sizes}]{_spread(rows)}")
 
 
-def _backend(options: argparse.Namespace) -> BackendChoice:
-    """Where it runs; options of a compiler are refused where they aren't right, before anything is done."""
-    if options.backend == "tvm":
-        return tvm_choice(Compiled.of(vars(options)).compiler | {"device": options.device}, Path.cwd())
-    return library_choice(options.backend)
+def _spread(values: npt.NDArray[Any]) -> str:
+    """Which values there are."""
+    if not values.size:
+        return ""
+    if values.dtype.kind == "U":
+        known, counts = np.unique(values, return_counts=True)
+        listed = ", ".join(f"{known[place]!s} {counts[place]} times" for place in np.argsort(-counts)[:_TEXTS])
+        return f": {listed}{', ...' if len(known) > _TEXTS else ''}"
+    return f" in [{values.min():.4g}, {values.max():.4g}], mean {values.mean():.4g}"
+
+
+def _backend(options: argparse.Namespace, verb: Execute) -> BackendChoice:
+    """Where it runs; options of a backend are refused where they aren't right, before anything is done."""
+    own = Compiled.of(vars(options)).compiler | {"device": options.device} if verb.backend == "tvm" else {}
+    return backend_of(verb, own)
 
 
 def _kernels(path: Path) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from conrepair.cli.next_step import command, tell_next
-from conrepair.data.drawable import can_be_drawn, declarations
 from conrepair.engine.session import Session
 from conrepair.frameworks.model import Description, Model, to_json
 from conrepair.pipeline.declared_inputs import input_specs
@@ -55,12 +54,9 @@ def _next(found: Described, options: argparse.Namespace) -> str:
     if not inputs and found.missing and not options.inputs:
         example = command("inspect", options.model, *more, inputs=[_EXAMPLE])
         return f"its file doesn't say what it takes: declare that, of your own sizes, as in {example}"
-    if inputs and not can_be_drawn(inputs):
-        return "text can't be drawn: give data to run it (`conrepair execute --data`), an array for each input"
     if not inputs:
         return ""
-    declared = [*options.inputs, *declarations(inputs)]
-    return f"{command('execute', options.model, *more, inputs=declared)} runs it on drawn inputs"
+    return f"{command('execute', options.model, *more, inputs=options.inputs)} runs it on drawn inputs"
 
 
 def _show(description: Description, model: Model, missing: Sequence[str], *, as_json: bool) -> None:
@@ -71,13 +67,17 @@ def _show(description: Description, model: Model, missing: Sequence[str], *, as_
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
+    version = f", IR version {description.ir_version}" if description.ir_version else ""
     opset = f", opset {description.opset}" if description.opset else ""
-    parameters = f"{description.parameters:,} ({description.precision})"
+    stored = f": {', '.join(description.weights)} weights, computed in {description.computes}"
+    precision = f"{description.precision}{stored if description.computes else ''}"
+    parameters = f"{description.parameters:,} ({precision})"
     rows = [
-        ("format", f"{description.format}{opset}"),
+        ("format", f"{description.format}{version}{opset}"),
         *(("input", str(spec)) for spec in description.inputs),
         *(("output", str(spec)) for spec in description.outputs),
         *([("parameters", parameters)] if description.parameters or not missing else []),
+        *((("keeps", f"a state: {', '.join(description.states)}"),) if description.states else ()),
         ("operators", ", ".join(f"{name} {count}" for name, count in description.operators.items())),
         *(("missing", text) for text in missing),
         ("producer", description.producer or "not recorded"),

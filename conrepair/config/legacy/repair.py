@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -11,7 +12,7 @@ from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.origins import CannotDoError, origin_of
 from conrepair.config.legacy.paths import ModelNames
 from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
-from conrepair.config.legacy.schema import LegacyRepair, LegacyRepairModel, LegacyRepairSettings
+from conrepair.config.legacy.schema import LegacyModel, LegacyRepair, LegacyRepairModel, LegacyRepairSettings
 from conrepair.graph.kinds import EditKind
 
 __all__ = ["RepairInput", "RepairRequest", "RepairTranslation", "translate_repair"]
@@ -111,22 +112,60 @@ class RepairTranslation:
     request: RepairRequest | None
 
 
-def translate_repair(context: Context, given: LegacyRepair, names: ModelNames) -> RepairTranslation:
+def translate_repair(
+    context: Context, given: LegacyRepair, names: ModelNames, models: Sequence[LegacyModel]
+) -> RepairTranslation:
     """Translate the section.
 
     Args:
         context: Of the translation.
         given: The section.
         names: Of models.
+        models: Whose build step may be what writes its files.
     """
-    models = _pair(context, given, names)
+    own = _built_here(context, given, models)
+    pair = () if own else _pair(context, given, names)
     _account_for_models(context, given)
     _account_for_settings(context, given)
     localize = _suspiciousness(context, given)
-    if not models:
+    if own is not None:
+        return RepairTranslation((), localize, _request(context, given, *own))
+    if not pair:
         return RepairTranslation((), localize, None)
-    request = _request(context, given, models[0]["name"], models[1]["name"])
-    return RepairTranslation(models, localize, request)
+    request = _request(context, given, pair[0]["name"], pair[1]["name"])
+    return RepairTranslation(pair, localize, request)
+
+
+def _built_here(context: Context, given: LegacyRepair, models: Sequence[LegacyModel]) -> tuple[str, str] | None:
+    """The model and its conversion, where the pair's files are those that the older build step writes for them.
+
+    It calls an ONNX form of each "<name>_<library>.onnx". Files that are there are taken as they are.
+    """
+    texts = given.source_rel_path or "", given.target_rel_path or ""
+    if any(context.paths.has(context.paths.path(text)) for text in texts if text):
+        return None
+    source, target = (_written_for(text, models) for text in texts)
+    if source is None or target is None or source[0] != target[0] or "_to_" not in target[1]:
+        return None
+    name, route = target
+    words = f"the model '{name}', whose ONNX form the older build step wrote there"
+    context.account.translated(f"{_PATH}.source_rel_path", words)
+    words = (
+        f"its conversion {route}, which the older build step wrote there: the audit's own is localized and repaired"
+    )
+    context.account.translated(f"{_PATH}.target_rel_path", words)
+    return name, f"{name}/{route}"
+
+
+def _written_for(text: str, models: Sequence[LegacyModel]) -> tuple[str, str] | None:
+    """The name and the library in the name of a file."""
+    stem = posixpath.splitext(posixpath.basename(text))[0].removesuffix("_final")
+    for model in models:
+        libraries = [model.library or "", *(item.library for item in model.dll_libraries)]
+        for library in libraries:
+            if stem == (f"{model.name}_{library}" if library else model.name):
+                return model.name, library
+    return None
 
 
 def _pair(context: Context, given: LegacyRepair, names: ModelNames) -> tuple[dict[str, Any], ...]:

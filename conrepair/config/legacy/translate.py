@@ -79,7 +79,7 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
     localize: dict[str, Any] = {}
     repair, repairs = None, False
     if given.model_repair_config is not None:
-        translated = translate_repair(context, given.model_repair_config, names)
+        translated = translate_repair(context, given.model_repair_config, names, given.models)
         models += translated.models
         localize, repair = translated.localize, translated.request
         repairs = repair is not None and repair.enabled

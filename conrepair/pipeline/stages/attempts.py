@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conrepair.cases.bisection import Reduced, smallest_failing
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Result, Runner, Task
 from conrepair.frameworks.model import Model, to_json
-from conrepair.repairs.conversion.bisection import Reduced, smallest_failing
 from conrepair.repairs.conversion.likeness import same_failure
 from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop

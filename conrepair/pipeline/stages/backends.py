@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conrepair.backends.all_backends import COMPILERS, backend
-from conrepair.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice
+from conrepair.backends.all_backends import backend
+from conrepair.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.pipeline.subject import LoadedModel, Subject
 
 __all__ = ["backends_of"]
@@ -19,7 +19,7 @@ def backends_of(subject: Subject, source: LoadedModel | None) -> list[BackendCho
     if source is None:
         return list(configured[:1])
     willing = [config for config in configured if backend(config.name).refuses(source.model) is None]
-    compilers = [config for config in willing if config.name in COMPILERS]
-    plain = [config for config in willing if config not in compilers]
+    plain = [config for config in willing if config.name in AS_IT_IS]
+    compilers = [config for config in willing if config not in plain]
     changed = all(config.name == DEPLOYED.name for config in plain)
     return [*([LIBRARIES] if changed else []), *plain, *compilers]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from conrepair.backends.all_backends import backend
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.pipeline.compiling import compile_payload, compile_progress, device_of, plan_preparation
@@ -28,14 +29,14 @@ def models_of(state: RunState) -> Iterator[Made]:
         if subject.source is None:
             continue
         yield subject, subject.name, subject.source
-        for item in subject.conversions:
+        for item in state.conversions[subject.name]:
             made, _ = state.outcome(item.name)
             if made is not None:
                 yield subject, item.name, made
 
 
 def prepare(state: RunState, models: Iterable[Made]) -> None:
-    """Convert models for backends that read other formats; what came of it is in `Subject.prepared`."""
+    """Convert models for backends that read other formats; what came of it is in `RunState.prepared`."""
     tasks: dict[str, Task] = {}
     for subject, name, source in models:
         for config in backends_of(subject, source):
@@ -56,9 +57,9 @@ def _plan(
     try:
         found = plan_preparation(name, source.model, config)
     except ConrepairError as error:
-        subject.prepared[name, config.label] = Problem.of(error)
+        state.prepared[name, config.label] = Problem.of(error)
         return {}
-    subject.prepared[name, config.label] = found
+    state.prepared[name, config.label] = found
     inputs = subject.inputs(subject.source)
     conversions = found.conversions if found else ()
     return {item.name: conversion_task(state, subject, item, inputs) for item in conversions}
@@ -84,6 +85,7 @@ def compile_task(
         alone=options.get("setting") == "tuned",
         progress=compile_progress(config),
         device=device_of(config.name, options),
+        environment=backend(config.name).environment(options),
     )
     return state.kept(task)
 

@@ -21,9 +21,8 @@ def plan(state: RunState) -> None:
     """Find the routes of every source."""
     for subject in state.subjects:
         if subject.source is not None:
-            subject.conversions, subject.impossible = plan_conversions(
-                subject.name, subject.goals, subject.source.model
-            )
+            found = plan_conversions(subject.name, subject.goals, subject.source.model)
+            state.conversions[subject.name], state.impossible[subject.name] = found
 
 
 def convert(state: RunState) -> None:
@@ -32,14 +31,12 @@ def convert(state: RunState) -> None:
         conversion_task(state, subject, conversion, subject.inputs(subject.source))
         for subject in state.subjects
         if subject.source is not None
-        for conversion in subject.conversions
+        for conversion in state.conversions[subject.name]
     ]
     if not state.settings.stages.convert:
         state.scheduler.take_stored(tasks, "stage convert is off, and no earlier run made this conversion")
-        for subject in state.subjects:
-            subject.conversions = [
-                item for item in subject.conversions if state.scheduler.results[item.name].entry is not None
-            ]
+        for name, planned in state.conversions.items():
+            state.conversions[name] = [item for item in planned if state.scheduler.results[item.name].entry]
         return
     with state.display.stage("convert", len(tasks)) as stage:
         state.scheduler.run(tasks, side_by_side=state.settings.workers, advance=stage.advance)

@@ -40,12 +40,12 @@ def draw(state: RunState) -> None:
         for subject in groups[name]:
             if subject.dataset is not None:
                 subject.dataset = with_ranges(subject.dataset, chosen.limits)
-                state.datasets[subject.name] = subject.dataset
 
 
 def _draws(subject: Subject) -> bool:
     """Whether inputs are drawn for a model that isn't compared with another."""
-    return subject.drawn and subject.source is not None and subject.compare_with is None
+    known = subject.dataset is not None and subject.dataset.prepared is not None
+    return subject.drawn and subject.source is not None and subject.compare_with is None and not known
 
 
 def _group(state: RunState, subject: Subject) -> list[Subject]:

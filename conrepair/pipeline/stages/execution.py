@@ -10,11 +10,12 @@ from typing import Any
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
+from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.compiling import backend_options, device_of
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.plan import Conversion
-from conrepair.pipeline.settings import BackendChoice
+from conrepair.pipeline.settings import AS_IT_IS, BackendChoice
 from conrepair.pipeline.stages.backends import backends_of
 from conrepair.pipeline.stages.compilation import compile_builds, compile_task
 from conrepair.pipeline.stages.state import RunState, problem_of
@@ -48,12 +49,7 @@ def execute_sources(state: RunState) -> list[Execution]:
     for subject in state.subjects:
         if subject.source is None:
             continue
-        model = subject.source.model
-        plain = [
-            choice
-            for choice in backends_of(subject, subject.source)
-            if choice.name not in COMPILERS and backend(choice.name).takes(model, choice.options) == model.framework
-        ]
+        plain = [choice for choice in backends_of(subject, subject.source) if choice.name in AS_IT_IS]
         executed += _plan_executions(state, dataclasses.replace(subject, backends=tuple(plain)), runs)
     run_executions(state, executed, runs)
     return executed
@@ -96,6 +92,44 @@ def run_executions(state: RunState, executed: Sequence[Execution], runs: Runs) -
             item.build = state.scheduler.results[item.build_task].entry
             if item.build is None:
                 item.problem = problem_of(state.scheduler.results[item.build_task])
+    for item in executed:
+        item.refused = _refused(state, item, executed)
+
+
+def _refused(state: RunState, item: Execution, executed: Sequence[Execution]) -> str:
+    """The numbers of samples that a target fails with, and its reference doesn't, in words."""
+    if item.result is None or item.result.entry is None or item.kind != "target":
+        return ""
+    ran = item.result.entry.result
+    one = next((other for other in executed if other.kind == "reference" and other.model == item.reference), None)
+    if not ran["refused"] or one is None or one.source is None or one.result is None or one.result.entry is None:
+        return ""
+    most = max(map(int, ran["refused"]))
+    others = {"batch_size": most, "limit": most, "other_batches": True}
+    payload = execution_of(state, state.subject(one.model), one.source, one.on) | others
+    task = _execution_task(state, f"{one.task}, other batches", one.source, payload)
+    state.scheduler.run([task], side_by_side=1)
+    entry = state.scheduler.results[task.name].entry
+    known = {} if entry is None else entry.result["refused"]
+    left = {int(size): words for size, words in ran["refused"].items() if size not in known}
+    if not left or entry is None:
+        return ""
+    listed = ", ".join(map(str, sorted(left)))
+    words = _baked(state, item) or left[min(left)]
+    return f"its inputs leave the batch open, and batches of {listed} fail: {words}"
+
+
+def _baked(state: RunState, item: Execution) -> str:
+    """What in a target's file holds it to one number of samples, in words; "" where that isn't found."""
+    if item.source is None:
+        return ""
+    payload = execution_of(state, state.subject(item.model), item.source, item.on)
+    needs = framework_needs(item.source.model.framework)
+    name = f"{item.task}, shapes"
+    task = Task(name, "baked", lambda _: payload, needs=needs, timeout=state.settings.seconds)
+    state.scheduler.run([task], side_by_side=1)
+    entry = state.scheduler.results[name].entry
+    return "" if entry is None else str(entry.result["words"])
 
 
 def _tell_matching(state: RunState, item: Execution) -> None:
@@ -127,10 +161,10 @@ def _plan_executions(state: RunState, subject: Subject, runs: Runs) -> list[Exec
         item.converted = subject.converted
         plan_execution(state, subject, subject.name, item, config, runs)
         result.append(item)
-    for wanted, error in subject.impossible.items():
+    for wanted, error in state.impossible[subject.name].items():
         first = subject.backends[0]
         result.append(Execution(subject.name, reference, wanted, first, "target", None, Problem.of(error)))
-    for conversion in subject.conversions:
+    for conversion in state.conversions[subject.name]:
         result += plan_conversion(state, subject, reference, conversion, runs)
     return result
 
@@ -168,7 +202,7 @@ def plan_execution(
     executed.made = name
     if source is None or original is None or executed.problem is not None:
         return
-    prepared = subject.prepared.get((name, config.label))
+    prepared = state.prepared.get((name, config.label))
     if isinstance(prepared, Problem):
         executed.problem = prepared
         return
@@ -178,9 +212,14 @@ def plan_execution(
     if source is None:
         return
     task_name = f"{executed.row_name}@{config.label}"
+    if source.model.framework == RECORDED:
+        runs.tasks.append(_recorded_task(state, subject, task_name, source))
+        executed.task = task_name
+        return
     try:
         options = backend_options(config)
         payload = execution_of(state, subject, source, config, options)
+        payload["other_batches"] = executed.kind == "target"
         if config.name in COMPILERS:
             build = compile_task(state, subject, f"{task_name}, build", source, config, options)
             runs.builds.append(build)
@@ -202,6 +241,20 @@ def plan_execution(
         runs.tasks.append(_execution_task(state, executed.second_task, source, second))
 
 
+def _recorded_task(state: RunState, subject: Subject, name: str, source: LoadedModel) -> Task:
+    """Take the outputs that were computed elsewhere in place of running a model."""
+    if subject.dataset is None:
+        raise ValueError("nothing says which inputs these outputs are of")
+    beside = [other for other in state.subjects if other.reference == subject.reference and other is not subject]
+    known = [other.source.description.outputs for other in beside if other.source is not None]
+    payload = {
+        "model": to_json(source.model),
+        "outputs": [spec.name for spec in known[0]] if known else [],
+        "samples": subject.dataset.count // state.steps_of(subject),
+    }
+    return Task(name, "recorded", lambda _: payload, timeout=state.settings.seconds)
+
+
 def _execution_task(
     state: RunState, name: str, source: LoadedModel, payload: dict[str, Any], build_task: str | None = None
 ) -> Task:
@@ -220,6 +273,7 @@ def _execution_task(
         needs=framework_needs(source.model.framework) if build_task is None else frozenset({payload["backend"]}),
         timeout=state.settings.seconds,
         device=device_of(payload["backend"], payload["options"]),
+        environment=backend(payload["backend"]).environment(payload["options"]),
     )
     return state.kept(task)
 
@@ -248,5 +302,7 @@ def execution_of(
         "data": to_json(data),
         "recipe": None if recipe is None else dataclasses.asdict(recipe),
         "batch_size": subject.batch_size,
+        "steps": state.steps_of(subject),
+        "rows": state.rows_of(subject),
         "limit": None,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,12 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
         if _differs_before_it_was_built(executed, rows, place):
             model = _model_of(executed[place])
             looked_into.setdefault(model.looked_at, model)
-    found = localized(state, list(looked_into.values()))
+    later = {
+        executed[place].looked_at
+        for place in wanted
+        if rows[place].verdict is Verdict.FAULTY and _steps(rows[place]) > 1
+    }
+    found = localized(state, list(looked_into.values()), later)
     behind = {place: steps_before(executed, executed[place]) for place in wanted}
     doubtful = [
         step
@@ -78,16 +83,29 @@ def _with_other_samples(
 def _worst_samples(state: RunState, row: Row, item: Execution) -> tuple[int, ...]:
     """The samples that differ most, where nothing was found on others and they weren't among these."""
     found = row.localized.result
-    if found is None or found.verdict is not Verdict.UNDECIDED or item.build is not None:
+    if found is None or found.verdict is not Verdict.UNDECIDED or item.build is not None or _steps(row) > 1:
         return ()
     worst = sorted(row.inputs, key=lambda one: -one.relative_l2)[:_WORST]
     samples = tuple(one.index for one in worst if one.relative_l2 > 0)
     return samples if any(place >= state.settings.layers.samples for place in samples) else ()
 
 
-def localized(state: RunState, items: Sequence[Execution]) -> dict[str, LocalizationOutcome]:
-    """What became of looking into each model, or build, by its name."""
-    tasks = {item.looked_at: localization_task(state, item) for item in items}
+def _steps(row: Row) -> int:
+    return 1 if row.ran.run is None else row.ran.run.steps
+
+
+def localized(
+    state: RunState, items: Sequence[Execution], later: Collection[str] = ()
+) -> dict[str, LocalizationOutcome]:
+    """What became of looking into each model, or build, by its name.
+
+    Args:
+        state: The run.
+        items: The models.
+        later: Names of those that are wrong at steps of which layers are shown the first: what no input of that shows
+            counts.
+    """
+    tasks = {item.looked_at: localization_task(state, item, latent=item.looked_at in later) for item in items}
     compared = {item.looked_at: _compared(state, item) for item in items}
     with state.display.stage("localize", len(tasks)) as stage:
         state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
@@ -129,7 +147,7 @@ def _compared(state: RunState, item: Execution) -> Compared:
 
 def _compiled(state: RunState, item: Execution) -> LoadedModel:
     """What was compiled: the model, or what had to be made of it first."""
-    prepared = state.subject(item.model).prepared.get((item.made, item.backend))
+    prepared = state.prepared.get((item.made, item.backend))
     compiled = state.outcome(prepared.result)[0] if isinstance(prepared, Preparation) else item.source
     if compiled is None:
         raise ValueError("a build is made of a model")
@@ -137,7 +155,12 @@ def _compiled(state: RunState, item: Execution) -> LoadedModel:
 
 
 def localization_task(
-    state: RunState, item: Execution, *, photos: int | None = None, first: tuple[int, ...] = ()
+    state: RunState,
+    item: Execution,
+    *,
+    photos: int | None = None,
+    first: tuple[int, ...] = (),
+    latent: bool = False,
 ) -> Task:
     """Look into a target, beside its reference; a task for the scheduler.
 
@@ -146,6 +169,7 @@ def localization_task(
         item: The target.
         photos: How many it may look at as files; default: as many as layers are compared on.
         first: Samples to look at before all others.
+        latent: Whether faults that no input shows count, whatever the settings say.
     """
     count = state.settings.layers.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
@@ -160,7 +184,8 @@ def localization_task(
         data = dataclasses.replace(data, first=first)
         photo_files = _photos(whose, count, data.order if first else ())
         payload[side] = localization_side(source, whose.open_sizes_filled(source), data, recipe, photo_files)
-    settings = dataclasses.asdict(options_of(state.settings, item.intent, target.limits))
+    options = options_of(state.settings, item.intent, target.limits)
+    settings = dataclasses.asdict(dataclasses.replace(options, latent_counts=options.latent_counts or latent))
     return Task(
         f"{item.row_name}, localization{' of other samples' if first else ''}",
         "localize",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.data.feeds import DataReference
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Result
@@ -229,6 +229,9 @@ def with_localization(
         steps += _conversion_step(item, found, before)
     if item.build is not None and own.localization is not None:
         steps.append(LocalizedStep(own.compared, own.localization))
+    if not steps and own.problem is not None and (alone := _of_outputs(row, own.problem)) is not None:
+        steps.append(LocalizedStep(own.compared, alone))
+        own = dataclasses.replace(own, problem=None)
     if not steps:
         return dataclasses.replace(row, localized=LocalizedTarget(problem=own.problem))
     place = _explaining(steps)
@@ -244,6 +247,25 @@ def with_localization(
         reason = f"{result.reason} ({row.reason})"
         return dataclasses.replace(localized, verdict=Verdict.UNDECIDED, reason=reason)
     return localized
+
+
+def _of_outputs(row: Row, problem: Problem) -> Localization | None:
+    """What outputs alone say step by step, where layers can't be looked into for a state; None for other models."""
+    run, compared = row.ran.run, row.comparison
+    if run is None or run.steps == 1 or compared is None or compared.worst is None:
+        return None
+    return Localization(
+        verdict=compared.verdict,
+        reason=compared.reason,
+        faults=(),
+        layers=(),
+        unmatched_source=(),
+        unmatched_target=(),
+        samples=run.count,
+        output_error=compared.worst.error.relative_l2,
+        notes=(f"layers weren't compared: {problem.message}",),
+        options=Options(),
+    )
 
 
 def _conversion_step(
@@ -277,6 +299,11 @@ def _bounded(result: Localization, steps: Sequence[LocalizedStep], row: Row) -> 
     """No better than all samples of the row say: layers are looked at on some of them, and step by step."""
     if not result.is_right or row.verdict is None or row.verdict.is_right:
         return result
+    if row.ran.run is not None and row.ran.run.steps > 1:
+        if not result.layers:
+            return result
+        reason = f"no layer is at fault at the first step ({result.reason}), but: {row.reason}"
+        return dataclasses.replace(result, verdict=row.verdict, reason=reason)
     if len(steps) > 1:
         words = "; ".join(f"the {step.name}: {step.localization.reason}" for step in steps)
         reason = f"no step alone explains that the outputs differ ({words})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conrepair.pipeline.evaluation import evaluate
 from conrepair.pipeline.seen import Looked
+from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
@@ -24,6 +25,8 @@ def look_at(state: RunState) -> Looked:
         state: The run; its subjects and notes are filled in.
     """
     build(state)
+    _tell_states(state)
+    prepare_pictures(state)
     draw(state)
     _tell_first(state)
     plan(state)
@@ -43,7 +46,20 @@ def look_at(state: RunState) -> Looked:
         from conrepair.pipeline.stages.localize import localize
 
         rows = localize(state, executed, rows)
-    return Looked(executed=tuple(executed), rows=tuple(rows), pairs=pairs)
+    notes = tuple(state.notes)
+    return Looked(
+        subjects=tuple(state.subjects), executed=tuple(executed), rows=tuple(rows), pairs=pairs, notes=notes
+    )
+
+
+def _tell_states(state: RunState) -> None:
+    """Note which models go on from what the last call left, and what each sample is for that."""
+    for subject in state.subjects:
+        states = () if subject.source is None else subject.source.description.states
+        if states:
+            steps = state.steps_of(subject)
+            kept = f"{subject.name} keeps a state: {', '.join(states)}"
+            state.notes.append(f"{kept}; each sample is {steps} step{'s' * (steps > 1)} from a fresh start")
 
 
 def _tell_first(state: RunState) -> None:

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
+from conrepair.pipeline.compiling import device_of
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.execution import execution_of
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.result import Row
+from conrepair.runtime.reach import CONFINED
 
 __all__ = ["name_optimizers"]
 
@@ -34,6 +36,7 @@ def name_optimizers(state: RunState, executed: Sequence[Execution], rows: Sequen
         place: _task(state, item)
         for place, (item, row) in enumerate(zip(executed, rows, strict=True))
         if item.kind == "reference" and item.on.name == DEPLOYED.name and row.verdict is Verdict.FAULTY
+        if device_of(item.on.name, item.on.options) == CONFINED
     }
     if not tasks:
         return tuple(rows)

@@ -12,6 +12,7 @@ from conrepair.engine.scheduler import Task
 from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization
 from conrepair.pipeline.evaluation import Execution
+from conrepair.pipeline.plan import chains
 from conrepair.pipeline.stages.advising import advise
 from conrepair.pipeline.stages.conversion_repair import RouteTrial
 from conrepair.pipeline.stages.localize import localization_task, localized
@@ -54,7 +55,8 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
         return ()
     if all(fault.kind is Kind.PREPROCESSING and fault.at_input for fault in row.localized.result.faults):
         return ()  # no conversion brought that in
-    chain = next((chain for chain in subject.chains() if chain[-1].name == item.row_name), None)
+    planned = chains(state.conversions[subject.name])
+    chain = next((chain for chain in planned if chain[-1].name == item.row_name), None)
     refusal = ""
     if chain is not None:
         steps = [RouteStep(link.step, link.changed) for link in chain]
@@ -83,8 +85,10 @@ def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
         "bake_recipe": wanted.bake_recipe,
     }
     count = state.settings.layers.samples + state.settings.repair.unseen
-    first = () if row.localized.result is None else row.localized.result.first
-    task = localization_task(state, item, photos=count, first=first)
+    found = row.localized.result
+    first = () if found is None else found.first
+    latent = found is not None and found.options.latent_counts
+    task = localization_task(state, item, photos=count, first=first, latent=latent)
     dataset = state.subject(item.model).dataset
     labels = () if dataset is None else dataset.labels
     labels = tuple(labels[place] for place in sample_order(first, len(labels))[:count]) if labels else ()

@@ -8,6 +8,7 @@ from functools import partial
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.evaluation import Execution
+from conrepair.pipeline.plan import chains
 from conrepair.pipeline.stages.attempts import Attempts
 from conrepair.pipeline.stages.conversion_repair import ConversionRepairer, Failed, attempt_seconds
 from conrepair.pipeline.stages.route import trial_of, try_route
@@ -52,7 +53,7 @@ def _failed(
     state: RunState, subject: Subject, executed: Sequence[Execution], rows: Sequence[Row]
 ) -> Iterator[tuple[Row, Failed]]:
     """The routes of a model that end without one, each with its first row."""
-    for chain in subject.chains():
+    for chain in chains(state.conversions[subject.name]):
         row = next((row for row in rows if row.name == chain[-1].name), None)
         if row is None or row.verdict is not Verdict.UNDEPLOYABLE:
             continue

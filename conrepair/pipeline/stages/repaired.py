@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.evaluation import Execution, answers_again
 from conrepair.pipeline.stages.execution import Runs, plan_execution, run_executions

@@ -33,7 +33,14 @@ def measure_rounding(state: RunState, executed: Sequence[Execution], rows: Seque
     if not state.settings.stages.execute:
         return False
     wanted = {row.reference for row in rows if row.comparison is not None and row.comparison.open}
-    items = [item for item in executed if item.kind == "reference" and item.model in wanted and item.second_task]
+    items = [
+        item
+        for item in executed
+        if item.kind == "reference"
+        and item.model in wanted
+        and item.second_task
+        and state.steps_of(state.subject(item.model)) == 1  # layers are looked at one step at a time
+    ]
     tasks = {item.model: _task(state, item) for item in items}
     with state.display.stage("measure rounding", len(tasks)) as stage:
         state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Sequence
 
 from conrepair.data.feeds import DataReference
-from conrepair.data.recipe import Recipe
+from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.symbolic_sizes import with_sizes_of, with_stated_sizes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result, Runner, Task
+from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.recipes import sized_recipe
-from conrepair.pipeline.settings import Settings
+from conrepair.pipeline.settings import STEPS, Settings
 from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
-from conrepair.runtime.errors import UsageError
+from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["RunState", "problem_of"]
@@ -34,7 +37,9 @@ class RunState:
         scheduler: Runs tasks; keeps their results.
         photos: Decoded photos.
         subjects: The models.
-        datasets: What each model runs on, by its name.
+        conversions: The steps towards the goals of each model, by its name.
+        impossible: Why a goal can't be reached, by the model's name and what was wanted.
+        prepared: What was converted for a backend, by model and backend.
         notes: What a person should know.
     """
 
@@ -55,8 +60,15 @@ class RunState:
         self.scheduler = scheduler
         self.photos = photos
         self.subjects = list(subjects)
-        self.datasets: dict[str, Dataset | None] = {item.name: item.dataset for item in subjects}
+        self.conversions: dict[str, list[Conversion]] = defaultdict(list)
+        self.impossible: dict[str, dict[str, ConfigError]] = defaultdict(dict)
+        self.prepared: dict[tuple[str, str], Preparation | Problem | None] = {}
         self.notes = list(notes)
+
+    @property
+    def datasets(self) -> dict[str, Dataset | None]:
+        """What each model runs on, by its name."""
+        return {item.name: item.dataset for item in self.subjects}
 
     def subject(self, name: str) -> Subject:
         """A model of the run."""
@@ -84,6 +96,26 @@ class RunState:
             photos = dataclasses.replace(photos, samples=data.samples)
         return photos, recipe
 
+    def _compared(self, subject: Subject) -> list[LoadedModel]:
+        """A model and those that it's compared with, as far as they could be loaded."""
+        return [
+            other.source
+            for other in self.subjects
+            if other.reference == subject.reference and other.source is not None
+        ]
+
+    def rows_of(self, subject: Subject) -> int | None:
+        """How many rows a batch has where one of the models keeps a state, which has as many; else None."""
+        group = self._compared(subject)
+        if not any(model.description.states for model in group):
+            return None
+        sizes = [spec.shape[0] for model in group for spec in model.description.inputs if spec.shape]
+        return max((size for size in sizes if isinstance(size, int)), default=1)
+
+    def steps_of(self, subject: Subject) -> int:
+        """How many inputs in a row make a sample of a model, and of those that it's compared with."""
+        return self.settings.steps or (1 if self.rows_of(subject) is None else STEPS)
+
     def _data(self, subject: Subject) -> DataReference:
         dataset = subject.dataset
         if dataset is None:
@@ -91,22 +123,32 @@ class RunState:
         reference = self.subject(subject.reference)
         if reference.source is None:
             raise UsageError(f"'{reference.name}', which this model is compared with, could not be loaded")
-        inputs = reference.inputs(reference.source)
+        inputs, known = reference.inputs(reference.source), dataset.prepared
+        if known is not None and dataset.kind == "synthetic":
+            samples: tuple[TensorSpec, ...] = (known.bytes,)
+        elif dataset.kind == "photos":
+            samples = inputs
+        else:
+            samples = self._as_compared(reference, inputs, dataset.kind)
         return DataReference(
             dataset.kind,
             dataset.count,
             dataset.path,
             dataset.sha256,
-            samples=self._sizes_chosen(reference, inputs) if dataset.kind == "synthetic" else inputs,
+            samples=samples,
             limits=dataset.limits,
+            prepared=known,
         )
 
-    def _sizes_chosen(self, reference: Subject, inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
-        """What is drawn for a model and those compared with it: sizes as they have them, else as its file states."""
+    def _as_compared(self, reference: Subject, inputs: tuple[TensorSpec, ...], kind: str) -> tuple[TensorSpec, ...]:
+        """What a model and those compared with it take: sizes as they have them; of what's drawn, else as stated."""
         for other in self.subjects:
             if other.compare_with == reference.name and other.source is not None:
                 inputs = with_sizes_of(inputs, other.inputs(other.source))
-        return with_stated_sizes(inputs)
+        chosen = () if reference.limits is None else reference.limits.shapes
+        if chosen:
+            return tuple(dataclasses.replace(spec, shape=shape) for spec, shape in zip(inputs, chosen, strict=True))
+        return with_stated_sizes(inputs) if kind == "synthetic" else inputs
 
 
 def problem_of(result: Result, *, loading: bool = False) -> Problem:

@@ -38,7 +38,7 @@ _QUANTIZERS = {
     ("onnx", "onnx"): "--via onnx-quantize-static",
 }
 _VERDICTS = {
-    Verdict.EQUIVALENT: "No difference was found on {seen}. {unseen}",
+    Verdict.EQUIVALENT: "No difference that counts was found on {seen}. {unseen}",
     Verdict.NOISE: "No layer is at fault on {seen}; rounding explains what differs. {unseen}",
     Verdict.QUANTIZED: "No layer is at fault on {seen}, if so few bits are what was wanted. {unseen}",
     Verdict.UNDECIDED: "Try other inputs (--seed, or your own with --data): on these nothing could be proven.",

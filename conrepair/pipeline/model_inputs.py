@@ -1,0 +1,93 @@
+"""What a model is fed, as arrays: to run it where none of this runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from conrepair.data.feeds import Feeds, open_feeds
+from conrepair.engine.session import Session
+from conrepair.intake.data import write_arrays
+from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.settings import Settings
+from conrepair.pipeline.stages.drawing import draw
+from conrepair.pipeline.stages.preparation import build
+from conrepair.pipeline.stages.state import RunState
+from conrepair.pipeline.subject import Subject
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.outputs import Output
+
+__all__ = ["check_inputs_file", "model_inputs", "save_inputs"]
+
+
+def model_inputs(
+    subject: Subject, session: Session, notes: Sequence[str] = (), *, timeout: float = 600.0
+) -> tuple[Feeds, list[str]]:
+    """Draw a model's inputs as a comparison does, or prepare its data.
+
+    Args:
+        subject: The model, with its dataset and recipe.
+        session: Where.
+        notes: What a person should know already.
+        timeout: Seconds for each step.
+
+    Returns:
+        Arrays by the model's input, samples first, in the types that it takes; and what a person should know.
+
+    Raises:
+        ConrepairError: if the model can't be loaded, or the data doesn't fit it.
+    """
+    photos = PhotoRoom(session.store, reuse=True)
+    try:
+        with session.scheduler() as (scheduler, display):
+            settings = Settings(seconds=timeout, workers=1)
+            state = RunState(settings, [subject], display, scheduler, photos, notes=notes)
+            build(state)
+            draw(state)
+            if subject.source is None:
+                if subject.problem is None:
+                    raise ValueError(f"{subject.name} wasn't loaded, and nothing says why")
+                raise subject.problem.as_error()
+            for error in photos.wait().values():
+                raise error
+            data, recipe = state.data_for(subject, subject.source)
+            reader = open_feeds(data, subject.inputs(subject.source), recipe)
+            return reader.read(0, reader.count), state.notes
+    finally:
+        photos.close()
+
+
+def check_inputs_file(path: Path, *, force: bool) -> None:
+    """Make sure that writing a model's inputs replaces nothing else.
+
+    Args:
+        path: For them.
+        force: Whether earlier ones are replaced.
+
+    Raises:
+        UsageError: if something is there, or it isn't called .npz.
+    """
+    if path.suffix != ".npz":
+        raise UsageError(f"{path} would hold arrays by name: call it .npz.")
+    if os.path.lexists(path) and not force:
+        raise UsageError(f"{path} exists. Give another output, or --force to replace it.")
+    _output(path).check()
+
+
+def save_inputs(arrays: Feeds, path: Path) -> None:
+    """Write a model's inputs; the file appears whole.
+
+    Args:
+        arrays: By input, samples first.
+        path: An .npz, from `check_inputs_file`.
+
+    Raises:
+        StorageError: if it can't be written.
+    """
+    with _output(path).write() as temporary:
+        write_arrays(temporary, arrays)
+
+
+def _output(path: Path) -> Output:
+    return Output(path, "inputs", beside=True)

@@ -1,0 +1,106 @@
+"""Find what lies between a model that takes bytes and one that takes numbers: one of both prepares them itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from conrepair.data.input_range import InputRange
+from conrepair.data.pictures.byte_pictures import Preparation, in_words, taken_apart
+from conrepair.data.pictures.recipe import Recipe
+from conrepair.engine.needs import framework_needs
+from conrepair.engine.scheduler import Task
+from conrepair.frameworks.model import from_json, to_json
+from conrepair.pipeline.datasets import with_ranges
+from conrepair.pipeline.stages.state import RunState
+from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.runtime.errors import ConrepairError
+
+__all__ = ["prepare_pictures"]
+
+_NEAR = 0.1  # relative L2, with which nobody doubts that it's the preparation
+_BYTES = InputRange((0.0,), (255.0,), "bytes", whole=True)
+
+
+def prepare_pictures(state: RunState) -> None:
+    """For each model whose input is a picture as bytes where its source's is one of numbers, or the other way round.
+
+    Args:
+        state: Its subjects' data get what was found, its notes what a person should know.
+    """
+    tasks = {subject.name: task for subject in state.subjects if (task := _task(state, subject)) is not None}
+    with state.display.stage("prepare pictures", len(tasks)) as stage:
+        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+    for name, task in tasks.items():
+        entry = state.scheduler.results[task.name].entry
+        if entry is None:
+            continue
+        if entry.result["recipe"] is None:
+            state.notes.append(f"{name} or its source takes bytes, and no usual preparation makes the data of such")
+            continue
+        recipe = from_json(Recipe, entry.result["recipe"])
+        subject = state.subject(name)
+        _tell(state, subject, recipe, entry.result["error"])
+        whole, reals = _sides(state, subject) or (None, None)
+        if whole is not None and reals is not None:
+            _fill_in(state, subject, Preparation(whole, reals, recipe))
+
+
+def _fill_in(state: RunState, subject: Subject, found: Preparation) -> None:
+    """What is fed to a model, its source, and what else is compared with that."""
+    for other in state.subjects:
+        if other.reference == subject.reference and other.dataset is not None:
+            other.dataset = dataclasses.replace(other.dataset, prepared=found)
+            if other.drawn:
+                limits = dataclasses.replace(other.dataset.limits, inputs=(_BYTES,), pictures=True)
+                other.dataset = with_ranges(other.dataset, limits)
+
+
+def _tell(state: RunState, subject: Subject, recipe: Recipe, error: float | None) -> None:
+    sides = _sides(state, subject)
+    reference = state.subject(subject.reference)
+    if sides is None or subject.source is None:
+        return
+    whose = subject if subject.inputs(subject.source)[0].dtype == sides[0].dtype else reference
+    other = reference if whose is subject else subject
+    agree = error is not None and error <= _NEAR
+    left = f"their answers differ by {error:.1e} then" if error is not None else "their answers differ all the same"
+    words = "" if agree else "no usual preparation makes them agree; the nearest is taken: "
+    note = f"{words}{whose.name} takes bytes, which {other.name} is fed prepared by {in_words(recipe)}; {left}"
+    state.notes.append(note)
+    state.display.note(note)
+
+
+def _sides(state: RunState, subject: Subject) -> tuple[Any, Any] | None:
+    """The inputs of a model and its source, bytes first, where that's what they differ by."""
+    reference = state.subject(subject.reference)
+    if subject is reference or subject.source is None or reference.source is None or subject.recipe is not None:
+        return None
+    try:
+        return taken_apart(reference.inputs(reference.source), subject.open_sizes_filled(subject.source))
+    except ConrepairError:  # what is declared doesn't fit, which its own stage says
+        return None
+
+
+def _task(state: RunState, subject: Subject) -> Task | None:
+    sides, reference = _sides(state, subject), state.subject(subject.reference)
+    if sides is None or reference.source is None or subject.source is None or subject.dataset is None:
+        return None
+    data = state.data_for(subject, subject.source)[0]
+    if data.kind == "synthetic":
+        limits = dataclasses.replace(data.limits, inputs=(_BYTES,), pictures=True)
+        data = dataclasses.replace(data, samples=(sides[0],), limits=limits)
+    payload = {
+        "source": _json(reference.source),
+        "target": _json(subject.source),
+        "bytes": to_json(sides[0]),
+        "reals": to_json(sides[1]),
+        "data": to_json(data),
+    }
+    needs = framework_needs(reference.source.model.framework) | framework_needs(subject.source.model.framework)
+    name = f"{subject.name}, preparation"
+    return Task(name, "preparation", lambda _: payload, needs=needs, timeout=state.settings.seconds)
+
+
+def _json(source: LoadedModel) -> Any:
+    return to_json(dataclasses.replace(source.model, provenance=None))

@@ -1,0 +1,130 @@
+"""Trace one file: what it's fed and how large that is comes from the file or the data, as for every verb."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import onnx
+from onnx.external_data_helper import uses_external_data
+
+from conrepair.campaigns.tracing import Tracing
+from conrepair.engine.session import Session
+from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.identity import copy_model
+from conrepair.frameworks.proto_file import read_proto
+from conrepair.graph.layer_graph import Array
+from conrepair.intake.data import write_arrays
+from conrepair.intake.models import model_file
+from conrepair.pipeline.declared_inputs import input_specs
+from conrepair.pipeline.described import read_file
+from conrepair.pipeline.model_inputs import model_inputs
+from conrepair.pipeline.options import inputs_of
+from conrepair.report.tracing.folder import TracedModel
+from conrepair.runtime.errors import UsageError
+from conrepair.verbs.options import Inputs
+from conrepair.verbs.trace import Trace
+
+__all__ = ["trace_file"]
+
+_SIZED = {"Resize", "Upsample"}  # whose other inputs are sizes
+_SAMPLES = 64  # of data that are started from
+
+
+def trace_file(asked: Trace, session: Session, given: Path) -> TracedModel:
+    """Trace a model.
+
+    Args:
+        asked: What's wanted.
+        session: Where.
+        given: Folder for what was handed over as an object.
+
+    Returns:
+        What came of it; its files are there as long as the session is.
+
+    Raises:
+        ConrepairError: if the model isn't ONNX, or can't be run or searched.
+    """
+    given_path, _ = model_file(asked.model, given / "0")
+    path = given_path
+    framework = detect_framework(path)
+    if framework != "onnx":
+        raise UsageError(
+            f"{path} is {framework}, and systems are traced with ONNX models: `conrepair convert {path} --to onnx` "
+            "makes one."
+        )
+    declared = input_specs(asked.inputs)
+    specs = read_file(path, session, declared, timeout=asked.timeout).checked().inputs
+    arrays: dict[str, Array] = {}
+    weights: tuple[str, ...] = ()
+    if asked.data is not None or any(not isinstance(size, int) for spec in specs for size in spec.shape):
+        count = 1 if asked.data is None else _SAMPLES
+        options = Inputs(model=path, inputs=asked.inputs, data=asked.data, samples=count, seed=asked.seed)
+        subject, notes = inputs_of(options, given)
+        arrays = dict(model_inputs(subject, session, notes, timeout=asked.timeout)[0])
+        path = _sized(path, {name: array.shape[1:] for name, array in arrays.items()}, session.room)
+    if asked.weights:
+        path, found = _weights_as_inputs(path, session.room)
+        weights, arrays = tuple(found), arrays | found
+    samples = session.room / "given.npz" if arrays else None
+    if samples is not None:
+        write_arrays(samples, arrays)
+    tracing = Tracing(asked, path, session, samples, weights)
+    tracing.run()
+    told = dataclasses.replace(tracing.found, model=str(given_path))
+    return TracedModel(told, tracing.judged, path, tracing.converted(), tracing.repaired)
+
+
+def _weights_as_inputs(path: Path, room: Path) -> tuple[Path, dict[str, Array]]:
+    """A copy of a model whose weights are inputs, and their values."""
+    model = read_proto(path)
+    sizes = {name for node in model.graph.node if node.op_type in _SIZED for name in node.input[1:]}
+    found = {
+        item.name: onnx.numpy_helper.to_array(item)
+        for item in model.graph.initializer
+        if item.data_type == onnx.TensorProto.FLOAT
+        and item.dims
+        and 0 not in item.dims
+        and item.name not in sizes
+        and not uses_external_data(item)
+    }
+    if not found:
+        raise UsageError(f"{path.name} has no weights in float32 in it that could be searched. Leave --weights out.")
+    there = {item.name for item in model.graph.input}
+    for name, array in found.items():
+        if name not in there:
+            value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, array.shape)
+            model.graph.input.append(value)
+    kept = [item for item in model.graph.initializer if item.name not in found]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
+    return _changed(path, model, room / "weights" / path.name), found
+
+
+def _sized(path: Path, sizes: dict[str, tuple[int, ...]], room: Path) -> Path:
+    """A copy of a model whose open sizes are those of a sample."""
+    model = read_proto(path)
+    stored = {item.name for item in model.graph.initializer}
+    known: dict[str, int] = {}
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        if value.name in stored or value.name not in sizes:
+            continue
+        for dim, size in zip(dims, (1, *sizes[value.name]), strict=False):
+            if not dim.HasField("dim_value"):
+                if dim.dim_param:
+                    known.setdefault(dim.dim_param, size)
+                dim.dim_value = size
+    for value in (*model.graph.output, *model.graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.HasField("dim_param") and dim.dim_param in known:
+                dim.dim_value = known[dim.dim_param]
+    return _changed(path, model, room / "sized" / path.name)
+
+
+def _changed(path: Path, model: onnx.ModelProto, made: Path) -> Path:
+    """Write a model that was changed beside a copy of the weights that it has in other files."""
+    made.parent.mkdir(parents=True, exist_ok=True)
+    copy_model(path, made)
+    made.write_bytes(model.SerializeToString())
+    return made

@@ -1,0 +1,1 @@
+"""What was measured of operators, for people and programs."""

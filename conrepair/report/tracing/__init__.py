@@ -1,0 +1,1 @@
+"""What a trace came to, as text, a picture and files."""
