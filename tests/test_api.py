@@ -200,6 +200,16 @@ def test_outputs_are_what_the_library_gives(backend: str, right: Path, tmp_path:
         done.save(folder)
 
 
+def test_a_backend_takes_the_options_of_a_configuration(right: Path) -> None:
+    options = {"optimization": "basic", "disabled_optimizers": ["ConvBNFusion"]}
+    done = conrepair.execute(right, backend="onnxruntime", options=options, in_process=True)
+    assert done.row.place is not None
+    assert done.row.place.setting == "basic, without ConvBNFusion"
+    for wrong, words in (({"optimisation": "basic"}, "optimisation"), ({"disabled_optimizers": ["x"]}, "no 'x'")):
+        with pytest.raises(conrepair.ConrepairError, match=words):
+            conrepair.execute(right, backend="onnxruntime", options=wrong, in_process=True)
+
+
 def test_results_are_frozen(right: Path) -> None:
     found = conrepair.localize(right, right, in_process=True)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -288,3 +298,23 @@ def test_a_result_is_a_screen_of_text(right: Path, wrong: Path) -> None:
     assert len(str(many)) < 5000
     assert "and 180 more" in repr(many)
     assert "faulty" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [({}, "faulty"), ({"rtol": 0.2}, "equivalent"), ({"rtol": 0.001}, "faulty"), ({"atol": 10.0}, "equivalent")],
+)
+def test_layers_are_looked_at_with_the_tolerance_of_answers(
+    options: dict[str, float], verdict: str, tmp_path: Path
+) -> None:
+    source = Path(Variant().write(tmp_path / "a.onnx").path)
+    weights = {"dense": WEIGHTS["dense"] * np.float32(1.02)}
+    target = Path(Variant(weights=weights).write(tmp_path / "b.onnx").path)
+    given: dict[str, Any] = {**options, "in_process": True}
+    assert conrepair.compare(source, target, **given).verdict == verdict
+    found = conrepair.localize(source, target, **given)
+    assert (found.verdict, bool(found.faults)) == (verdict, verdict == "faulty")
+    assert ("not counted: `scores`" in found.reason) == (verdict == "equivalent")
+    assert conrepair.repair(source, target, advice=0, **given).before.verdict == verdict
+    with pytest.raises(conrepair.ConrepairError, match="rtol is -1"):
+        conrepair.localize(source, target, rtol=-1.0)

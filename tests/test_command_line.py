@@ -27,7 +27,7 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.generate.wishes import Wishes
 from conrepair.verbs.generate import Generate, Networks, OneByOne
 from conrepair.verbs.option import Options
-from conrepair.verbs.options import Build, Compare, Convert, Execute, Inspect, Localize, Repair
+from conrepair.verbs.options import Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "command-line.md"
@@ -132,7 +132,7 @@ def setting_of(key: str) -> Any:
     return AuditConfig.model_validate({"generate": {}}).model_dump()[section][name]
 
 
-MODELS = [Build, Compare, Convert, Execute, Inspect, Localize, Repair]
+MODELS = [Build, Compare, Convert, Execute, Inputs, Inspect, Localize, Repair]
 
 
 @pytest.mark.parametrize(
@@ -176,10 +176,10 @@ def test_a_configuration_has_each_option_of_networks() -> None:
     ("arguments", "message"),
     [
         ([], "usage: conrepair VERB"),
-        (["localise", "a", "b"], "'localise' isn't known; did you mean localize?"),
-        (["config", "chekc", "c.json"], "did you mean check?"),
+        (["localise", "a", "b"], "'localise' isn't known; did you mean 'localize'?"),
+        (["config", "chekc", "c.json"], "did you mean 'check'?"),
         (["localize", "net.onnx"], "required: TARGET"),
-        (["localize", "net.onnx", "scaled.onnx", "--smaples", "3"], "no option --smaples; did you mean --samples?"),
+        (["localize", "net.onnx", "scaled.onnx", "--smaples", "3"], "no option --smaples; did you mean '--samples'?"),
         (["compare", "net.onnx", "scaled.onnx", "third.onnx"], "nothing that would take third.onnx"),
         (["localize", "build", "net.onnx"], "A build can only be the target: swap the two"),
     ],
@@ -198,7 +198,7 @@ def test_wrong_use(room: Path, arguments: list[str], message: str, capsys: pytes
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["compare", "net.onnx", "scaeld.onnx"], "scaeld.onnx: no such file or folder; did you mean scaled.onnx?"),
+        (["compare", "net.onnx", "scaeld.onnx"], "scaeld.onnx: no such file or folder; did you mean 'scaled.onnx'?"),
         (["localize", "net.onnx", "scaled.onnx", "--intermediate", "none"], "none: no such file or folder"),
         (["repair", "net.onnx", "--apply", "patch.json"], "patch.json: no such file or folder"),
     ],

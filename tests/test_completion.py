@@ -38,7 +38,7 @@ def test_verbs_and_options_are_in_it(shell: str, capsys: pytest.CaptureFixture[s
 def test_another_shell_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["completion", "bahs"])
-    assert "did you mean bash?" in capsys.readouterr().err
+    assert "did you mean 'bash'?" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(BASH is None, reason="bash isn't here")

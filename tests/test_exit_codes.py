@@ -55,6 +55,8 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("convert", 4): ("convert random.onnx --to torch -o out.pt2 --no-repair", "onnx2torch: .*RandomNormalLike"),
     ("inspect", 2): ("inspect source.onnx --input x=", "give a shape"),
     ("inspect", 3): ("inspect damaged.onnx", DAMAGED),
+    ("inputs", 2): ("inputs source.onnx -o inputs.txt", "call it .npz"),
+    ("inputs", 3): ("inputs damaged.onnx -o inputs.npz", DAMAGED),
     ("execute", 1): ("execute source.onnx --backend tvm --samples 2", "faulty: relative error 0.5"),
     ("execute", 2): ("execute source.onnx --debug", "--debug keeps what kernels compute"),
     ("execute", 3): ("execute damaged.onnx", DAMAGED),
@@ -78,6 +80,13 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("generate", 1): (f"{GENERATE} --count 2 --function picky.py:few", "1 of 2 networks"),
     ("generate", 2): ("generate -o out --operators Gone", "there is no operator 'Gone'"),
     ("generate", 4): (f"{GENERATE} --count 1 --function picky.py:none", "doesn't keep it"),
+    ("trace", 1): ("trace elu.onnx --setting ort-all --against exact --evaluations 60", "wrong: ort-all at y"),
+    ("trace", 2): ("trace source.onnx --setting tvm-O33", "did you mean 'tvm-O3'"),
+    ("trace", 3): ("trace damaged.onnx", DAMAGED),
+    ("trace", 4): ("trace failing.onnx --setting ort-all", STOPS),
+    ("accuracy", 1): ("accuracy ort-all --operator Elu", "Elu"),
+    ("accuracy", 2): ("accuracy ort-all --operator Eluu", "did you mean 'Elu'"),
+    ("accuracy", 4): ("accuracy tvm-O0 --operator Celu", "no system takes any of these operators"),
     ("doctor", 1): ("doctor", "onnx.*fails"),
     ("environments", 2): ("environments make gone", "gone"),
     ("cache", 2): ("cache limit", "limit"),
@@ -86,9 +95,11 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
 }
 NEVER = {  # what a verb doesn't end with
     "inspect": {1, 4},
+    "inputs": {1, 4},
     "build": {1},
     "config": {3, 4},
     "generate": {3},
+    "accuracy": {3},
     "doctor": {2, 3, 4},
     **{verb: {1, 3, 4} for verb in ("converters", "completion", "cache", "environments")},
 }
@@ -150,6 +161,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     noise = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
     _save("random.onnx", noise)
+    _save("elu.onnx", [helper.make_node("Elu", ["x"], ["y"])])
     for name in ("target", "damaged", "failing"):
         other = {"name": "other", "path": NETS[name]} | ({"compare_with": "net"} if name == "target" else {})
         models = [{"name": "net", "path": "source.onnx"}, other]
@@ -200,7 +212,7 @@ def _wrong_compiler(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def execute(*arguments: Any, **options: Any) -> Executed:
         done = real(*arguments, **options)
         row: Row = dataclasses.replace(done.row, verdict=Verdict.FAULTY, reason="relative error 0.5")
-        return Executed(run=done.run.with_row(row), row=row)
+        return dataclasses.replace(done, verdict=row.verdict, exit_code=1, whole=lambda: done.run.with_row(row))
 
     monkeypatch.setattr(execute_command, "execute_model", execute)
 

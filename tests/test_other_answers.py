@@ -8,6 +8,7 @@ from pathlib import Path
 
 import localizations
 import numpy as np
+import onnxruntime
 import pytest
 import small_models as small
 from PIL import Image
@@ -26,6 +27,9 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, kept in (("source", "model"), ("source", "halfway"), ("target", "converted")):
         (folder / f"{kept}.onnx").write_bytes((folder / "made" / f"{name}.onnx").read_bytes())
     np.savez(folder / "inputs.npz", image=small.images(16))
+    session = onnxruntime.InferenceSession(folder / "converted.onnx")
+    results = session.run(None, {"image": small.images(16)})
+    np.savez(folder / "outputs.npz", **dict(zip((item.name for item in session.get_outputs()), results, strict=True)))
     (folder / "photos").mkdir()
     for place in range(8):
         pixels = np.random.default_rng(place).integers(0, 255, (64, 64, 3), np.uint8)

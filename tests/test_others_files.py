@@ -35,6 +35,7 @@ COMMANDS = {
         "convert net.onnx --to tensorflow -o out/saved --no-check",
         "convert net.onnx --via onnx-normalise --to onnx -o out/new.onnx",
     ],
+    "inputs": ["inputs net.onnx -o out/inputs.npz --samples 2"],
     "execute": ["execute net.onnx -o out"],
     "build": ["build net.onnx -o out/build"],
     "run": ["run config.json -o out", "run config.json"],
@@ -48,6 +49,11 @@ COMMANDS = {
     "architectures": ["architectures --family torchvision --names squeezenet1_1 --size 32 -o out"],
     "matrix": ["matrix config.json -o out/routes.md", "matrix config.json"],
     "config": ["config migrate old.json -o out/new.json"],
+    "trace": [
+        "trace net.onnx --setting ort-all --evaluations 5 -o out/one",
+        "trace . --setting ort-all --evaluations 5 -o out/several",
+    ],
+    "accuracy": ["accuracy ort-none --operator Relu -o out"],
     "generate": [f"generate {NETWORKS} --to torch -o out"],
     "cache": [f"localize {PAIR}", "cache clear", "cache --limit 3"],
 }

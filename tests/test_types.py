@@ -9,10 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from conrepair.testing import LocalizeOptions
+from conrepair.verbs.options import Localize
+
 ROOT = Path(__file__).parents[1]
 SCRIPT = """
 import conrepair
 from conrepair import Compared
+from conrepair.testing import assert_equivalent
 
 
 def check(source: str, target: str) -> Compared:
@@ -25,6 +29,8 @@ def wrong(source: str, target: str) -> None:
     conrepair.comprae(source, target)
     found = conrepair.localize(source, target, sampels=4)
     print(found.verdct)
+    assert_equivalent(source, target, tolerance=1e-3)
+    assert_equivalent(source, target, rtol=1e-3, samples=8)
 """
 
 
@@ -48,8 +54,10 @@ def test_typos_of_a_user_s_are_found(tmp_path: Path) -> None:
         check=False,
     )
     errors = [line for line in done.stdout.splitlines() if ": error:" in line]
-    assert [next(word for word in ("comprae", "sampels", "verdct") if word in line) for line in errors] == [
-        "comprae",
-        "sampels",
-        "verdct",
-    ], done.stdout
+    typos = ["comprae", "sampels", "verdct", "tolerance"]
+    assert [next((word for word in typos if word in line), line) for line in errors] == typos, done.stdout
+
+
+def test_an_assertion_takes_what_localize_takes() -> None:
+    fields = {name for name, _, _ in Localize.declared()}
+    assert set(LocalizeOptions.__annotations__) == fields

@@ -13,7 +13,17 @@ from conrepair.engine.job_table import JOBS
 from conrepair.jobs import models as jobs
 
 _ELSEWHERE = {
+    "accuracy",
+    "answers",
+    "forms",
+    "kernels",
+    "referees",
+    "switches",
+    "trace",
+    "baked",
     "look",
+    "preparation",
+    "recorded",
     "probe_gpu",
     "convert_network",
     "element_types",

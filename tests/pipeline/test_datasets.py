@@ -113,7 +113,7 @@ def test_tensors_that_dont_serve(tmp_path: Path) -> None:
     (tmp_path / "damaged.npz").write_bytes((tmp_path / "uneven.npz").read_bytes()[:-40])
     for name, words in [
         ("missing.npz", "no such data file"),
-        ("uneven.npz", "of the same length"),
+        ("uneven.npz", "all as many"),
         ("empty.npy", "no sample"),
         ("pickled.npy", "without pickles"),
         ("damaged.npz", "damaged"),

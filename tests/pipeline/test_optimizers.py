@@ -12,7 +12,7 @@ from onnx import parser
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
-from conrepair.frameworks.onnx_optimizers import needed
+from conrepair.frameworks.onnx_files.optimizers import needed
 
 PADDED = """
 <ir_version: 8, opset_import: ["" : 13]>

@@ -10,8 +10,8 @@ from PIL import Image
 
 from conrepair.config.model import DatasetConfig
 from conrepair.data.feeds import DataReference
-from conrepair.data.named_recipes import named_recipe
-from conrepair.data.prepare import PreparedPhotos
+from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.prepare import PreparedPhotos
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.pipeline.photos import PhotoRoom

@@ -13,9 +13,9 @@ from PIL import Image
 
 from conrepair.cli import main
 from conrepair.config.load import parse_config
-from conrepair.data.decode import decode_picture
-from conrepair.data.named_recipes import named_recipe
-from conrepair.data.recipe import apply_numeric, apply_spatial
+from conrepair.data.pictures.decode import decode_picture
+from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.recipe import apply_numeric, apply_spatial
 from conrepair.frameworks.registry import framework
 from conrepair.pipeline.audit import run_audit
 from conrepair.report.audit_folder import write_audit

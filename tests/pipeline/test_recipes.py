@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from conrepair.config.model import ModelConfig, RecipeConfig
-from conrepair.data.named_recipes import RECIPES, named_recipe
+from conrepair.data.pictures.named_recipes import RECIPES, named_recipe
 from conrepair.pipeline.recipes import default_recipe, recipe_from_config
 from conrepair.runtime.errors import ConfigError, DataError, ExitCode
 from conrepair.zoo.catalog import MODELS
@@ -85,7 +85,7 @@ def test_sizes_that_no_photo_has(fields: dict[str, Any]) -> None:
 
 
 def test_an_unknown_name_with_a_suggestion() -> None:
-    with pytest.raises(DataError, match=r"'torchvison'.*Did you mean 'torchvision'") as caught:
+    with pytest.raises(DataError, match=r"'torchvison'.*did you mean 'torchvision'") as caught:
         recipe_from_config(recipe(base="torchvison"))
     assert caught.value.exit_code == ExitCode.USAGE
 

@@ -22,7 +22,7 @@ _MAKERS: dict[str, Callable[[Path], Model]] = {
     "torch": partial(torch_file, "image"),
 }
 _QUICK = {("tflite", "activation-missing"), ("torch", "bounds-of-clip"), ("keras", "weights-scaled")}
-_NAMES = [fault.name for fault in faults() if fault.native is not None]
+_NAMES = [fault.name for fault in faults()]
 
 
 @pytest.mark.cpu_seconds(12)

@@ -15,6 +15,7 @@ from conrepair.report.records import write_record
 def test_the_table_has_a_column_for_each_class_there_is(tmp_path: Path) -> None:
     """And not for each that somebody asked for: that may be any number."""
     run: Any = SimpleNamespace(
+        lengths={},
         outputs=(TensorSpec("y", ("n", 3), "float32"),),
         arrays={"y": np.array([[1, 3, 2]], np.float32)},
         quantized=False,

@@ -20,7 +20,7 @@ from rich.console import Console
 
 import conrepair
 from conrepair.cli import main
-from conrepair.data.named_recipes import named_recipe
+from conrepair.data.pictures.named_recipes import named_recipe
 from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.localization.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
@@ -144,7 +144,8 @@ def test_a_repair_is_read_as_it_was(pair: tuple[Path, Path], tmp_path: Path) -> 
     again = read_result(tmp_path / "out")
     assert (again.kind, result_json(again)) == ("repair", document)
     assert follows(found.run, tmp_path / "out").kind == "repair"
-    read = Repaired(run=again, row=again.rows[-1])
+    done = again.rows[-1].repaired
+    read = dataclasses.replace(found, repaired=done, whole=lambda: again)
     assert read.mended
     assert str(read) == str(found)
     assert read.model == found.model

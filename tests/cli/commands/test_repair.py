@@ -258,8 +258,9 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     run = run_of(made(4, {2: 0.5}), about())
     row = dataclasses.replace(run.rows[0], repaired=RepairedTarget(problem=refusal, advice=(way,)))
     run = dataclasses.replace(run, rows=(row,), kind="repair")
+    found = Repaired(before=made(4, {2: 0.5}), about=about(), repaired=row.repaired, whole=lambda: run)
     with pytest.raises(ConrepairError) as caught:
-        Repaired(run=run, row=row).save(tmp_path / "out")
+        found.save(tmp_path / "out")
     told = str(caught.value)
     assert "the format can't be edited" in told
     assert f"written: {tmp_path / 'out'}, with anew.onnx: converted anew, no layer is at fault in it" in told
@@ -273,7 +274,6 @@ def test_a_target_that_cannot_be_edited_keeps_the_same(tmp_path: Path) -> None:
     assert anew.path == str(tmp_path / "out" / "anew.onnx")
     assert sha256_of(Path(anew.path)) == anew.sha256 == sha256_of(Path(file))
     circumstance = RepairedTarget(problem=dataclasses.replace(refusal, circumstance=True), advice=(way,))
-    full = dataclasses.replace(row, repaired=circumstance)
     with pytest.raises(ConrepairError, match="can't be edited"):
-        Repaired(run=run.with_row(full), row=full).save(tmp_path / "none")
+        dataclasses.replace(found, repaired=circumstance).save(tmp_path / "none")
     assert not (tmp_path / "none").exists()

@@ -593,3 +593,28 @@ def test_names_are_new_fit_and_take_no_longer_the_more_there_are() -> None:
     started = time.process_time()
     assert len({names.new("many") for _ in range(30_000)}) == 30_000
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize("suffix", ["", "_final"])
+def test_files_that_its_own_build_step_writes_are_the_audits_conversions(suffix: str, tmp_path: Path) -> None:
+    """Its quick demo: a frozen graph, converted to TFLite by the build step, then repaired by the files' names."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "net.pb").write_bytes(b"")
+    network = library("tf_to_tflite", dependency="net.pb", model="/models/net.pb", load="local")
+    demo = model(
+        name="MobileNetV2", url="/models/net.pb", model="net.pb", type="remote", library="tf", dll_libraries=[network]
+    )
+    section = repair(
+        source_rel_path="/models/MobileNetV2_tf.onnx",
+        target_rel_path=f"/models/MobileNetV2_tf_to_tflite{suffix}.onnx",
+    )
+    result = translated(minimal(models=[demo], model_repair_config=section), tmp_path)
+    for side, words in (("source", "model 'MobileNetV2'"), ("target", "its conversion tf_to_tflite")):
+        found = entry(result, f"$.model_repair_config.{side}_rel_path")
+        assert found.outcome is KeyOutcome.TRANSLATED
+        assert words in found.words
+    assert result.value is not None
+    assert (result.value["stages"]["localize"], result.value["stages"]["repair"]) == (True, True)
+    assert result.repair is not None
+    assert (result.repair.source, result.repair.target) == ("MobileNetV2", "MobileNetV2/tf_to_tflite")
+    assert not any(str(item.get("path", "")).endswith(".onnx") for item in result.value["models"])

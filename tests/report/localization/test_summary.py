@@ -95,11 +95,11 @@ def test_it_promises_no_more_than_was_seen() -> None:
     )
     text = " ".join(" ".join(shown(result, about=about)).split())
     assert (
-        "next: No difference was found on 8 inputs (of synthetic: 8 samples, uniform in [-1, 1]). Not tested:" in text
+        "next: No difference that counts was found on 8 inputs (of synthetic: 8 samples, uniform in [-1, 1])." in text
     )
     hidden = localizations.made(4, {1: 0.5}).faults
     text = " ".join(" ".join(shown(dataclasses.replace(result, latent=hidden), about=about)).split())
-    assert "No difference was found" not in text
+    assert "No difference that counts was found" not in text
     assert "Right on 8 inputs, but one layer differs where none of them shows it. `conrepair repair --latent`" in text
     assert f"no input shows it: at {hidden[0].target_layers[0]}: {hidden[0].evidence[0]}" in text.replace("`", "")
 

@@ -239,7 +239,7 @@ def test_several_targets_of_a_source_are_lines(browser: Any, tmp_path: Path) -> 
         assert "one 0.5" in str(seen.page.locator(".targets .told").text_content())
         for row in seen.page.locator("details.row > summary").all():
             row.click()
-        assert seen.page.locator(".layer h3").count() == 2
+        seen.page.wait_for_function("document.querySelectorAll('.layer h3').length === 2")
         assert seen.violations() == []
         assert seen.errors == []
 

@@ -1,0 +1,80 @@
+"""Following an error through kernels, where a side can't be looked into."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model, to_json
+from conrepair.jobs import trace_kernels
+from conrepair.networks.network import Network
+from conrepair.networks.open_network import open_network
+from conrepair.runtime.errors import InferenceError
+from conrepair.systems.system import Setting
+from conrepair.tracing.healing import REWRITTEN
+from conrepair.tracing.judging import Judged, write_judged
+
+TEXT = '<ir_version: 8, opset_import: ["" : 17]>\ng (float[1, 3] x) => (float[1, 3] y) { h = Exp (x) y = Neg (h) }'
+X = np.array([[0.5, -1.0, 2.0]], np.float32)
+
+
+class Observed:
+    """A system that shows a network; a broken one's can't be run."""
+
+    fusion = ""
+
+    def __init__(self, name: str, broken: bool) -> None:
+        self.name, self.broken = name, broken
+
+    def observed(self, model: Model, *_: Any) -> Network:
+        found = copy.copy(open_network(model, [TensorSpec("x", (1, 3), "float32")]))
+        if self.broken:
+            found.segment = fail  # type: ignore[method-assign]
+        return found
+
+
+def fail(fed: Collection[str], wanted: Sequence[str]) -> Any:
+    raise InferenceError("its kernels fail")
+
+
+def test_a_side_that_cannot_be_run_takes_nothing_from_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx.save(onnx.parser.parse_model(TEXT), tmp_path / "net.onnx")
+    model = Model("onnx", str(tmp_path / "net.onnx"), model_sha256(tmp_path / "net.onnx"))
+    write_judged(Judged(feeds=[{"x": X}]), tmp_path)
+    systems = Observed("whole", False), Observed("broken", True)
+    monkeypatch.setattr(trace_kernels, "SYSTEMS", {item.name: item for item in systems})
+    setting = to_json(Setting("libraries"))
+    one, two = ({"system": name, "setting": setting} for name in ("whole", "broken"))
+    payload = {"model": to_json(model), "judged": str(tmp_path), "sample": 0, "blamed": "", "accuracy": {}}
+    told = trace_kernels.kernels({**payload, "one": one, "two": two}, tmp_path)
+    assert [item["tensor"] for item in told["setting"]] == ["h", "y"]
+    assert told["against"] == []
+    assert told["doubts"] == ["the kernels of broken can't be looked into: its kernels fail"]
+    both = trace_kernels.kernels({**payload, "one": one, "two": one}, tmp_path)
+    assert [item["apart"] for item in both["setting"]] == [0, 0]
+    blind = trace_kernels.kernels({**payload, "blamed": "setting", "one": two, "two": one}, tmp_path)
+    assert (blind["forms"], blind["stable"], blind["float64"]) == ([], ["h"], ["h", "y"])
+    seen = trace_kernels.kernels({**payload, "blamed": "setting", "one": one, "two": two}, tmp_path)
+    assert (seen["stable"], seen["float64"]) == ([], [])
+
+
+def test_operators_are_written_in_another_form(tmp_path: Path) -> None:
+    onnx.save(onnx.parser.parse_model(TEXT), tmp_path / "net.onnx")
+    payload = {"model": {"path": str(tmp_path / "net.onnx")}, "stable": ["h"], "float64": ["y"]}
+    told = trace_kernels.forms(payload, tmp_path)["forms"]
+    assert [(item["form"], item["place"]) for item in told] == [("fast e^x", "h"), ("computed in float64", "y")]
+    written = onnx.load(tmp_path / REWRITTEN)
+    (y,) = ReferenceEvaluator(written).run(None, {"x": X})
+    np.testing.assert_allclose(y, -np.exp(X), rtol=1e-6)
+    assert "Exp" not in {node.op_type for node in written.graph.node}
