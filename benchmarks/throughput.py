@@ -32,8 +32,8 @@ from PIL import Image
 
 from benchmarks.common.jobs import JOBS
 from conrepair.config.model import DatasetConfig
-from conrepair.data.named_recipes import named_recipe
-from conrepair.data.photos import read_photo_folder
+from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.photos import read_photo_folder
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.pipeline.from_config import resolve_dataset
 from conrepair.pipeline.photos import PhotoRoom

@@ -181,11 +181,9 @@ class _Plan:
     def native(self) -> Iterator[Case]:
         """Faults in files of other formats."""
         for shift, (target, base) in enumerate({"tflite": TFLITE, "keras": KERAS, "torch": OWN}.items()):
-            for fault in faults():
-                if fault.native is None or fault.name not in self._every(self._strides.native, shift):
-                    continue
+            for name in self._every(self._strides.native, shift):
                 for seed in self._seeds:
-                    yield self._one(NATIVE, FOLDED, base, fault.name, seed, format=target)
+                    yield self._one(NATIVE, FOLDED, base, name, seed, format=target)
 
     def by_frameworks(self) -> Iterator[Case]:
         """Faults that frameworks put in themselves, and those of an exporter made wrong on purpose."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from benchmarks.common.plain_graph import Array
 from conrepair.metrics.tensors import compare_tensors
+from conrepair.truth.referees import OnnxReference
 
-__all__ = ["difference", "doubled", "in_float32", "in_float64"]
+__all__ = ["difference", "in_float32", "in_float64"]
 
-_TYPES = {TensorProto.FLOAT: TensorProto.DOUBLE}
 Outputs = dict[str, Array]
 
 
@@ -36,34 +33,9 @@ def in_float64(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> Outputs:
     """Run by ONNX's reference, with all real numbers in float64.
 
     Raises:
-        Exception: whatever the reference raises for operators that it doesn't know.
+        CannotJudgeError: for operators that the reference doesn't know.
     """
-    evaluator = ReferenceEvaluator(doubled(model))
-    given = {
-        name: array.astype(np.float64) if array.dtype == np.float32 else array
-        for name, array in _given(evaluator.input_names, feeds).items()
-    }
-    with np.errstate(all="ignore"):
-        return dict(zip(evaluator.output_names, evaluator.run(None, given), strict=True))
-
-
-def doubled(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The same model in float64: its inputs, constants and casts."""
-    wide = onnx.ModelProto()
-    wide.CopyFrom(model)
-    del wide.graph.value_info[:]
-    for value in (*wide.graph.input, *wide.graph.output):
-        kind = value.type.tensor_type
-        kind.elem_type = _TYPES.get(kind.elem_type, kind.elem_type)
-    for tensor in wide.graph.initializer:
-        _widen(tensor)
-    for node in wide.graph.node:
-        for attribute in node.attribute:
-            if attribute.name == "to" and node.op_type == "Cast":
-                attribute.i = _TYPES.get(attribute.i, attribute.i)
-            elif attribute.type == onnx.AttributeProto.TENSOR:
-                _widen(attribute.t)
-    return wide
+    return OnnxReference().answers(model, feeds)
 
 
 def _given(names: Sequence[str], feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -71,11 +43,6 @@ def _given(names: Sequence[str], feeds: Mapping[str, Array]) -> dict[str, Array]
     if set(names) <= set(feeds):
         return {name: feeds[name] for name in names}
     return dict(zip(names, feeds.values(), strict=True))
-
-
-def _widen(tensor: TensorProto) -> None:
-    if tensor.data_type == TensorProto.FLOAT:
-        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
 
 
 def difference(expected: Mapping[str, Array], given: Mapping[str, Array]) -> float:

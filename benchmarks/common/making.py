@@ -14,10 +14,10 @@ from benchmarks.common.digits import read_digits
 from benchmarks.common.models import MODELS, BenchmarkModel
 from conrepair.converters.all_converters import converter
 from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
-from conrepair.data.decode import decode_picture
-from conrepair.data.named_recipes import named_recipe
-from conrepair.data.photos import read_photo_folder
-from conrepair.data.recipe import apply_numeric, apply_spatial
+from conrepair.data.pictures.decode import decode_picture
+from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.photos import read_photo_folder
+from conrepair.data.pictures.recipe import apply_numeric, apply_spatial
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.builders import build_from_factory, calibration_inputs
 from conrepair.frameworks.factories import call_factory

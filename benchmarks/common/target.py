@@ -17,8 +17,7 @@ from benchmarks.common.truth import Truth, named_nodes, truth_of
 from benchmarks.common.unfit import UnfitError
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.fault import Fault
-from benchmarks.faults.inject import inject
-from benchmarks.faults.inject_file import has_place, inject_natively
+from benchmarks.faults.inject_file import has_place, inject_file
 from conrepair.data.feeds import DataReference, batches, open_feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
@@ -228,7 +227,7 @@ def _injected_by_framework(
 
 def _inject(
     side: Mapping[str, Any],
-    fault: Fault[Any],
+    fault: Fault,
     data: Data,
     generator: np.random.Generator,
     folder: Path,
@@ -236,21 +235,15 @@ def _inject(
 ) -> tuple[dict[str, Any], Truth, dict[str, Any]] | None:
     model = from_json(Model, side["model"])
     feeds = data.feeds(side, _INJECTION_SAMPLES)
-    folder.mkdir()
-    about: dict[str, Any] = {"fault": fault.name, "kind": str(fault.kind)}
-    if model.framework == "onnx":
-        right = load(model.path)
-        injection = inject(right, fault, feeds, generator, avoid=avoid)
-        if injection is not None:
-            truth = truth_of(named_nodes(right.graph), injection.model.graph, injection.nodes)
-            made = _written(injection.model, folder / "model.onnx")
-            return made, truth, about | {"words": injection.words, "effect": finite(injection.effect)}
-    # What's quantized in an ONNX file has no place for faults in real numbers, but for those that an editor puts in.
-    changed = inject_natively(model, fault, feeds, generator, folder, avoid=avoid)
+    changed = inject_file(model, fault, feeds, generator, folder, avoid=avoid)
     if changed is None:
         return None
     truth = Truth(changed.layers, frozenset())
-    return side_of(changed.model), truth, about | {"words": changed.words, "effect": finite(changed.effect)}
+    if model.framework == "onnx":
+        right, wrong = (load(item.path).graph for item in (model, changed.model))
+        truth = truth_of(named_nodes(right), wrong, changed.layers)
+    about = {"fault": fault.name, "kind": str(fault.kind), "words": changed.words, "effect": finite(changed.effect)}
+    return side_of(changed.model), truth, about
 
 
 # --- targets ----------------------------------------------------------------------------------------------

@@ -33,13 +33,17 @@ def truth_of(before: frozenset[str], after: onnx_ir.Graph, at_fault: frozenset[s
     """
     names = named_nodes(after)
     own = (at_fault & before) | (before - names)
-    inserted = [node for node in after if str(node.name) in at_fault and str(node.name) not in before]
+    inserted = [node for node in after if _name(node) in at_fault - before]
     return Truth(at_fault, frozenset(own | _neighbours(inserted, before)))
 
 
 def named_nodes(graph: onnx_ir.Graph) -> frozenset[str]:
     """Names of all nodes, as an injection gives them."""
-    return frozenset(str(node.name or node.outputs[0].name) for node in graph if node.op_type != "Constant")
+    return frozenset(_name(node) for node in graph if node.op_type != "Constant")
+
+
+def _name(node: onnx_ir.Node) -> str:
+    return str(node.name or node.outputs[0].name)
 
 
 def _neighbours(inserted: list[onnx_ir.Node], known: frozenset[str]) -> set[str]:
@@ -52,8 +56,8 @@ def _neighbours(inserted: list[onnx_ir.Node], known: frozenset[str]) -> set[str]
             node = ahead.pop()
             found |= set() if forwards else _fed(node)
             for other in _next(node, forwards=forwards):
-                if str(other.name) in known:
-                    found.add(str(other.name))
+                if _name(other) in known:
+                    found.add(_name(other))
                 elif (other, forwards) not in seen:
                     seen.add((other, forwards))
                     ahead.append(other)

@@ -1,49 +1,49 @@
-"""Where ONNX graphs have attention that's written out: products, a scale, a mask, a softmax."""
+"""Where graphs have attention that's written out: products, a scale, a mask, a softmax."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import onnx_ir
+from conrepair.graph.layer_graph import LayerGraph, Node
 
-from benchmarks.faults.edits import constant_of
-from benchmarks.faults.places import is_float
-
-__all__ = ["masked_sums", "scales"]
-
-_MAKERS = ("MatMul", "Mul", "Div")
+__all__ = ["scales_of", "scores_of", "sums_of"]
 
 
-def masked_sums(graph: onnx_ir.Graph) -> Sequence[onnx_ir.Node]:
+def sums_of(graph: LayerGraph) -> Sequence[Node]:
     """Sums of scores and a mask that nothing but a softmax reads."""
-    return [node for node in graph if node.op_type == "Add" and _before_softmax(node) and scores_at(node) >= 0]
+    return [
+        node
+        for node in graph.nodes
+        if node.op == "Add"
+        and graph.read_once(node.outputs[0])
+        and graph.consumers[node.outputs[0]][0].op == "Softmax"
+        and scores_of(graph, node) >= 0
+    ]
 
 
-def scores_at(node: onnx_ir.Node) -> int:
+def scores_of(graph: LayerGraph, node: Node) -> int:
     """Which operand of a sum is the scores; -1: none."""
-    for index, value in enumerate(node.inputs):
-        maker = None if value is None else value.producer()
-        if maker is not None and maker.op_type in _MAKERS and _is_product(maker):
-            return index
-    return -1
+    makers = [graph.producers.get(name) for name in node.inputs]
+    return next((place for place, maker in enumerate(makers) if maker is not None and _multiplies(graph, maker)), -1)
 
 
-def scales(graph: onnx_ir.Graph) -> Sequence[onnx_ir.Node]:
+def scales_of(graph: LayerGraph) -> Sequence[Node]:
     """Factors and divisors of scores, one number each."""
-    return [node for node in graph if node.op_type in {"Mul", "Div"} and _is_product(node)]
+    return [node for node in graph.nodes if node.op in {"Mul", "Div"} and _multiplies(graph, node)]
 
 
-def _before_softmax(node: onnx_ir.Node) -> bool:
-    uses = node.outputs[0].uses()
-    return len(uses) == 1 and next(iter(uses)).node.op_type == "Softmax" and is_float(node.outputs[0])
-
-
-def _is_product(node: onnx_ir.Node) -> bool:
+def _multiplies(graph: LayerGraph, node: Node) -> bool:
     """Whether a node is a product of two computed matrices, or such a one with a scale."""
-    if node.op_type == "MatMul":
-        return all(constant_of(node, index) is None for index in range(2))
-    number = constant_of(node, 1)
-    maker = None if node.inputs[0] is None else node.inputs[0].producer()
-    if number is None or number.size != 1 or maker is None:
+    if node.op == "MatMul":
+        return not node.parameters
+    number = node.parameters.get("operand")
+    if (
+        node.op not in {"Mul", "Div"}
+        or number is None
+        or math.prod(number.shape) != 1
+        or node.attributes.get("constant_first")
+    ):
         return False
-    return maker.op_type == "MatMul" and _is_product(maker)
+    maker = graph.producers.get(node.inputs[0])
+    return maker is not None and maker.op == "MatMul" and _multiplies(graph, maker)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
-from typing import Any
 
 import benchmarks.faults
 from benchmarks.faults.fault import Fault
@@ -15,9 +14,9 @@ __all__ = ["faults"]
 
 
 @cache
-def faults() -> tuple[Fault[Any], ...]:
+def faults() -> tuple[Fault, ...]:
     """The catalogue, in the order of the kinds, then of the names."""
-    found: list[Fault[Any]] = []
+    found: list[Fault] = []
     for kind in Kind:
         if kind is Kind.COMPILATION:  # it's in no file
             continue

@@ -6,25 +6,23 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnx_ir
 
 from benchmarks.faults.fault import Fault
-from benchmarks.faults.inject import ATTEMPTS, LEAST_EFFECT, inject, prepared
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
-from conrepair.onnx_passes.files import load
 from conrepair.onnx_passes.verify import relative_error
-from conrepair.runtime.files import make_folder, sha256_of, whole_output
+from conrepair.runtime.files import make_folder
 
-__all__ = ["FileInjection", "has_place", "inject_file", "inject_natively"]
+__all__ = ["ATTEMPTS", "LEAST_EFFECT", "FileInjection", "has_place", "inject_file"]
 
+LEAST_EFFECT = 1e-4  # relative L2 of an output
+ATTEMPTS = 8
 _REFUSALS = 64  # places at which a format can't express the fault, before giving up
 
 
@@ -42,7 +40,7 @@ class FileInjection:
     """
 
     model: Model
-    fault: Fault[Any]
+    fault: Fault
     layers: frozenset[str]
     words: str
     effect: float
@@ -60,7 +58,7 @@ class FileInjection:
 
 def inject_file(
     model: Model,
-    fault: Fault[Any],
+    fault: Fault,
     feeds: Mapping[str, Array],
     generator: np.random.Generator,
     folder: Path,
@@ -86,27 +84,7 @@ def inject_file(
         ModelLoadError: if the model can't be read.
         InferenceError: if the right model doesn't run on the feeds.
     """
-    stem = f"{Path(model.path).stem}.{fault.name}"
     make_folder(folder)
-    if model.framework == "onnx":
-        found = _inject_onnx(model, fault, feeds, generator, folder / f"{stem}.onnx", avoid)
-        if found is not None:
-            return found
-    return inject_natively(model, fault, feeds, generator, folder, avoid=avoid)
-
-
-def inject_natively(
-    model: Model,
-    fault: Fault[Any],
-    feeds: Mapping[str, Array],
-    generator: np.random.Generator,
-    folder: Path,
-    *,
-    avoid: frozenset[str] = frozenset(),
-) -> FileInjection | None:
-    """Inject a fault by the format's editor, which writes quantized numbers too; as `inject_file` else."""
-    if fault.native is None:
-        return None
     stem = f"{Path(model.path).stem}.{fault.name}"
     editor = open_editor(model)
     count = len(fault.native.places(editor.graph))
@@ -131,22 +109,21 @@ def inject_natively(
     return None
 
 
-def has_place(model: Model, fault: Fault[Any]) -> bool:
+def has_place(model: Model, fault: Fault) -> bool:
     """Whether a model has what a fault is about, even where it would change no answer.
 
     Raises:
         UsageError: if models of this framework can't be edited.
         ModelLoadError: if the model can't be read.
     """
-    if model.framework == "onnx" and fault.places(prepared(load(model.path)).graph):
-        return True
-    return fault.native is not None and bool(fault.native.places(open_editor(model).graph))
+    return bool(fault.native.places(open_editor(model).graph))
 
 
 def _kept(model: Model, folder: Path) -> Model:
     """The model, moved out of the folder where it was tried."""
-    path = Path(model.path).replace(folder / Path(model.path).name)
-    return replace(model, path=str(path))
+    for path in Path(model.path).parent.iterdir():  # numbers may lie beside it
+        path.replace(folder / path.name)
+    return replace(model, path=str(folder / Path(model.path).name))
 
 
 def _effect(model: Model, feeds: Mapping[str, Array], expected: Sequence[Array]) -> float | None:
@@ -174,26 +151,3 @@ def _run(model: Model, arrays: Sequence[Array]) -> list[Array]:
     runnable = framework(model.framework).load(model)
     outputs = runnable.run(dict(zip([spec.name for spec in runnable.inputs], arrays, strict=True)))
     return [outputs[spec.name] for spec in runnable.outputs]
-
-
-def _inject_onnx(
-    model: Model,
-    fault: Fault[Any],
-    feeds: Mapping[str, Array],
-    generator: np.random.Generator,
-    path: Path,
-    avoid: frozenset[str],
-) -> FileInjection | None:
-    injection = inject(load(model.path), fault, feeds, generator, avoid=avoid)
-    if injection is None:
-        return None
-    external = any(
-        isinstance(value.const_value, onnx_ir.ExternalTensor)
-        for value in onnx_ir.load(model.path).graph.initializers.values()
-    )
-    with whole_output(path) as temporary:
-        onnx_ir.save(injection.model, temporary, external_data=f"{path.name}.data" if external else None)
-        if external:  # stands beside the file
-            (temporary.parent / f"{path.name}.data").replace(path.parent / f"{path.name}.data")
-    written = Model("onnx", str(path), sha256_of(path), inputs=model.inputs)
-    return FileInjection(written, fault, injection.nodes, injection.words, injection.effect)

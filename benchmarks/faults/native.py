@@ -113,9 +113,8 @@ def attributes_changed(
     def change(editor: Editor, node: Node, generator: np.random.Generator) -> str:
         changes = compute(node, generator)
         editor.set_attributes(node, changes)
-        listing = "; ".join(
-            f"{key} is {value} instead of {node.attributes.get(key)}" for key, value in changes.items()
-        )
+        known = {**node.written, **node.attributes}
+        listing = "; ".join(f"{key} is {value} instead of {known.get(key)}" for key, value in changes.items())
         return f"{node.layer}: {listing}"
 
     return on_nodes(nodes_of(*operators, condition=condition), change)

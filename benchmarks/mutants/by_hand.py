@@ -33,7 +33,11 @@ _CHANGES = (
         "_QUANTIZED_MARGIN * quantization",
     ),
     ("conrepair/localization/conclusion.py", "if compared.differs:", "if False:"),
-    ("conrepair/localization/agreement.py", "rounded=self._other(self._rounded, exact=True),", "rounded=None,"),
+    (
+        "conrepair/localization/agreement.py",
+        "rounded=self._other(self._rounded, vary=vary,",
+        "rounded=self._other(None, vary=vary,",
+    ),
     (
         "conrepair/localization/alignment.py",
         "kept = settle(nodes, _without_harmless(nodes[1], kept, errors, similarity), isolated)",

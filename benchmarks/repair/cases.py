@@ -42,7 +42,7 @@ def plan(models: Sequence[str], seeds: Sequence[int], *, quick: bool = False) ->
 
 def _several(model: str, seeds: Sequence[int], *, quick: bool) -> Iterator[Case]:
     """Two and three faults at once in files of other formats."""
-    names = [fault.name for fault in faults() if fault.native is not None]
+    names = [fault.name for fault in faults()]
     for seed in seeds:
         generator = np.random.default_rng(seed)
         for target, base in _NATIVE.items():
@@ -54,7 +54,7 @@ def _several(model: str, seeds: Sequence[int], *, quick: bool) -> Iterator[Case]
 def _quantized(model: str, seeds: Sequence[int], place: int, *, quick: bool) -> Iterator[Case]:
     stride = _QUICK_EVERY if quick else _EVERY
     for shift, (target, base) in enumerate(_EIGHT_BITS.items()):
-        names = [fault.name for fault in faults() if target == "onnx" or fault.native is not None]
+        names = [fault.name for fault in faults()]
         for seed in seeds:
             for name in names[(place + shift) % stride :: stride]:
                 yield Case(QUANTIZED, model, FOLDED, base, (name,), 1, seed, format=target, agree=False)

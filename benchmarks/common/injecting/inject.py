@@ -19,7 +19,7 @@ from benchmarks.common.injecting.by_torch import BY_TORCH
 from benchmarks.common.injecting.fault import Array, Means, OwnFault
 from benchmarks.common.plain_graph import PlainGraph
 from benchmarks.common.unfit import UnfitError
-from benchmarks.faults.inject import ATTEMPTS, LEAST_EFFECT
+from benchmarks.faults.inject_file import ATTEMPTS, LEAST_EFFECT
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.onnx_passes.verify import relative_error

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx_ir
-
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import operator_changed
-from benchmarks.faults.places import operators
 from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
@@ -26,18 +22,10 @@ _OTHERS = {
 }
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    before, node.op_type = node.op_type, _OTHERS[node.op_type]
-    node.attributes.clear()
-    return Change((node,), f"{node.name} is {node.op_type} instead of {before}")
-
-
 FAULT = Fault(
     name="activation-replaced",
     kind=Kind.GRAPH,
     provenance="onnx-tool#39, Paddle#44820",
     repair="the operator",
-    places=operators(*_OTHERS),
-    change=_change,
     native=operator_changed({**_OTHERS, "Swish": "HardSwish"}),
 )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from benchmarks.faults.edits import insert_behind
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import nodes_of, on_nodes
-from benchmarks.faults.places import operators
 from conrepair.editors.editor import Editor
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
@@ -18,15 +15,9 @@ __all__ = ["FAULT"]
 _OPERATORS = ("HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Softplus", "Mish", "Gelu", "Softmax")
 
 
-def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
+def _change(editor: Editor, node: Node, _: np.random.Generator) -> str:
     editor.insert(node.outputs[0], [(node.op, node.attributes, [])], "twice")
     return f"{node.op} of {node.layer} is applied twice"
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    attributes = {name: attribute.value for name, attribute in node.attributes.items()}
-    nodes = insert_behind(node.outputs[0], [(node.op_type, attributes, [])], "twice")
-    return Change((node, *nodes), f"{node.name} is applied twice")
 
 
 FAULT = Fault(
@@ -34,7 +25,5 @@ FAULT = Fault(
     kind=Kind.GRAPH,
     provenance="keras-onnx#555",
     repair="remove one",
-    places=operators(*_OPERATORS),
-    change=_change,
-    native=on_nodes(nodes_of(*_OPERATORS), _change_native),
+    native=on_nodes(nodes_of(*_OPERATORS), _change),
 )

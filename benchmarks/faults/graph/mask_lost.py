@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from benchmarks.faults.attention import masked_sums, scores_at
-from benchmarks.faults.edits import bypass
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.attention import scores_of, sums_of
+from benchmarks.faults.fault import Fault
+from benchmarks.faults.native import on_nodes
+from conrepair.editors.editor import Editor
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    name = node.name
-    return Change(bypass(node, scores_at(node)), f"the mask that {name} adds is lost")
+def _change(editor: Editor, node: Node, _: np.random.Generator) -> str:
+    editor.remove(node, scores_of(editor.graph, node))
+    return f"the mask that {node.layer} adds is lost"
 
 
 FAULT = Fault(
@@ -23,6 +24,5 @@ FAULT = Fault(
     kind=Kind.GRAPH,
     provenance="DeBERTa#6, Chinese-CLIP#66",
     repair="the sum with the mask",
-    places=masked_sums,
-    change=_change,
+    native=on_nodes(sums_of, _change),
 )

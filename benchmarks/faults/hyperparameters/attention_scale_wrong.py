@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from benchmarks.faults.attention import scales
-from benchmarks.faults.edits import numbers_of, set_constant
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.attention import scales_of
+from benchmarks.faults.fault import Fault
+from benchmarks.faults.native import numbers, on_nodes
+from conrepair.editors.editor import Editor
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    number = numbers_of(node, 1)
-    power = int(generator.choice([0, 2]))
-    set_constant(node, 1, (number**power).astype(number.dtype))
-    return Change((node,), f"{node.name} has {float(number.reshape(-1)[0]) ** power:g} for its scale")
+def _change(editor: Editor, node: Node, generator: np.random.Generator) -> str:
+    number, power = numbers(node, "operand"), int(generator.choice([0, 2]))
+    editor.set_parameter(node, "operand", (number**power).astype(number.dtype))
+    return f"{node.layer} has {float(number.reshape(-1)[0]) ** power:g} for its scale"
 
 
 FAULT = Fault(
@@ -25,6 +25,5 @@ FAULT = Fault(
     kind=Kind.HYPERPARAMETERS,
     provenance="mlc-llm#3426, Megatron-LM#848",
     repair="the scale",
-    places=scales,
-    change=_change,
+    native=on_nodes(scales_of, _change),
 )

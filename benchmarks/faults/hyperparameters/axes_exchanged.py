@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import onnx_ir
 
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import nodes_of, on_nodes, shape_of
-from benchmarks.faults.places import nodes_with, rank_of, sizes_of
 from conrepair.editors.editor import Editor
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
-
-
-def _twins(node: onnx_ir.Node) -> tuple[int, int] | None:
-    """Two axes of the result that are as long as one another."""
-    return _equal(sizes_of(node.outputs[0]))
 
 
 def _equal(sizes: Sequence[int | None]) -> tuple[int, int] | None:
@@ -36,7 +29,7 @@ def _exchanged(perm: Sequence[int], twins: tuple[int, int]) -> list[int]:
     return result
 
 
-def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
+def _change(editor: Editor, node: Node, _: np.random.Generator) -> str:
     twins, before = _equal(shape_of(editor.graph, node.outputs[0])), node.attributes["perm"]
     if twins is None or not isinstance(before, tuple):
         raise ValueError(f"{node.name} has no axes of equal length")
@@ -45,24 +38,11 @@ def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
     return f"{node.layer}: perm {after} instead of {before}"
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    twins = _twins(node)
-    if twins is None:
-        raise ValueError(f"{node.name} has no axes of equal length")
-    rank = rank_of(node.outputs[0]) or 0
-    before = list(node.attributes["perm"].as_ints()) if "perm" in node.attributes else list(range(rank))[::-1]
-    after = _exchanged(before, twins)
-    node.attributes["perm"] = onnx_ir.AttrInt64s("perm", after)
-    return Change((node,), f"{node.name}: perm {after} instead of {before}")
-
-
 FAULT = Fault(
     name="axes-exchanged",
     kind=Kind.HYPERPARAMETERS,
     provenance="onnx2tf#317",
     repair="perm",
-    places=nodes_with(lambda node: _twins(node) is not None, "Transpose"),
-    change=_change,
     native=on_nodes(
         nodes_of(
             "Transpose",
@@ -70,6 +50,6 @@ FAULT = Fault(
                 _equal(shape_of(graph, node.outputs[0])) is not None and "perm" in node.attributes
             ),
         ),
-        _change_native,
+        _change,
     ),
 )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import onnx_ir
 
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed, shape_of
-from benchmarks.faults.places import nodes_with, rank_of
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Attribute, Node
+from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
 
 __all__ = ["FAULT"]
 
@@ -22,12 +20,8 @@ def _moved(node: Node, _: np.random.Generator) -> Mapping[str, Attribute]:
     return {"axis": before - 1 if isinstance(before, int) and before else 1}
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    rank = rank_of(node.inputs[0]) or 0
-    before = (node.attributes["axis"].as_int() if "axis" in node.attributes else -1) % rank
-    after = (before - 1) % rank
-    node.attributes["axis"] = onnx_ir.AttrInt64("axis", after)
-    return Change((node,), f"{node.name}: axis {after} instead of {before}")
+def _has_another(graph: LayerGraph, node: Node) -> bool:
+    return bool(node.attributes["axis"]) or len(shape_of(graph, node.outputs[0])) > 1
 
 
 FAULT = Fault(
@@ -35,9 +29,5 @@ FAULT = Fault(
     kind=Kind.HYPERPARAMETERS,
     provenance="pytorch2keras#131, onnx2tf#105, tvm#20183",
     repair="axis",
-    places=nodes_with(lambda node: (rank_of(node.inputs[0]) or 0) > 1, "Softmax", "LogSoftmax"),
-    change=_change,
-    native=attributes_changed(
-        ["Softmax", "LogSoftmax"], _moved, lambda graph, node: len(shape_of(graph, node.outputs[0])) > 1
-    ),
+    native=attributes_changed(["Softmax", "LogSoftmax"], _moved, _has_another),
 )

@@ -8,4 +8,4 @@ from benchmarks.faults.hyperparameters.epsilon_of_another_library import FAULT a
 __all__ = ["FAULT"]
 
 
-FAULT = everywhere(ONCE, natively=False)
+FAULT = everywhere(ONCE)

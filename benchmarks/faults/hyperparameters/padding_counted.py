@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.faults.families import flipped
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed
-from benchmarks.faults.places import nodes_with
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 
@@ -22,10 +20,6 @@ FAULT = Fault(
     kind=Kind.HYPERPARAMETERS,
     provenance="onnx#4958, onnxruntime#16203, onnx2tf#207",
     repair="count_include_pad",
-    places=nodes_with(
-        lambda node: "pads" in node.attributes and any(node.attributes["pads"].as_ints()), "AveragePool"
-    ),
-    change=flipped("count_include_pad"),
     native=attributes_changed(
         ["AveragePool"],
         lambda node, _: {"count_include_pad": not node.attributes["count_include_pad"]},

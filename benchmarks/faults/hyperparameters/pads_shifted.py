@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx_ir
-
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import attributes_changed
-from benchmarks.faults.places import nodes_with
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 
 __all__ = ["FAULT"]
-
-
-def _can_shift(node: onnx_ir.Node) -> bool:
-    return any(_pads(node))
-
-
-def _pads(node: onnx_ir.Node) -> list[int]:
-    return list(node.attributes["pads"].as_ints()) if "pads" in node.attributes else []
 
 
 def _shifted(pads: list[int]) -> list[int]:
@@ -29,16 +17,9 @@ def _shifted(pads: list[int]) -> list[int]:
     return shifted[half:] + [0] * half if shifted == pads else shifted
 
 
-def _native_pads(node: Node) -> list[int]:
+def _pads(node: Node) -> list[int]:
     pads = node.attributes.get("pads")
     return [int(pad) for pad in pads] if isinstance(pads, tuple) else []
-
-
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    pads = _pads(node)
-    shifted = _shifted(pads)
-    node.attributes["pads"] = onnx_ir.AttrInt64s("pads", shifted)
-    return Change((node,), f"{node.name} pads {shifted} instead of {pads}")
 
 
 FAULT = Fault(
@@ -46,11 +27,9 @@ FAULT = Fault(
     kind=Kind.HYPERPARAMETERS,
     provenance="tensornets#25, tensorflow#10747, MMdnn#660, pytorch#3867",
     repair="the pads",
-    places=nodes_with(_can_shift, "Conv", "MaxPool", "AveragePool"),
-    change=_change,
     native=attributes_changed(
         ["Conv", "MaxPool", "AveragePool", "Pad"],
-        lambda node, _: {"pads": tuple(_shifted(_native_pads(node)))},
-        lambda _, node: any(_native_pads(node)),
+        lambda node, _: {"pads": tuple(_shifted(_pads(node)))},
+        lambda _, node: any(_pads(node)),
     ),
 )

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import onnx_ir
-
-from benchmarks.faults.edits import constant_of
-from benchmarks.faults.families import flipped
 from benchmarks.faults.fault import Fault
-from benchmarks.faults.places import nodes_with
+from benchmarks.faults.native import attributes_changed
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import LayerGraph, Node
 
 __all__ = ["FAULT"]
 
 
-def _is_square(node: onnx_ir.Node) -> bool:
-    array = constant_of(node, 1)
-    return array is not None and array.shape[0] == array.shape[1]
+def _is_turnable(_: LayerGraph, node: Node) -> bool:
+    """Whether the file says how a square matrix lies."""
+    return "transB" in node.written and len(set(node.parameters["weight"].shape)) == 1
 
 
 FAULT = Fault(
@@ -23,6 +20,5 @@ FAULT = Fault(
     kind=Kind.HYPERPARAMETERS,
     provenance="nn-transfer#16, onnx2keras#113",
     repair="transB",
-    places=nodes_with(_is_square, "Gemm"),
-    change=flipped("transB"),
+    native=attributes_changed(("MatMul",), lambda node, _: {"transB": not node.written["transB"]}, _is_turnable),
 )

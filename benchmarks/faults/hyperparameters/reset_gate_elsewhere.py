@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.faults.families import flipped
 from benchmarks.faults.fault import Fault
-from benchmarks.faults.places import operators
+from benchmarks.faults.native import attributes_changed
 from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
@@ -15,6 +14,7 @@ FAULT = Fault(
     kind=Kind.HYPERPARAMETERS,
     provenance="onnxscript#2852, onnx-tensorflow#853, keras-onnx#33",
     repair="linear_before_reset",
-    places=operators("GRU"),
-    change=flipped("linear_before_reset"),
+    native=attributes_changed(
+        ("GRU",), lambda node, _: {"linear_before_reset": not node.attributes["linear_before_reset"]}
+    ),
 )

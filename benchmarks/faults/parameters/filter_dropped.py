@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.faults.edits import Array
 from benchmarks.faults.families import weights_fault
+from conrepair.graph.layer_graph import Array
 
 __all__ = ["FAULT"]
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx_ir
 
-from benchmarks.faults.edits import constant_of, set_constant
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import nodes_of, numbers, on_nodes
-from benchmarks.faults.places import nodes_with
 from conrepair.editors.editor import Editor
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
@@ -23,16 +20,7 @@ def _exchanged(array: Array, count: int) -> Array:
     return np.concatenate([gates[1], gates[0], *gates[2:]], axis=1)
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    count = _GATES[node.op_type]
-    for index in (1, 2):
-        array = constant_of(node, index)
-        if array is not None:
-            set_constant(node, index, _exchanged(array, count))
-    return Change((node,), f"the first two gates of {node.name} are exchanged")
-
-
-def _change_native(editor: Editor, node: Node, _: np.random.Generator) -> str:
+def _change(editor: Editor, node: Node, _: np.random.Generator) -> str:
     for role in ("W", "R"):
         if role in node.parameters:
             editor.set_parameter(node, role, _exchanged(numbers(node, role), _GATES[node.op]))
@@ -44,7 +32,5 @@ FAULT = Fault(
     kind=Kind.PARAMETERS,
     provenance="keras-onnx#89, ngraph#3733, onnx-tensorflow#227",
     repair="the order of the gates",
-    places=nodes_with(lambda node: constant_of(node, 1) is not None, *_GATES),
-    change=_change,
-    native=on_nodes(nodes_of(*_GATES, condition=lambda _, node: "W" in node.parameters), _change_native),
+    native=on_nodes(nodes_of(*_GATES, condition=lambda _, node: "W" in node.parameters), _change),
 )

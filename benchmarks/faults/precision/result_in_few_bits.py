@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import onnx_ir
 
-from benchmarks.faults.edits import dtype_of, insert_behind
-from benchmarks.faults.fault import Change, Fault
+from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import inserted_behind
-from benchmarks.faults.places import is_float, nodes_with
 from conrepair.editors.editor import Step
 from conrepair.graph.kinds import Kind
 
@@ -23,19 +20,11 @@ def _steps(dtype: np.dtype[Any]) -> Sequence[Step]:
     return [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)]
 
 
-def _change(node: onnx_ir.Node, generator: np.random.Generator) -> Change:
-    value = node.outputs[0]
-    nodes = insert_behind(value, _steps(dtype_of(value)), "quantized")
-    return Change((node, *nodes), f"{node.name} is stored as int8 in steps of 0.1")
-
-
 FAULT = Fault(
     name="result-in-few-bits",
     kind=Kind.PRECISION,
     provenance="openvino#28032, tensorflow#38062",
     repair="float32 for the layer",
-    places=nodes_with(lambda node: is_float(node.outputs[0]), "Conv", "Gemm", "MatMul"),
-    change=_change,
     native=inserted_behind(
         ("Conv", "MatMul"),
         lambda _: _steps(np.dtype(np.float32)),

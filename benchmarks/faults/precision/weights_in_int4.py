@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.faults.edits import Array
 from benchmarks.faults.families import weights_fault
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Array
 
 __all__ = ["FAULT"]
 

@@ -1,0 +1,1 @@
+"""Which method of searching finds planted numeric defects, at equal budgets."""

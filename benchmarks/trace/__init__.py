@@ -1,0 +1,1 @@
+"""What tracing finds, and how surely."""
