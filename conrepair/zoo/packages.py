@@ -22,7 +22,7 @@ from typing import IO
 import platformdirs
 
 from conrepair.runtime.errors import FetchError
-from conrepair.runtime.files import sha256_of, storage_error, whole_output
+from conrepair.runtime.files import sha256_of, storage_error
 from conrepair.runtime.scratch import scratch_folder
 
 __all__ = ["PackageArchive", "cache_folder", "fetch"]
@@ -89,12 +89,15 @@ def fetch(
                 f"{archive.sha256}. It was not used. The package index or a mirror of it serves another "
                 "file: check the index that pip is configured for (`pip config list`)."
             )
-        if folder.is_dir():  # another run was faster, and may be reading it
-            return folder
-        with whole_output(folder) as temporary:
-            temporary.mkdir()
-            if _unpack(download, select, temporary) == 0:
-                raise FetchError(f"{archive.filename} holds none of the expected files.")
+        unpacked = scratch / "unpacked"
+        unpacked.mkdir()
+        if _unpack(download, select, unpacked) == 0:
+            raise FetchError(f"{archive.filename} holds none of the expected files.")
+        try:
+            unpacked.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another run was faster, and may be reading it
+                raise
     return folder
 
 

