@@ -51,7 +51,9 @@ def measure_systems(asked: Accuracy, session: Session) -> Tables:
     """
     known = {case.operator.split()[0] for cases in FAMILIES.values() for case in cases}
     named_rightly("operator", asked.operators, known)
-    names = asked.systems or tuple(system for name in SYSTEMS for system in _usual(name))
+    names = asked.systems or tuple(
+        system for name, item in SYSTEMS.items() if item.kernels for system in _usual(name)
+    )
     measured: list[Measured] = []
     seconds, missing = {}, {}
     for name, dtype in itertools.product(names, asked.dtypes or _TYPES):
@@ -68,7 +70,7 @@ def measure_systems(asked: Accuracy, session: Session) -> Tables:
             f"accuracy of {found.name} {dtype}",
             "accuracy",
             lambda _, payload=payload: payload,  # type: ignore[misc]
-            needs=found.runs.needs,
+            needs=found.runs.needs(found.chosen),
             timeout=asked.timeout,
             device=found.chosen.reach,
             environment=found.runs.environment(found.chosen),

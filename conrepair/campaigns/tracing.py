@@ -313,7 +313,6 @@ class Tracing:
     def _task(self, kind: str, payload: Mapping[str, Any], *sides: Side) -> Task:
         """A job of both sides, or of some."""
         asked_for = sides or (self.found.setting, self.found.against)
-        systems = [SYSTEMS[side.system] for side in asked_for if side.system]
         variables: dict[str, str] = {}
         for side in asked_for:
             own = {} if side.setting is None else SYSTEMS[side.system].environment(side.setting)
@@ -329,7 +328,9 @@ class Tracing:
             f"{kind} {self._count}",
             kind,
             lambda _: dict(payload),
-            needs=frozenset().union(*(system.needs for system in systems)),
+            needs=frozenset().union(
+                *(SYSTEMS[side.system].needs(side.setting) for side in asked_for if side.setting)
+            ),
             timeout=self._asked.timeout,
             device=GPU if any(side.setting and side.setting.reach == GPU for side in asked_for) else CONFINED,
             environment=variables,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from conrepair import __version__
 from conrepair.cli.audit_verbs import add_audit_verbs
+from conrepair.cli.fuzz_verbs import add_fuzz_verbs
 from conrepair.cli.generate_verbs import add_generate_verbs
 from conrepair.cli.machine_verbs import add_machine_verbs
 from conrepair.cli.model_verbs import add_model_verbs
@@ -145,6 +146,7 @@ def command_line(default_config: str = "config.json") -> Parser:
     add_audit_verbs(verbs, default_config)
     add_generate_verbs(verbs)
     add_trace_verbs(verbs)
+    add_fuzz_verbs(verbs)
     add_machine_verbs(verbs)
     return parser
 

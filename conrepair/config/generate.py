@@ -12,7 +12,7 @@ from conrepair.frameworks.formats import other_formats
 from conrepair.runtime.bounds import MOST_SEED
 from conrepair.verbs.generate import Generate
 
-__all__ = ["GenerateConfig"]
+__all__ = ["GenerateConfig", "NetworksConfig"]
 
 _MOST = 1_000_000
 _usual = Generate.default
@@ -20,11 +20,9 @@ _Share = Annotated[Float, Field(ge=0, le=1)]
 _Rank = Annotated[Int, Field(ge=0, le=6)]
 
 
-class GenerateConfig(Strict):
-    """Random valid networks with inputs and expected outputs, as `conrepair generate` makes them."""
+class NetworksConfig(Strict):
+    """What random networks are like."""
 
-    folder: OutputPath = Field("networks", description="Their folder, in `output`.")
-    count: Int = Field(_usual("count"), ge=1, le=_MOST, description="How many.")
     nodes: Int = Field(_usual("nodes"), ge=1, le=_MOST, description="Operators of each.")
     seed: Int = Field(_usual("seed"), ge=0, le=MOST_SEED, description="Of all of them.")
     opset: Int = Field(_usual("opset"), ge=17, le=24, description="Of ONNX's operators.")
@@ -59,11 +57,18 @@ class GenerateConfig(Strict):
     )
     grown_from: tuple[AnyPath, ...] = Field((), description="Models, or folders of them, that each is grown from.")
     changes: Int = Field(_usual("changes"), ge=0, le=_MOST, description="Of each that is grown from a model.")
-    to: Annotated[tuple[str, ...], AfterValidator(other_formats)] = Field(
-        (), description="Formats to convert each to: torch, keras, tensorflow, tflite."
-    )
     support: str | None = Field(
         None, description="Only what this runtime, compiler, converter or format takes: tvm, keras, onnx2torch..."
+    )
+
+
+class GenerateConfig(NetworksConfig):
+    """Random valid networks with inputs and expected outputs, as `conrepair generate` makes them."""
+
+    folder: OutputPath = Field("networks", description="Their folder, in `output`.")
+    count: Int = Field(_usual("count"), ge=1, le=_MOST, description="How many.")
+    to: Annotated[tuple[str, ...], AfterValidator(other_formats)] = Field(
+        (), description="Formats to convert each to: torch, keras, tensorflow, tflite."
     )
     functions: tuple[str, ...] = Field(
         (), description="Your own filters and constraints, as FILE.py:NAME, relative to this file. They need `trust`."

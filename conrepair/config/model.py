@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from conrepair.config.device_url import DEVICE_URL, device_of_url
+from conrepair.config.fuzz import FuzzConfig
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.rules import LOCAL_DEVICE, broken_rules
 from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict, refusal_at, this_one
@@ -689,6 +690,7 @@ class AuditConfig(Strict):
                 {"required": ["architectures"], "properties": {"architectures": {"minItems": 1}}},
                 {"required": ["generate"], "properties": {"generate": {"type": "object"}}},
                 {"required": ["trace"], "properties": {"trace": {"type": "object"}}},
+                {"required": ["fuzz"], "properties": {"fuzz": {"type": "object"}}},
             ]
         }
     )
@@ -706,6 +708,7 @@ class AuditConfig(Strict):
     )
     generate: GenerateConfig | None = Field(None, description="Random networks to make, after the audit.")
     trace: TraceConfig | None = Field(None, description="Networks to trace, after the audit.")
+    fuzz: FuzzConfig | None = Field(None, description="A campaign, after the audit.")
     keep_models: Bool = Field(
         False,
         description="Keep the model files of audited architectures; else they go as soon as their rows are there.",

@@ -26,18 +26,18 @@ def broken_rules(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], s
     """
     if config.name.lower() == STORE:
         yield ("name",), f"'{STORE}' is the folder of stored results; choose another name"
-    if not config.models and not config.architectures and config.generate is None and config.trace is None:
-        yield ("models",), "give at least one, or 'architectures', 'generate' or 'trace'"
-    if config.trace is not None and config.trace.place.lower() in {
-        *(name.lower() for name in (config.name, STORE)),
-        *([config.generate.place.lower()] if config.generate is not None else []),
-    }:
-        yield ("trace", "folder"), f"'{config.trace.place}' is a folder of something else here; choose another name"
-    if config.generate is not None and config.generate.place.lower() in {config.name.lower(), STORE}:
-        yield (
-            ("generate", "folder"),
-            f"'{config.generate.place}' is a folder of the audit; choose another name",
-        )
+    sections = {
+        section: part.place
+        for section, part in (("generate", config.generate), ("trace", config.trace), ("fuzz", config.fuzz))
+        if part is not None
+    }
+    if not config.models and not config.architectures and not sections:
+        yield ("models",), "give at least one, or 'architectures', 'generate', 'trace' or 'fuzz'"
+    taken = {config.name.lower(), STORE}
+    for name, place in sections.items():
+        if place.lower() in taken:
+            yield (name, "folder"), f"'{place}' is a folder of something else here; choose another name"
+        taken.add(place.lower())
     if LOCAL_DEVICE in config.devices:
         yield ("devices", LOCAL_DEVICE), "this machine is called so; give the device another name"
     for place, name in _repeated([model.name for model in config.models]):

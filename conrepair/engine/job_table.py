@@ -28,6 +28,9 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "element_types": "conrepair.campaigns.generate_jobs:element_types",
         "execute": f"{_MODULE}:execute",
         "forms": "conrepair.jobs.trace_kernels:forms",
+        "fuzz_recheck": "conrepair.campaigns.fuzz_jobs:fuzz_recheck",
+        "fuzz_reduce": "conrepair.campaigns.fuzz_jobs:fuzz_reduce",
+        "fuzz_try": "conrepair.campaigns.fuzz_jobs:fuzz_try",
         "generate": "conrepair.campaigns.generate_jobs:generate",
         "kernels": "conrepair.jobs.trace_kernels:kernels",
         "learn": "conrepair.campaigns.generate_material:learn",
@@ -53,7 +56,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
 _ON_DEVICES = {
     NETWORK: frozenset({"compile", "execute"}),
     GPU: frozenset({"compile", "execute", "localize", "probe_gpu", "repair"})
-    | {"accuracy", "answers", "kernels", "switches", "trace"},
+    | {"accuracy", "answers", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "kernels", "switches", "trace"},
 }  # what runs on one that isn't the processor
 
 

@@ -10,7 +10,7 @@ import onnx
 
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, from_json
-from conrepair.systems.registry import SYSTEMS
+from conrepair.systems.registry import entry
 from conrepair.tracing.judging import read_judged
 from conrepair.truth.agreement import agreed
 from conrepair.truth.referees import OnnxReference, OnnxRuntime, PyTorch
@@ -31,12 +31,13 @@ def referees(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     model = from_json(Model, payload["model"])
     feeds = read_judged(Path(payload["judged"])).feeds[payload["sample"]]
+    eager = entry("torch-eager")
     with tempfile.TemporaryDirectory(dir=folder) as made:
 
         def converted(asked: onnx.ModelProto) -> Model:
             path = Path(made) / "asked.onnx"
             onnx.save(asked, path)
-            return SYSTEMS["torch"].converted(Model("onnx", str(path), model_sha256(path)), Path(made))
+            return eager.runs.converted(Model("onnx", str(path), model_sha256(path)), eager.chosen, Path(made))
 
         proto = onnx.load(model.path)  # with weights that lie beside it
         found = agreed([OnnxReference(), PyTorch(converted), OnnxRuntime()], proto, feeds)

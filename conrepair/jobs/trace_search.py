@@ -130,7 +130,7 @@ def _traced(payload: dict[str, Any], made: Path, folder: Path) -> dict[str, Any]
 def _keep_converted(asked: Mapping[str, Any], model: Model, made: Path, folder: Path) -> None:
     """Keep the model in the format that the system is given, for the programs that show what was found."""
     system = SYSTEMS[asked["system"]]
-    there = system.converted(model, made)
+    there = system.programmed(model, from_json(Setting, asked["setting"]), made)
     if there is not model:
         copy_model(Path(there.path), folder / system.file)
 

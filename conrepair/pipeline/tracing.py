@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx.external_data_helper import uses_external_data
@@ -12,6 +13,7 @@ from conrepair.campaigns.tracing import Tracing
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import copy_model
+from conrepair.frameworks.model import Description
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.graph.layer_graph import Array
 from conrepair.intake.data import write_arrays
@@ -25,7 +27,7 @@ from conrepair.runtime.errors import UsageError
 from conrepair.verbs.options import Inputs
 from conrepair.verbs.trace import Trace
 
-__all__ = ["trace_file"]
+__all__ = ["checked_onnx", "sized", "trace_file"]
 
 _SIZED = {"Resize", "Upsample"}  # whose other inputs are sizes
 _SAMPLES = 64  # of data that are started from
@@ -47,22 +49,13 @@ def trace_file(asked: Trace, session: Session, given: Path) -> TracedModel:
     """
     given_path, _ = model_file(asked.model, given / "0")
     path = given_path
-    framework = detect_framework(path)
-    if framework != "onnx":
-        raise UsageError(
-            f"{path} is {framework}, and systems are traced with ONNX models: `conrepair convert {path} --to onnx` "
-            "makes one."
-        )
-    declared = input_specs(asked.inputs)
-    specs = read_file(path, session, declared, timeout=asked.timeout).checked().inputs
+    specs = checked_onnx(path, session, asked.inputs, timeout=asked.timeout).inputs
     arrays: dict[str, Array] = {}
     weights: tuple[str, ...] = ()
     if asked.data is not None or any(not isinstance(size, int) for spec in specs for size in spec.shape):
         count = 1 if asked.data is None else _SAMPLES
         options = Inputs(model=path, inputs=asked.inputs, data=asked.data, samples=count, seed=asked.seed)
-        subject, notes = inputs_of(options, given)
-        arrays = dict(model_inputs(subject, session, notes, timeout=asked.timeout)[0])
-        path = _sized(path, {name: array.shape[1:] for name, array in arrays.items()}, session.room)
+        path, arrays = sized(options, session, given, session.room / "sized", timeout=asked.timeout)
     if asked.weights:
         path, found = _weights_as_inputs(path, session.room)
         weights, arrays = tuple(found), arrays | found
@@ -73,6 +66,47 @@ def trace_file(asked: Trace, session: Session, given: Path) -> TracedModel:
     tracing.run()
     told = dataclasses.replace(tracing.found, model=str(given_path))
     return TracedModel(told, tracing.judged, path, tracing.converted(), tracing.repaired)
+
+
+def checked_onnx(path: Path, session: Session, inputs: Any, *, timeout: float) -> Description:
+    """What an ONNX file consists of.
+
+    Args:
+        path: The file.
+        session: Where it's read.
+        inputs: Declared ones.
+        timeout: In seconds.
+
+    Raises:
+        ConrepairError: if it's none, or can't be loaded.
+    """
+    framework = detect_framework(path)
+    if framework != "onnx":
+        raise UsageError(
+            f"{path} is {framework}, and systems are asked with ONNX models: `conrepair convert {path} --to onnx` "
+            "makes one."
+        )
+    return read_file(path, session, input_specs(inputs), timeout=timeout).checked()
+
+
+def sized(
+    options: Inputs, session: Session, given: Path, folder: Path, *, timeout: float
+) -> tuple[Path, dict[str, Array]]:
+    """Inputs for a model, and a copy of it whose open sizes are those of a sample.
+
+    Args:
+        options: The model, and which inputs.
+        session: Where they're made.
+        given: Folder for what was handed over as an object.
+        folder: For the copy.
+        timeout: In seconds.
+
+    Returns:
+        The copy, and arrays by input, samples first.
+    """
+    subject, notes = inputs_of(options, given)
+    arrays = dict(model_inputs(subject, session, notes, timeout=timeout)[0])
+    return _sized(Path(options.model), {name: array.shape[1:] for name, array in arrays.items()}, folder), arrays
 
 
 def _weights_as_inputs(path: Path, room: Path) -> tuple[Path, dict[str, Array]]:
@@ -101,7 +135,7 @@ def _weights_as_inputs(path: Path, room: Path) -> tuple[Path, dict[str, Array]]:
     return _changed(path, model, room / "weights" / path.name), found
 
 
-def _sized(path: Path, sizes: dict[str, tuple[int, ...]], room: Path) -> Path:
+def _sized(path: Path, sizes: dict[str, tuple[int, ...]], folder: Path) -> Path:
     """A copy of a model whose open sizes are those of a sample."""
     model = read_proto(path)
     stored = {item.name for item in model.graph.initializer}
@@ -119,7 +153,7 @@ def _sized(path: Path, sizes: dict[str, tuple[int, ...]], room: Path) -> Path:
         for dim in value.type.tensor_type.shape.dim:
             if dim.HasField("dim_param") and dim.dim_param in known:
                 dim.dim_value = known[dim.dim_param]
-    return _changed(path, model, room / "sized" / path.name)
+    return _changed(path, model, folder / path.name)
 
 
 def _changed(path: Path, model: onnx.ModelProto, made: Path) -> Path:

@@ -12,6 +12,7 @@ from conrepair.runtime.errors import ConversionError
 
 __all__ = ["named"]
 
+_INPUTS = "inputs"
 _NUMBER = re.compile(r"(\d+)\D*$")
 
 
@@ -26,18 +27,20 @@ def named(runnable: Runnable, inputs: Sequence[str], outputs: Sequence[str]) -> 
     Raises:
         ConversionError: if it has more or fewer of them.
     """
-    fed, given = _by_name(runnable.inputs, inputs, "inputs"), _by_name(runnable.outputs, outputs, "outputs")
+    fed, given = _by_name(runnable.inputs, inputs, _INPUTS), _by_name(runnable.outputs, outputs, "outputs")
     return _Named(runnable, fed, given)
 
 
 def _by_name(specs: Sequence[TensorSpec], names: Sequence[str], what: str) -> dict[str, TensorSpec]:
     if len({spec.name for spec in specs}) < len(specs):  # TFLite does so with equal computations
         raise ConversionError(f"several {what} of what converters made have one name, so which is which isn't known")
-    if len(specs) != len(names):
-        raise ConversionError(f"the model has {len(names)} {what}, and what converters made of it {len(specs)}")
     own = {spec.name: spec for spec in specs}
     if set(own) == set(names):
         return {name: own[name] for name in names}
+    if what == _INPUTS and set(own) < set(names):  # converters leave out what nobody reads
+        return own
+    if len(specs) != len(names):
+        raise ConversionError(f"the model has {len(names)} {what}, and what converters made of it {len(specs)}")
     numbers = [_NUMBER.search(spec.name) for spec in specs]
     ordered = list(specs)
     if all(numbers):
@@ -54,7 +57,8 @@ class _Named(Runnable):
         self.outputs = tuple(dataclasses.replace(spec, name=name) for name, spec in given.items())
 
     def run(self, feeds: Mapping[str, Array], *, fresh: bool = True) -> dict[str, Array]:
-        made = self._runnable.run({self._fed.get(name, name): array for name, array in feeds.items()}, fresh=fresh)
+        fed = {own: feeds[name] for name, own in self._fed.items()}
+        made = self._runnable.run(fed, fresh=fresh)
         return {name: made[own] for name, own in self._given.items()}
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.words import meant
-from conrepair.systems import ort, tensorflow, tflite, torch, tvm
+from conrepair.systems import converters, ort, tensorflow, tflite, torch, tvm
 from conrepair.systems.system import Setting, System
 
 __all__ = ["ENTRIES", "SYSTEMS", "Entry", "entry"]
 
 SYSTEMS: dict[str, System] = {
-    item.name: item for item in (tvm.SYSTEM, ort.SYSTEM, torch.SYSTEM, tensorflow.SYSTEM, tflite.SYSTEM)
+    module.SYSTEM.name: module.SYSTEM for module in (tvm, ort, torch, tensorflow, tflite, converters)
 }
 
 

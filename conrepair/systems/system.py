@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.backends.base import Switch
-from conrepair.converters.routes import find_route
+from conrepair.converters.routes import Route, find_route, pinned_route
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Runnable
@@ -24,6 +24,17 @@ from conrepair.systems.named import named
 __all__ = ["Setting", "System"]
 
 _FORMAT = "onnx"  # that cases have
+_LIBRARIES = "libraries"
+_RUNS: Mapping[str, tuple[str, ...]] = {
+    "onnxruntime": ("onnxruntime",),
+    "tvm": ("apache-tvm",),
+    "inductor": ("torch",),
+    "xla": ("tensorflow",),
+    "tflite": ("ai-edge-litert",),
+    "torch": ("torch",),
+    "keras": ("keras", "tensorflow"),
+    "tensorflow": ("tensorflow",),
+}  # distributions by backend, or format where that's the libraries' own
 
 
 @dataclass(frozen=True)
@@ -33,10 +44,12 @@ class Setting:
     Attributes:
         backend: A key of `conrepair.backends.all_backends.BACKENDS`.
         options: Of that backend, as a configuration has them.
+        route: Converters that bring an ONNX file there, by name; none for the shortest way to the system's format.
     """
 
     backend: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    route: tuple[str, ...] = ()
 
     @property
     def reach(self) -> str:
@@ -59,6 +72,8 @@ class System(abc.ABC):
         plain: The name of the setting that leaves most out, which others are compared with.
         usual: Of the one with the usual optimizations.
         fusion: The backend's option that says how many operators a kernel may be fused of; "" where there's none.
+        seconds: How long a setting takes for a small network, in times of ONNX Runtime's.
+        kernels: Whether it has kernels of its own, whose accuracy can be measured.
     """
 
     name: ClassVar[str]
@@ -68,12 +83,42 @@ class System(abc.ABC):
     plain: ClassVar[str]
     usual: ClassVar[str]
     fusion: ClassVar[str] = ""
+    seconds: ClassVar[int] = 1
+    kernels: ClassVar[bool] = True
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """Frameworks that it imports."""
-        steps = () if self.format == _FORMAT else find_route(_FORMAT, self.format).steps
-        return frozenset({_FORMAT, self.format}).union(*(step.needs for step in steps))
+    def needs(self, setting: Setting) -> frozenset[str]:
+        """Frameworks that a setting imports."""
+        route = self.route(setting)
+        return frozenset({_FORMAT, self.format}).union(*(step.needs | {step.target} for step in route.steps))
+
+    def cost(self, setting: Setting) -> int:
+        """How long it takes for a small network, in times of ONNX Runtime's: campaigns deal time by it."""
+        return self.seconds
+
+    def blamed(self, setting: Setting, versions: Mapping[str, str]) -> dict[str, str]:
+        """Distributions between which a fault of a setting lies.
+
+        Args:
+            setting: Which.
+            versions: Of what's installed.
+        """
+        names = [name for step in self.route(setting).steps for name in step.distributions]
+        if setting.backend != _LIBRARIES:
+            names += _RUNS.get(setting.backend, ())
+        elif self.route(setting).steps:
+            names += _RUNS.get(self.route(setting).steps[-1].target, ())
+        return {name: versions[name] for name in dict.fromkeys(names) if name in versions}
+
+    def route(self, setting: Setting, model: Model | None = None) -> Route:
+        """The converters that a model passes through.
+
+        Args:
+            setting: How it's run.
+            model: An ONNX file, so that converters that don't take it aren't chosen.
+        """
+        if setting.route:
+            return pinned_route(setting.route, _FORMAT)
+        return Route(()) if self.format == _FORMAT else find_route(_FORMAT, self.format, model=model)
 
     def listing(self, setting: Setting) -> Setting:
         """The setting whose `environment` a process needs that is asked for the switches of one."""
@@ -92,7 +137,7 @@ class System(abc.ABC):
         """
 
         def load(options: Mapping[str, Any]) -> Runnable:
-            return self.loaded(self.converted(model, folder), setting.with_options(options), folder)
+            return self.loaded(self.converted(model, setting, folder), setting.with_options(options), folder)
 
         return backend(setting.backend).switches(setting.options, load)
 
@@ -113,9 +158,13 @@ class System(abc.ABC):
             setting: Of this system.
 
         Returns:
-            Python that reads `file` (what `converted` makes of a model) and `inputs.npz` in its folder, and writes
+            Python that reads `file` (what `programmed` makes of a model) and `inputs.npz` in its folder, and writes
             `outputs.npz`, arrays by the names of the file.
         """
+
+    def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:
+        """What programs begin with; arguments and errors are those of `converted`."""
+        return self.converted(model, setting, folder)
 
     def open(self, model: Model, setting: Setting, folder: Path) -> Runnable:
         """Convert, compile and load a model, as far as the system needs it.
@@ -131,8 +180,9 @@ class System(abc.ABC):
         Raises:
             ConrepairError: if the system doesn't take the model.
         """
-        loaded = self.loaded(self.converted(model, folder), setting, folder)
-        if self.format == _FORMAT:
+        there = self.converted(model, setting, folder)
+        loaded = self.loaded(there, setting, folder)
+        if there is model:
             return loaded
         graph = read_proto(Path(model.path)).graph
         stored = {item.name for item in graph.initializer}
@@ -165,21 +215,22 @@ class System(abc.ABC):
             options["build"] = {"path": str(built)}
         return chosen.load(there, options)
 
-    def converted(self, model: Model, folder: Path) -> Model:
+    def converted(self, model: Model, setting: Setting, folder: Path) -> Model:
         """The model in the format that the backend is given.
 
         Args:
             model: An ONNX file.
+            setting: How it's run.
             folder: For files.
 
         Raises:
             ConrepairError: if a converter doesn't take it.
         """
-        if self.format == _FORMAT:
+        route = self.route(setting, model)
+        if not route.steps:
             return model
-        known = folder / f"{model.sha256[:12]}.{self.format}.json"
+        known = folder / f"{model.sha256[:12]}.{route.name}.json"
         if not known.is_file():
-            route = find_route(_FORMAT, self.format, model=model)
             made = route.convert(model, Path(tempfile.mkdtemp(dir=folder)))
             known.write_text(json.dumps(to_json(made)), encoding="utf-8")
         return from_json(Model, json.loads(known.read_text(encoding="utf-8")))

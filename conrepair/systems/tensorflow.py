@@ -34,6 +34,7 @@ class Tensorflow(System):
         }
     )
     plain, usual = "eager", "xla"
+    seconds = 20
 
     def program(self, setting: Setting) -> str:
         """The SavedModel's function, as it is or compiled."""

@@ -31,6 +31,7 @@ class Tflite(System):
     name, format, file = "tflite", "tflite", "model.tflite"
     settings = MappingProxyType({name: Setting("tflite", {"kernels": name}) for name in _KERNELS})
     plain, usual = "reference", "delegate"
+    seconds = 10
 
     def program(self, setting: Setting) -> str:
         """An interpreter."""

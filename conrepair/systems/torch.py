@@ -41,6 +41,7 @@ class Torch(System):
         }
     )
     plain, usual = "eager", "compile"
+    seconds = 50
 
     def program(self, setting: Setting) -> str:
         """The exported program, as it is or compiled; inputs in their order."""

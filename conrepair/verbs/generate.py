@@ -16,10 +16,10 @@ from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, option, options
 
-__all__ = ["Generate", "Networks", "OneByOne"]
+__all__ = ["Generate", "Networks", "OneByOne", "comma_names"]
 
 
-def _names(name: str, value: Any) -> tuple[str, ...]:
+def comma_names(name: str, value: Any) -> tuple[str, ...]:
     """Names, each once; a text may hold several, separated by commas."""
     texts = arguments.NAMES(name, value)
     for text in texts:
@@ -31,7 +31,7 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
 def _formats(name: str, value: Any) -> tuple[str, ...]:
     """Formats that networks are converted to; ONNX is what they are."""
     try:
-        return other_formats(_names(name, value))
+        return other_formats(comma_names(name, value))
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
 
@@ -69,7 +69,7 @@ def _ranks(text: str) -> tuple[int, int]:
 
 _COUNT = Value(arguments.COUNT, numbers.count, "N")
 _MODELS = Value(arguments.FILES, metavar="MODEL", many=True)
-_NAMES = Value(_names, metavar="NAME,...", many=True)
+_NAMES = Value(comma_names, metavar="NAME,...", many=True)
 _OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
 _SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
 _SHARE = Value(arguments.real(), numbers.share, "SHARE")

@@ -77,7 +77,7 @@ class InWorkers:
             f"{self.asked.name} {kind} {self.count}",
             kind,
             lambda _: payload,
-            needs=self.asked.runs.needs,
+            needs=self.asked.runs.needs(setting),
             device=setting.reach,
             environment=self.asked.runs.environment(listed),
         )
@@ -104,7 +104,7 @@ class InWorkers:
 
 def in_a_plain_process(asked: Entry, setting: Setting, model: Model, feeds: Mapping[str, Any], folder: Path) -> Any:
     system = asked.runs
-    copy_model(Path(system.converted(model, folder).path), folder / system.file)
+    copy_model(Path(system.programmed(model, setting, folder).path), folder / system.file)
     np.savez(folder / "inputs.npz", **feeds)
     (folder / "program.py").write_text(system.program(setting), encoding="utf-8")
     subprocess.run([sys.executable, "program.py"], cwd=folder, check=True)

@@ -36,7 +36,7 @@ def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> in
 
 
 def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
-    """Run the audit, if there's something to audit, make networks and trace some; the worst exit code."""
+    """Run the audit, make networks, trace some, run a campaign, as asked; the worst exit code."""
     from conrepair.pipeline.from_config import check_generation
 
     check_generation(config, base)
@@ -51,6 +51,10 @@ def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
         from conrepair.cli.commands.trace import trace_configured
 
         codes.append(trace_configured(config, base, quiet=quiet))
+    if config.fuzz is not None:
+        from conrepair.cli.commands.fuzz import fuzz_configured
+
+        codes.append(fuzz_configured(config, base, quiet=quiet))
     return max(codes)
 
 

@@ -1,0 +1,175 @@
+"""What a campaign has done, in SQLite: it survives whatever ends the campaign, and says what is left to do."""
+
+from __future__ import annotations
+
+import collections
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conrepair.frameworks.model import from_json
+from conrepair.fuzz.looking import SUSPECT, Looked
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.report.encode import encode
+from conrepair.runtime.errors import StorageError, UsageError
+
+__all__ = ["DATABASE", "Database", "Suspect"]
+
+DATABASE = "campaign.sqlite"
+_TABLES = """
+create table if not exists campaign (name text primary key, value text not null);
+create table if not exists tries (
+    network text not null, entry text not null, verdict text not null, suspicion text, message text not null,
+    seconds real not null, near real not null, primary key (network, entry)
+) without rowid;
+create table if not exists reductions (
+    network text not null, entry text not null, verdict text not null, told text not null, cause text not null,
+    primary key (network, entry)
+) without rowid;
+"""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A suspicion that nothing has been made of yet.
+
+    Attributes:
+        network: In which it was seen.
+        entry: By which.
+        suspicion: What was seen.
+    """
+
+    network: str
+    entry: str
+    suspicion: Suspicion
+
+
+class Database:
+    """A file with a campaign. Use as a context manager.
+
+    Args:
+        path: The file; made where there's none.
+        identity: What the campaign was asked for; another one's file is refused.
+
+    Raises:
+        UsageError: if the file is another campaign's.
+        StorageError: if it's no such file, or can't be written.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self._path = path
+        try:
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=60.0)
+            self._connection.execute("pragma journal_mode=wal")
+            self._connection.execute("pragma synchronous=normal")
+            self._connection.executescript(_TABLES)
+        except sqlite3.Error as error:
+            raise StorageError(f"{path} can't be used: {error}. Choose another folder (-o).") from error
+        told = json.dumps(identity, sort_keys=True)
+        known = self._connection.execute("select value from campaign where name = 'identity'").fetchone()
+        if known is not None and known[0] != told:
+            self.close()
+            raise UsageError(
+                f"{path.parent} has another campaign ({known[0]}). The same options continue it; else choose another "
+                "folder (-o)."
+            )
+        self._connection.execute("insert or ignore into campaign values ('identity', ?)", (told,))
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def tried(self, entry: str) -> set[str]:
+        """Networks that a system has been tried with."""
+        rows = self._connection.execute("select network from tries where entry = ?", (entry,))
+        return {network for (network,) in rows}
+
+    def add_tries(self, entry: str, found: Iterable[tuple[str, Looked]]) -> None:
+        """Keep what came of networks, all or nothing.
+
+        Args:
+            entry: The system and its setting.
+            found: By network.
+        """
+        rows = [
+            (
+                network,
+                entry,
+                item.verdict,
+                None if item.suspicion is None else json.dumps(encode(item.suspicion)),
+                item.message,
+                item.seconds,
+                item.near,
+            )
+            for network, item in found
+        ]
+        self._connection.execute("begin")
+        self._connection.executemany("insert or ignore into tries values (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._connection.execute("commit")
+
+    def suspects(self) -> list[Suspect]:
+        """Suspicions of which nothing was made, in an order that doesn't depend on who was faster."""
+        rows = self._connection.execute(
+            "select network, entry, suspicion from tries where verdict = ? and not exists (select 1 from reductions "
+            "where reductions.network = tries.network and reductions.entry = tries.entry) order by network, entry",
+            (SUSPECT,),
+        )
+        return [Suspect(network, entry, from_json(Suspicion, json.loads(told))) for network, entry, told in rows]
+
+    def add_reduction(self, suspect: Suspect, verdict: str, told: Mapping[str, Any], cause: str = "") -> None:
+        """Keep what was made of a suspicion.
+
+        Args:
+            suspect: Which.
+            verdict: As of `conrepair.fuzz.reducing.Reduction`, or "double", or "waits" for one that's like others.
+            told: All of it.
+            cause: The key of the finding.
+        """
+        self._connection.execute(
+            "insert or replace into reductions values (?, ?, ?, ?, ?)",
+            (suspect.network, suspect.entry, verdict, json.dumps(told), cause),
+        )
+
+    def reductions(self) -> Iterator[tuple[str, str, str, dict[str, Any], str]]:
+        """Network, entry, verdict, what was told, and the finding's key, in the order of `suspects`."""
+        rows = self._connection.execute(
+            "select network, entry, verdict, told, cause from reductions order by network, entry"
+        ).fetchall()
+        for network, entry, verdict, told, cause in rows:
+            yield network, entry, verdict, json.loads(told), cause
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """By entry, how many networks got which verdict."""
+        found: dict[str, dict[str, int]] = collections.defaultdict(dict)
+        rows = self._connection.execute(
+            "select entry, verdict, count(*) from tries group by entry, verdict order by entry, verdict"
+        )
+        for entry, verdict, count in rows:
+            found[entry][verdict] = count
+        return dict(found)
+
+    def seconds(self) -> dict[str, float]:
+        """By entry, how long its tries took."""
+        rows = self._connection.execute("select entry, sum(seconds) from tries group by entry order by entry")
+        return {entry: round(total, 3) for entry, total in rows}
+
+    def refusals(self, most: int = 10) -> dict[str, Sequence[tuple[str, int]]]:
+        """By entry, the most frequent words with which networks were refused."""
+        found: dict[str, list[tuple[str, int]]] = collections.defaultdict(list)
+        rows = self._connection.execute(
+            "select entry, message, count(*) as times from tries where verdict = 'refused' group by entry, message "
+            "order by entry, times desc, message"
+        )
+        for entry, message, times in rows:
+            if len(found[entry]) < most:
+                found[entry].append((message, times))
+        return dict(found)

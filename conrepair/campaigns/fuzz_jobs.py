@@ -1,0 +1,160 @@
+"""What workers do for `fuzz`: try networks by a system, and make a finding of a suspicion."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.campaigns.generate_jobs import AT, bounded
+from conrepair.cases.case import Array, Case, read, written
+from conrepair.data.tensors import opened_arrays
+from conrepair.frameworks.identity import copy_model, model_sha256
+from conrepair.frameworks.model import Model, from_json
+from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, look, looked_at, other_answers
+from conrepair.fuzz.reducing import reduced
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.trial import tried
+from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
+from conrepair.report.encode import encode
+from conrepair.runtime.words import shortened
+from conrepair.systems.registry import entry
+
+__all__ = ["CASE", "PROGRAMMED", "RIGHT", "TOLD", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "read_network"]
+
+TOLD, CASE, PROGRAMMED, RIGHT = "told.jsonl", "case", "programmed", "right.npz"
+"""In a job's folder."""
+
+_FIRST_SECONDS = 120.0
+"""More for a worker's first network of a system: libraries are imported."""
+
+_LONGEST = 1000
+_tried: set[str] = set()  # systems that this process has run
+
+
+def read_network(folder: Path) -> tuple[Case, dict[str, Array] | None]:
+    """A network of a campaign, and ONNX Runtime's answers where they're there.
+
+    Args:
+        folder: Of a generated network, or one of the same form.
+    """
+    inputs = opened_arrays(folder / INPUTS) if (folder / INPUTS).is_file() else {}
+    right = opened_arrays(folder / OUTPUTS) if (folder / OUTPUTS).is_file() else None
+    return Case((folder / MODEL).read_bytes(), dict(inputs)), None if right is None else dict(right)
+
+
+def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Try networks by a system, one after the other.
+
+    Args:
+        payload: "entry", "networks" (folders), "seconds" (for each).
+        folder: Receives `TOLD`, a line for each network that was tried, and `AT`, which one is being tried or judged.
+
+    Returns:
+        Nothing.
+    """
+    asked = entry(payload["entry"])
+    for place, where in enumerate(payload["networks"]):
+        at = {"place": place, "judging": False}
+        (folder / AT).write_text(json.dumps(at), encoding="utf-8")
+        more = 0.0 if asked.name in _tried else _FIRST_SECONDS
+        with bounded(payload["seconds"] + more):
+            case, right = read_network(Path(where))
+            trial = tried(case, asked.runs, asked.chosen, folder)
+            (folder / AT).write_text(json.dumps(at | {"judging": True}), encoding="utf-8")
+            found = looked_at(case, trial, right or other_answers(case), asked.chosen)
+        _tried.add(asked.name)
+        told = encode(found) | {"message": shortened(found.message, _LONGEST)}
+        with (folder / TOLD).open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(told) + "\n")
+    return {}
+
+
+def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make a finding of a suspicion.
+
+    Args:
+        payload: "entry", "network" (folder), "suspicion", "seconds" (for the reduction), "longest" (for a try of what
+            may hang), "others" (entries that are asked whether they show it, too).
+        folder: Receives `CASE`, `PROGRAMMED` and `RIGHT`.
+
+    Returns:
+        "verdict", "suspicion", "words", "tries", "smallest", "cause", "operators", "case" (its key), "also",
+        "versions".
+    """
+    asked = entry(payload["entry"])
+    case, _ = read_network(Path(payload["network"]))
+    found = reduced(
+        case,
+        from_json(Suspicion, payload["suspicion"]),
+        asked,
+        folder,
+        seconds=payload["seconds"],
+        longest=payload["longest"],
+    )
+    told = {name: encode(getattr(found, name)) for name in ("verdict", "suspicion", "words", "tries", "smallest")}
+    told |= {"cause": encode(found.cause), "case": found.case.key, "also": [], "versions": {}, "operators": []}
+    if found.verdict != SUSPECT:
+        return told
+    told["operators"] = [node.op_type for node in found.case.model.graph.node]
+    written(found.case, folder / CASE)
+    right = other_answers(found.case)
+    if right is not None and found.suspicion.output in right:
+        np.savez(folder / RIGHT, right=right[found.suspicion.output])
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        path = Path(made) / "model.onnx"
+        path.write_bytes(found.case.network)
+        model = Model("onnx", str(path), model_sha256(path))
+        try:
+            programmed = asked.runs.programmed(model, asked.chosen, Path(made))
+        except Exception:  # noqa: BLE001 (where converting is what fails, programs begin with the ONNX file)
+            programmed = model
+        copy_model(Path(programmed.path), folder / PROGRAMMED)
+    told["also"] = [name for name in payload["others"] if _shown(found.case, found.suspicion, name, folder)]
+    told["versions"] = _versions()
+    return told
+
+
+def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Try a finding's case again.
+
+    Args:
+        payload: "entry", "case" (folder), "suspicion".
+        folder: For files.
+
+    Returns:
+        "verdict" ("there", "gone" or "unknown") and "words".
+    """
+    asked, suspicion = entry(payload["entry"]), from_json(Suspicion, payload["suspicion"])
+    found = look(read(Path(payload["case"])), asked.runs, asked.chosen, folder)
+    words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
+    if suspicion.same(found.suspicion):
+        return {"verdict": "there", "words": words}
+    if found.verdict in {REFUSED, UNJUDGED, SUSPECT}:
+        return {"verdict": "unknown", "words": f"{found.verdict}: {words}"}
+    return {"verdict": "gone", "words": found.verdict}
+
+
+def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:
+    other = entry(name)
+    looked: Any = functools.partial(look, case, other.runs, other.chosen, folder)
+    return suspicion.same(looked().suspicion)
+
+
+@functools.cache
+def _versions() -> Mapping[str, str]:
+    """Of what takes part in campaigns, as far as it's here."""
+    names = ("onnx", "onnxruntime", "numpy", "apache-tvm", "torch", "onnx2torch", "tensorflow", "keras", "tf2onnx")
+    found = {}
+    for name in (*names, "ai-edge-litert", "onnxslim", "onnxsim", "onnxscript", "onnx2keras", "conrepair"):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,108 @@
+"""The networks of a campaign, and which system tries which of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.campaigns.generate_material import material_files
+from conrepair.campaigns.generating import GenerationRequest, generate
+from conrepair.campaigns.network_folder import name_of
+from conrepair.generate.generated import MODEL
+from conrepair.runtime.progress import ProgressDisplay
+from conrepair.systems.registry import entry
+from conrepair.verbs.fuzz import Fuzz
+
+__all__ = ["ROUND", "FuzzNetwork", "dealt", "rounds"]
+
+ROUND = 100
+"""Networks between which suspicions are looked into."""
+
+_NETWORKS, _ALONE = "networks", "alone"
+
+
+@dataclass(frozen=True)
+class FuzzNetwork:
+    """A network of a campaign.
+
+    Attributes:
+        name: By which it's known: its sort and number, or the hash of a person's file.
+        place: Its number among those of its sort.
+        folder: With the model, inputs, and ONNX Runtime's answers where it was generated.
+        alone: Whether it has one operator.
+        source: Where it comes from, for people.
+    """
+
+    name: str
+    place: int
+    folder: Path
+    alone: bool
+    source: str
+
+
+def rounds(
+    asked: Fuzz, root: Path, own: Sequence[tuple[Path, str]], display: ProgressDisplay
+) -> Iterator[list[FuzzNetwork]]:
+    """Networks, some at a time: a person's own, or generated ones, of which those of one operator come first.
+
+    Args:
+        asked: What's wanted.
+        root: Of the campaign.
+        own: Folders of a person's networks, and where each comes from.
+        display: Shows progress.
+    """
+    if own:
+        yield [
+            FuzzNetwork(hashlib.sha256((folder / MODEL).read_bytes()).hexdigest()[:16], place, folder, False, source)
+            for place, (folder, source) in enumerate(own)
+        ]
+        return
+    for alone, count in ((True, asked.alone), (False, asked.count)):
+        sort = _ALONE if alone else _NETWORKS
+        nodes = 1 if alone else asked.nodes
+        for begin in range(0, count, ROUND):
+            upto = min(begin + ROUND, count)
+            generate(_request(asked, nodes, upto), root / sort, display)
+            yield [
+                FuzzNetwork(
+                    f"{sort}/{name_of(place)}",
+                    place,
+                    root / sort / name_of(place),
+                    alone,
+                    f"seed {asked.seed}, {nodes} nodes, number {place}",
+                )
+                for place in range(begin, upto)
+                if (root / sort / name_of(place) / MODEL).is_file()
+            ]
+
+
+def _request(asked: Fuzz, nodes: int, count: int) -> GenerationRequest:
+    return GenerationRequest(
+        wishes=dataclasses.replace(asked.wishes, nodes=nodes),
+        count=count,
+        seed=asked.seed,
+        material=material_files(asked.learn, asked.grown_from, Path.cwd()),
+        support=asked.support,
+        workers=asked.workers,
+        timeout=asked.network_seconds,
+    )
+
+
+def dealt(asked: Fuzz, networks: Sequence[FuzzNetwork]) -> dict[str, list[FuzzNetwork]]:
+    """By entry, the networks that it tries: as many fewer as it takes more time than the fastest one.
+
+    Args:
+        asked: With the systems.
+        networks: Of a round.
+    """
+    costs = {name: entry(name).runs.cost(entry(name).chosen) for name in asked.systems}
+    least = min(costs.values())
+    found: dict[str, list[FuzzNetwork]] = {}
+    for name, cost in costs.items():
+        share = max(1, cost // least)
+        # One operator is tried by everybody more often: it's small, and what's found on it is nearly reduced.
+        found[name] = [item for item in networks if not item.place % (max(1, share // 4) if item.alone else share)]
+    return found

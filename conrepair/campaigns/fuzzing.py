@@ -1,0 +1,355 @@
+"""A campaign: networks are tried by systems, suspicions are reduced, and findings written, a folder each."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.campaigns.fuzz_database import DATABASE, Database, Suspect
+from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD
+from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt, rounds
+from conrepair.campaigns.generate_jobs import AT
+from conrepair.campaigns.network_folder import text_of
+from conrepair.cases.case import read
+from conrepair.engine.job_table import JOBS, reach_of
+from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.side_by_side import run_side_by_side
+from conrepair.frameworks.model import from_json
+from conrepair.fuzz.apart import PROCESS
+from conrepair.fuzz.cause import Cause
+from conrepair.fuzz.finding import Finding, key_of
+from conrepair.fuzz.known import Known
+from conrepair.fuzz.looking import SUSPECT, UNJUDGED, Looked
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.report.encode import encode
+from conrepair.report.fuzz.folder import read_finding, write_finding
+from conrepair.runtime.files import make_folder, storage_error
+from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.scratch import scratch_folder
+from conrepair.runtime.workers import ENDED, Failure, Job, Outcome, Workers
+from conrepair.systems.registry import entry
+from conrepair.verbs.fuzz import Fuzz
+
+__all__ = ["FINDINGS", "Campaign"]
+
+FINDINGS = "findings"
+"""Folder of what was found."""
+
+_WORK = ".fuzzing-"
+_BLOCK = 10
+_START = 180.0  # more seconds for a job than for its networks, each of which has a limit of its own
+_OURS = {"storage", "changed", "library", "refused", "device"}  # failures that no network is to blame for
+_ALARM = "SIGALRM"
+_MOST_ALIKE, _MOST_COVERED = 4, 1  # suspicions of a sort that are looked into in a round; where one is known already
+DOUBLE, WAITS = "double", "waits"
+
+
+class _TimeIsUpError(Exception):
+    """Nothing more is to be begun."""
+
+
+class Campaign:
+    """A campaign in a folder, which the same options continue.
+
+    Args:
+        asked: What's wanted.
+        root: Its folder.
+        own: Folders of a person's networks, and where each comes from.
+        known: Findings that are known.
+        display: Shows progress.
+
+    Attributes:
+        findings: By key.
+        over: Whether all that was asked for was done.
+        counts: By entry, how many networks got which verdict.
+        seconds: By entry, how long that took.
+        refusals: By entry, the most frequent words.
+        verdicts: How many suspicions came to what.
+    """
+
+    def __init__(
+        self, asked: Fuzz, root: Path, own: Sequence[tuple[Path, str]], known: Known, display: ProgressDisplay
+    ) -> None:
+        self._asked, self._root, self._own, self._known, self._display = asked, root, own, known, display
+        self._begun = time.monotonic()
+        self._networks: dict[str, FuzzNetwork] = {}
+        self.findings: dict[str, Finding] = {}
+        self.over = False
+        self.counts: Mapping[str, Mapping[str, int]] = {}
+        self.seconds: Mapping[str, float] = {}
+        self.refusals: Mapping[str, Sequence[tuple[str, int]]] = {}
+        self.verdicts: Mapping[str, int] = {}
+
+    def run(self) -> None:
+        """Go through all networks, or until time is up.
+
+        Raises:
+            ConrepairError: if the folder is another campaign's, or can't be written.
+        """
+        for name in self._asked.systems:
+            entry(name)  # says which there are, before anything is done
+        with storage_error(self._root):
+            make_folder(self._root)
+        identity = self._asked.identity | {"own": [source for _, source in self._own]}
+        with Database(self._root / DATABASE, identity) as database:
+            self._read_findings()
+            with contextlib.suppress(_TimeIsUpError), scratch_folder(self._root, _WORK) as work:
+                for networks in rounds(self._asked, self._root, self._own, self._display):
+                    self._networks |= {item.name: item for item in networks}
+                    with Workers(self._asked.workers, (), jobs=JOBS, folders=(work,)) as workers:
+                        self._try(networks, database, workers, work)
+                        self._look_into(database, workers, work)
+                self.over = True
+            self._count(database)
+            self.counts, self.seconds = database.counts(), database.seconds()
+            self.refusals = database.refusals()
+            self.verdicts = _verdicts(database)
+
+    def _check_time(self) -> None:
+        if self._asked.seconds is not None and time.monotonic() - self._begun > self._asked.seconds:
+            raise _TimeIsUpError
+
+    # Trying
+
+    def _try(self, networks: Sequence[FuzzNetwork], database: Database, workers: Workers, work: Path) -> None:
+        todo = {
+            name: [item for item in share if item.name not in database.tried(name)]
+            for name, share in dealt(self._asked, networks).items()
+        }
+        blocks = [
+            (name, share[begin : begin + _BLOCK])
+            for name, share in todo.items()
+            for begin in range(0, len(share), _BLOCK)
+        ]
+        left: dict[Path, tuple[str, list[FuzzNetwork]]] = {}
+        numbers = iter(range(len(blocks) * _BLOCK * 2 + 1))
+
+        def job(name: str, share: list[FuzzNetwork]) -> Job:
+            place = work / f"tries-{next(numbers)}"
+            make_folder(place)
+            left[place] = name, share
+            return self._job("fuzz_try", name, place, len(share), networks=[str(item.folder) for item in share])
+
+        def ended(job_: Job, outcome: Outcome) -> Job | None:
+            name, share = left.pop(job_.folder)
+            told = _told(job_.folder, share)
+            if isinstance(outcome, Failure):
+                told.append((share[len(told)].name, _ended(job_, outcome, len(told))))
+            database.add_tries(name, told)
+            stage.advance(steps=len(told))
+            shutil.rmtree(job_.folder, ignore_errors=True)
+            rest = share[len(told) :]
+            return job(name, rest) if rest else None
+
+        with self._display.stage("try", sum(len(share) for _, share in blocks)) as stage:
+            run_side_by_side(workers, (job(*item) for item in blocks), ended, self._check_time)
+
+    def _job(self, kind: str, name: str, place: Path, count: int, **payload: Any) -> Job:
+        asked = entry(name)
+        limit = self._asked.network_seconds
+        device = asked.chosen.reach
+        return Job(
+            kind,
+            {"entry": name, "seconds": limit, **payload},
+            place,
+            asked.runs.needs(asked.chosen),
+            count * limit + _START,
+            reach_of(kind, device=device),
+            asked.runs.environment(asked.chosen),
+        )
+
+    # Looking into
+
+    def _look_into(self, database: Database, workers: Workers, work: Path) -> None:
+        chosen = self._chosen(database)
+        jobs, whose = [], {}
+        for place, suspect in enumerate(chosen):
+            folder = work / f"reduction-{place}-{suspect.network.replace('/', '-')}"
+            make_folder(folder)
+            whose[folder] = suspect
+            seconds = self._asked.reduction_seconds
+            job = self._job(
+                "fuzz_reduce",
+                suspect.entry,
+                folder,
+                1,
+                network=str(self._networks[suspect.network].folder),
+                suspicion=encode(suspect.suspicion),
+                longest=self._asked.network_seconds,
+                others=self._others(suspect.entry),
+            )
+            payload = {**job.payload, "seconds": seconds}
+            jobs.append(dataclasses.replace(job, payload=payload, timeout=job.timeout + 4 * seconds))
+        found: dict[Path, Mapping[str, Any]] = {}
+
+        def ended(job: Job, outcome: Outcome) -> None:
+            if isinstance(outcome, Failure):
+                if outcome.kind in _OURS:
+                    raise problem_of_failure(outcome).as_error("fuzz_reduce")
+                found[job.folder] = {"verdict": "lost", "words": str(outcome)}
+            else:
+                found[job.folder] = outcome.value
+            stage.advance()
+
+        with self._display.stage("reduce", len(jobs)) as stage:
+            try:
+                run_side_by_side(workers, jobs, ended, self._check_time)
+            finally:
+                for folder, suspect in whose.items():  # in their order, so that the same one of doubles is kept
+                    if folder in found:
+                        self._keep(suspect, found[folder], folder, database)
+
+    def _others(self, name: str) -> list[str]:
+        """Settings of the same system that run in the same process."""
+        asked = entry(name)
+        variables = asked.runs.environment(asked.chosen)
+        return [
+            other
+            for other in self._asked.systems
+            if other != asked.name
+            and entry(other).system == asked.system
+            and asked.runs.environment(entry(other).chosen) == variables
+        ]
+
+    def _chosen(self, database: Database) -> list[Suspect]:
+        """Some suspicions of each sort; those on networks that hold what is known already come last."""
+        sorts: dict[tuple[str, ...], list[Suspect]] = {}
+        for suspect in database.suspects():
+            if suspect.network not in self._networks:
+                continue
+            one = suspect.suspicion
+            words = one.words if one.kind == "exception" else ""
+            sorts.setdefault((entry(suspect.entry).system, one.kind, one.stage, one.error, words), []).append(suspect)
+        chosen = []
+        for suspects in sorts.values():
+            covered = [item for item in suspects if self._covered(item)]
+            fresh = [item for item in suspects if item not in covered]
+            taken = fresh[:_MOST_ALIKE] + covered[: _MOST_COVERED if len(fresh) < _MOST_ALIKE else 0]
+            chosen += taken
+            for item in suspects:
+                if item not in taken:
+                    database.add_reduction(item, WAITS, {})
+        return chosen
+
+    def _covered(self, suspect: Suspect) -> bool:
+        """Whether its network has all operators of a finding of the same sort: it's likely a double."""
+        folder = self._networks[suspect.network].folder
+        there = set(json.loads(text_of(folder / "model.json")).get("operators", ())) if self._own == [] else set()
+        return any(
+            item.system == entry(suspect.entry).system
+            and item.suspicion.kind == suspect.suspicion.kind
+            and set(item.operators) <= there
+            for item in self.findings.values()
+        )
+
+    # Findings
+
+    def _keep(self, suspect: Suspect, told: Mapping[str, Any], folder: Path, database: Database) -> None:
+        if told["verdict"] != SUSPECT:
+            database.add_reduction(suspect, told["verdict"], told)
+            return
+        finding = self._finding(suspect, told)
+        double = self._double(finding)
+        if double is None:
+            right = None
+            if (folder / RIGHT).is_file():
+                with np.load(folder / RIGHT) as file:
+                    right = file["right"]
+            write_finding(finding, read(folder / CASE), folder / PROGRAMMED, right, self._root / FINDINGS)
+            self.findings[finding.key] = finding
+        database.add_reduction(suspect, SUSPECT if double is None else DOUBLE, told, (double or finding).key)
+
+    def _finding(self, suspect: Suspect, told: Mapping[str, Any]) -> Finding:
+        asked = entry(suspect.entry)
+        suspicion, cause = from_json(Suspicion, told["suspicion"]), from_json(Cause, told["cause"])
+        operators = tuple(told["operators"])
+        key = key_of(asked.system, suspicion, operators, cause)
+        finding = Finding(
+            key=key,
+            system=asked.system,
+            setting=asked.setting,
+            suspicion=suspicion,
+            operators=operators,
+            cause=cause,
+            judges=told["words"],
+            blamed=asked.runs.blamed(asked.chosen, told["versions"]),
+            versions=told["versions"],
+            case=told["case"],
+            source=self._networks[suspect.network].source,
+            tries=told["tries"],
+            smallest=told["smallest"],
+            also=tuple(told["also"]),
+        )
+        return dataclasses.replace(finding, known=self._known.of(finding))
+
+    def _double(self, finding: Finding) -> Finding | None:
+        """A finding of the same cause: of the same key, or whose operators are among this one's, which hide them."""
+        if finding.key in self.findings:
+            return self.findings[finding.key]
+        return next(
+            (
+                other
+                for other in self.findings.values()
+                if (other.system, other.suspicion.kind, other.suspicion.error, other.cause.causes)
+                == (finding.system, finding.suspicion.kind, finding.suspicion.error, finding.cause.causes)
+                and other.suspicion.kind != "exception"
+                and set(other.operators) < set(finding.operators)
+            ),
+            None,
+        )
+
+    def _read_findings(self) -> None:
+        for folder in sorted((self._root / FINDINGS).glob("*/finding.json")):
+            finding = read_finding(folder.parent)
+            self.findings[finding.key] = finding
+
+    def _count(self, database: Database) -> None:
+        """Say in each finding how many networks showed it."""
+        counts: dict[str, int] = {}
+        for _, _, verdict, _, cause in database.reductions():
+            if verdict in {SUSPECT, DOUBLE}:
+                counts[cause] = counts.get(cause, 0) + 1
+        self.findings = {
+            key: dataclasses.replace(item, seen_in=max(1, counts.get(key, 1)))
+            for key, item in sorted(self.findings.items(), key=lambda pair: pair[1].name)
+        }
+
+
+def _told(folder: Path, share: Sequence[FuzzNetwork]) -> list[tuple[str, Looked]]:
+    """What a job said of its networks so far; a line that it was writing when it ended isn't there."""
+    path = folder / TOLD
+    lines = text_of(path).split("\n")[:-1] if path.is_file() else []
+    return [(item.name, from_json(Looked, json.loads(line))) for item, line in zip(share, lines, strict=False)]
+
+
+def _ended(job: Job, failure: Failure, place: int) -> Looked:
+    """What a network did that ended its worker.
+
+    Raises:
+        ConrepairError: if no network is to blame.
+    """
+    at = json.loads(text_of(job.folder / AT)) if (job.folder / AT).is_file() else {}
+    if failure.kind not in ENDED or at.get("place") != place:
+        raise problem_of_failure(failure).as_error(job.function)
+    if at["judging"]:
+        return Looked(UNJUDGED, None, f"judging it ended its process: {failure}")
+    if failure.error_type == _ALARM or failure.kind == "timeout":
+        return Looked(SUSPECT, Suspicion("hang", PROCESS, message="it doesn't end"))
+    kind = "memory" if failure.kind == "memory" else "crash"
+    return Looked(SUSPECT, Suspicion(kind, PROCESS, failure.error_type, failure.message))
+
+
+def _verdicts(database: Database) -> dict[str, int]:
+    """How many suspicions came to what."""
+    found: dict[str, int] = {}
+    for _, _, verdict, _, _ in database.reductions():
+        found[verdict] = found.get(verdict, 0) + 1
+    return found

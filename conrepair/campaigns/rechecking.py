@@ -1,0 +1,91 @@
+"""Ask whether findings are still seen by what's installed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.engine.job_table import JOBS, reach_of
+from conrepair.engine.side_by_side import run_side_by_side
+from conrepair.frameworks.model import to_json
+from conrepair.fuzz.apart import ENDS
+from conrepair.fuzz.finding import Finding
+from conrepair.report.fuzz.folder import FINDING, read_finding
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import make_folder
+from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.scratch import SCRATCH, scratch_folder
+from conrepair.runtime.workers import ENDED, Failure, Job, Outcome, Workers
+from conrepair.systems.registry import entry
+
+__all__ = ["Rechecked", "recheck"]
+
+_START = 180.0  # seconds more: libraries are imported
+
+
+@dataclass(frozen=True)
+class Rechecked:
+    """What became of a finding.
+
+    Attributes:
+        finding: Which.
+        verdict: "there", "gone" or "unknown".
+        words: What was seen, or why it isn't known.
+    """
+
+    finding: Finding
+    verdict: str
+    words: str
+
+
+def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int, seconds: float) -> list[Rechecked]:
+    """Try the cases of findings again: the systems run them, and no program that lies in a folder.
+
+    Args:
+        folder: Of a campaign, of findings, or of one.
+        room: Where folders for workers are made.
+        display: Shows progress.
+        workers: Worker processes.
+        seconds: For each finding.
+
+    Raises:
+        UsageError: if there are none.
+        DataError: if one isn't what it says.
+    """
+    folders = [path.parent for path in sorted(folder.rglob(FINDING))]
+    if not folders:
+        raise UsageError(f"{folder} holds no finding ({FINDING}). Give a campaign's folder, or one below it.")
+    findings = [read_finding(item) for item in folders]
+    found: dict[Path, Rechecked] = {}
+    with scratch_folder(room, SCRATCH) as work, Workers(workers, (), jobs=JOBS, folders=(work,)) as pool:
+        jobs, whose = [], {}
+        for place, (where, finding) in enumerate(zip(folders, findings, strict=True)):
+            asked = entry(finding.entry)
+            job = Job(
+                "fuzz_recheck",
+                {"entry": finding.entry, "case": str(where), "suspicion": to_json(finding.suspicion)},
+                work / str(place),
+                asked.runs.needs(asked.chosen),
+                seconds + _START,
+                reach_of("fuzz_recheck", device=asked.chosen.reach),
+                asked.runs.environment(asked.chosen),
+            )
+            make_folder(job.folder)
+            jobs.append(job)
+            whose[job.folder] = where, finding
+
+        def ended(job: Job, outcome: Outcome) -> None:
+            where, finding = whose[job.folder]
+            found[where] = _rechecked(finding, outcome)
+            stage.advance()
+
+        with display.stage("recheck", len(jobs)) as stage:
+            run_side_by_side(pool, jobs, ended, lambda: None)
+    return [found[where] for where in folders]
+
+
+def _rechecked(finding: Finding, outcome: Outcome) -> Rechecked:
+    if isinstance(outcome, Failure):
+        ends = outcome.kind in ENDED and finding.suspicion.kind in ENDS
+        return Rechecked(finding, "there" if ends else "unknown", str(outcome))
+    return Rechecked(finding, outcome.value["verdict"], outcome.value["words"])

@@ -1,0 +1,102 @@
+"""What the verb `fuzz` does: a campaign, or findings of one tried again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conrepair.campaigns.rechecking import Rechecked, recheck
+from conrepair.cli.next_step import tell_next
+from conrepair.config.for_run import load_for_run
+from conrepair.pipeline.fuzzing import fuzz as run_campaign
+from conrepair.report.encode import encode
+from conrepair.report.fuzz.folder import PAGE, REPRODUCE
+from conrepair.report.fuzz.summary import Summary
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.progress import ProgressDisplay, say
+from conrepair.verbs.fuzz import Fuzz
+
+if TYPE_CHECKING:
+    from conrepair.config.model import AuditConfig
+
+__all__ = ["fuzz", "fuzz_configured"]
+
+
+def fuzz(options: argparse.Namespace) -> int:
+    """Run a campaign, or try findings again.
+
+    Returns:
+        The exit code: 1 where something is wrong that isn't known.
+    """
+    if [Path(item).suffix.lower() for item in options.models] == [".json"]:
+        file = Path(options.models[0])
+        config = load_for_run(file, quiet=options.quiet)
+        if config.fuzz is None:
+            raise UsageError(f"{file} has no section `fuzz` (docs/configuration.md).")
+        return fuzz_configured(config, file.absolute().parent, quiet=options.quiet)
+    asked = Fuzz.of(vars(options))
+    if asked.recheck is not None:
+        return _recheck(asked, as_json=options.format == "json", quiet=options.quiet)
+    root = Path(options.output).absolute()
+    return _tell(run_campaign(asked, root, quiet=options.quiet), root, as_json=options.format == "json")
+
+
+def fuzz_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+    """Run the campaign of a configuration.
+
+    Args:
+        config: With a section for it.
+        base: Folder that its relative paths start from.
+        quiet: No progress.
+
+    Returns:
+        The exit code.
+    """
+    wanted = config.fuzz
+    if wanted is None:
+        raise ValueError("the configuration has no section `fuzz`")
+    told = wanted.model_dump(exclude={"folder"}) | {"workers": config.limits.workers}
+    paths = {name: [str(base / item) for item in told[name]] for name in ("models", "learn", "grown_from")}
+    known = None if wanted.known is None else str(base / wanted.known)
+    root = base / config.output / wanted.folder
+    return _tell(run_campaign(Fuzz(**(told | paths | {"known": known})), root, quiet=quiet), root)
+
+
+def _tell(summary: Summary, root: Path, *, as_json: bool = False) -> int:
+    if as_json:
+        say(json.dumps(encode(summary), indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(summary.lines(str(root))))
+        if summary.findings:
+            first = root / "findings" / summary.findings[0].name / REPRODUCE
+            tell_next(f"{root / PAGE} shows all of it, and `python {first}` one of them without conrepair")
+    return summary.exit_code
+
+
+def _recheck(asked: Fuzz, *, as_json: bool, quiet: bool) -> int:
+    if asked.recheck is None:
+        raise ValueError("there is no folder to recheck")
+    with ProgressDisplay(quiet=quiet) as display:
+        found = recheck(
+            Path(asked.recheck).absolute(),
+            Path(tempfile.gettempdir()),
+            display,
+            workers=asked.workers,
+            seconds=asked.network_seconds,
+        )
+    if as_json:
+        say(json.dumps([encode(item) for item in found], indent=2, ensure_ascii=False))
+    else:
+        for item in found:
+            say(f"{item.verdict}: {item.finding.name}: {item.words}")
+    return int(_worst(found))
+
+
+def _worst(found: list[Rechecked]) -> ExitCode:
+    verdicts = {item.verdict for item in found}
+    if "there" in verdicts:
+        return ExitCode.DIFFERENT
+    return ExitCode.EXECUTION if "unknown" in verdicts else ExitCode.EQUIVALENT

@@ -1,0 +1,48 @@
+"""The part of a configuration that asks for a campaign."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from pydantic import Field, model_validator
+
+from conrepair.config.generate import NetworksConfig
+from conrepair.config.strict import AnyPath, Int, OutputPath, Seconds
+from conrepair.runtime.errors import UsageError
+from conrepair.verbs.fuzz import Fuzz
+
+__all__ = ["FuzzConfig"]
+
+_MOST = 10_000_000
+_usual = Fuzz.default
+
+
+class FuzzConfig(NetworksConfig):
+    """Networks that are tried by converters, runtimes and compilers, as `conrepair fuzz` does."""
+
+    folder: OutputPath = Field("fuzz", description="Folder of the campaign, in `output`.")
+    models: tuple[AnyPath, ...] = Field((), description="ONNX files to try, in place of generated networks.")
+    systems: tuple[str, ...] = Field(
+        _usual("systems"), min_length=1, description="ort-all, tvm-O3, torch-compile, convert-onnxslim..."
+    )
+    count: Int = Field(_usual("count"), ge=0, le=_MOST, description="Networks of `nodes` operators.")
+    alone: Int = Field(_usual("alone"), ge=0, le=_MOST, description="Networks of one operator, which come first.")
+    known: AnyPath | None = Field(None, description="Findings that are known (JSON).")
+    network_seconds: Seconds = Field(_usual("network_seconds"), gt=0, description="For each network on each system.")
+    reduction_seconds: Seconds = Field(
+        _usual("reduction_seconds"), gt=0, description="In which a case is made smaller."
+    )
+    seconds: Seconds | None = Field(None, gt=0, description="After which nothing is begun. Default: no such limit.")
+
+    @property
+    def place(self) -> str:
+        """The first folder of its path."""
+        return (PurePath(self.folder).parts or ("",))[0]
+
+    @model_validator(mode="after")
+    def _a_campaign(self) -> FuzzConfig:
+        try:
+            Fuzz(**self.model_dump(exclude={"folder"}))
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+        return self

@@ -1,0 +1,60 @@
+"""Look at a case in a process of its own, which may crash or hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+
+from conrepair.frameworks.model import from_json, to_json
+from conrepair.fuzz.looking import SUSPECT, Looked
+from conrepair.fuzz.suspicion import Suspicion
+
+__all__ = ["ENDS", "PROCESS", "looked_apart"]
+
+ENDS = frozenset({"crash", "hang", "memory"})
+"""Kinds that end a process."""
+
+PROCESS = "process"
+"""Stage of these: what was being done isn't known."""
+
+_LARGEST = 1 << 20
+
+
+def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
+    """Do something that may end its process.
+
+    Args:
+        looked: What is done, in a copy of this process.
+        seconds: It may take.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(reading)
+            os.write(writing, json.dumps(to_json(looked())).encode()[:_LARGEST])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    begun = time.monotonic()
+    try:
+        ready, _, _ = select.select([reading], [], [], seconds)
+        told = os.read(reading, _LARGEST) if ready else b""
+        if not ready:
+            os.kill(child, signal.SIGKILL)
+    finally:
+        os.close(reading)
+        _, status = os.waitpid(child, 0)
+    took = time.monotonic() - begun
+    if told:
+        return from_json(Looked, json.loads(told))
+    if not ready:
+        return Looked(SUSPECT, Suspicion("hang", PROCESS, message="it doesn't end"), "", took)
+    if os.WIFSIGNALED(status):
+        name = signal.Signals(os.WTERMSIG(status)).name
+        return Looked(SUSPECT, Suspicion("crash", PROCESS, name, f"the process ends by {name}"), "", took)
+    return Looked(SUSPECT, Suspicion("crash", PROCESS, "exit", f"the process ends with {status}"), "", took)

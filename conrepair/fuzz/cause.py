@@ -1,0 +1,91 @@
+"""Which of a system's switches a finding hangs on."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from conrepair.cases.case import Case
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.fuzz.looking import look
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.runtime.errors import ConrepairError
+from conrepair.systems.isolating import isolate
+from conrepair.systems.system import Setting, System
+
+__all__ = ["Cause", "isolated"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What it hangs on.
+
+    Attributes:
+        causes: Sets of switches with which alone it's seen; the smallest.
+        heals: Sets without which it isn't.
+        lines: How a person switches the first of these off without us.
+        plainly: Whether it's seen with most left out, too: then it's a kernel's doing, or an importer's.
+        tries: How often that was asked.
+        exact: Whether these are all.
+        words: Why it isn't known, where it isn't.
+    """
+
+    causes: tuple[tuple[str, ...], ...] = ()
+    heals: tuple[tuple[str, ...], ...] = ()
+    lines: tuple[str, ...] = ()
+    plainly: bool = False
+    tries: int = 0
+    exact: bool = False
+    words: str = ""
+
+
+def isolated(
+    case: Case, suspicion: Suspicion, system: System, setting: Setting, folder: Path, *, tries: int = 100
+) -> Cause:
+    """Isolate what a finding hangs on.
+
+    Args:
+        case: On which it's seen.
+        suspicion: What is seen.
+        system: By which.
+        setting: How it's run.
+        folder: For files.
+        tries: How often it may be tried.
+    """
+
+    def seen(other: Setting) -> bool:
+        return suspicion.same(look(case, system, other, folder).suspicion)
+
+    plain = system.settings[system.plain]
+    if plain == setting or seen(plain):
+        return Cause(plainly=True, tries=1, exact=True)
+    if setting.route:
+        return Cause(words="a converter's doing")
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        path = Path(made) / "model.onnx"
+        path.write_bytes(case.network)
+        try:
+            switches = system.switches(Model("onnx", str(path), model_sha256(path)), setting, Path(made))
+        except ConrepairError as error:
+            return Cause(words=f"the switches aren't known: {error}")
+    if not switches:
+        return Cause(words="the system has no switches")
+    if system.environment(system.without(setting, switches)) != system.environment(setting):
+        return Cause(words="each setting is a process of its own: `conrepair trace` finds the switches")
+
+    def fails(on: Sequence[int]) -> bool:
+        off = [item for place, item in enumerate(switches) if place not in set(on)]
+        return seen(system.without(setting, off) if off else setting)
+
+    found = isolate(len(switches), fails, tries=tries)
+    heals = sorted(found.heals, key=len)
+    return Cause(
+        causes=tuple(tuple(switches[place].name for place in sorted(item)) for item in found.causes),
+        heals=tuple(tuple(switches[place].name for place in sorted(item)) for item in heals),
+        lines=tuple(switches[place].line for place in sorted(heals[0])) if heals else (),
+        tries=found.tries,
+        exact=found.exact,
+    )

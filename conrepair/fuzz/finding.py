@@ -1,0 +1,104 @@
+"""A finding: one cause in one system, the smallest case that shows it, and what's known of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conrepair.fuzz.cause import Cause
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.runtime.files import canonical_json
+
+__all__ = ["VERSION", "Finding", "key_of"]
+
+VERSION = 1
+"""Of the form of finding.json."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What's written as finding.json.
+
+    Attributes:
+        key: Of its cause, for this system: doubles have the same.
+        system: By which it was seen first.
+        setting: Of that.
+        suspicion: What is seen.
+        operators: Of the reduced network, in order.
+        cause: Which switches it hangs on.
+        judges: Who says that it's wrong.
+        blamed: Distributions of the library at fault, or those between which it lies, with their versions.
+        versions: Of all libraries that took part.
+        case: The key of the case.
+        source: Of the network in which it was seen first: a seed and number, or a file.
+        tries: Of the reduction.
+        smallest: Whether nothing can be left out any more.
+        seen_in: How many networks showed it.
+        also: Other settings of the campaign that show it.
+        known: Where it's been reported, by the list of known findings.
+    """
+
+    key: str
+    system: str
+    setting: str
+    suspicion: Suspicion
+    operators: tuple[str, ...]
+    cause: Cause
+    judges: str
+    blamed: Mapping[str, str]
+    versions: Mapping[str, str]
+    case: str
+    source: str
+    tries: int
+    smallest: bool
+    seen_in: int = 1
+    also: tuple[str, ...] = field(default=())
+    known: str = ""
+
+    @property
+    def entry(self) -> str:
+        """The system and its setting, as it's asked for."""
+        return f"{self.system}-{self.setting}"
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.entry}-{self.suspicion.kind.replace(' ', '-')}-{self.key[:8]}"
+
+    @property
+    def title(self) -> str:
+        """One line, for a list or an issue."""
+        what = {
+            "numbers": "wrong numbers",
+            "not finite": "NaN or infinity",
+            "shape": "wrong shape",
+            "type": "wrong element type",
+            "outputs": "outputs are missing",
+            "chance": "not the same each time",
+            "layout": "depends on how inputs lie in memory",
+            "exception": f"{self.suspicion.error} ({self.suspicion.stage})",
+            "crash": f"crash ({self.suspicion.error})",
+            "hang": "doesn't end",
+            "memory": "takes all memory",
+        }[self.suspicion.kind]
+        return f"{self.entry}: {what} for {', '.join(dict.fromkeys(self.operators))}"
+
+
+def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause: Cause) -> str:
+    """What doubles share: system, kind and switches; where there are none, stage, operators and the message's words.
+
+    Args:
+        system: By which it's seen.
+        suspicion: What is seen.
+        operators: Of the reduced network.
+        cause: Which switches it hangs on.
+    """
+    what: Any = [sorted(item) for item in cause.causes]
+    if not cause.causes:
+        words = suspicion.words if suspicion.kind == "exception" else ""
+        what = [suspicion.stage, suspicion.error, sorted(set(operators)), words]
+    elif suspicion.kind in {"numbers", "not finite"}:
+        what = [what, sorted(set(operators))]  # one pass may be wrong for several reasons
+    return hashlib.sha256(canonical_json([system, suspicion.kind, what]).encode()).hexdigest()

@@ -1,0 +1,161 @@
+"""Ask all oracles about a trial: is it wrong, or can't it be judged?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from conrepair.cases.case import Array, Case
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.fuzz.oracles.again import again
+from conrepair.fuzz.oracles.ended import ended
+from conrepair.fuzz.oracles.faces import faces
+from conrepair.fuzz.oracles.numbers import differing, numbers
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.trial import Trial, tried
+from conrepair.generate.running import RefusedError, run
+from conrepair.runtime.errors import InferenceError
+from conrepair.systems.system import Setting, System
+from conrepair.tracing.exact_side import ExactSide
+from conrepair.truth.bound import Analysis
+from conrepair.truth.judging import LARGE, distances
+
+__all__ = ["ILL", "REFUSED", "RIGHT", "SUSPECT", "UNJUDGED", "Looked", "look", "looked_at", "other_answers"]
+
+RIGHT, REFUSED, SUSPECT, ILL, UNJUDGED = "right", "refused", "suspect", "ill-conditioned", "unjudged"
+"""Verdicts. `ILL`: far apart, and both are as right as may be. `UNJUDGED`: nobody computes exact values, and the
+answer is near another system's."""
+
+
+_SLOW = 1.0  # seconds for exact values
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What came of a case and a system.
+
+    Attributes:
+        verdict: See above.
+        suspicion: The first one, where it's suspect.
+        message: Why the system doesn't take it.
+        seconds: That the trial took.
+        near: The largest error in bounds, where it was judged: near 1 other inputs may lie beyond.
+    """
+
+    verdict: str
+    suspicion: Suspicion | None = None
+    message: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    near: float = field(default=0.0, compare=False)
+
+
+def look(
+    case: Case, system: System, setting: Setting, folder: Path, *, other: Mapping[str, Array] | None = None
+) -> Looked:
+    """Try a case, and judge what comes.
+
+    Args:
+        case: Any.
+        system: Which.
+        setting: How it's run.
+        folder: For files.
+        other: ONNX Runtime's answers without optimizations, where they're known.
+    """
+    trial = tried(case, system, setting, folder)
+    if trial.answers and other is None:
+        other = other_answers(case)
+    return looked_at(case, trial, other, setting)
+
+
+def other_answers(case: Case) -> dict[str, Array] | None:
+    """What ONNX Runtime gives without optimizations; None where it doesn't take the case."""
+    model = case.model
+    try:
+        return run(model, case.inputs, [item.name for item in model.graph.output])
+    except RefusedError:
+        return None
+
+
+def looked_at(case: Case, trial: Trial, other: Mapping[str, Array] | None, setting: Setting) -> Looked:
+    """Judge a trial.
+
+    Args:
+        case: That was tried.
+        trial: What came of it.
+        other: ONNX Runtime's answers without optimizations.
+        setting: That was tried: where that's the same, being equal says nothing.
+    """
+    end = trial.ended
+    if end is not None and end.sort == "refused":
+        return Looked(REFUSED, None, f"{end.stage}: {end.error}: {end.message}", trial.seconds)
+    if (first := next(_without_truth(trial, other), None)) is not None:
+        return Looked(SUSPECT, first, "", trial.seconds)
+    given = trial.answers[0]
+    if other is not None and not _is_other(setting) and _equal(given, other):
+        return Looked(RIGHT, None, "", trial.seconds)
+    return _judged(case, given, other, trial.seconds)
+
+
+def _without_truth(trial: Trial, other: Mapping[str, Array] | None) -> Iterator[Suspicion]:
+    yield from ended(trial)
+    yield from again(trial.answers)
+    if other is not None and trial.answers:
+        yield from faces(trial.answers[0], other)
+
+
+def _judged(case: Case, given: Mapping[str, Array], other: Mapping[str, Array] | None, seconds: float) -> Looked:
+    begun = time.monotonic()
+    try:
+        side, truth = _exact(case.model, case.inputs)
+    except InferenceError:
+        first = None if other is None else next(differing(given, other), None)
+        return Looked(UNJUDGED if first is None else SUSPECT, first, "", seconds)
+    if time.monotonic() - begun > _SLOW:  # estimates take many times as long
+        return Looked(UNJUDGED, None, "", seconds)
+    side.estimated(case.inputs, given)
+    if (first := next(numbers(given, truth, side.bound), None)) is not None:
+        return Looked(SUSPECT, first, "", seconds)
+    far, near = False, 0.0
+    for name, exact in truth.items():
+        mine = given[name]
+        if mine.dtype.kind not in "biuf" or mine.shape != exact.shape:
+            continue
+        with np.errstate(all="ignore"):
+            errors = distances(mine, exact)
+            ratios = np.where(errors == 0, 0.0, errors / np.broadcast_to(side.bound[name], exact.shape))
+            far |= bool((errors > LARGE * np.abs(exact)).any())
+        near = max(near, float(np.nan_to_num(ratios, nan=0.0, posinf=0.0).max(initial=0.0)))
+    return Looked(ILL if far else RIGHT, None, "", seconds, near)
+
+
+def _exact(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[ExactSide, dict[str, Array]]:
+    """Exact values, and the side that has their bounds.
+
+    Raises:
+        InferenceError: if ONNX's reference doesn't compute them.
+    """
+    try:
+        analysis = Analysis(model)
+    except Exception as error:  # the reference raises a dozen types
+        raise InferenceError(f"ONNX's reference can't run it: {error}") from error
+    side = ExactSide(analysis, (), [TensorSpec(item.name, (), "float32") for item in model.graph.output])
+    truth = side.run(feeds)
+    if not all(isinstance(value, np.ndarray | np.generic) for value in truth.values()):
+        raise InferenceError("an output is no tensor")
+    return side, {name: np.asarray(value) for name, value in truth.items()}
+
+
+def _equal(one: Mapping[str, Array], two: Mapping[str, Array]) -> bool:
+    return all(one[name].tobytes() == array.tobytes() for name, array in two.items() if name in one)
+
+
+def _is_other(setting: Setting) -> bool:
+    """Whether a setting is what `other_answers` runs."""
+    options: Mapping[str, Any] = setting.options
+    return setting.backend == "onnxruntime" and not setting.route and options.get("optimization") == "disabled"

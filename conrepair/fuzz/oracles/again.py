@@ -1,0 +1,39 @@
+"""Answers that aren't the same each time, or depend on how inputs lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from conrepair.cases.case import Array
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.truth.judging import LARGE, distances
+
+__all__ = ["again"]
+
+_KINDS = ("layout", "chance")  # of the second run, and of those behind it
+
+
+def again(answers: Sequence[Mapping[str, Array]]) -> Iterator[Suspicion]:
+    """Suspect runs on the same inputs whose answers are far apart: threads may add in another order.
+
+    Args:
+        answers: Of each run, from `conrepair.fuzz.trial.tried`.
+    """
+    for place, later in enumerate(answers[1:]):
+        for name, first in answers[0].items():
+            if not _alike(first, later[name]):
+                kind = _KINDS[min(place, 1)]
+                words = f"{name} isn't the same in run 1 and run {place + 2} on the same inputs"
+                yield Suspicion(kind, "answers", message=words, output=name)
+
+
+def _alike(one: Array, two: Array) -> bool:
+    if one.shape != two.shape:
+        return False
+    if one.dtype.kind not in "biuf":
+        return bool(np.array_equal(one, two))
+    with np.errstate(all="ignore"):
+        apart = distances(one, two) > LARGE * np.abs(one.astype(np.float64))
+    return not apart.any()

@@ -1,0 +1,70 @@
+"""Numbers that no rounding explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from conrepair.cases.case import Array
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.truth.judging import distances, judge
+
+__all__ = ["differing", "numbers"]
+
+_FAR = 0.1  # relative to an answer's size: further apart is no order of operations
+
+
+def numbers(
+    given: Mapping[str, Array], truth: Mapping[str, Array], bounds: Mapping[str, Array]
+) -> Iterator[Suspicion]:
+    """Suspect answers beyond what rounding explains.
+
+    Args:
+        given: Of a system, by output.
+        truth: Exact values.
+        bounds: Of the error of a right answer, element by element.
+    """
+    for name, exact in truth.items():
+        mine = given.get(name)
+        if mine is None or mine.shape != np.shape(exact):
+            continue
+        if mine.dtype.kind not in "biuf":
+            if not np.array_equal(mine, exact):
+                yield Suspicion("numbers", "answers", message=f"{name} holds other texts", output=name)
+            continue
+        bound = np.broadcast_to(bounds[name], mine.shape)
+        found = judge(mine, mine, exact, bound).one
+        if not found.beyond:
+            continue
+        strange = ~np.isfinite(mine.astype(np.float64)) & np.isfinite(exact) & np.isfinite(bound)
+        place = tuple(map(int, np.argwhere(strange)[0])) if strange.any() else found.index
+        values = float(mine[place]), float(exact[place]), float(bound[place])
+        words = f"{name}{list(place) if place else ''} is {values[0]:.9g} and should be {values[1]:.9g}"
+        kind = "not finite" if strange.any() else "numbers"
+        yield Suspicion(kind, "answers", "", words, name, place, *values, float(found.bounds))
+
+
+def differing(given: Mapping[str, Array], other: Mapping[str, Array]) -> Iterator[Suspicion]:
+    """Suspect answers that are far from another system's, where nobody computes exact ones.
+
+    Args:
+        given: Of a system, by output.
+        other: Of another system.
+    """
+    for name, right in other.items():
+        mine = given.get(name)
+        if mine is None or mine.shape != right.shape:
+            continue
+        if mine.dtype.kind not in "biuf" or right.dtype.kind not in "biuf":
+            apart = mine != right
+        else:
+            with np.errstate(all="ignore"):
+                size = np.abs(right.astype(np.float64))
+                finite = size[np.isfinite(size)]
+                gap = distances(mine, right)
+                apart = gap > _FAR * np.maximum(size, float(finite.max()) * _FAR if finite.size else 0.0)
+        if apart.any():
+            place = tuple(map(int, np.argwhere(apart)[0]))
+            words = f"{name}{list(place) if place else ''} is {mine[place]} and {right[place]} elsewhere"
+            yield Suspicion("differs", "answers", message=words, output=name, index=place)

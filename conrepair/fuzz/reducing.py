@@ -1,0 +1,140 @@
+"""From a suspicion to what's reported: seen again, reduced, judged by all referees, its cause isolated."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conrepair.cases.case import Case
+from conrepair.cases.reduce import Budget, reduce
+from conrepair.fuzz.apart import ENDS, looked_apart
+from conrepair.fuzz.cause import Cause, isolated
+from conrepair.fuzz.looking import ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.worse import worse
+from conrepair.runtime.errors import UsageError
+from conrepair.systems.registry import Entry, entry
+
+__all__ = ["GONE", "Reduction", "reduced"]
+
+GONE, NEAR = "gone", "near"
+"""Verdicts of what isn't seen a second time, and of numbers hardly beyond the bound, on the worst inputs found."""
+
+_CLEAR = 4.0  # bounds: what functions are off by beyond what is usual is no finding yet
+_JUDGED = {"numbers", "not finite"}
+_OF_ANSWERS = _JUDGED | {"shape", "type"}
+_WITNESSES = ("ort-none", "torch-eager", "convert-import", "tvm-O0")
+"""Implementations that share no kernels."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What became of a suspicion.
+
+    Attributes:
+        verdict: `SUSPECT` where it stands; else `ILL`, `UNJUDGED`, `NEAR` or `GONE`.
+        case: The smallest on which it's seen.
+        suspicion: As it's seen there.
+        words: Why it doesn't stand, or by whom it was judged.
+        tries: Of the reduction.
+        smallest: Whether nothing could be left out any more.
+        cause: What it hangs on.
+    """
+
+    verdict: str
+    case: Case
+    suspicion: Suspicion
+    words: str = ""
+    tries: int = 0
+    smallest: bool = False
+    cause: Cause = field(default_factory=Cause)
+
+
+def reduced(
+    case: Case, suspicion: Suspicion, accused: Entry, folder: Path, *, seconds: float, longest: float
+) -> Reduction:
+    """Reduce a suspicion.
+
+    Args:
+        case: On which it was seen.
+        suspicion: What was seen.
+        accused: By which system and setting.
+        folder: For files.
+        seconds: For the reduction; the rest takes as much again at most.
+        longest: Seconds for a try of what may hang.
+    """
+    system, setting = accused.runs, accused.chosen
+    looked = functools.partial(look, system=system, setting=setting, folder=folder)
+    if suspicion.kind in ENDS:
+        looked = functools.partial(_apart, looked, longest)
+    try:
+        smaller, tries, smallest = _smaller(case, suspicion, looked, seconds)
+        first = looked(smaller)
+        if suspicion.kind == "differs" and first.suspicion is not None and first.suspicion.kind in _JUDGED:
+            suspicion = first.suspicion
+            smaller, more, smallest = _smaller(smaller, suspicion, looked, seconds)
+            first, tries = looked(smaller), tries + more
+    except UsageError as error:
+        return Reduction(GONE if "doesn't hold" in str(error) else UNJUDGED, case, suspicion, str(error))
+    seen = first.suspicion
+    if seen is None:
+        return Reduction(ILL if first.verdict == ILL else GONE, smaller, suspicion, first.message, tries, smallest)
+    if seen.kind == "numbers" and (seen.over or 0.0) < _CLEAR:
+        smaller, seen = _clearer(smaller, seen, accused, folder)
+        if (seen.over or 0.0) < _CLEAR:
+            return Reduction(NEAR, smaller, seen, "hardly beyond the bound", tries, smallest)
+    verdict, words = _confirmed(smaller, seen, accused, folder)
+    cause = Cause()
+    if verdict == SUSPECT and seen.kind not in ENDS:
+        cause = isolated(smaller, seen, system, setting, folder)
+        if cause.plainly and not system.kernels:
+            return Reduction(GONE, smaller, seen, "it's seen without the converter, too", tries, smallest)
+    return Reduction(verdict, smaller, seen, words, tries, smallest, cause)
+
+
+def _clearer(case: Case, seen: Suspicion, accused: Entry, folder: Path) -> tuple[Case, Suspicion]:
+    """The same network on inputs where more bounds are between the answer and the exact value, if there are any."""
+    found = worse(case, accused.runs, accused.chosen, folder)
+    again = None if found is None else look(found, accused.runs, accused.chosen, folder).suspicion
+    if found is None or again is None or not seen.same(again) or (again.over or 0.0) < (seen.over or 0.0):
+        return case, seen
+    return found, again
+
+
+def _apart(looked: functools.partial[Looked], longest: float, case: Case) -> Looked:
+    return looked_apart(functools.partial(looked, case), longest)
+
+
+def _smaller(
+    case: Case, suspicion: Suspicion, looked: functools.partial[Looked], seconds: float
+) -> tuple[Case, int, bool]:
+    found = reduce(case, lambda tried: suspicion.same(looked(tried).suspicion), budget=Budget(seconds=seconds))
+    return found.case, found.tries, found.exact
+
+
+def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -> tuple[str, str]:
+    """Whether others say the same: nobody is blamed on one word."""
+    if suspicion.kind == "differs":
+        return UNJUDGED, "nobody says how far right answers may be apart"
+    if suspicion.kind not in _OF_ANSWERS:
+        return SUSPECT, "ONNX's checker takes the network, and its reference or ONNX Runtime computes it"
+    for_it, against = [], []
+    for witness in map(entry, _WITNESSES):
+        if _library(witness) == _library(accused):
+            continue
+        seen = look(case, witness.runs, witness.chosen, folder)
+        if seen.verdict in {RIGHT, ILL}:
+            for_it.append(witness.name)
+            break
+        if suspicion.same(seen.suspicion):
+            against.append(witness.name)
+    if for_it and not against:
+        return SUSPECT, f"ONNX's reference in float64 and {for_it[0]}"
+    return UNJUDGED, f"{', '.join(against)} give what {accused.name} gives" if against else "one referee alone"
+
+
+def _library(item: Entry) -> str:
+    """Whose kernels an entry runs."""
+    setting = item.chosen
+    return setting.backend if setting.backend != "libraries" else item.runs.route(setting).steps[-1].target

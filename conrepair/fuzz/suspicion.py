@@ -1,0 +1,56 @@
+"""What an oracle says of a trial."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+__all__ = ["Suspicion"]
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|<[^<>]*>")
+_PATH = re.compile(r"(?:/[\w.+-]+)+")
+_NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
+_NAME = re.compile(r"\b[A-Za-z_]*#\w*")
+_LONGEST = 160
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """Something that isn't as it should be.
+
+    Attributes:
+        kind: "exception", "crash", "hang", "memory", "numbers", "not finite", "shape", "type", "outputs", "chance"
+            (not the same each time), "layout" (depends on how inputs lie in memory), or "differs": from another
+            system by much, and nobody can say yet who is right.
+        stage: In which it was seen; "answers" of those.
+        error: The exception's type, or the signal.
+        message: The tool's words, or ours.
+        output: In which it was seen.
+        index: The worst element.
+        given: What it is.
+        exact: What it should be.
+        allowed: How far a right answer may be from that.
+        over: The error, divided by that.
+    """
+
+    kind: str
+    stage: str
+    error: str = ""
+    message: str = ""
+    output: str = ""
+    index: tuple[int, ...] = field(default=(), compare=False)
+    given: float | None = field(default=None, compare=False)
+    exact: float | None = field(default=None, compare=False)
+    allowed: float | None = field(default=None, compare=False)
+    over: float | None = field(default=None, compare=False)
+
+    def same(self, other: Suspicion | None) -> bool:
+        """Whether another one is of the same kind and stage: what a reduction keeps, whatever the message is."""
+        mine = self.kind, self.stage, self.error
+        return other is not None and mine == (other.kind, other.stage, other.error)
+
+    @property
+    def words(self) -> str:
+        """The message without what changes from case to case: numbers, names in quotes, places."""
+        plain = _NUMBER.sub("#", _PATH.sub("PATH", _QUOTED.sub("NAME", self.message)))
+        return _NAME.sub("NAME", " ".join(plain.split()))[:_LONGEST]

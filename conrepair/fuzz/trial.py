@@ -1,0 +1,142 @@
+"""Run a case by a system, several times, and keep how that ended."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conrepair.cases.case import Array, Case
+from conrepair.data.stored_values import to_stored
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.runnable import Runnable
+from conrepair.runtime.errors import ConrepairError, DataError
+from conrepair.runtime.words import shortened
+from conrepair.systems.system import Setting, System
+
+__all__ = ["CONVERT", "LOAD", "RUN", "Ended", "Trial", "tried"]
+
+CONVERT, LOAD, RUN = "convert", "load", "run"
+"""Stages of a trial."""
+
+_LONGEST = 2000
+_GAP = re.compile(
+    r"not (?:yet |currently )?(?:been )?(?:supported|implemented)|unsupported|notimplemented|can ?not be imported"
+    r"|no (?:implementation|conversion|kernel|converter|op(?:erator)? )|could not find an implementation"
+    r"|(?:does|do|is|are|has|have)(?:n't| not) (?:support|implement|handle|take|know|allow)"
+    r"|only (?:support|works|takes)|needs? to be (?:a )?(?:constant|static)|must be (?:a )?(?:constant|static|known)"
+    r"|unknown op|unrecognized|not registered|isn't known|can't (?:be )?(?:say|said|take|import|express)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Why there's no answer.
+
+    Attributes:
+        stage: `CONVERT`, `LOAD` or `RUN`.
+        sort: "refused" (it's said that something isn't taken), "exception", "crash", "hang" or "memory".
+        error: The exception's type, or the signal.
+        message: The tool's own words.
+    """
+
+    stage: str
+    sort: str
+    error: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a system did with a case.
+
+    Attributes:
+        answers: Of each run on the same inputs, by output; empty where it ended otherwise.
+        ended: How.
+        seconds: That it took.
+    """
+
+    answers: tuple[Mapping[str, Array], ...] = ()
+    ended: Ended | None = None
+    seconds: float = field(default=0.0, compare=False)
+
+
+def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: int = 3) -> Trial:
+    """Convert, load and run a case.
+
+    The second run is fed arrays that lie otherwise in memory (with gaps, read-only), behind one on other numbers that
+    a third one follows: all must answer alike.
+
+    Args:
+        case: Any.
+        system: Which.
+        setting: How it's run; the case's options of the system's backend are added.
+        folder: For files.
+        runs: How many; 1 for answers alone.
+    """
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        stage, answers = CONVERT, list[Mapping[str, Array]]()
+        try:
+            path = Path(made) / "model.onnx"
+            path.write_bytes(case.network)
+            model = Model("onnx", str(path), model_sha256(path))
+            chosen = setting.with_options({**setting.options, **case.options.get(system.name, {})})
+            system.converted(model, chosen, Path(made))
+            stage = LOAD
+            runnable = system.open(model, chosen, Path(made))
+            stage = RUN
+            answers.append(_run(runnable, case.inputs))
+            if runs > 1:
+                answers.append(_run(runnable, {name: _laid_otherwise(array) for name, array in case.inputs.items()}))
+            if runs > 2:
+                _disturb(runnable, case.inputs)
+                answers.append(_run(runnable, case.inputs))
+        # Libraries raise whatever their assumptions break into: that is what's looked for.
+        except Exception as error:  # noqa: BLE001
+            return Trial((), _ended(stage, error), time.perf_counter() - begun)
+    return Trial(tuple(answers), None, time.perf_counter() - begun)
+
+
+def _run(runnable: Runnable, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Answers as they're stored, that stay as they are, whatever the runtime does with its memory."""
+    found = runnable.run(dict(inputs))
+    return {spec.name: np.array(to_stored(spec, found[spec.name])) for spec in runnable.outputs}
+
+
+def _laid_otherwise(array: Array) -> Array:
+    """The same numbers with gaps in between, which may not be written to."""
+    if not array.ndim:
+        return array
+    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    found = wide[..., ::2]
+    found[...] = array
+    found.flags.writeable = False
+    return found
+
+
+def _disturb(runnable: Runnable, inputs: Mapping[str, Array]) -> None:
+    """Leave other numbers in a system's memory; that it may not take them (as indices, say) isn't what is asked."""
+    with contextlib.suppress(Exception):
+        runnable.run({name: np.ascontiguousarray(np.flip(array)) for name, array in inputs.items()})
+
+
+def _ended(stage: str, error: BaseException) -> Ended:
+    """What a library said first, below what was made of it."""
+    root: Any = error
+    while root.__cause__ is not None and (isinstance(root, ConrepairError) or not str(root)):
+        root = root.__cause__
+    message = shortened(" ".join(str(root).split()), _LONGEST)
+    name = type(root).__name__
+    ours = isinstance(root, ConrepairError) and not isinstance(root, DataError)  # which says why, and what to do
+    refused = ours or isinstance(root, NotImplementedError) or _GAP.search(f"{name}: {message}")
+    return Ended(stage, "refused" if refused else "exception", name, message)

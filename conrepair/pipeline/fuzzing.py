@@ -1,0 +1,80 @@
+"""A campaign as a person asks for it: a person's own networks get inputs, and the folder its page."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from conrepair.campaigns.fuzzing import Campaign
+from conrepair.engine.session import Session
+from conrepair.fuzz.known import Known, read_known
+from conrepair.generate.generated import INPUTS, MODEL
+from conrepair.pipeline.tracing import checked_onnx, sized
+from conrepair.report.fuzz.folder import write_campaign
+from conrepair.report.fuzz.summary import Summary
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.files import make_folder
+from conrepair.runtime.path_text import model_path
+from conrepair.runtime.progress import ProgressDisplay
+from conrepair.verbs.fuzz import Fuzz
+from conrepair.verbs.options import Inputs
+
+__all__ = ["fuzz"]
+
+_OWN = "own"
+
+
+def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
+    """Run a campaign, or go on with one.
+
+    Args:
+        asked: What's wanted.
+        root: Its folder.
+        quiet: No progress.
+
+    Returns:
+        What came of it, as it's written.
+
+    Raises:
+        ConrepairError: if a network, a system or the folder isn't what it should be.
+    """
+    known = Known() if asked.known is None else read_known(Path(asked.known))
+    own = [_own(asked, Path(model), root, quiet=quiet) for model in asked.models]
+    with ProgressDisplay(quiet=quiet) as display:
+        campaign = Campaign(asked, root, own, known, display)
+        campaign.run()
+    summary = Summary(
+        findings=tuple(sorted(campaign.findings.values(), key=lambda item: (bool(item.known), item.name))),
+        counts=campaign.counts,
+        seconds=campaign.seconds,
+        refusals=campaign.refusals,
+        suspicions=campaign.verdicts,
+        seed=asked.seed,
+        over=campaign.over,
+    )
+    write_campaign(summary, root)
+    return summary
+
+
+def _own(asked: Fuzz, model: Path, root: Path, *, quiet: bool) -> tuple[Path, str]:
+    """A person's network with drawn inputs, in the campaign's folder, by its hash."""
+    path = model_path(model)
+    with Session(quiet=quiet) as session:
+        checked_onnx(path, session, None, timeout=asked.network_seconds)
+        options = Inputs(model=path, samples=1, seed=asked.seed)
+        made, arrays = sized(
+            options, session, session.room / "given", session.room / "sized", timeout=asked.network_seconds
+        )
+        proto = onnx.load(made)  # with weights that lie beside it
+        try:
+            content = proto.SerializeToString(deterministic=True)
+        except ValueError as error:  # Protobuf takes no more than 2 GiB
+            raise UsageError(f"{path} is too large for a case: {error}. Give a smaller network.") from error
+    folder = root / _OWN / hashlib.sha256(content).hexdigest()[:16]
+    make_folder(folder)
+    (folder / MODEL).write_bytes(content)
+    np.savez(folder / INPUTS, **{name: array[0] for name, array in arrays.items()})
+    return folder, str(path)

@@ -1,0 +1,1 @@
+"""What a campaign found, for people and programs."""

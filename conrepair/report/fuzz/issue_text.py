@@ -1,0 +1,72 @@
+"""What is filed with the people whose library is at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conrepair.cases.case import Case
+from conrepair.fuzz.finding import Finding
+from conrepair.report.fuzz.reproducer import model_text
+
+__all__ = ["issue_text"]
+
+_TOLERANCES = {"NumPy's default": (1e-5, 1e-8), "what maintainers usually ask of float32": (1e-3, 1e-5)}
+_MOST = 40  # lines of a network's text
+
+
+def issue_text(finding: Finding, case: Case) -> str:
+    """Text for an issue, as maintainers ask for it: what, with which versions, expected, how to see it, and why.
+
+    Args:
+        finding: Which.
+        case: Its case.
+    """
+    suspicion, cause = finding.suspicion, finding.cause
+    parts = [f"# {finding.title}", "", _what(finding), ""]
+    parts += [f"Versions: {_listed(finding.versions)}.", "", "To see it: `python reproduce.py`", ""]
+    text = model_text(case)
+    if text and text.count("\n") <= _MOST:
+        parts += ["```", text.strip(), "```", ""]
+    if suspicion.given is not None and suspicion.exact is not None and suspicion.allowed is not None:
+        parts += [
+            f"At element {list(suspicion.index)} of `{suspicion.output}`:",
+            "",
+            f"- given: {suspicion.given!r}",
+            f"- in float64: {suspicion.exact!r}",
+            f"- error: {abs(suspicion.given - suspicion.exact):.3g}; rounding in the network's own type explains at "
+            f"most {suspicion.allowed:.3g}",
+            *(f"- {words}" for words in _beyond(suspicion.given, suspicion.exact)),
+            "",
+        ]
+    parts += [f"Judged by: {finding.judges}. It's seen each time it's run.", ""]
+    if cause.plainly:
+        parts += ["It's seen with optimizations off, too.", ""]
+    for found in cause.causes:
+        parts += [f"It hangs on: {', '.join(f'`{name}`' for name in found)}", ""]
+    if cause.lines:
+        parts += ["Workaround:", "", "```python", *cause.lines, "```", ""]
+    reach = f"The smallest network that shows it has {_counted(len(finding.operators), 'node')}"
+    parts += [f"{reach}; {_counted(finding.seen_in, 'network')} of the campaign showed it.", ""]
+    return "\n".join(parts)
+
+
+def _what(finding: Finding) -> str:
+    words = finding.suspicion.message.replace("`", "'")
+    return f"{_listed(finding.blamed) or finding.system}: {words}"
+
+
+def _beyond(given: float, exact: float) -> list[str]:
+    """Whether usual tolerances see it."""
+    found = []
+    for name, (relative, absolute) in _TOLERANCES.items():
+        seen = not abs(given - exact) <= absolute + relative * abs(exact)
+        found.append(f"rtol {relative:g}, atol {absolute:g} ({name}): {'fails' if seen else 'passes'}")
+    return found
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"

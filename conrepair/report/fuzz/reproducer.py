@@ -1,0 +1,195 @@
+"""A program that shows a finding with the library at fault alone."""
+
+from __future__ import annotations
+
+import base64
+import io
+import textwrap
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from conrepair.cases.case import Array, Case
+from conrepair.fuzz.finding import Finding
+from conrepair.systems.registry import SYSTEMS
+
+__all__ = ["model_text", "reproducer"]
+
+_WIDTH = 100
+_MOST = 1000  # elements that are written as numbers
+_HEAD = '''\
+"""{title}
+
+{about}
+
+Prints what it shows; ends with 1 where it's still so, with 0 where it isn't. Needs: {needs}.
+"""
+
+import base64
+import io
+import os
+import sys
+import tempfile
+import zipfile
+
+import numpy
+
+{model}
+{inputs}
+
+os.chdir(tempfile.mkdtemp())
+{place}
+numpy.savez("inputs.npz", **INPUTS)
+'''
+_ANSWERS = """
+with numpy.load("outputs.npz") as outputs:
+    given = {{name: outputs[name] for name in outputs.files}}
+name, index, exact, allowed = {name!r}, {index!r}, {exact!r}, {allowed!r}
+there = given[name] if name in given else list(given.values())[{place}]
+value = float(there[index])
+print(f"{{name}}[{{index}}] is {{value!r}}; the exact value is {{exact!r}}, give or take {{allowed!r}}")
+print("all:", there.ravel()[:20].tolist())
+sys.exit(int(not abs(value - exact) <= allowed))
+"""
+_FACES = """
+with numpy.load("outputs.npz") as outputs:
+    given = {{name: outputs[name] for name in outputs.files}}
+there = given[{name!r}] if {name!r} in given else list(given.values())[{place}]
+found = (there.dtype.name, list(there.shape))
+print("found:", found, "expected:", {face!r})
+sys.exit(int(found != {face!r}))
+"""
+_ENDS = """
+try:
+    run()
+except Exception as error:
+    print(f"{{type(error).__name__}}: {{error}}")
+    sys.exit(1)
+print("no exception")
+sys.exit(0)
+"""
+
+
+def model_text(case: Case) -> str:
+    """A network as ONNX's own text, for reading; "" where there's none of it."""
+    try:
+        return str(onnx.printer.to_text(case.model)).strip()
+    except Exception:  # noqa: BLE001 (the printer raises types of its own for what it doesn't know)
+        return ""
+
+
+def _read_back(text: str, case: Case) -> bool:
+    """Whether ONNX's parser makes the same network of a text: digits may be lost in it."""
+    try:
+        return bool(_plain(onnx.parser.parse_model(text)) == _plain(case.model))
+    except Exception:  # noqa: BLE001 (the parser raises types of its own)
+        return False
+
+
+def _plain(model: onnx.ModelProto) -> onnx.GraphProto:
+    """The graph with weights stored in one way."""
+    graph = model.graph
+    for item in graph.initializer:
+        item.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(item), item.name))
+    return graph
+
+
+def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | None) -> str:
+    """Write the program.
+
+    Args:
+        finding: What it shows.
+        case: Its case.
+        programmed: What the system's programs begin with: a file or a folder.
+        right: The output as the standard has it; None where none is wrong.
+    """
+    system = SYSTEMS[finding.system]
+    setting = system.settings[finding.setting]
+    suspicion = finding.suspicion
+    model, place = _placed(case, programmed, system.file)
+    head = _HEAD.format(
+        title=finding.title,
+        about=textwrap.fill(_harmless(f"{suspicion.message} ({finding.judges})"), _WIDTH),
+        needs=", ".join(f"{name} {version}" for name, version in finding.blamed.items()),
+        model=model,
+        inputs=_inputs(case),
+        place=place,
+    )
+    program = system.program(setting)
+    outputs = [item.name for item in case.model.graph.output]
+    where = outputs.index(suspicion.output) if suspicion.output in outputs else 0
+    if suspicion.kind in {"numbers", "not finite"}:
+        tail = _ANSWERS.format(
+            name=suspicion.output,
+            index=suspicion.index,
+            exact=suspicion.exact,
+            allowed=suspicion.allowed,
+            place=where,
+        )
+        return _tidy(head + program + tail)
+    if suspicion.kind in {"shape", "type"} and right is not None:
+        face = (right.dtype.name, list(right.shape))
+        return _tidy(head + program + _FACES.format(name=suspicion.output, face=face, place=where))
+    if suspicion.kind in {"crash", "hang", "memory"}:
+        return _tidy(head + program + '\nprint("it ended")\n')
+    indented = textwrap.indent(program, "    ")
+    return _tidy(f"{head}\n\ndef run():\n{indented}\n{_ENDS.format()}")
+
+
+def _harmless(text: str) -> str:
+    """Words of a library that end no string."""
+    return text.replace("\\", "/").replace('"', "'")
+
+
+def _placed(case: Case, programmed: Path, file: str) -> tuple[str, str]:
+    """The model as Python, and what writes it."""
+    text = model_text(case)
+    if file == "model.onnx" and text and _read_back(text, case):
+        quoted = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+        return (
+            f'MODEL = """\n{quoted}\n"""',
+            'import onnx\n\nonnx.save(onnx.parser.parse_model(MODEL), "model.onnx")',
+        )
+    if programmed.is_dir():
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(programmed.rglob("*")):
+                if path.is_file():
+                    archive.write(path, path.relative_to(programmed).as_posix())
+        return _bytes(packed.getvalue()), (
+            f'zipfile.ZipFile(io.BytesIO(base64.b64decode(MODEL))).extractall("{file}")'
+        )
+    return _bytes(programmed.read_bytes()), (
+        f'with open("{file}", "wb") as stream:\n    stream.write(base64.b64decode(MODEL))'
+    )
+
+
+def _bytes(content: bytes) -> str:
+    lines = textwrap.wrap(base64.b64encode(content).decode(), _WIDTH)
+    return 'MODEL = """\n' + "\n".join(lines) + '\n"""'
+
+
+def _inputs(case: Case) -> str:
+    lines = []
+    for name, array in case.inputs.items():
+        if array.dtype.kind in "biuf" and array.size <= _MOST and array.dtype.isbuiltin == 1:
+            values = repr(array.tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
+            lines.append(f"    {name!r}: numpy.array({values}, {array.dtype.name!r}).reshape({array.shape}),")
+            continue
+        stream = io.BytesIO()
+        np.save(stream, array)
+        text = base64.b64encode(stream.getvalue()).decode()
+        lines.append(f"    {name!r}: numpy.load(io.BytesIO(base64.b64decode({text!r}))),")
+    return "INPUTS = {\n" + "\n".join(lines) + "\n}"
+
+
+def _tidy(text: str) -> str:
+    """Without imports that it doesn't use."""
+    for name in ("base64", "io", "zipfile"):
+        line = f"import {name}\n"
+        if f"{name}." not in text.replace(line, ""):
+            text = text.replace(line, "")
+    return text

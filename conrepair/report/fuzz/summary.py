@@ -1,0 +1,78 @@
+"""What a campaign came to, as a value and in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from conrepair.fuzz.finding import Finding
+from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.words import shortened
+
+__all__ = ["Summary"]
+
+_TOLD, _LETTERS = 20, 160
+_VERDICTS = {
+    "ill-conditioned": "ill-conditioned: far apart, and both as right as may be",
+    "unjudged": "not judged: no two implementations agree on what's right",
+    "near": "hardly beyond what rounding explains, on the worst inputs that 200 evaluations found",
+    "gone": "not seen a second time",
+    "double": "doubles of findings",
+    "waits": "like others of their round, which were looked into",
+    "lost": "lost: looking into them ended a process",
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a campaign came to.
+
+    Attributes:
+        findings: By name, those that are known behind the others.
+        counts: By system and setting, how many networks got which verdict.
+        seconds: By system and setting, how long that took.
+        refusals: By system and setting, the most frequent words with which networks were refused, and how often.
+        suspicions: How many suspicions came to what.
+        seed: Of the networks.
+        over: Whether all that was asked for was done; False where time was up.
+    """
+
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, Mapping[str, int]]
+    seconds: Mapping[str, float]
+    refusals: Mapping[str, Sequence[tuple[str, int]]]
+    suspicions: Mapping[str, int]
+    seed: int
+    over: bool
+
+    @property
+    def fresh(self) -> tuple[Finding, ...]:
+        """Findings that aren't known."""
+        return tuple(item for item in self.findings if not item.known)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where something was found that isn't known."""
+        return int(ExitCode.DIFFERENT if self.fresh else ExitCode.EQUIVALENT)
+
+    def lines(self, where: str) -> Iterator[str]:
+        """What a terminal shows.
+
+        Args:
+            where: The campaign's folder.
+        """
+        known = len(self.findings) - len(self.fresh)
+        yield f"{where}: {len(self.fresh)} findings" + (f", and {known} that are known" if known else "")
+        for finding in self.fresh[:_TOLD]:
+            yield f"  {finding.title}"
+            yield f"    {shortened(finding.suspicion.message, _LETTERS)}"
+        if len(self.fresh) > _TOLD:
+            yield f"  and {len(self.fresh) - _TOLD} more (findings.html)"
+        for name, verdicts in self.counts.items():
+            told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+            yield f"{name}: {told}, in {self.seconds.get(name, 0.0):.1f} s"
+        for verdict, count in self.suspicions.items():
+            if words := _VERDICTS.get(verdict):
+                yield f"suspicions {words}: {count}"
+        if not self.over:
+            yield "time was up: the same command continues"

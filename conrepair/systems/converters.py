@@ -1,0 +1,90 @@
+"""Converters, optimizers of ONNX files and round trips, each run with no optimization: what differs is its doing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from conrepair.frameworks.model import Model
+from conrepair.systems import ort
+from conrepair.systems.system import Setting, System
+
+__all__ = ["SYSTEM"]
+
+_PLAIN = ort.SYSTEM.settings[ort.SYSTEM.plain]
+_TO_ONNX: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "onnxslim": ("onnx-onnxslim",),
+        "onnxsim": ("onnx-onnxsim",),
+        "version": ("onnx-version-converter",),
+        "normalise": ("onnx-normalise",),
+        "keras": ("onnx-keras", "keras-onnx-tf2onnx"),
+        "keras-export": ("onnx-keras", "keras-onnx-export"),
+        "dynamo": ("onnx2torch", "torch-onnx-dynamo"),
+        "script": ("onnx2torch", "torch-onnx-script"),
+    }
+)
+_TO_OTHERS = MappingProxyType(
+    {
+        "import": Setting("libraries", route=("onnx-keras",)),
+        "onnx2keras": Setting("libraries", route=("onnx-keras-onnx2keras",)),
+        "onnx2torch": Setting("libraries", route=("onnx2torch",)),
+        "tflite": Setting("tflite", {"kernels": "reference"}, ("onnx-keras", "keras-tflite")),
+        "tvm-torch": Setting("tvm", {"setting": "O0"}, ("onnx2torch",)),
+        "tvm-tflite": Setting("tvm", {"setting": "O0"}, ("onnx-keras", "keras-tflite")),
+    }
+)
+_ONE_LIBRARY = MappingProxyType(
+    {
+        "onnx-onnxslim": "import onnxslim\n\nonnx.save(onnxslim.slim(model), 'converted.onnx')",
+        "onnx-onnxsim": "import onnxsim\n\nonnx.save(onnxsim.simplify(model, check_n=0)[0], 'converted.onnx')",
+        "onnx-version-converter": "from onnx import version_converter\n\n"
+        "onnx.save(version_converter.convert_version(model, 21), 'converted.onnx')",
+    }
+)
+_THROUGH_CONREPAIR = """\
+from pathlib import Path
+
+from conrepair.frameworks.model import Model
+from conrepair.systems.registry import entry
+
+asked = entry("convert-{name}")
+runnable = asked.runs.open(Model("onnx", "model.onnx", "0" * 64), asked.chosen, Path(""))
+with numpy.load("inputs.npz") as inputs:
+    numpy.savez("outputs.npz", **runnable.run(dict(inputs)))
+"""
+
+
+class Converters(System):
+    """See `System`; a setting is a chain of converters, and what runs where they end."""
+
+    name = "convert"
+    settings = MappingProxyType(
+        {"none": _PLAIN}
+        | {name: Setting(_PLAIN.backend, _PLAIN.options, route) for name, route in _TO_ONNX.items()}
+        | dict(_TO_OTHERS)
+    )
+    plain, usual = "none", "onnxslim"
+    kernels = False
+
+    def cost(self, setting: Setting) -> int:
+        """Of optimizers of ONNX files less than of frameworks."""
+        return 2 if all(step.target == self.format for step in self.route(setting).steps) else 20
+
+    def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:
+        """The ONNX file: programs convert it themselves."""
+        return model
+
+    def program(self, setting: Setting) -> str:
+        """The converter's own call, where one library does it; else conrepair's."""
+        if not setting.route:
+            return ort.SYSTEM.program(setting)
+        if len(setting.route) == 1 and (lines := _ONE_LIBRARY.get(setting.route[0])):
+            run = ort.SYSTEM.program(setting).replace(f'"{ort.SYSTEM.file}"', '"converted.onnx"')
+            return f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines}\n{run}'
+        name = next(name for name, known in self.settings.items() if known.route == setting.route)
+        return "import numpy\n" + _THROUGH_CONREPAIR.format(name=name)
+
+
+SYSTEM = Converters()

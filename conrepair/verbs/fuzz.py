@@ -1,0 +1,68 @@
+"""The options of campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from conrepair.intake import arguments
+from conrepair.verbs import numbers
+from conrepair.verbs.generate import Networks, comma_names
+from conrepair.verbs.option import Value, option, options
+
+__all__ = ["Fuzz"]
+
+_COUNT = Value(arguments.COUNT, numbers.count, "N")
+_OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
+_SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
+
+
+@options
+class Fuzz(Networks):
+    """Of `fuzz`."""
+
+    models: Sequence[str | Path] = option(
+        "ONNX files to try, in place of generated networks; or one configuration (.json) with a section `fuzz`.",
+        Value(arguments.FILES, metavar="MODEL|CONFIG", many=True),
+        "models",
+        flag="",  # in the shell they stand behind the verb
+        default=(),
+    )
+    systems: Sequence[str] = option(
+        "Systems with their settings (ort-all, tvm-O3, torch-compile, convert-onnxslim), separated by commas.",
+        Value(comma_names, metavar="SYSTEM,...", many=True),
+        "models",
+        default=("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-version"),
+    )
+    count: int = option("Networks of `nodes` operators.", _OR_NONE, "models", default=100)
+    alone: int = option("Networks of one operator, which come first.", _OR_NONE, "models", default=100)
+    known: str | Path | None = option(
+        "Findings that are known (JSON): they're named as such, and end nothing.",
+        Value(arguments.path, metavar="FILE"),
+        "models",
+        default=None,
+    )
+    recheck: str | Path | None = option(
+        "Try the findings of a folder again, by what's installed, and nothing else.",
+        Value(arguments.path, metavar="FOLDER"),
+        "models",
+        default=None,
+    )
+    workers: int = option("Worker processes.", _COUNT, "search", key="limits.workers", default=2)
+    seconds: float | None = option(
+        "Begin nothing more after S seconds.", _SECONDS, "search", usual="no limit", searches=True, default=None
+    )
+    network_seconds: float = option(
+        "Time limit in seconds for each network on each system.", _SECONDS, "search", flag="--each", default=60.0
+    )
+    reduction_seconds: float = option(
+        "Seconds in which a case is made smaller.", _SECONDS, "search", flag="--reduce", default=60.0
+    )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a campaign is told from others by: its networks and systems, not how long it goes."""
+        from conrepair.frameworks.model import to_json
+
+        return {"seed": self.seed, "wishes": to_json(self.wishes), "systems": list(self.systems)}
