@@ -53,6 +53,10 @@ COMMANDS = {
         "trace net.onnx --setting ort-all --evaluations 5 -o out/one",
         "trace . --setting ort-all --evaluations 5 -o out/several",
     ],
+    "fuzz": [
+        "fuzz --systems ort-none --alone 3 --count 2 --nodes 3 -o out/fuzz",
+        "fuzz net.onnx --systems ort-none -o out/own",
+    ],
     "accuracy": ["accuracy ort-none --operator Relu -o out"],
     "generate": [f"generate {NETWORKS} --to torch -o out"],
     "cache": [f"localize {PAIR}", "cache clear", "cache --limit 3"],

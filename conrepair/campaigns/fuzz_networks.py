@@ -98,7 +98,7 @@ def dealt(asked: Fuzz, networks: Sequence[FuzzNetwork]) -> dict[str, list[FuzzNe
         asked: With the systems.
         networks: Of a round.
     """
-    costs = {name: entry(name).runs.cost(entry(name).chosen) for name in asked.systems}
+    costs = {name: entry(name).runs.cost(entry(name).chosen) for name in asked.entries}
     least = min(costs.values())
     found: dict[str, list[FuzzNetwork]] = {}
     for name, cost in costs.items():

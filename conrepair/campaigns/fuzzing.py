@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import json
@@ -30,7 +31,7 @@ from conrepair.fuzz.known import Known
 from conrepair.fuzz.looking import SUSPECT, UNJUDGED, Looked
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.report.encode import encode
-from conrepair.report.fuzz.folder import read_finding, write_finding
+from conrepair.report.fuzz.folder import write_finding
 from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import scratch_folder
@@ -72,6 +73,7 @@ class Campaign:
         counts: By entry, how many networks got which verdict.
         seconds: By entry, how long that took.
         refusals: By entry, the most frequent words.
+        seen_in: By a finding's name, how many networks showed it, of those that were looked into.
         verdicts: How many suspicions came to what.
     """
 
@@ -86,6 +88,7 @@ class Campaign:
         self.counts: Mapping[str, Mapping[str, int]] = {}
         self.seconds: Mapping[str, float] = {}
         self.refusals: Mapping[str, Sequence[tuple[str, int]]] = {}
+        self.seen_in: Mapping[str, int] = {}
         self.verdicts: Mapping[str, int] = {}
 
     def run(self) -> None:
@@ -94,13 +97,13 @@ class Campaign:
         Raises:
             ConrepairError: if the folder is another campaign's, or can't be written.
         """
-        for name in self._asked.systems:
+        for name in self._asked.entries:
             entry(name)  # says which there are, before anything is done
         with storage_error(self._root):
             make_folder(self._root)
         identity = self._asked.identity | {"own": [source for _, source in self._own]}
         with Database(self._root / DATABASE, identity) as database:
-            self._read_findings()
+            self._read_findings(database)
             with contextlib.suppress(_TimeIsUpError), scratch_folder(self._root, _WORK) as work:
                 for networks in rounds(self._asked, self._root, self._own, self._display):
                     self._networks |= {item.name: item for item in networks}
@@ -213,7 +216,7 @@ class Campaign:
         variables = asked.runs.environment(asked.chosen)
         return [
             other
-            for other in self._asked.systems
+            for other in self._asked.entries
             if other != asked.name
             and entry(other).system == asked.system
             and asked.runs.environment(entry(other).chosen) == variables
@@ -252,7 +255,8 @@ class Campaign:
 
     # Findings
 
-    def _keep(self, suspect: Suspect, told: Mapping[str, Any], folder: Path, database: Database) -> None:
+    def _keep(self, suspect: Suspect, answer: Mapping[str, Any], folder: Path, database: Database) -> None:
+        told = {**answer, "source": self._networks[suspect.network].source}
         if told["verdict"] != SUSPECT:
             database.add_reduction(suspect, told["verdict"], told)
             return
@@ -283,7 +287,7 @@ class Campaign:
             blamed=asked.runs.blamed(asked.chosen, told["versions"]),
             versions=told["versions"],
             case=told["case"],
-            source=self._networks[suspect.network].source,
+            source=told["source"],
             tries=told["tries"],
             smallest=told["smallest"],
             also=tuple(told["also"]),
@@ -306,21 +310,20 @@ class Campaign:
             None,
         )
 
-    def _read_findings(self) -> None:
-        for folder in sorted((self._root / FINDINGS).glob("*/finding.json")):
-            finding = read_finding(folder.parent)
-            self.findings[finding.key] = finding
+    def _read_findings(self, database: Database) -> None:
+        """Findings of earlier runs, as the database has them."""
+        for network, name, verdict, told, cause in database.reductions():
+            if verdict == SUSPECT:
+                self.findings[cause] = self._finding(
+                    Suspect(network, name, from_json(Suspicion, told["suspicion"])), told
+                )
 
     def _count(self, database: Database) -> None:
-        """Say in each finding how many networks showed it."""
-        counts: dict[str, int] = {}
-        for _, _, verdict, _, cause in database.reductions():
-            if verdict in {SUSPECT, DOUBLE}:
-                counts[cause] = counts.get(cause, 0) + 1
-        self.findings = {
-            key: dataclasses.replace(item, seen_in=max(1, counts.get(key, 1)))
-            for key, item in sorted(self.findings.items(), key=lambda pair: pair[1].name)
-        }
+        """Say of each finding how many networks showed it."""
+        counts = collections.Counter(
+            cause for _, _, verdict, _, cause in database.reductions() if verdict in {SUSPECT, DOUBLE}
+        )
+        self.seen_in = {item.name: counts[key] for key, item in self.findings.items()}
 
 
 def _told(folder: Path, share: Sequence[FuzzNetwork]) -> list[tuple[str, Looked]]:

@@ -23,7 +23,7 @@ class FuzzConfig(NetworksConfig):
     folder: OutputPath = Field("fuzz", description="Folder of the campaign, in `output`.")
     models: tuple[AnyPath, ...] = Field((), description="ONNX files to try, in place of generated networks.")
     systems: tuple[str, ...] = Field(
-        _usual("systems"), min_length=1, description="ort-all, tvm-O3, torch-compile, convert-onnxslim..."
+        (), description="ort-all, tvm-O3, torch-compile, convert-onnxslim... Default: ONNX Runtime, optimizers."
     )
     count: Int = Field(_usual("count"), ge=0, le=_MOST, description="Networks of `nodes` operators.")
     alone: Int = Field(_usual("alone"), ge=0, le=_MOST, description="Networks of one operator, which come first.")

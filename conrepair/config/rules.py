@@ -34,10 +34,10 @@ def broken_rules(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], s
     if not config.models and not config.architectures and not sections:
         yield ("models",), "give at least one, or 'architectures', 'generate', 'trace' or 'fuzz'"
     taken = {config.name.lower(), STORE}
-    for name, place in sections.items():
-        if place.lower() in taken:
-            yield (name, "folder"), f"'{place}' is a folder of something else here; choose another name"
-        taken.add(place.lower())
+    for section, folder in sections.items():
+        if folder.lower() in taken:
+            yield (section, "folder"), f"'{folder}' is a folder of something else here; choose another name"
+        taken.add(folder.lower())
     if LOCAL_DEVICE in config.devices:
         yield ("devices", LOCAL_DEVICE), "this machine is called so; give the device another name"
     for place, name in _repeated([model.name for model in config.models]):

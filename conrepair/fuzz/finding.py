@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from conrepair.fuzz.cause import Cause
@@ -35,7 +35,6 @@ class Finding:
         source: Of the network in which it was seen first: a seed and number, or a file.
         tries: Of the reduction.
         smallest: Whether nothing can be left out any more.
-        seen_in: How many networks showed it.
         also: Other settings of the campaign that show it.
         known: Where it's been reported, by the list of known findings.
     """
@@ -53,8 +52,7 @@ class Finding:
     source: str
     tries: int
     smallest: bool
-    seen_in: int = 1
-    also: tuple[str, ...] = field(default=())
+    also: tuple[str, ...] = ()
     known: str = ""
 
     @property

@@ -8,15 +8,17 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from conrepair.campaigns.fuzz_database import DATABASE
 from conrepair.campaigns.fuzzing import Campaign
 from conrepair.engine.session import Session
 from conrepair.fuzz.known import Known, read_known
 from conrepair.generate.generated import INPUTS, MODEL
 from conrepair.pipeline.tracing import checked_onnx, sized
-from conrepair.report.fuzz.folder import write_campaign
+from conrepair.report.fuzz.folder import campaign_output, write_campaign
 from conrepair.report.fuzz.summary import Summary
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import make_folder
+from conrepair.runtime.outputs import LIST
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.verbs.fuzz import Fuzz
@@ -41,6 +43,9 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
     Raises:
         ConrepairError: if a network, a system or the folder isn't what it should be.
     """
+    output = campaign_output(root)
+    if not (root / DATABASE).is_file() or (root / LIST).is_file():  # one that was interrupted early has no list yet
+        output.check()
     known = Known() if asked.known is None else read_known(Path(asked.known))
     own = [_own(asked, Path(model), root, quiet=quiet) for model in asked.models]
     with ProgressDisplay(quiet=quiet) as display:
@@ -51,6 +56,7 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
         counts=campaign.counts,
         seconds=campaign.seconds,
         refusals=campaign.refusals,
+        seen_in=campaign.seen_in,
         suspicions=campaign.verdicts,
         seed=asked.seed,
         over=campaign.over,

@@ -12,6 +12,9 @@ import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from conrepair.accuracy.measured import Measured
+from conrepair.fuzz.finding import VERSION as FUZZ_VERSION
+from conrepair.fuzz.finding import Finding
+from conrepair.report.fuzz.summary import Summary
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import SCHEMA_VERSION
 from conrepair.report.tracing.folder import VERSION as TRACE_VERSION
@@ -20,9 +23,13 @@ from conrepair.tracing.result import Traced
 
 __all__ = [
     "ACCURACY_PATH",
+    "CAMPAIGN_PATH",
+    "FINDING_PATH",
     "SCHEMA_PATH",
     "TRACE_PATH",
     "accuracy_schema",
+    "campaign_schema",
+    "finding_schema",
     "result_schema",
     "schema_text",
     "trace_schema",
@@ -30,6 +37,8 @@ __all__ = [
 
 SCHEMA_PATH = Path(__file__).with_name("result.schema.json")
 ACCURACY_PATH = Path(__file__).with_name("accuracy.schema.json")
+CAMPAIGN_PATH = Path(__file__).with_name("findings.schema.json")
+FINDING_PATH = Path(__file__).with_name("finding.schema.json")
 TRACE_PATH = Path(__file__).with_name("trace.schema.json")
 _ATTRIBUTE = re.compile(r"^    (\w+): ", re.MULTILINE)
 
@@ -98,6 +107,27 @@ def trace_schema() -> dict[str, Any]:
     }
 
 
+def finding_schema() -> dict[str, Any]:
+    """The JSON Schema of finding.json, which `conrepair fuzz` writes of each finding."""
+    return _of_fuzz(Finding)
+
+
+def campaign_schema() -> dict[str, Any]:
+    """The JSON Schema of findings.json, which `conrepair fuzz` writes."""
+    return _of_fuzz(Summary)
+
+
+def _of_fuzz(kind: type[Any]) -> dict[str, Any]:
+    found = pydantic.TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_OfValues)
+    own = {"schema_version": {"const": FUZZ_VERSION, "description": "Of this form."}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **found,
+        "properties": own | found["properties"],
+        "required": [*own, *found["required"]],
+    }
+
+
 def schema_text(schema: dict[str, Any] | None = None) -> str:
     """What a file holds: that of result.json, or another schema."""
     return json.dumps(schema or result_schema(), indent=2) + "\n"
@@ -105,6 +135,8 @@ def schema_text(schema: dict[str, Any] | None = None) -> str:
 
 def main() -> None:
     """Rewrite the files beside this one."""
+    FINDING_PATH.write_text(schema_text(finding_schema()), encoding="utf-8")
+    CAMPAIGN_PATH.write_text(schema_text(campaign_schema()), encoding="utf-8")
     TRACE_PATH.write_text(schema_text(trace_schema()), encoding="utf-8")
     ACCURACY_PATH.write_text(schema_text(accuracy_schema()), encoding="utf-8")
     SCHEMA_PATH.write_text(schema_text(), encoding="utf-8")

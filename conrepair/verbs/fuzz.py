@@ -11,7 +11,10 @@ from conrepair.verbs import numbers
 from conrepair.verbs.generate import Networks, comma_names
 from conrepair.verbs.option import Value, option, options
 
-__all__ = ["Fuzz"]
+__all__ = ["USUAL", "Fuzz"]
+
+USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-version")
+"""Systems that are tried where none are named."""
 
 _COUNT = Value(arguments.COUNT, numbers.count, "N")
 _OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
@@ -33,7 +36,8 @@ class Fuzz(Networks):
         "Systems with their settings (ort-all, tvm-O3, torch-compile, convert-onnxslim), separated by commas.",
         Value(comma_names, metavar="SYSTEM,...", many=True),
         "models",
-        default=("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-version"),
+        usual=", ".join(USUAL),
+        default=(),
     )
     count: int = option("Networks of `nodes` operators.", _OR_NONE, "models", default=100)
     alone: int = option("Networks of one operator, which come first.", _OR_NONE, "models", default=100)
@@ -61,8 +65,13 @@ class Fuzz(Networks):
     )
 
     @property
+    def entries(self) -> tuple[str, ...]:
+        """The systems with their settings."""
+        return tuple(self.systems) or USUAL
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What a campaign is told from others by: its networks and systems, not how long it goes."""
         from conrepair.frameworks.model import to_json
 
-        return {"seed": self.seed, "wishes": to_json(self.wishes), "systems": list(self.systems)}
+        return {"seed": self.seed, "wishes": to_json(self.wishes), "systems": list(self.entries)}

@@ -14,11 +14,21 @@ from conrepair.report.fuzz.page import findings_page
 from conrepair.report.fuzz.reproducer import reproducer
 from conrepair.report.fuzz.summary import Summary
 from conrepair.runtime.errors import DataError
-from conrepair.runtime.files import put_text, storage_error, write_json, write_text
+from conrepair.runtime.files import put_text, write_json
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.outputs import Output
 
-__all__ = ["FINDING", "FINDINGS", "ISSUE", "PAGE", "REPRODUCE", "read_finding", "write_campaign", "write_finding"]
+__all__ = [
+    "FINDING",
+    "FINDINGS",
+    "ISSUE",
+    "PAGE",
+    "REPRODUCE",
+    "campaign_output",
+    "read_finding",
+    "write_campaign",
+    "write_finding",
+]
 
 FINDINGS, PAGE = "findings.json", "findings.html"
 """Of a campaign."""
@@ -63,6 +73,11 @@ def read_finding(folder: Path) -> Finding:
         raise DataError(f"{path} is no finding: {error}. Copy the whole folder again.") from error
 
 
+def campaign_output(folder: Path) -> Output:
+    """A campaign's folder, as what is written among a person's files."""
+    return Output(folder, "campaign")
+
+
 def write_campaign(summary: Summary, folder: Path) -> None:
     """Write what a campaign came to, in its folder.
 
@@ -73,6 +88,6 @@ def write_campaign(summary: Summary, folder: Path) -> None:
     Raises:
         StorageError: if it can't be written.
     """
-    with storage_error(folder):
-        write_json(folder / FINDINGS, {"schema_version": VERSION, **encode(summary)})
-        write_text(folder / PAGE, findings_page(summary))
+    with campaign_output(folder).add() as made:
+        write_json(made / FINDINGS, {"schema_version": VERSION, **encode(summary)})
+        put_text(made / PAGE, findings_page(summary))

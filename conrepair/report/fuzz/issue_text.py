@@ -45,8 +45,12 @@ def issue_text(finding: Finding, case: Case) -> str:
         parts += [f"It hangs on: {', '.join(f'`{name}`' for name in found)}", ""]
     if cause.lines:
         parts += ["Workaround:", "", "```python", *cause.lines, "```", ""]
-    reach = f"The smallest network that shows it has {_counted(len(finding.operators), 'node')}"
-    parts += [f"{reach}; {_counted(finding.seen_in, 'network')} of the campaign showed it.", ""]
+    nodes = len(finding.operators)
+    least = "nothing can be left out" if finding.smallest else "more could perhaps be left out"
+    parts += [
+        f"The network has {nodes} node{'' if nodes == 1 else 's'}; {least}. First seen in: {finding.source}.",
+        "",
+    ]
     return "\n".join(parts)
 
 
@@ -66,7 +70,3 @@ def _beyond(given: float, exact: float) -> list[str]:
 
 def _listed(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -32,6 +32,7 @@ class Summary:
         counts: By system and setting, how many networks got which verdict.
         seconds: By system and setting, how long that took.
         refusals: By system and setting, the most frequent words with which networks were refused, and how often.
+        seen_in: By finding, how many networks showed it, of those that were looked into.
         suspicions: How many suspicions came to what.
         seed: Of the networks.
         over: Whether all that was asked for was done; False where time was up.
@@ -41,6 +42,7 @@ class Summary:
     counts: Mapping[str, Mapping[str, int]]
     seconds: Mapping[str, float]
     refusals: Mapping[str, Sequence[tuple[str, int]]]
+    seen_in: Mapping[str, int]
     suspicions: Mapping[str, int]
     seed: int
     over: bool
