@@ -37,7 +37,12 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
     folder = tmp_path / "start-up"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(WITHOUT_UNIX)
-    return {"PYTHONPATH": f"{folder}:{ROOT}", "CONREPAIR_CACHE": str(tmp_path / "cache")}
+    (tmp_path / "temporary").mkdir()  # with other locks than ours, it would sweep what other processes have in use
+    return {
+        "PYTHONPATH": f"{folder}:{ROOT}",
+        "CONREPAIR_CACHE": str(tmp_path / "cache"),
+        "TMPDIR": str(tmp_path / "temporary"),
+    }
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ COMPUTING = """
     out_dtype print run_and_save_rng_state run_const_graph run_dtensor_rng_op run_with_rng_state scan strict_mode
     tag_activation_checkpoint trace_wrapped while_loop while_loop_stack_output with_effects wrap
     wrap_activation_checkpoint
-    wrap_with_autocast wrap_with_set_grad_enabled
+    wrap_with_autocast wrap_with_set_grad_enabled control_deps
 """
 
 
@@ -78,7 +78,8 @@ def test_pytorchs_operators_that_take_files_or_groups_are_known() -> None:
 def test_pytorchs_operators_of_higher_order_are_known() -> None:
     """Those that call something that was compiled elsewhere, or isn't in the file."""
     pytest.importorskip("torch")
-    import torch.export._trace  # noqa: F401 (registers them)
+    import torch._inductor.compile_fx
+    import torch.export._trace  # noqa: F401 (both register some)
     from torch._ops import _higher_order_ops
 
     from conrepair.frameworks.screening.torch_operators import reach_of
