@@ -35,7 +35,7 @@ from conrepair.pipeline.settings import (
     layer_settings,
 )
 from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.pipeline.tracing import trace_file
+from conrepair.pipeline.systems.tracing import trace_file
 from conrepair.pipeline.verbs import (
     compare_pair,
     convert_model,

@@ -33,6 +33,7 @@ RIGHT, REFUSED, SUSPECT, ILL, UNJUDGED = "right", "refused", "suspect", "ill-con
 answer is near another system's."""
 
 
+_WHOLE = frozenset(number for name, number in onnx.TensorProto.DataType.items() if "INT" in name)
 _SLOW = 1.0  # seconds for exact values
 
 
@@ -144,10 +145,15 @@ def _exact(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[ExactSid
         analysis = Analysis(model)
     except Exception as error:  # the reference raises a dozen types
         raise InferenceError(f"ONNX's reference can't run it: {error}") from error
+    whole = {item.name for item in model.graph.output if item.type.tensor_type.elem_type in _WHOLE}
     side = ExactSide(analysis, (), [TensorSpec(item.name, (), "float32") for item in model.graph.output])
     truth = side.run(feeds)
     if not all(isinstance(value, np.ndarray | np.generic) for value in truth.values()):
         raise InferenceError("an output is no tensor")
+    for name in whole:
+        value = np.asarray(truth[name])
+        if value.dtype.kind == "f" and (value != np.trunc(value)).any():  # its operator isn't one of reals
+            raise InferenceError(f"{name} should hold whole numbers")
     return side, {name: np.asarray(value) for name, value in truth.items()}
 
 

@@ -29,7 +29,13 @@ def test_it_names_its_draft() -> None:
     schema = json_schema()
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert next(iter(schema)) == "$schema"
-    assert [item["required"] for item in schema["anyOf"]] == [["models"], ["architectures"], ["generate"], ["trace"]]
+    assert [item["required"] for item in schema["anyOf"]] == [
+        ["models"],
+        ["architectures"],
+        ["generate"],
+        ["trace"],
+        ["fuzz"],
+    ]
 
 
 def _objects(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:

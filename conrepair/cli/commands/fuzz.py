@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from conrepair.campaigns.rechecking import Rechecked, recheck
 from conrepair.cli.next_step import tell_next
 from conrepair.config.for_run import load_for_run
-from conrepair.pipeline.fuzzing import fuzz as run_campaign
+from conrepair.pipeline.systems.fuzzing import fuzz as run_campaign
 from conrepair.report.encode import encode
 from conrepair.report.fuzz.folder import PAGE, REPRODUCE
 from conrepair.report.fuzz.summary import Summary

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from conrepair.cli.next_step import tell_next
 from conrepair.engine.session import Session
 from conrepair.pipeline.options import slug
-from conrepair.pipeline.tracing import trace_file
+from conrepair.pipeline.systems.tracing import trace_file
 from conrepair.report.tracing.folder import TracedModel, trace_output
 from conrepair.report.tracing.summary import summary_lines, summary_of
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError

@@ -8,6 +8,7 @@ import numpy as np
 
 from conrepair.cases.case import Array
 from conrepair.fuzz.suspicion import Suspicion
+from conrepair.metrics.ulps import grid_of
 from conrepair.truth.judging import distances, judge
 
 __all__ = ["differing", "numbers"]
@@ -34,6 +35,8 @@ def numbers(
                 yield Suspicion("numbers", "answers", message=f"{name} holds other texts", output=name)
             continue
         bound = np.broadcast_to(bounds[name], mine.shape)
+        if mine.dtype.kind == "f":  # some flush what is smaller than a normal number, and say so
+            bound = bound + 2.0 ** grid_of(mine.dtype).lowest
         found = judge(mine, mine, exact, bound).one
         if not found.beyond:
             continue

@@ -13,7 +13,7 @@ from conrepair.campaigns.fuzzing import Campaign
 from conrepair.engine.session import Session
 from conrepair.fuzz.known import Known, read_known
 from conrepair.generate.generated import INPUTS, MODEL
-from conrepair.pipeline.tracing import checked_onnx, sized
+from conrepair.pipeline.systems.tracing import checked_onnx, sized
 from conrepair.report.fuzz.folder import campaign_output, write_campaign
 from conrepair.report.fuzz.summary import Summary
 from conrepair.runtime.errors import UsageError

@@ -13,6 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from conrepair.cases.case import Array, Case
+from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
 from conrepair.systems.registry import SYSTEMS
 
@@ -90,8 +91,11 @@ def _read_back(text: str, case: Case) -> bool:
 
 
 def _plain(model: onnx.ModelProto) -> onnx.GraphProto:
-    """The graph with weights stored in one way."""
+    """The graph with weights and domains said in one way."""
     graph = model.graph
+    for node in nodes_of(graph):
+        if not node.domain:
+            node.ClearField("domain")
     for item in graph.initializer:
         item.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(item), item.name))
     return graph
