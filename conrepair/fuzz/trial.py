@@ -28,6 +28,7 @@ CONVERT, LOAD, RUN = "convert", "load", "run"
 """Stages of a trial."""
 
 _LONGEST = 2000
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+")  # of a machine, and of a run
 _GAP = re.compile(
     r"not (?:yet |currently )?(?:been )?(?:supported|implemented)|unsupported|notimplemented|can ?not be imported"
     r"|no (?:implementation|conversion|kernel|converter|op(?:erator)? )|could not find an implementation"
@@ -136,7 +137,7 @@ def _ended(stage: str, error: BaseException) -> Ended:
     root: Any = error
     while root.__cause__ is not None and (isinstance(root, ConrepairError) or not str(root)):
         root = root.__cause__
-    message = shortened(" ".join(str(root).split()), _LONGEST)
+    message = shortened(_FOLDERS.sub("", " ".join(str(root).split())), _LONGEST)
     name = type(root).__name__
     ours = isinstance(root, ConrepairError) and not isinstance(root, DataError)  # which says why, and what to do
     refused = ours or isinstance(root, NotImplementedError) or _GAP.search(f"{name}: {message}")
