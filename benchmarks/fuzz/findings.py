@@ -1,13 +1,12 @@
 """The page of findings: a row for each that is kept in tests/findings, as it was looked at by hand.
 
-    python -m benchmarks.fuzz.findings > docs/findings.md
+python -m benchmarks.fuzz.findings > docs/findings.md
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from conrepair.fuzz.finding import Finding

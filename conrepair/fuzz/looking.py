@@ -100,7 +100,10 @@ def looked_at(case: Case, trial: Trial, other: Mapping[str, Array] | None, setti
     given = trial.answers[0]
     if other is not None and not _is_other(setting) and _equal(given, other):
         return Looked(RIGHT, None, "", trial.seconds)
-    return _judged(case, given, other, trial.seconds)
+    try:
+        return _judged(case, given, other, trial.seconds)
+    except Exception as error:  # noqa: BLE001 (whatever the judges stumble over says nothing of the system)
+        return Looked(UNJUDGED, None, f"judging it failed: {type(error).__name__}: {error}", trial.seconds)
 
 
 def _without_truth(trial: Trial, other: Mapping[str, Array] | None) -> Iterator[Suspicion]:

@@ -17,6 +17,7 @@ from conrepair.cases.case import Array, Case
 from conrepair.data.stored_values import to_stored
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.words import shortened
@@ -34,6 +35,7 @@ _GAP = re.compile(
     r"|no (?:implementation|conversion|kernel|converter|op(?:erator)? )|could not find an implementation"
     r"|(?:does|do|is|are|has|have)(?:n't| not) (?:support|implement|handle|take|know|allow)"
     r"|only (?:support|works|takes)|needs? to be (?:a )?(?:constant|static)|must be (?:a )?(?:constant|static|known)"
+    r"|no schema registered|unknown \w+ (?:or \w+ )?type"
     r"|neither a custom op nor a flex op|could not translate mlir to flatbuffer"  # of TFLite
     r"|unknown op|unrecognized|not registered|isn't known|can't (?:be )?(?:say|said|take|import|express)",
     re.IGNORECASE,
@@ -105,7 +107,7 @@ def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: i
                 answers.append(_run(runnable, case.inputs))
         # Libraries raise whatever their assumptions break into: that is what's looked for.
         except Exception as error:  # noqa: BLE001
-            return Trial((), _ended(stage, error), time.perf_counter() - begun)
+            return Trial((), _ended(stage, error, case), time.perf_counter() - begun)
     return Trial(tuple(answers), None, time.perf_counter() - begun)
 
 
@@ -132,7 +134,7 @@ def _disturb(runnable: Runnable, inputs: Mapping[str, Array]) -> None:
         runnable.run({name: np.ascontiguousarray(np.flip(array)) for name, array in inputs.items()})
 
 
-def _ended(stage: str, error: BaseException) -> Ended:
+def _ended(stage: str, error: BaseException, case: Case) -> Ended:
     """What a library said first, below what was made of it."""
     root: Any = error
     while root.__cause__ is not None and (isinstance(root, ConrepairError) or not str(root)):
@@ -140,5 +142,7 @@ def _ended(stage: str, error: BaseException) -> Ended:
     message = shortened(_FOLDERS.sub("", " ".join(str(root).split())), _LONGEST)
     name = type(root).__name__
     ours = isinstance(root, ConrepairError) and not isinstance(root, DataError)  # which says why, and what to do
-    refused = ours or isinstance(root, NotImplementedError) or _GAP.search(f"{name}: {message}")
+    refused = ours or isinstance(root, NotImplementedError) or _GAP.search(f"{name}: {message}") is not None
+    if isinstance(root, KeyError):  # a table that has no such operator, or element type
+        refused |= message.isdecimal() or message.strip("'") in {node.op_type for node in nodes_of(case.model.graph)}
     return Ended(stage, "refused" if refused else "exception", name, message)
