@@ -17,6 +17,7 @@ from conrepair.cases.case import Array, Case, read, written
 from conrepair.data.tensors import opened_arrays
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, look, looked_at, other_answers
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import Suspicion
@@ -102,7 +103,7 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     told |= {"cause": encode(found.cause), "case": found.case.key, "also": [], "versions": {}, "operators": []}
     if found.verdict != SUSPECT:
         return told
-    told["operators"] = [node.op_type for node in found.case.model.graph.node]
+    told["operators"] = [node.op_type for node in nodes_of(found.case.model.graph)]
     written(found.case, folder / CASE)
     right = other_answers(found.case)
     if right is not None and found.suspicion.output in right:

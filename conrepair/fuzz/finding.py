@@ -26,7 +26,7 @@ class Finding:
         system: By which it was seen first.
         setting: Of that.
         suspicion: What is seen.
-        operators: Of the reduced network, in order.
+        operators: Of the reduced network, in order; of branches and loops, too.
         cause: Which switches it hangs on.
         judges: Who says that it's wrong.
         blamed: Distributions of the library at fault, or those between which it lies, with their versions.
