@@ -84,10 +84,10 @@ CASES: dict[tuple[str, int], tuple[str, str]] = {
     ("trace", 2): ("trace source.onnx --setting tvm-O33", "did you mean 'tvm-O3'"),
     ("trace", 3): ("trace damaged.onnx", DAMAGED),
     ("trace", 4): ("trace failing.onnx --setting ort-all", STOPS),
-    ("fuzz", 1): ("fuzz elu.onnx --systems ort-none", "ort-none: wrong numbers for Elu"),
+    ("fuzz", 1): ("fuzz max.onnx --systems ort-none", "ort-none: wrong numbers for Max"),
     ("fuzz", 2): ("fuzz --systems ort-al", "did you mean 'ort-all'"),
     ("fuzz", 3): ("fuzz damaged.onnx --systems ort-none", DAMAGED),
-    ("fuzz", 4): ("fuzz --recheck found", "unknown: "),
+    ("fuzz", 4): ("fuzz --recheck found", "unknown: .*there is no CUDA device"),
     ("accuracy", 1): ("accuracy ort-all --operator Elu", "Elu"),
     ("accuracy", 2): ("accuracy ort-all --operator Eluu", "did you mean 'Elu'"),
     ("accuracy", 4): ("accuracy tvm-O0 --operator Celu", "no system takes any of these operators"),
@@ -166,6 +166,15 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     noise = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
     _save("random.onnx", noise)
     _save("elu.onnx", [helper.make_node("Elu", ["x"], ["y"])])
+    _save(  # ONNX Runtime compares 32 bits of these
+        "max.onnx",
+        [
+            helper.make_node("Cast", ["x"], ["whole"], to=TensorProto.INT64),
+            helper.make_node("Constant", [], ["large"], value_int=1 << 31),
+            helper.make_node("Max", ["whole", "large"], ["most"]),
+            helper.make_node("Cast", ["most"], ["y"], to=TensorProto.FLOAT),
+        ],
+    )
     for name in ("target", "damaged", "failing"):
         other = {"name": "other", "path": NETS[name]} | ({"compare_with": "net"} if name == "target" else {})
         models = [{"name": "net", "path": "source.onnx"}, other]
@@ -200,6 +209,13 @@ def _saved(target: str, source: str = "source.onnx") -> Callable[[Path, pytest.M
     return prepare
 
 
+def _found_elsewhere(_: Path, __: pytest.MonkeyPatch) -> None:
+    """A finding of a system that isn't here."""
+    main(["fuzz", "max.onnx", "--systems", "ort-none", "-o", "found", "-q"])
+    (file,) = Path("found").rglob("finding.json")
+    file.write_text(file.read_text().replace('"setting": "none"', '"setting": "cuda"'))
+
+
 def _older(room: Path, _: pytest.MonkeyPatch) -> None:
     for name, other in (("net.onnx", "source.onnx"), ("other.onnx", "target.onnx")):
         (room / name).write_bytes((room / other).read_bytes())
@@ -230,6 +246,7 @@ PREPARED: dict[tuple[str, int], Callable[[Path, pytest.MonkeyPatch], None]] = {
     ("report", 1): _saved("target.onnx"),
     ("report", 3): _saved("damaged.onnx"),
     ("report", 4): _saved("failing.onnx", "failing.onnx"),
+    ("fuzz", 4): _found_elsewhere,
     ("config", 1): _older,
     ("execute", 1): _wrong_compiler,
     ("doctor", 1): _broken_library,

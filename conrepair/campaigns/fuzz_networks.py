@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ class FuzzNetwork:
     """A network of a campaign.
 
     Attributes:
-        name: By which it's known: its sort and number, or the hash of a person's file.
+        name: By which it's known: its sort and number, or the hash of a person's file with the number of its inputs.
         place: Its number among those of its sort.
         folder: With the model, inputs, and ONNX Runtime's answers where it was generated.
         alone: Whether it has one operator.
@@ -55,10 +54,7 @@ def rounds(
         display: Shows progress.
     """
     if own:
-        yield [
-            FuzzNetwork(hashlib.sha256((folder / MODEL).read_bytes()).hexdigest()[:16], place, folder, False, source)
-            for place, (folder, source) in enumerate(own)
-        ]
+        yield [FuzzNetwork(folder.name, place, folder, False, source) for place, (folder, source) in enumerate(own)]
         return
     for alone, count in ((True, asked.alone), (False, asked.count)):
         sort = _ALONE if alone else _NETWORKS
@@ -92,12 +88,14 @@ def _request(asked: Fuzz, nodes: int, count: int) -> GenerationRequest:
 
 
 def dealt(asked: Fuzz, networks: Sequence[FuzzNetwork]) -> dict[str, list[FuzzNetwork]]:
-    """By entry, the networks that it tries: as many fewer as it takes more time than the fastest one.
+    """By entry, the networks that it tries: of generated ones as many fewer as it's slower than the fastest entry.
 
     Args:
         asked: With the systems.
         networks: Of a round.
     """
+    if asked.models:
+        return {name: list(networks) for name in asked.entries}
     costs = {name: entry(name).runs.cost(entry(name).chosen) for name in asked.entries}
     least = min(costs.values())
     found: dict[str, list[FuzzNetwork]] = {}
