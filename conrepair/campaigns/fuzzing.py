@@ -191,24 +191,25 @@ class Campaign:
             )
             payload = {**job.payload, "seconds": seconds}
             jobs.append(dataclasses.replace(job, payload=payload, timeout=job.timeout + 4 * seconds))
-        found: dict[Path, Mapping[str, Any]] = {}
+        done: dict[Path, Mapping[str, Any]] = {}
 
         def ended(job: Job, outcome: Outcome) -> None:
             if isinstance(outcome, Failure):
                 if outcome.kind in _OURS:
                     raise problem_of_failure(outcome).as_error("fuzz_reduce")
-                found[job.folder] = {"verdict": "lost", "words": str(outcome)}
+                done[job.folder] = {"verdict": "lost", "words": str(outcome)}
             else:
-                found[job.folder] = outcome.value
+                done[job.folder] = outcome.value
             stage.advance()
 
         with self._display.stage("reduce", len(jobs)) as stage:
             try:
                 run_side_by_side(workers, jobs, ended, self._check_time)
             finally:
-                for folder, suspect in whose.items():  # in their order, so that the same one of doubles is kept
-                    if folder in found:
-                        self._keep(suspect, found[folder], folder, database)
+                # The smallest ones first, else in their order, so that the same one of doubles is kept.
+                found = [folder for folder in whose if folder in done]
+                for folder in sorted(found, key=lambda folder: len(done[folder].get("operators", ()))):
+                    self._keep(whose[folder], done[folder], folder, database)
 
     def _others(self, name: str) -> list[str]:
         """Settings of the same system that run in the same process."""
@@ -229,8 +230,10 @@ class Campaign:
             if suspect.network not in self._networks:
                 continue
             one = suspect.suspicion
-            words = one.words if one.kind == "exception" else ""
-            sorts.setdefault((entry(suspect.entry).system, one.kind, one.stage, one.error, words), []).append(suspect)
+            words = (one.words, one.place) if one.kind == "exception" else ()
+            sorts.setdefault((entry(suspect.entry).system, one.kind, one.stage, one.error, *words), []).append(
+                suspect
+            )
         chosen = []
         for suspects in sorts.values():
             covered = [item for item in suspects if self._covered(item)]

@@ -85,7 +85,7 @@ class Finding:
 
 
 def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause: Cause) -> str:
-    """What doubles share: system, kind and switches; where there are none, stage, operators and the message's words.
+    """What doubles share: system, kind and switches; where there are none, stage and operators, or words and place.
 
     Args:
         system: By which it's seen.
@@ -94,9 +94,10 @@ def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause:
         cause: Which switches it hangs on.
     """
     what: Any = [sorted(item) for item in cause.causes]
-    if not cause.causes:
-        words = suspicion.words if suspicion.kind == "exception" else ""
-        what = [suspicion.stage, suspicion.error, sorted(set(operators)), words]
+    if not cause.causes and suspicion.kind == "exception":
+        what = [suspicion.stage, suspicion.error, suspicion.words, suspicion.place]
+    elif not cause.causes:
+        what = [suspicion.stage, suspicion.error, sorted(set(operators))]
     elif suspicion.kind in {"numbers", "not finite"}:
         what = [what, sorted(set(operators))]  # one pass may be wrong for several reasons
     return hashlib.sha256(canonical_json([system, suspicion.kind, what]).encode()).hexdigest()

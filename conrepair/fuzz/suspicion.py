@@ -25,6 +25,7 @@ class Suspicion:
         stage: In which it was seen; "answers" of those.
         error: The exception's type, or the signal.
         message: The tool's words, or ours.
+        place: File and function that raised it, as far as that's Python.
         output: In which it was seen.
         index: The worst element.
         given: What it is.
@@ -37,6 +38,7 @@ class Suspicion:
     stage: str
     error: str = ""
     message: str = ""
+    place: str = ""
     output: str = ""
     index: tuple[int, ...] = field(default=(), compare=False)
     given: float | None = field(default=None, compare=False)

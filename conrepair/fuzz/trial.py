@@ -6,6 +6,7 @@ import contextlib
 import re
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,12 +52,14 @@ class Ended:
         sort: "refused" (it's said that something isn't taken), "exception", "crash", "hang" or "memory".
         error: The exception's type, or the signal.
         message: The tool's own words.
+        place: File and function that raised it, as far as that's Python.
     """
 
     stage: str
     sort: str
     error: str
     message: str
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,4 +148,9 @@ def _ended(stage: str, error: BaseException, case: Case) -> Ended:
     refused = ours or isinstance(root, NotImplementedError) or _GAP.search(f"{name}: {message}") is not None
     if isinstance(root, KeyError):  # a table that has no such operator, or element type
         refused |= message.isdecimal() or message.strip("'") in {node.op_type for node in nodes_of(case.model.graph)}
-    return Ended(stage, "refused" if refused else "exception", name, message)
+    return Ended(stage, "refused" if refused else "exception", name, message, _place(root))
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].name}" if frames else ""

@@ -18,4 +18,4 @@ def ended(trial: Trial) -> Iterator[Suspicion]:
     """
     end = trial.ended
     if end is not None and end.sort != "refused":
-        yield Suspicion(end.sort, end.stage, end.error, end.message)
+        yield Suspicion(end.sort, end.stage, end.error, end.message, end.place)

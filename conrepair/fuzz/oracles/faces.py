@@ -23,7 +23,7 @@ def faces(given: Mapping[str, Array], right: Mapping[str, Array]) -> Iterator[Su
         mine, other = given[name], right[name]
         if mine.dtype != other.dtype:
             words = f"{name} is of {mine.dtype.name} and should be of {other.dtype.name}"
-            yield Suspicion("type", "answers", f"{mine.dtype.name} for {other.dtype.name}", words, name)
+            yield Suspicion("type", "answers", f"{mine.dtype.name} for {other.dtype.name}", words, output=name)
         if mine.shape != other.shape:
             words = f"{name} has the shape {list(mine.shape)} and should have {list(other.shape)}"
             yield Suspicion("shape", "answers", message=words, output=name)

@@ -35,8 +35,14 @@ def numbers(
                 yield Suspicion("numbers", "answers", message=f"{name} holds other texts", output=name)
             continue
         bound = np.broadcast_to(bounds[name], mine.shape)
-        if mine.dtype.kind == "f":  # some flush what is smaller than a normal number, and say so
-            bound = bound + 2.0 ** grid_of(mine.dtype).lowest
+        if mine.dtype.kind == "f":
+            grid = grid_of(
+                mine.dtype
+            )  # rounded to it at last, and what is smaller than a normal number may be flushed
+            bound = bound + grid.ulp(np.asarray(exact, np.float64)) + 2.0**grid.lowest
+        elif mine.dtype.kind in "iu":
+            ends = np.iinfo(mine.dtype)  # beyond them ONNX doesn't say what comes
+            bound = np.where((mine == ends.min) | (mine == ends.max), np.inf, bound)
         found = judge(mine, mine, exact, bound).one
         if not found.beyond:
             continue
@@ -45,7 +51,7 @@ def numbers(
         values = float(mine[place]), float(exact[place]), float(bound[place])
         words = f"{name}{list(place) if place else ''} is {values[0]:.9g} and should be {values[1]:.9g}"
         kind = "not finite" if strange.any() else "numbers"
-        yield Suspicion(kind, "answers", "", words, name, place, *values, float(found.bounds))
+        yield Suspicion(kind, "answers", "", words, "", name, place, *values, float(found.bounds))
 
 
 def differing(given: Mapping[str, Array], other: Mapping[str, Array]) -> Iterator[Suspicion]:
