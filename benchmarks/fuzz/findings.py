@@ -61,7 +61,7 @@ def _row(finding: Finding, note: dict[str, str]) -> list[str]:
         link,
         plain(note.get("what") or _short(finding)),
         plain(switches),
-        lines or plain(note.get("workaround", "")),
+        lines or note.get("workaround", ""),
         note.get("thread", "none found"),
     ]
 

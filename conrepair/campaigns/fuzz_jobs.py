@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 from conrepair.campaigns.generate_jobs import AT, bounded
 from conrepair.cases.case import Array, Case, read, written
@@ -45,9 +46,10 @@ def read_network(folder: Path) -> tuple[Case, dict[str, Array] | None]:
     Args:
         folder: Of a generated network, or one of the same form.
     """
-    inputs = opened_arrays(folder / INPUTS) if (folder / INPUTS).is_file() else {}
+    network = (folder / MODEL).read_bytes()
+    inputs = opened_arrays(folder / INPUTS) if onnx.load_from_string(network).graph.input else {}
     right = opened_arrays(folder / OUTPUTS) if (folder / OUTPUTS).is_file() else None
-    return Case((folder / MODEL).read_bytes(), dict(inputs)), None if right is None else dict(right)
+    return Case(network, dict(inputs)), None if right is None else dict(right)
 
 
 def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -144,8 +146,7 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:
     other = entry(name)
-    looked: Any = functools.partial(look, case, other.runs, other.chosen, folder)
-    return suspicion.same(looked().suspicion)
+    return suspicion.same(look(case, other.runs, other.chosen, folder, strict=True).suspicion)
 
 
 @functools.cache

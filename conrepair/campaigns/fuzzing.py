@@ -305,9 +305,10 @@ class Campaign:
             (
                 other
                 for other in self.findings.values()
-                if (other.system, other.suspicion.kind, other.suspicion.error, other.cause.causes)
-                == (finding.system, finding.suspicion.kind, finding.suspicion.error, finding.cause.causes)
+                if (other.system, other.suspicion.kind, other.suspicion.error)
+                == (finding.system, finding.suspicion.kind, finding.suspicion.error)
                 and other.suspicion.kind != "exception"
+                and (other.cause.plainly or other.cause.causes == finding.cause.causes)
                 and set(other.operators) < set(finding.operators)
             ),
             None,

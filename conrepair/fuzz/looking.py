@@ -57,7 +57,13 @@ class Looked:
 
 
 def look(
-    case: Case, system: System, setting: Setting, folder: Path, *, other: Mapping[str, Array] | None = None
+    case: Case,
+    system: System,
+    setting: Setting,
+    folder: Path,
+    *,
+    other: Mapping[str, Array] | None = None,
+    strict: bool = False,
 ) -> Looked:
     """Try a case, and judge what comes.
 
@@ -67,11 +73,12 @@ def look(
         setting: How it's run.
         folder: For files.
         other: ONNX Runtime's answers without optimizations, where they're known.
+        strict: Whether what equals these is judged, too: where ONNX Runtime is accused it's no witness.
     """
     trial = tried(case, system, setting, folder)
     if trial.answers and other is None:
         other = other_answers(case)
-    return looked_at(case, trial, other, setting)
+    return looked_at(case, trial, other, setting, strict=strict)
 
 
 def other_answers(case: Case) -> dict[str, Array] | None:
@@ -83,7 +90,9 @@ def other_answers(case: Case) -> dict[str, Array] | None:
         return None
 
 
-def looked_at(case: Case, trial: Trial, other: Mapping[str, Array] | None, setting: Setting) -> Looked:
+def looked_at(
+    case: Case, trial: Trial, other: Mapping[str, Array] | None, setting: Setting, *, strict: bool = False
+) -> Looked:
     """Judge a trial.
 
     Args:
@@ -91,6 +100,7 @@ def looked_at(case: Case, trial: Trial, other: Mapping[str, Array] | None, setti
         trial: What came of it.
         other: ONNX Runtime's answers without optimizations.
         setting: That was tried: where that's the same, being equal says nothing.
+        strict: As of `look`.
     """
     end = trial.ended
     if end is not None and end.sort == "refused":
@@ -98,7 +108,7 @@ def looked_at(case: Case, trial: Trial, other: Mapping[str, Array] | None, setti
     if (first := next(_without_truth(trial, other), None)) is not None:
         return Looked(SUSPECT, first, "", trial.seconds)
     given = trial.answers[0]
-    if other is not None and not _is_other(setting) and _equal(given, other):
+    if other is not None and not strict and not _is_other(setting) and _equal(given, other):
         return Looked(RIGHT, None, "", trial.seconds)
     try:
         return _judged(case, given, other, trial.seconds)

@@ -123,7 +123,7 @@ def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -
     for witness in map(entry, _WITNESSES):
         if _library(witness) == _library(accused):
             continue
-        seen = look(case, witness.runs, witness.chosen, folder)
+        seen = look(case, witness.runs, witness.chosen, folder, strict=True)
         if seen.verdict in {RIGHT, ILL}:
             for_it.append(witness.name)
             break

@@ -83,7 +83,7 @@ class Converters(System):
         if len(setting.route) == 1 and (lines := _ONE_LIBRARY.get(setting.route[0])):
             run = ort.SYSTEM.program(setting).replace(f'"{ort.SYSTEM.file}"', '"converted.onnx"')
             return f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines}\n{run}'
-        name = next(name for name, known in self.settings.items() if known.route == setting.route)
+        name = next(name for name, known in self.settings.items() if known == setting)
         return "import numpy\n" + _THROUGH_CONREPAIR.format(name=name)
 
 

@@ -51,7 +51,7 @@ def layer_normalization(node: ImportedNode) -> Any:
     constant = node.is_constant(1) and (not node.has(2) or node.is_constant(2))
     if node.outputs == 1 and constant and "float" in node.dtype(0):
         sizes = node.known_shape(0, axes)
-        weights = [np.broadcast_to(node.constant(index), sizes) for index in (1, 2) if node.has(index)]
+        weights = [_broadcast(node.constant(index), sizes) for index in (1, 2) if node.has(index)]
         y = node.layer(
             keras.layers.LayerNormalization,
             x,
@@ -71,12 +71,18 @@ def layer_normalization(node: ImportedNode) -> Any:
     return [node.output(y, None, node.shape(0)), mean, inverse][: node.outputs]
 
 
+def _broadcast(weight: Any, sizes: Any) -> Any:
+    """A weight of the axes that are normalized; those in front of them, of one element each, say nothing."""
+    extra = max(np.ndim(weight) - len(sizes), 0)
+    return np.broadcast_to(np.reshape(weight, np.shape(weight)[extra:]), sizes)
+
+
 @operator("RMSNormalization", ignores=("stash_type",))
 def rms_normalization(node: ImportedNode) -> Any:
     axis, rank, epsilon = node.axis(-1), node.rank(0), node.attribute("epsilon", 1e-5)
     x = node.tensor(0)
     if axis == rank - 1 and node.is_constant(1):
-        scale = np.broadcast_to(node.constant(1), node.known_shape(0, [axis]))
+        scale = _broadcast(node.constant(1), node.known_shape(0, [axis]))
         y = node.layer(keras.layers.RMSNormalization, x, weights=[scale], axis=-1, epsilon=epsilon)
     else:
         mean = ops.mean(ops.square(x), axis=list(range(axis, rank)), keepdims=True)

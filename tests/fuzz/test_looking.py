@@ -1,0 +1,72 @@
+"""Verdicts on real cases of installed releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzz_cases import case, compared_by_halves, padded_pool, right
+
+from conrepair.cases.case import Case
+from conrepair.fuzz.looking import ILL, REFUSED, RIGHT, SUSPECT, UNJUDGED, Looked, look, other_answers
+from conrepair.systems.registry import entry
+
+
+def seen(made: Case, name: str, folder: Path) -> Looked:
+    asked = entry(name)
+    return look(made, asked.runs, asked.chosen, folder)
+
+
+@pytest.mark.parametrize("name", ["ort-none", "ort-all", "convert-version", "convert-onnxslim"])
+def test_a_right_network_is_right(name: str, tmp_path: Path) -> None:
+    assert seen(right(), name, tmp_path).verdict == RIGHT
+
+
+def test_a_kernel_is_suspected_although_nobody_else_was_asked(tmp_path: Path) -> None:
+    found = seen(compared_by_halves(), "ort-none", tmp_path)
+    assert found.verdict == SUSPECT
+    assert found.suspicion is not None
+    assert found.suspicion.kind == "numbers"
+
+
+def test_an_optimization_is_suspected_alone(tmp_path: Path) -> None:
+    assert seen(padded_pool(), "ort-none", tmp_path).verdict == RIGHT
+    assert seen(padded_pool(), "ort-all", tmp_path).verdict == SUSPECT
+
+
+def test_what_cancels_is_ill_conditioned_and_nobodys_fault(tmp_path: Path) -> None:
+    text = "g (float[1] x) => (float[1] y) <float[1] c = {1.0}> { a = Sin (x) b = Add (a, c) y = Sub (b, c) }"
+    found = seen(case(text, x=np.array([1e-7], np.float32)), "ort-none", tmp_path)
+    assert found.verdict == ILL
+
+
+def test_what_nobody_computes_exactly_is_not_judged(tmp_path: Path) -> None:
+    text = """g (float[1, 1, 2] x, float[1, 3, 2] w, float[1, 3, 1] r, float[1, 6] b) => (float[1, 1, 1, 1] y)
+    { y = GRU <hidden_size = 1, clip = 0.5> (x, w, r, b) }"""
+    arrays = {"x": (1, 1, 2), "w": (1, 3, 2), "r": (1, 3, 1), "b": (1, 6)}
+    made = case(text, **{name: np.full(shape, 0.1, np.float32) for name, shape in arrays.items()})
+    assert seen(made, "ort-none", tmp_path).verdict == UNJUDGED
+
+
+def test_a_refusal_says_stage_and_words(tmp_path: Path) -> None:
+    made = case("g (double[1] x) => (double[1] y) { y = Softsign (x) }", x=np.ones(1))
+    found = seen(made, "ort-none", tmp_path)
+    assert found.verdict == REFUSED
+    assert found.message.startswith("load: ")
+    assert other_answers(made) is None
+
+
+def test_judges_that_stumble_say_nothing_of_the_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(*_: object) -> None:
+        raise ValueError("operands could not be broadcast")
+
+    monkeypatch.setattr("conrepair.fuzz.looking.numbers", stumble)
+    found = seen(compared_by_halves(), "ort-none", tmp_path)
+    assert found.verdict == UNJUDGED
+    assert "could not be broadcast" in found.message
+
+
+def test_whole_numbers_that_are_computed_as_real_ones_are_not_judged(tmp_path: Path) -> None:
+    text = "g (int64 x) => (int64 y) { y = Shrink <bias: float = 0.5> (x) }"
+    assert seen(case(text, x=np.array(1, np.int64)), "ort-none", tmp_path).verdict in {RIGHT, UNJUDGED}

@@ -1,0 +1,77 @@
+"""What campaigns found is still so with the releases in which it was found: each program is run."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from benchmarks.fuzz.findings import FINDINGS, NOTES, page
+from conrepair.cases.case import read
+from conrepair.frameworks.onnx_files.file import nodes_of
+from conrepair.fuzz.finding import Finding
+from conrepair.report.fuzz.folder import REPRODUCE, read_finding
+from conrepair.report.schema import CAMPAIGN_PATH, FINDING_PATH, campaign_schema, finding_schema, schema_text
+
+_ROOT = Path(__file__).parents[1]
+_FOLDERS = sorted(path.parent for path in FINDINGS.glob("*/finding.json"))
+_LIGHT = {"onnx", "onnxruntime", "numpy", "onnxslim", "onnxsim"}
+
+
+def installed(finding: Finding) -> bool:
+    """Whether the libraries at fault are here in the releases in which it was seen."""
+    try:
+        return all(importlib.metadata.version(name) == version for name, version in finding.blamed.items())
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def programs() -> Iterator[object]:
+    for folder in _FOLDERS:
+        light = set(read_finding(folder).blamed) <= _LIGHT
+        yield pytest.param(folder, id=folder.name, marks=() if light else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("folder", programs())
+def test_a_findings_program_shows_it(folder: Path, tmp_path: Path) -> None:
+    finding = read_finding(folder)
+    if not installed(finding):
+        pytest.skip(f"other releases than {dict(finding.blamed)} are installed")
+    command = [sys.executable, str(folder / REPRODUCE)]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    if finding.suspicion.kind == "crash":
+        assert found.returncode < 0, found.stdout + found.stderr
+    else:
+        assert found.returncode == 1, found.stdout + found.stderr
+        assert "Traceback" not in found.stderr
+
+
+@pytest.mark.parametrize("folder", _FOLDERS, ids=lambda folder: folder.name)
+def test_a_finding_is_whole(folder: Path) -> None:
+    finding, case = read_finding(folder), read(folder)
+    assert finding.name == folder.name
+    assert finding.case == case.key
+    assert [node.op_type for node in nodes_of(case.model.graph)] == list(finding.operators)
+    jsonschema.validate(json.loads((folder / "finding.json").read_text(encoding="utf-8")), finding_schema())
+
+
+def test_each_finding_is_there_once_and_noted() -> None:
+    findings = [read_finding(folder) for folder in _FOLDERS]
+    assert len({item.key for item in findings}) == len(findings)
+    assert set(json.loads(NOTES.read_text(encoding="utf-8"))) <= {item.name for item in findings}
+
+
+def test_the_page_is_made_of_them() -> None:
+    found = (_ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    assert found == page(), "run `python -m benchmarks.fuzz.findings > docs/findings.md`"
+
+
+def test_the_schemas_are_those_of_the_values() -> None:
+    assert FINDING_PATH.read_text(encoding="utf-8") == schema_text(finding_schema()), "run `make schema`"
+    assert CAMPAIGN_PATH.read_text(encoding="utf-8") == schema_text(campaign_schema()), "run `make schema`"
