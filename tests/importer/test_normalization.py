@@ -88,6 +88,11 @@ def test_layer_normalization_with_weights_that_broadcast(shape):
     check("LayerNormalization", {"x": random(2, 3, 4)}, weights, axis=1)
 
 
+def test_layer_normalization_with_weights_of_more_axes():
+    check("LayerNormalization", {"x": random(2, 3, 4)}, {"scale": random(1, 1, 4), "bias": random(4)})
+    check("RMSNormalization", {"x": random(2, 3, 4)}, {"scale": random(1, 4)}, opset=23)
+
+
 def test_layer_normalization_with_other_outputs():
     check("LayerNormalization", {"x": random(2, 3, 4)}, {"scale": random(4), "bias": random(4)}, outputs=3)
     check("LayerNormalization", {"x": random(2, 3, 4)}, {"scale": random(3, 4)}, outputs=2, axis=1)
