@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import itertools
 import json
 import shutil
 import time
@@ -18,7 +19,7 @@ from conrepair.campaigns.fuzz_database import DATABASE, Database, Suspect
 from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD
 from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt, rounds
 from conrepair.campaigns.generate_jobs import AT
-from conrepair.campaigns.network_folder import text_of
+from conrepair.campaigns.network_folder import read_about, text_of
 from conrepair.cases.case import read
 from conrepair.engine.job_table import JOBS, reach_of
 from conrepair.engine.problems import problem_of_failure
@@ -123,17 +124,13 @@ class Campaign:
     # Trying
 
     def _try(self, networks: Sequence[FuzzNetwork], database: Database, workers: Workers, work: Path) -> None:
-        todo = {
-            name: [item for item in share if item.name not in database.tried(name)]
-            for name, share in dealt(self._asked, networks).items()
-        }
-        blocks = [
-            (name, share[begin : begin + _BLOCK])
-            for name, share in todo.items()
-            for begin in range(0, len(share), _BLOCK)
-        ]
+        blocks = []
+        for name, share in dealt(self._asked, networks).items():
+            tried = database.tried(name)
+            todo = [item for item in share if item.name not in tried]
+            blocks += [(name, todo[begin : begin + _BLOCK]) for begin in range(0, len(todo), _BLOCK)]
         left: dict[Path, tuple[str, list[FuzzNetwork]]] = {}
-        numbers = iter(range(len(blocks) * _BLOCK * 2 + 1))
+        numbers = itertools.count()
 
         def job(name: str, share: list[FuzzNetwork]) -> Job:
             place = work / f"tries-{next(numbers)}"
@@ -141,14 +138,14 @@ class Campaign:
             left[place] = name, share
             return self._job("fuzz_try", name, place, len(share), networks=[str(item.folder) for item in share])
 
-        def ended(job_: Job, outcome: Outcome) -> Job | None:
-            name, share = left.pop(job_.folder)
-            told = _told(job_.folder, share)
+        def ended(done: Job, outcome: Outcome) -> Job | None:
+            name, share = left.pop(done.folder)
+            told = _told(done.folder, share)
             if isinstance(outcome, Failure):
-                told.append((share[len(told)].name, _ended(job_, outcome, len(told))))
+                told.append((share[len(told)].name, _ended(done, outcome, len(told))))
             database.add_tries(name, told)
             stage.advance(steps=len(told))
-            shutil.rmtree(job_.folder, ignore_errors=True)
+            shutil.rmtree(done.folder, ignore_errors=True)
             rest = share[len(told) :]
             return job(name, rest) if rest else None
 
@@ -156,16 +153,14 @@ class Campaign:
             run_side_by_side(workers, (job(*item) for item in blocks), ended, self._check_time)
 
     def _job(self, kind: str, name: str, place: Path, count: int, **payload: Any) -> Job:
-        asked = entry(name)
-        limit = self._asked.network_seconds
-        device = asked.chosen.reach
+        asked, limit = entry(name), self._asked.network_seconds
         return Job(
             kind,
             {"entry": name, "seconds": limit, **payload},
             place,
             asked.runs.needs(asked.chosen),
             count * limit + _START,
-            reach_of(kind, device=device),
+            reach_of(kind, device=asked.chosen.reach),
             asked.runs.environment(asked.chosen),
         )
 
@@ -248,7 +243,7 @@ class Campaign:
     def _covered(self, suspect: Suspect) -> bool:
         """Whether its network has all operators of a finding of the same sort: it's likely a double."""
         folder = self._networks[suspect.network].folder
-        there = set(json.loads(text_of(folder / "model.json")).get("operators", ())) if self._own == [] else set()
+        there = set(read_about(folder).get("operators", ()))
         return any(
             item.system == entry(suspect.entry).system
             and item.suspicion.kind == suspect.suspicion.kind
