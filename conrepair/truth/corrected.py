@@ -14,6 +14,7 @@ __all__ = ["corrections", "refusal", "window_sums"]
 
 Array = np.ndarray[Any, Any]
 _RECURRENT = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+_CUBIC = {b"cubic", b"bicubic"}
 _EXTRAS = ("clip", "input_forget")
 
 
@@ -45,6 +46,12 @@ def refusal(node: onnx.NodeProto) -> str | None:
             return "clip, input_forget and sequence_lens are left out"
     if node.op_type == "LpPool" and given.get("ceil_mode"):
         return "what lies beyond the padding is counted"
+    if node.op_type == "Loop" and (len(node.input) < 2 or not node.input[1]):
+        return "without a condition it isn't run at all"
+    if node.op_type == "MaxPool" and len(node.output) > 1 and node.output[1]:
+        return "indices begin anew in each channel"
+    if node.op_type == "GridSample" and given.get("mode") in _CUBIC and given.get("padding_mode") == b"border":
+        return "cubic interpolation at the border isn't as PyTorch and ONNX Runtime compute it"
     return None
 
 

@@ -105,6 +105,25 @@ def test_refusals_name_the_operator(network: onnx.ModelProto) -> None:
     assert raised.value.operator == "RNN"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        """g (float[2, 3] x) => (float[2, 3] y) <int64 n = {1}> { y = Loop (n, "", x) <body = b (int64 i, bool c,
+        float[2, 3] v) => (bool d, float[2, 3] w) { d = Identity (c) w = Relu (v) }> }""",
+        "g (float[1, 2, 3] x) => (float[1, 2, 2] z, int64[1, 2, 2] y) { z, y = MaxPool <kernel_shape = [2]> (x) }",
+        """g (float[1, 1, 2, 3] x, float[1, 1, 1, 2] w) => (float[1, 1, 1, 1] y)
+        { y = GridSample <mode = "cubic", padding_mode = "border"> (x, w) }""",
+    ],
+    ids=["Loop", "MaxPool", "GridSample"],
+)
+def test_what_the_reference_computes_otherwise_than_all_others_is_refused(
+    text: str, request: pytest.FixtureRequest
+) -> None:
+    with pytest.raises(CannotJudgeError) as raised:
+        OnnxReference().answers(_model(text), {})
+    assert raised.value.operator == request.node.callspec.id
+
+
 def test_what_pytorch_would_fold_in_float32_is_computed_in_float64(
     convert: Callable[[onnx.ModelProto], Model],
 ) -> None:
