@@ -22,6 +22,7 @@ PROCESS = "process"
 """Stage of these: what was being done isn't known."""
 
 _LARGEST = 1 << 20
+_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS, signal.SIGILL)
 
 
 def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
@@ -36,6 +37,8 @@ def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
     if not child:
         try:
             os.close(reading)
+            for number in _CRASHES:  # libraries have handlers that end otherwise
+                signal.signal(number, signal.SIG_DFL)
             os.write(writing, json.dumps(to_json(looked())).encode()[:_LARGEST])
         finally:
             os._exit(0)

@@ -377,8 +377,8 @@ def hashes_of(root: Path, count: int) -> dict[str, str]:
     ("section", "told"),
     [
         ({"ranks": [2, 9]}, "$.generate.ranks[1]: "),
-        ({"folder": "audit"}, "'audit' is a folder of the audit"),
-        ({"folder": "store/x"}, "'store' is a folder of the audit"),
+        ({"folder": "audit"}, "'audit' is a folder of something else"),
+        ({"folder": "store/x"}, "'store' is a folder of something else"),
         ({"to": ["kears"]}, "did you mean 'keras'?"),
         ({"coun": 3}, "unknown key 'coun'; did you mean 'count'?"),
         ({"symbolic": 1.5}, "$.generate.symbolic: "),
