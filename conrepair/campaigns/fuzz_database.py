@@ -66,10 +66,10 @@ class Database:
             self._connection.execute("pragma journal_mode=wal")
             self._connection.execute("pragma synchronous=normal")
             self._connection.executescript(_TABLES)
+            known = self._connection.execute("select value from campaign where name = 'identity'").fetchone()
         except sqlite3.Error as error:
             raise StorageError(f"{path} can't be used: {error}. Choose another folder (-o).") from error
         told = json.dumps(identity, sort_keys=True)
-        known = self._connection.execute("select value from campaign where name = 'identity'").fetchone()
         if known is not None and known[0] != told:
             self.close()
             raise UsageError(

@@ -19,6 +19,7 @@ from conrepair.data.tensors import opened_arrays
 from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.model import Model, from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
+from conrepair.fuzz.apart import ENDS
 from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, look, looked_at, other_answers
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import Suspicion
@@ -107,7 +108,8 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         return told
     told["operators"] = [node.op_type for node in nodes_of(found.case.model.graph)]
     written(found.case, folder / CASE)
-    right = other_answers(found.case)
+    ends = found.suspicion.kind in ENDS  # who shows that, too, isn't asked: it would end this process
+    right = None if ends else other_answers(found.case)
     if right is not None and found.suspicion.output in right:
         np.savez(folder / RIGHT, right=right[found.suspicion.output])
     with tempfile.TemporaryDirectory(dir=folder) as made:
@@ -119,7 +121,8 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         except Exception:  # noqa: BLE001 (where converting is what fails, programs begin with the ONNX file)
             programmed = model
         copy_model(Path(programmed.path), folder / PROGRAMMED)
-    told["also"] = [name for name in payload["others"] if _shown(found.case, found.suspicion, name, folder)]
+    others = [] if ends else payload["others"]
+    told["also"] = [name for name in others if _shown(found.case, found.suspicion, name, folder)]
     told["versions"] = _versions()
     return told
 
@@ -128,14 +131,20 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Try a finding's case again.
 
     Args:
-        payload: "entry", "case" (folder), "suspicion".
+        payload: "entry", "case" (folder), "key" (of that case), "suspicion".
         folder: For files.
 
     Returns:
         "verdict" ("there", "gone" or "unknown") and "words".
     """
     asked, suspicion = entry(payload["entry"]), from_json(Suspicion, payload["suspicion"])
-    found = look(read(Path(payload["case"])), asked.runs, asked.chosen, folder)
+    case = read(Path(payload["case"]))
+    if case.key != payload["key"]:
+        return {
+            "verdict": "unknown",
+            "words": "another case lies there. Copy the whole folder again.",
+        }
+    found = look(case, asked.runs, asked.chosen, folder)
     words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
     if suspicion.same(found.suspicion):
         return {"verdict": "there", "words": words}

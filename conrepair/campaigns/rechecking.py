@@ -63,7 +63,12 @@ def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int,
             asked = entry(finding.entry)
             job = Job(
                 "fuzz_recheck",
-                {"entry": finding.entry, "case": str(where), "suspicion": to_json(finding.suspicion)},
+                {
+                    "entry": finding.entry,
+                    "case": str(where),
+                    "key": finding.case,
+                    "suspicion": to_json(finding.suspicion),
+                },
                 work / str(place),
                 asked.runs.needs(asked.chosen),
                 seconds + _START,

@@ -68,7 +68,11 @@ class Finding:
     @property
     def title(self) -> str:
         """One line, for a list or an issue."""
-        what = {
+        return f"{self.entry}: {self._what} for {', '.join(dict.fromkeys(self.operators))}"
+
+    @property
+    def _what(self) -> str:
+        return {
             "numbers": "wrong numbers",
             "not finite": "NaN or infinity",
             "shape": "wrong shape",
@@ -81,7 +85,6 @@ class Finding:
             "hang": "doesn't end",
             "memory": "takes all memory",
         }[self.suspicion.kind]
-        return f"{self.entry}: {what} for {', '.join(dict.fromkeys(self.operators))}"
 
 
 def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause: Cause) -> str:
@@ -93,7 +96,7 @@ def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause:
         operators: Of the reduced network.
         cause: Which switches it hangs on.
     """
-    what: Any = [sorted(item) for item in cause.causes]
+    what: Any = sorted(sorted(item) for item in cause.causes)
     if not cause.causes and suspicion.kind == "exception":
         what = [suspicion.stage, suspicion.error, suspicion.words, suspicion.place]
     elif not cause.causes:

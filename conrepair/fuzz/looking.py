@@ -13,6 +13,7 @@ import onnx
 
 from conrepair.cases.case import Array, Case
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.oracles.again import again
 from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
@@ -34,6 +35,7 @@ answer is near another system's."""
 
 
 _WHOLE = frozenset(number for name, number in onnx.TensorProto.DataType.items() if "INT" in name)
+_DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 _SLOW = 1.0  # seconds for exact values
 
 
@@ -105,8 +107,13 @@ def looked_at(
     end = trial.ended
     if end is not None and end.sort == "refused":
         return Looked(REFUSED, None, f"{end.stage}: {end.error}: {end.message}", trial.seconds)
-    if (first := next(_without_truth(trial, other), None)) is not None:
+    model = case.model
+    drawn = any(node.op_type in _DRAWING for node in nodes_of(model.graph))
+    right = _declared(model) if other is None else other
+    if (first := next(_without_truth(trial, right, drawn=drawn), None)) is not None:
         return Looked(SUSPECT, first, "", trial.seconds)
+    if drawn:
+        return Looked(UNJUDGED, None, "the network draws numbers", trial.seconds)
     given = trial.answers[0]
     if other is not None and not strict and not _is_other(setting) and _equal(given, other):
         return Looked(RIGHT, None, "", trial.seconds)
@@ -116,11 +123,24 @@ def looked_at(
         return Looked(UNJUDGED, None, f"judging it failed: {type(error).__name__}: {error}", trial.seconds)
 
 
-def _without_truth(trial: Trial, other: Mapping[str, Array] | None) -> Iterator[Suspicion]:
+def _without_truth(trial: Trial, right: Mapping[str, Array], *, drawn: bool) -> Iterator[Suspicion]:
     yield from ended(trial)
-    yield from again(trial.answers)
-    if other is not None and trial.answers:
-        yield from faces(trial.answers[0], other)
+    if not drawn:
+        yield from again(trial.answers)
+    if trial.answers:
+        yield from faces(trial.answers[0], right)
+
+
+def _declared(model: onnx.ModelProto) -> dict[str, Array]:
+    """Outputs as the network declares them, as far as sizes go."""
+    found = {}
+    for item in model.graph.output:
+        kind = item.type.tensor_type
+        sizes = [size.dim_value for size in kind.shape.dim if size.HasField("dim_value")]
+        if kind.HasField("shape") and len(sizes) == len(kind.shape.dim) and kind.elem_type:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
+            found[item.name] = np.broadcast_to(np.zeros((), dtype), sizes)
+    return found
 
 
 def _judged(case: Case, given: Mapping[str, Array], other: Mapping[str, Array] | None, seconds: float) -> Looked:

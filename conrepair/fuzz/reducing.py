@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conrepair.cases.case import Case
 from conrepair.cases.reduce import Budget, reduce
-from conrepair.fuzz.apart import ENDS, looked_apart
+from conrepair.fuzz.apart import ENDS, PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.looking import ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
 from conrepair.fuzz.suspicion import Suspicion
@@ -66,6 +66,8 @@ def reduced(
     """
     system, setting = accused.runs, accused.chosen
     looked = functools.partial(look, system=system, setting=setting, folder=folder)
+    if suspicion.kind == "memory":  # what the system killed it for
+        suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
     if suspicion.kind in ENDS:
         looked = functools.partial(_apart, looked, longest)
     try:
@@ -80,7 +82,7 @@ def reduced(
     seen = first.suspicion
     if seen is None:
         return Reduction(ILL if first.verdict == ILL else GONE, smaller, suspicion, first.message, tries, smallest)
-    if seen.kind == "numbers" and (seen.over or 0.0) < _CLEAR:
+    if seen.kind == "numbers" and seen.over is not None and seen.over < _CLEAR:
         smaller, seen = _clearer(smaller, seen, accused, folder)
         if (seen.over or 0.0) < _CLEAR:
             return Reduction(NEAR, smaller, seen, "hardly beyond the bound", tries, smallest)

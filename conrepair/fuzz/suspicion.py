@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["Suspicion"]
 
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|<[^<>]*>")
+_QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|`[^`]*`|<[^<>]*>")
 _PATH = re.compile(r"(?:/[\w.+-]+)+")
 _NUMBER = re.compile(r"0x[0-9a-f]+|[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
 _NAME = re.compile(r"\b[A-Za-z_]*#\w*")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.intake import arguments
+from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.generate import Networks, comma_names
 from conrepair.verbs.option import Value, option, options
@@ -63,6 +64,13 @@ class Fuzz(Networks):
     reduction_seconds: float = option(
         "Seconds in which a case is made smaller.", _SECONDS, "search", flag="--reduce", default=60.0
     )
+
+    def __post_init__(self) -> None:
+        """Check what has to be more than nothing."""
+        super().__post_init__()
+        for name in ("network_seconds", "reduction_seconds"):
+            if getattr(self, name) <= 0:
+                raise UsageError(f"{name} is 0: give more seconds")
 
     @property
     def entries(self) -> tuple[str, ...]:

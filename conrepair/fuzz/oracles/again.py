@@ -32,8 +32,14 @@ def again(answers: Sequence[Mapping[str, Array]]) -> Iterator[Suspicion]:
 def _alike(one: Array, two: Array) -> bool:
     if one.shape != two.shape:
         return False
-    if one.dtype.kind not in "biuf":
+    if one.dtype.kind in "OUST":
         return bool(np.array_equal(one, two))
+    if one.tobytes() == two.tobytes():
+        return True
+    if one.dtype.kind == "c":
+        return bool(np.allclose(one, two, rtol=LARGE, atol=0, equal_nan=True))
+    size = np.abs(one.astype(np.float64))
     with np.errstate(all="ignore"):
-        apart = distances(one, two) > LARGE * np.abs(one.astype(np.float64))
+        gap = distances(one, two)
+        apart = (gap > LARGE * size) | (~np.isfinite(size) & (gap > 0))
     return not apart.any()

@@ -30,12 +30,12 @@ def numbers(
         mine = given.get(name)
         if mine is None or mine.shape != np.shape(exact):
             continue
-        if mine.dtype.kind not in "biuf":
+        if mine.dtype.kind in "OUSTc":
             if not np.array_equal(mine, exact):
                 yield Suspicion("numbers", "answers", message=f"{name} holds other texts", output=name)
             continue
         bound = np.broadcast_to(bounds[name], mine.shape)
-        if mine.dtype.kind == "f":
+        if mine.dtype.kind in "fV":  # V: narrow types of ml_dtypes
             grid = grid_of(
                 mine.dtype
             )  # rounded to it at last, and what is smaller than a normal number may be flushed
@@ -43,6 +43,7 @@ def numbers(
         elif mine.dtype.kind in "iu":
             ends = np.iinfo(mine.dtype)  # beyond them ONNX doesn't say what comes
             bound = np.where((mine == ends.min) | (mine == ends.max), np.inf, bound)
+        mine = mine.astype(np.float64) if mine.dtype.kind == "V" else mine
         found = judge(mine, mine, exact, bound).one
         if not found.beyond:
             continue
@@ -65,7 +66,7 @@ def differing(given: Mapping[str, Array], other: Mapping[str, Array]) -> Iterato
         mine = given.get(name)
         if mine is None or mine.shape != right.shape:
             continue
-        if mine.dtype.kind not in "biuf" or right.dtype.kind not in "biuf":
+        if mine.dtype.kind in "OUSTc" or right.dtype.kind in "OUSTc":
             apart = mine != right
         else:
             with np.errstate(all="ignore"):
@@ -73,6 +74,7 @@ def differing(given: Mapping[str, Array], other: Mapping[str, Array]) -> Iterato
                 finite = size[np.isfinite(size)]
                 gap = distances(mine, right)
                 apart = gap > _FAR * np.maximum(size, float(finite.max()) * _FAR if finite.size else 0.0)
+                apart |= ~np.isfinite(size) & (gap > 0)
         if apart.any():
             place = tuple(map(int, np.argwhere(apart)[0]))
             words = f"{name}{list(place) if place else ''} is {mine[place]} and {right[place]} elsewhere"

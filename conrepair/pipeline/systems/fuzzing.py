@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -12,6 +13,7 @@ from conrepair.campaigns.fuzz_database import DATABASE
 from conrepair.campaigns.fuzzing import Campaign
 from conrepair.engine.session import Session
 from conrepair.fuzz.known import Known, read_known
+from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import INPUTS, MODEL
 from conrepair.graph.layer_graph import Array
 from conrepair.intake.data import write_arrays
@@ -23,12 +25,21 @@ from conrepair.runtime.files import make_folder
 from conrepair.runtime.outputs import LIST
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 from conrepair.verbs.options import Inputs
 
 __all__ = ["fuzz"]
 
 _OWN, _SAMPLES = "own", 4
+
+
+@dataclass(frozen=True)
+class _Network:
+    name: str
+    content: bytes
+    feeds: Mapping[str, Array]
+    source: str
 
 
 def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
@@ -48,8 +59,13 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
     output = campaign_output(root)
     if not (root / DATABASE).is_file() or (root / LIST).is_file():  # one that was interrupted early has no list yet
         output.check()
+    for name in asked.entries:
+        entry(name)  # says which there are, before anything is written
+    if not asked.learn and not asked.grown_from:
+        check_wishes(asked.wishes, frozenset())
     known = Known() if asked.known is None else read_known(Path(asked.known))
-    own = [item for model in asked.models for item in _own(asked, Path(model), root, quiet=quiet)]
+    networks = [_own(asked, Path(model), quiet=quiet) for model in asked.models]
+    own = [_written(network, root) for each in networks for network in each]
     with ProgressDisplay(quiet=quiet) as display:
         campaign = Campaign(asked, root, own, known, display)
         campaign.run()
@@ -67,8 +83,8 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
     return summary
 
 
-def _own(asked: Fuzz, model: Path, root: Path, *, quiet: bool) -> list[tuple[Path, str]]:
-    """A person's network, each time with other drawn inputs, in the campaign's folder, by its hash."""
+def _own(asked: Fuzz, model: Path, *, quiet: bool) -> list[_Network]:
+    """A person's network, each time with other drawn inputs."""
     path = model_path(model)
     with Session(quiet=quiet) as session:
         checked_onnx(path, session, (), timeout=asked.network_seconds)
@@ -81,14 +97,20 @@ def _own(asked: Fuzz, model: Path, root: Path, *, quiet: bool) -> list[tuple[Pat
             content = proto.SerializeToString(deterministic=True)
         except ValueError as error:  # Protobuf takes no more than 2 GiB
             raise UsageError(f"{path} is too large for a case: {error}. Give a smaller network.") from error
-    found = []
-    for place, feeds in enumerate(_each(proto, arrays)):
-        folder = root / _OWN / f"{hashlib.sha256(content).hexdigest()[:16]}-{place}"
-        make_folder(folder)
-        (folder / MODEL).write_bytes(content)
-        write_arrays(folder / INPUTS, feeds)
-        found.append((folder, f"{path}, inputs {place} of seed {asked.seed}"))
-    return found
+    name = hashlib.sha256(content).hexdigest()[:16]
+    return [
+        _Network(f"{name}-{place}", content, feeds, f"{path}, inputs {place} of seed {asked.seed}")
+        for place, feeds in enumerate(_each(proto, arrays))
+    ]
+
+
+def _written(network: _Network, root: Path) -> tuple[Path, str]:
+    """Put a network into the campaign's folder; the place, and where it comes from."""
+    folder = root / _OWN / network.name
+    make_folder(folder)
+    (folder / MODEL).write_bytes(network.content)
+    write_arrays(folder / INPUTS, network.feeds)
+    return folder, network.source
 
 
 def _each(model: onnx.ModelProto, arrays: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
@@ -99,7 +121,17 @@ def _each(model: onnx.ModelProto, arrays: Mapping[str, Array]) -> Iterator[dict[
         if item.name in arrays
     }
     rows = {name: shape[0] if shape else 1 for name, shape in sizes.items()}
-    count = min((len(arrays[name]) // max(most, 1) for name, most in rows.items()), default=1)
+    count = min(
+        (
+            len(arrays[name]) // (1 if arrays[name].ndim > len(sizes[name]) else max(most, 1))
+            for name, most in rows.items()
+        ),
+        default=1,
+    )
     for place in range(min(count, _SAMPLES)):
-        taken = {name: arrays[name][place * most : (place + 1) * most] for name, most in rows.items()}
-        yield {name: array if sizes[name] else array[0] for name, array in taken.items()}
+        yield {
+            name: arrays[name][place]
+            if arrays[name].ndim > len(sizes[name])  # samples have an axis of their own
+            else arrays[name][place * most : (place + 1) * most]
+            for name, most in rows.items()
+        }

@@ -68,9 +68,11 @@ def read_finding(folder: Path) -> Finding:
         version = told.pop("schema_version")
         if version != VERSION:
             raise DataError(f"{path} is of version {version!r}; {VERSION} can be read. Use a later release.")
-        return from_json(Finding, told)
+        found = from_json(Finding, told)
+        _ = found.title  # of a kind that there is
     except (OSError, ValueError, KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
         raise DataError(f"{path} is no finding: {error}. Copy the whole folder again.") from error
+    return found
 
 
 def campaign_output(folder: Path) -> Output:

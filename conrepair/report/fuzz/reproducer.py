@@ -63,6 +63,22 @@ found = (there.dtype.name, list(there.shape))
 print("found:", found, "expected:", {face!r})
 sys.exit(int(found != {face!r}))
 """
+_OUTPUTS = """
+with numpy.load("outputs.npz") as outputs:
+    missing = sorted(set({names!r}) - set(outputs.files))
+print("missing:", missing)
+sys.exit(int(bool(missing)))
+"""
+_TWICE = """
+answers = []
+for _ in range(2):
+    run()
+    with numpy.load("outputs.npz") as outputs:
+        answers.append({name: outputs[name] for name in outputs.files})
+changed = [name for name, array in answers[0].items() if array.tobytes() != answers[1][name].tobytes()]
+print("not the same in both runs:", changed)
+sys.exit(int(bool(changed)))
+"""
 _ENDS = """
 try:
     run()
@@ -139,13 +155,17 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         return _tidy(head + program + _FACES.format(name=suspicion.output, face=face, place=where))
     if suspicion.kind in {"crash", "hang", "memory"}:
         return _tidy(head + program + '\nprint("it ended")\n')
+    if suspicion.kind == "outputs":
+        return _tidy(head + program + _OUTPUTS.format(names=outputs))
     indented = textwrap.indent(program, "    ")
-    return _tidy(f"{head}\n\ndef run():\n{indented}\n{_ENDS.format()}")
+    tail = _TWICE if suspicion.kind in {"chance", "layout"} else _ENDS.format()
+    return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
 
 
 def _harmless(text: str) -> str:
     """Words of a library that end no string."""
-    return text.replace("\\", "/").replace('"', "'")
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    return shown.replace("\\", "/").replace('"', "'")
 
 
 def _placed(case: Case, programmed: Path, file: str) -> tuple[str, str]:

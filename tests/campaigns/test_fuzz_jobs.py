@@ -1,0 +1,159 @@
+"""What workers do for campaigns, one job at a time, in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fuzz_cases import case, compared_by_halves, padded_pool, right
+
+from conrepair.campaigns.fuzz_jobs import (
+    CASE,
+    PROGRAMMED,
+    RIGHT,
+    TOLD,
+    fuzz_recheck,
+    fuzz_reduce,
+    fuzz_try,
+    read_network,
+)
+from conrepair.campaigns.generate_jobs import AT
+from conrepair.cases.case import Case, read, written
+from conrepair.frameworks.model import from_json, to_json
+from conrepair.fuzz.apart import looked_apart
+from conrepair.fuzz.looking import RIGHT as IS_RIGHT
+from conrepair.fuzz.looking import SUSPECT, Looked, look
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.intake.data import write_arrays
+from conrepair.report.encode import encode
+from conrepair.systems.registry import entry
+
+LEAST = np.array(np.iinfo(np.int32).min, np.int32)
+CRASHING = case("g (int32 x, int32 z) => (int32 y) { y = Div (x, z) }", x=LEAST, z=np.array(-1, np.int32))
+
+
+def network(made: Case, folder: Path, answers: Any = None) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "model.onnx").write_bytes(made.network)
+    write_arrays(folder / "inputs.npz", made.inputs)
+    if answers is not None:
+        write_arrays(folder / "outputs.npz", answers)
+    return folder
+
+
+def suspicion_of(made: Case, name: str, folder: Path) -> Any:
+    asked = entry(name)
+    found = look(made, asked.runs, asked.chosen, folder).suspicion
+    assert found is not None
+    return encode(found)
+
+
+def reduction(made: Case, name: str, suspicion: Any, folder: Path, others: tuple[str, ...] = ()) -> dict[str, Any]:
+    where = network(made, folder / "network")
+    (folder / "job").mkdir()
+    asked = {"entry": name, "network": str(where), "suspicion": suspicion, "seconds": 10, "longest": 10}
+    return fuzz_reduce({**asked, "others": list(others)}, folder / "job")
+
+
+def test_a_network_is_read_with_its_answers_where_they_are(tmp_path: Path) -> None:
+    made = right()
+    found, answers = read_network(network(made, tmp_path / "a"))
+    assert (found.key, answers) == (made.key, None)
+    _, answers = read_network(network(made, tmp_path / "b", {"y": np.ones(2, np.float32)}))
+    assert answers is not None
+    assert answers["y"].tolist() == [1, 1]
+    alone = case("g () => (float y) { y = Constant <value_float = 1.5> () }")
+    found, _ = read_network(network(alone, tmp_path / "c"))
+    assert not found.inputs
+
+
+def test_networks_are_tried_one_after_the_other_and_each_is_told(tmp_path: Path) -> None:
+    made = [
+        right(),
+        compared_by_halves(),
+        case("g (double[1] x) => (double[1] y) { y = Softsign (x) }", x=np.ones(1)),
+    ]
+    folders = [network(item, tmp_path / str(place)) for place, item in enumerate(made)]
+    (tmp_path / "job").mkdir()
+    asked = {"entry": "ort-none", "networks": list(map(str, folders)), "seconds": 30}
+    assert fuzz_try(asked, tmp_path / "job") == {}
+    told = [from_json(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
+    assert [item.verdict for item in told] == ["right", "suspect", "refused"]
+    assert json.loads((tmp_path / "job" / AT).read_text()) == {"place": 2, "judging": True}
+
+
+def test_a_kernels_finding_has_all_that_is_written(tmp_path: Path) -> None:
+    told = reduction(
+        compared_by_halves(),
+        "ort-none",
+        suspicion_of(compared_by_halves(), "ort-none", tmp_path),
+        tmp_path,
+        ("ort-all",),
+    )
+    assert (told["verdict"], told["operators"], told["also"]) == (SUSPECT, ["Min"], ["ort-all"])
+    assert read(tmp_path / "job" / CASE).key == told["case"]
+    assert (tmp_path / "job" / PROGRAMMED).is_file()
+    assert (tmp_path / "job" / RIGHT).is_file()
+    assert "onnxruntime" in told["versions"]
+    json.dumps(told)
+
+
+def test_who_does_not_show_it_is_not_named(tmp_path: Path) -> None:
+    suspicion = suspicion_of(padded_pool(), "ort-all", tmp_path)
+    told = reduction(padded_pool(), "ort-all", suspicion, tmp_path, ("ort-none", "ort-basic"))
+    assert (told["verdict"], told["also"]) == (SUSPECT, ["ort-basic"])
+
+
+def test_what_does_not_stand_has_no_case(tmp_path: Path) -> None:
+    told = reduction(right(), "ort-none", to_json(Suspicion("numbers", "answers")), tmp_path)
+    assert (told["verdict"], told["operators"], told["versions"]) == ("gone", [], {})
+    assert not (tmp_path / "job" / CASE).exists()
+
+
+@pytest.mark.parametrize("others", [(), ("ort-all",)])
+def test_making_a_finding_of_a_crash_does_not_crash(others: tuple[str, ...], tmp_path: Path) -> None:
+    crash = to_json(Suspicion("crash", "process", "SIGFPE", "the process ends by SIGFPE"))
+
+    def reduce() -> Looked:
+        told = reduction(CRASHING, "ort-none", crash, tmp_path, others)
+        assert told["operators"] == ["Div"]
+        return Looked(IS_RIGHT, None, told["verdict"])
+
+    found = looked_apart(reduce, 60)
+    assert (found.suspicion, found.message) == (None, SUSPECT)
+    assert (tmp_path / "job" / CASE).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "verdict", "words"),
+    [
+        (compared_by_halves(), "ort-none", "there", "numbers: y"),
+        (padded_pool(), "ort-all", "there", "numbers: y"),
+        (padded_pool(), "ort-none", "gone", "right"),
+        (right(), "ort-none", "gone", "right"),
+        (
+            case("g (double[1] x) => (double[1] y) { y = Softsign (x) }", x=np.ones(1)),
+            "ort-none",
+            "unknown",
+            "refused",
+        ),
+        (
+            case("g (float[1] x) => (float[1] y) <int64[1] i = {7}> { y = Gather (x, i) }", x=np.ones(1, np.float32)),
+            "ort-none",
+            "unknown",
+            "suspect: exception",
+        ),
+    ],
+)
+def test_a_finding_is_there_gone_or_nobody_knows(
+    made: Case, name: str, verdict: str, words: str, tmp_path: Path
+) -> None:
+    written(made, tmp_path / "case")
+    suspicion = to_json(Suspicion("numbers", "answers"))
+    asked = {"entry": name, "case": str(tmp_path / "case"), "key": made.key, "suspicion": suspicion}
+    found = fuzz_recheck(asked, tmp_path)
+    assert found["verdict"] == verdict
+    assert words in found["words"]
