@@ -16,10 +16,11 @@ import onnx
 from conrepair.campaigns.generate_jobs import AT, bounded
 from conrepair.cases.case import Array, Case, read, written
 from conrepair.data.tensors import opened_arrays
-from conrepair.frameworks.identity import copy_model, model_sha256
-from conrepair.frameworks.model import Model, from_json
+from conrepair.frameworks.identity import copy_model
+from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.apart import ENDS
+from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, look, looked_at, other_answers
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import Suspicion
@@ -113,9 +114,7 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     if right is not None and found.suspicion.output in right:
         np.savez(folder / RIGHT, right=right[found.suspicion.output])
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        path = Path(made) / "model.onnx"
-        path.write_bytes(found.case.network)
-        model = Model("onnx", str(path), model_sha256(path))
+        model = case_file(found.case, Path(made))
         try:
             programmed = asked.runs.programmed(model, asked.chosen, Path(made))
         except Exception:  # noqa: BLE001 (where converting is what fails, programs begin with the ONNX file)

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from conrepair.campaigns.fuzz_database import DATABASE, Database, Suspect
+from conrepair.campaigns.fuzz_job import fuzz_job
 from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD
 from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt, rounds
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.campaigns.network_folder import read_about, text_of
 from conrepair.cases.case import read
-from conrepair.engine.job_table import JOBS, reach_of
+from conrepair.engine.job_table import JOBS
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import from_json
@@ -47,7 +48,6 @@ FINDINGS = "findings"
 
 _WORK = ".fuzzing-"
 _BLOCK = 10
-_START = 180.0  # more seconds for a job than for its networks, each of which has a limit of its own
 _OURS = {"storage", "changed", "library", "refused", "device"}  # failures that no network is to blame for
 _ALARM = "SIGALRM"
 _MOST_ALIKE, _MOST_COVERED = 4, 1  # suspicions of a sort that are looked into in a round; where one is known already
@@ -133,10 +133,10 @@ class Campaign:
         numbers = itertools.count()
 
         def job(name: str, share: list[FuzzNetwork]) -> Job:
-            place = work / f"tries-{next(numbers)}"
-            make_folder(place)
+            place, limit = work / f"tries-{next(numbers)}", self._asked.network_seconds
             left[place] = name, share
-            return self._job("fuzz_try", name, place, len(share), networks=[str(item.folder) for item in share])
+            payload = {"networks": [str(item.folder) for item in share], "seconds": limit}
+            return fuzz_job("fuzz_try", name, payload, place, len(share) * limit)
 
         def ended(done: Job, outcome: Outcome) -> Job | None:
             name, share = left.pop(done.folder)
@@ -152,18 +152,6 @@ class Campaign:
         with self._display.stage("try", sum(len(share) for _, share in blocks)) as stage:
             run_side_by_side(workers, (job(*item) for item in blocks), ended, self._check_time)
 
-    def _job(self, kind: str, name: str, place: Path, count: int, **payload: Any) -> Job:
-        asked, limit = entry(name), self._asked.network_seconds
-        return Job(
-            kind,
-            {"entry": name, "seconds": limit, **payload},
-            place,
-            asked.runs.needs(asked.chosen),
-            count * limit + _START,
-            reach_of(kind, device=asked.chosen.reach),
-            asked.runs.environment(asked.chosen),
-        )
-
     # Looking into
 
     def _look_into(self, database: Database, workers: Workers, work: Path) -> None:
@@ -171,21 +159,16 @@ class Campaign:
         jobs, whose = [], {}
         for place, suspect in enumerate(chosen):
             folder = work / f"reduction-{place}-{suspect.network.replace('/', '-')}"
-            make_folder(folder)
             whose[folder] = suspect
-            seconds = self._asked.reduction_seconds
-            job = self._job(
-                "fuzz_reduce",
-                suspect.entry,
-                folder,
-                1,
-                network=str(self._networks[suspect.network].folder),
-                suspicion=encode(suspect.suspicion),
-                longest=self._asked.network_seconds,
-                others=self._others(suspect.entry),
-            )
-            payload = {**job.payload, "seconds": seconds}
-            jobs.append(dataclasses.replace(job, payload=payload, timeout=job.timeout + 4 * seconds))
+            seconds, longest = self._asked.reduction_seconds, self._asked.network_seconds
+            payload = {
+                "network": str(self._networks[suspect.network].folder),
+                "suspicion": encode(suspect.suspicion),
+                "seconds": seconds,
+                "longest": longest,
+                "others": self._others(suspect.entry),
+            }
+            jobs.append(fuzz_job("fuzz_reduce", suspect.entry, payload, folder, longest + 4 * seconds))
         done: dict[Path, Mapping[str, Any]] = {}
 
         def ended(job: Job, outcome: Outcome) -> None:

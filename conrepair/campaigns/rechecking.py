@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.engine.job_table import JOBS, reach_of
+from conrepair.campaigns.fuzz_job import fuzz_job
+from conrepair.engine.job_table import JOBS
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import to_json
 from conrepair.fuzz.apart import ENDS
 from conrepair.fuzz.finding import Finding
 from conrepair.report.fuzz.folder import FINDING, read_finding
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import make_folder
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import ENDED, Failure, Job, Outcome, Workers
-from conrepair.systems.registry import entry
 
 __all__ = ["Rechecked", "recheck"]
-
-_START = 180.0  # seconds more: libraries are imported
 
 
 @dataclass(frozen=True)
@@ -60,22 +57,8 @@ def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int,
     with scratch_folder(room, SCRATCH) as work, Workers(workers, (), jobs=JOBS, folders=(work,)) as pool:
         jobs, whose = [], {}
         for place, (where, finding) in enumerate(zip(folders, findings, strict=True)):
-            asked = entry(finding.entry)
-            job = Job(
-                "fuzz_recheck",
-                {
-                    "entry": finding.entry,
-                    "case": str(where),
-                    "key": finding.case,
-                    "suspicion": to_json(finding.suspicion),
-                },
-                work / str(place),
-                asked.runs.needs(asked.chosen),
-                seconds + _START,
-                reach_of("fuzz_recheck", device=asked.chosen.reach),
-                asked.runs.environment(asked.chosen),
-            )
-            make_folder(job.folder)
+            payload = {"case": str(where), "key": finding.case, "suspicion": to_json(finding.suspicion)}
+            job = fuzz_job("fuzz_recheck", finding.entry, payload, work / str(place), seconds)
             jobs.append(job)
             whose[job.folder] = where, finding
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.cases.case import Case
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
+from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.looking import look
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.runtime.errors import ConrepairError
@@ -65,10 +64,8 @@ def isolated(
     if setting.route:
         return Cause(words="a converter's doing")
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        path = Path(made) / "model.onnx"
-        path.write_bytes(case.network)
         try:
-            switches = system.switches(Model("onnx", str(path), model_sha256(path)), setting, Path(made))
+            switches = system.switches(case_file(case, Path(made)), setting, Path(made))
         except ConrepairError as error:
             return Cause(words=f"the switches aren't known: {error}")
     if not switches:

@@ -16,10 +16,9 @@ import numpy as np
 
 from conrepair.cases.case import Array, Case
 from conrepair.data.stored_values import to_stored
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
+from conrepair.fuzz.case_file import case_file
 from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
@@ -95,9 +94,7 @@ def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: i
     with tempfile.TemporaryDirectory(dir=folder) as made:
         stage, answers = CONVERT, list[Mapping[str, Array]]()
         try:
-            path = Path(made) / "model.onnx"
-            path.write_bytes(case.network)
-            model = Model("onnx", str(path), model_sha256(path))
+            model = case_file(case, Path(made))
             chosen = setting.with_options({**setting.options, **case.options.get(system.name, {})})
             system.converted(model, chosen, Path(made))
             stage = LOAD

@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 
 from conrepair.cases.case import Case
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model
+from conrepair.fuzz.case_file import case_file
 from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.system import Setting, System
 from conrepair.tracing.exact_side import ExactSide, over_bound
@@ -35,10 +34,8 @@ def worse(case: Case, system: System, setting: Setting, folder: Path, *, seconds
         None where nothing can be searched.
     """
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        path = Path(made) / "model.onnx"
-        path.write_bytes(case.network)
         try:
-            runnable = system.open(Model("onnx", str(path), model_sha256(path)), setting, Path(made))
+            runnable = system.open(case_file(case, Path(made)), setting, Path(made))
             exact = ExactSide(Analysis(case.model), runnable.inputs, runnable.outputs)
             kept = [{name: array for name, array in case.inputs.items() if array.dtype.kind != "f"}]
             size = max(

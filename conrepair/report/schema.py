@@ -70,18 +70,11 @@ def _descriptions(text: str) -> dict[str, str]:
 
 def result_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of result.json."""
-    adapter: pydantic.TypeAdapter[AuditResult] = pydantic.TypeAdapter(AuditResult)
-    found = adapter.json_schema(mode="serialization", schema_generator=_OfValues)
     own = {
         "schema_version": {"const": SCHEMA_VERSION, "description": "Of this form; another one is refused."},
         "exit_code": {"enum": [int(code) for code in ExitCode], "description": "That of the command."},
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **found,
-        "properties": own | found["properties"],
-        "required": [*own, *found["required"]],
-    }
+    return _document(AuditResult, own)
 
 
 def accuracy_schema() -> dict[str, Any]:
@@ -93,18 +86,12 @@ def accuracy_schema() -> dict[str, Any]:
 
 def trace_schema() -> dict[str, Any]:
     """The JSON Schema of trace.json, which `conrepair trace` writes."""
-    found = pydantic.TypeAdapter(Traced).json_schema(mode="serialization", schema_generator=_OfValues)
     own = {
         "schema_version": {"const": TRACE_VERSION, "description": "Of this form."},
         "verdict": {"type": "string", "description": "One sentence."},
         "exit_code": {"enum": [0, 1], "description": "That of the command."},
     }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **found,
-        "properties": own | found["properties"],
-        "required": [*own, *found["required"]],
-    }
+    return _document(Traced, own)
 
 
 def finding_schema() -> dict[str, Any]:
@@ -118,8 +105,12 @@ def campaign_schema() -> dict[str, Any]:
 
 
 def _of_fuzz(kind: type[Any]) -> dict[str, Any]:
+    return _document(kind, {"schema_version": {"const": FUZZ_VERSION, "description": "Of this form."}})
+
+
+def _document(kind: type[Any], own: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a value that is written with some fields in front of its own."""
     found = pydantic.TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_OfValues)
-    own = {"schema_version": {"const": FUZZ_VERSION, "description": "Of this form."}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **found,
