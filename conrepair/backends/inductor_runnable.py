@@ -113,22 +113,33 @@ class InductorRunnable(TorchRunnable):
         self.device_seconds = time.perf_counter() - started
         return {spec.name: array_from_tensor(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
 
-    def _ready(self, arguments: tuple[torch.Tensor, ...]) -> None:
-        """Compile for the sizes of these; states stay as they are."""
+    def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Of what is compiled for that: forward, and backward when it's asked for."""
+        with self._computing(), self._left_out():
+            return self._differentiated(
+                lambda *tensors: self._compiled(*(tensor.to(self._device) for tensor in tensors)), feeds, cotangents
+            )
+
+    @contextlib.contextmanager
+    def _left_out(self) -> Iterator[None]:
+        """While it's compiled: all three sorts ask this, before they do something, whether it's to be left out."""
         from torch._inductor.compiler_bisector import CompilerBisector
         from torch._inductor.lowering import lowerings
 
+        with (
+            mock.patch.object(CompilerBisector, "disable_subsystem", self._is_off),
+            mock.patch.dict(lowerings, self._fallbacks),
+        ):
+            yield
+
+    def _ready(self, arguments: tuple[torch.Tensor, ...]) -> None:
+        """Compile for the sizes of these; states stay as they are."""
         sizes = tuple(tensor.shape for tensor in arguments)
         if sizes in self._sizes:
             return
         before = [(buffer, buffer.clone()) for _, buffer in self._buffers()]
         try:
-            # All three sorts ask this, before they do something, whether it's to be left out.
-            with (
-                self._computing(),
-                mock.patch.object(CompilerBisector, "disable_subsystem", self._is_off),
-                mock.patch.dict(lowerings, self._fallbacks),
-            ):
+            with self._computing(), self._left_out():
                 self._compiled(*(tensor.to(self._device) for tensor in arguments))
         # torch.compile raises types of its own, and what its C++ compiler says.
         except Exception as error:

@@ -16,6 +16,8 @@ import tensorflow as tf
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
+from conrepair.frameworks.tensorflow import TensorFlowRunnable
+from conrepair.frameworks.tensorflow_gradients import products
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.words import shortened
 
@@ -65,6 +67,7 @@ class XlaRunnable(Runnable):
         self.ordered, self.states = self._plain.ordered, self._plain.states
         call = self._keras if model.framework == "keras" else self._tensorflow
         self._function = tf.function(call, jit_compile=True, autograph=False)
+        self._products = tf.function(products, jit_compile=True, autograph=False)
         self._sizes: set[tuple[Any, ...]] = set()
         self.ran: list[str] = []
 
@@ -93,13 +96,28 @@ class XlaRunnable(Runnable):
         self.device_seconds = time.perf_counter() - started
         return {spec.name: result for spec, result in zip(self.outputs, results, strict=True)}
 
+    def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Forward and backward as one function, as a step of training is compiled."""
+        if not isinstance(self._plain, TensorFlowRunnable):
+            return super().products(feeds, cotangents)
+        try:
+            return self._plain.differentiated(self._products, feeds, cotangents)
+        except tf.errors.OpError as error:
+            raise _stopped(error) from error
+        finally:
+            settled()
+
     def _called(self, arrays: list[Any]) -> list[Array]:
         try:
             return [tensor.numpy() for tensor in self._function(*arrays)]
         except tf.errors.OpError as error:
-            raise InferenceError(f"XLA stops: {shortened(' '.join(error.message.split()), _REASON)}") from error
+            raise _stopped(error) from error
         finally:
             settled()
+
+
+def _stopped(error: tf.errors.OpError) -> InferenceError:
+    return InferenceError(f"XLA stops: {shortened(' '.join(error.message.split()), _REASON)}")
 
 
 def _listed() -> list[str]:

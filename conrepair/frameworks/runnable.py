@@ -98,6 +98,18 @@ class Runnable(abc.ABC):
             raise InferenceError(f"running the model failed: {type(error).__name__}: {error}") from error
         return {spec.name: to_real(spec, outputs[spec.name]) for spec in self.outputs}
 
+    def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
+        """Differentiate, where a library can.
+
+        Args:
+            feeds: That fit the inputs.
+            cotangents: Of the real outputs, by name.
+
+        Returns:
+            The vector-Jacobian product of each real input, by name.
+        """
+        raise NotImplementedError("it isn't known how this is differentiated")
+
     def _reset(self) -> None:  # noqa: B027 (most models have none)
         """Set each state to what it is when the model is loaded."""
 

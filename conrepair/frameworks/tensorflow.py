@@ -6,7 +6,7 @@ import contextlib
 import re
 import weakref
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.frameworks.screening.admission import admitted
 from conrepair.frameworks.states.tensorflow import states_of
+from conrepair.frameworks.tensorflow_gradients import products
 from conrepair.frameworks.tensorflow_tables import table_sizes
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.words import natural_order
@@ -121,6 +122,23 @@ class TensorFlowRunnable(Runnable):
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         result = self.function(**{name: tf.constant(array) for name, array in feeds.items()})
         return {name: tensor.numpy() for name, tensor in result.items()}
+
+    def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
+        """By a tape."""
+        return self.differentiated(products, feeds, cotangents)
+
+    def differentiated(
+        self, how: Callable[..., Any], feeds: Mapping[str, Array], cotangents: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        """The products as something computes them.
+
+        Args:
+            how: `conrepair.frameworks.tensorflow_gradients.products`, as it is or compiled.
+            feeds: That fit the inputs.
+            cotangents: Of the real outputs.
+        """
+        fed, given = ({name: tf.constant(array) for name, array in arrays.items()} for arrays in (feeds, cotangents))
+        return {name: tensor.numpy() for name, tensor in how(self.function, fed, given).items()}
 
 
 class TensorFlowFramework:

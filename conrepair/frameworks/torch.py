@@ -23,6 +23,7 @@ from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admitted
 from conrepair.frameworks.states.torch import states_of
 from conrepair.frameworks.torch_checkpoint import CheckpointError, network_in
 from conrepair.frameworks.torch_double import arithmetic
+from conrepair.frameworks.torch_gradients import products
 from conrepair.frameworks.torchscript_inputs import inputs_of_graph
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.recent import Recent
@@ -154,6 +155,24 @@ class TorchRunnable(Runnable):
         with torch.inference_mode(), arithmetic(double=self._double):
             outputs = flatten(self.module(*arguments))
         return {spec.name: array_from_tensor(tensor) for spec, (_, tensor) in zip(self.outputs, outputs, strict=True)}
+
+    def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
+        """By autograd."""
+        with arithmetic(double=self._double):
+            return self._differentiated(self.module, feeds, cotangents)
+
+    def _differentiated(
+        self, call: Callable[..., Any], feeds: Mapping[str, Array], cotangents: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        """The products of what computes the outputs."""
+        given = [cotangents.get(spec.name) for spec in self.outputs]
+        found = products(
+            lambda *tensors: [tensor for _, tensor in flatten(call(*tensors))],
+            [tensor_from_array(feeds[spec.name]) for spec in self.inputs],
+            [None if array is None else tensor_from_array(array) for array in given],
+        )
+        pairs = zip(self.inputs, found, strict=True)
+        return {spec.name: array_from_tensor(tensor) for spec, tensor in pairs if tensor is not None}
 
 
 _RECENT: Recent[TorchRunnable] = Recent(256 << 20)

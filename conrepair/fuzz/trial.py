@@ -23,7 +23,7 @@ from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
 
-__all__ = ["CONVERT", "LOAD", "RUN", "Ended", "Trial", "tried"]
+__all__ = ["CONVERT", "LOAD", "RUN", "Ended", "Trial", "how_ended", "tried"]
 
 CONVERT, LOAD, RUN = "convert", "load", "run"
 """Stages of a trial."""
@@ -108,7 +108,7 @@ def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: i
                 answers.append(_run(runnable, case.inputs))
         # Libraries raise whatever their assumptions break into: that is what's looked for.
         except Exception as error:  # noqa: BLE001
-            return Trial((), _ended(stage, error, case), time.perf_counter() - begun)
+            return Trial((), how_ended(stage, error, case), time.perf_counter() - begun)
     return Trial(tuple(answers), None, time.perf_counter() - begun)
 
 
@@ -135,8 +135,14 @@ def _disturb(runnable: Runnable, inputs: Mapping[str, Array]) -> None:
         runnable.run({name: np.ascontiguousarray(np.flip(array)) for name, array in inputs.items()})
 
 
-def _ended(stage: str, error: BaseException, case: Case) -> Ended:
-    """What a library said first, below what was made of it."""
+def how_ended(stage: str, error: BaseException, case: Case) -> Ended:
+    """What a library said first, below what was made of it.
+
+    Args:
+        stage: In which.
+        error: That was raised.
+        case: That was tried.
+    """
     root: Any = error
     while root.__cause__ is not None and (isinstance(root, ConrepairError) or not str(root)):
         root = root.__cause__

@@ -61,5 +61,11 @@ class _Named(Runnable):
         made = self._runnable.run(fed, fresh=fresh)
         return {name: made[own] for name, own in self._given.items()}
 
+    def products(self, feeds: Mapping[str, Array], cotangents: Mapping[str, Array]) -> Mapping[str, Array]:
+        """As the model, by the other's names."""
+        fed = {own: feeds[name] for name, own in self._fed.items()}
+        made = self._runnable.products(fed, {self._given[name]: array for name, array in cotangents.items()})
+        return {name: made[own] for name, own in self._fed.items() if own in made}
+
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         raise NotImplementedError("`run` hands on to the model, which checks and converts")

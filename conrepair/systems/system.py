@@ -19,6 +19,7 @@ from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Runnable
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
+from conrepair.systems.gradients import Gradients
 from conrepair.systems.named import named
 
 __all__ = ["Setting", "System"]
@@ -74,6 +75,7 @@ class System(abc.ABC):
         fusion: The backend's option that says how many operators a kernel may be fused of; "" where there's none.
         seconds: How long a setting takes for a small network, in times of ONNX Runtime's.
         kernels: Whether it has kernels of its own, whose accuracy can be measured.
+        trains: Whether it differentiates what it runs.
     """
 
     name: ClassVar[str]
@@ -85,6 +87,7 @@ class System(abc.ABC):
     fusion: ClassVar[str] = ""
     seconds: ClassVar[int] = 1
     kernels: ClassVar[bool] = True
+    trains: ClassVar[bool] = False
 
     def needs(self, setting: Setting) -> frozenset[str]:
         """Frameworks that a setting imports."""
@@ -191,6 +194,14 @@ class System(abc.ABC):
             [item.name for item in graph.input if item.name not in stored],
             [item.name for item in graph.output],
         )
+
+    def gradients(self, model: Model, setting: Setting, folder: Path) -> Runnable | None:
+        """What gives a model's vector-Jacobian products; arguments and errors are those of `open`.
+
+        Returns:
+            See `conrepair.systems.gradients.Gradients`; None where the system doesn't train.
+        """
+        return Gradients(self.open(model, setting, folder)) if self.trains else None
 
     def loaded(self, there: Model, setting: Setting, folder: Path) -> Runnable:
         """Compile and load what `converted` gave; it has that format's names.

@@ -35,6 +35,7 @@ class Tensorflow(System):
     )
     plain, usual = "eager", "xla"
     seconds = 20
+    trains = True
 
     def program(self, setting: Setting) -> str:
         """The SavedModel's function, as it is or compiled."""

@@ -42,6 +42,7 @@ class Torch(System):
     )
     plain, usual = "eager", "compile"
     seconds = 50
+    trains = True
 
     def program(self, setting: Setting) -> str:
         """The exported program, as it is or compiled; inputs in their order."""

@@ -1,0 +1,147 @@
+"""What a system's gradients are, and what they should be."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.cases.case import Array, Case
+from conrepair.frameworks.runnable import Runnable
+from conrepair.fuzz.case_file import case_file
+from conrepair.fuzz.trial import Ended, how_ended
+from conrepair.metrics.ulps import grid_of
+from conrepair.runtime.errors import InferenceError
+from conrepair.systems.gradients import cotangent
+from conrepair.systems.system import Setting, System
+from conrepair.truth.judging import distances
+from conrepair.truth.noise import with_noise
+from conrepair.truth.widening import doubled, widened_feeds
+
+__all__ = ["GRADIENT", "Training", "cotangents", "trained"]
+
+GRADIENT = "gradient"
+"""A stage behind those of a trial."""
+
+_RUNS = 16
+_TIMES = 4.0  # half an ulp: for functions that are off by some, and so that steps which are near are met
+_MARGIN = 4.0  # what answers have to be off by until that's a finding: this is an estimate, too
+
+
+@dataclass(frozen=True)
+class Training:
+    """Gradients of a case.
+
+    Attributes:
+        given: By the setting in question.
+        exact: By the system's plain setting in float64.
+        allowed: How far right ones may be from these, element by element; infinite where nobody can say.
+        ended: Why the setting gave none.
+        words: Why they aren't judged.
+        seconds: That it took.
+    """
+
+    given: Mapping[str, Array] = field(default_factory=dict)
+    exact: Mapping[str, Array] = field(default_factory=dict)
+    allowed: Mapping[str, Array] = field(default_factory=dict)
+    ended: Ended | None = None
+    words: str = ""
+    seconds: float = field(default=0.0, compare=False)
+
+
+def trained(case: Case, answers: Mapping[str, Array], system: System, setting: Setting, folder: Path) -> Training:
+    """Differentiate a case: by a system's plain setting, disturbed and in float64, and by the setting in question.
+
+    The plain setting runs in the network's own types, with every real result disturbed by some of its last place, as
+    `conrepair.truth.disturbed` does with answers. How far that's from float64 is what rounding does, to results that
+    the backward pass takes up, too. Where a gradient jumps (a maximum of equals, a step), that comes to the jump.
+
+    Args:
+        case: Whose answers are right.
+        answers: Of it.
+        system: Which trains.
+        setting: In question.
+        folder: For files.
+    """
+    begun = time.perf_counter()
+    given = cotangents(answers)
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        try:
+            exact, allowed = _expected(case, given, system, Path(made))
+        except Exception as error:  # noqa: BLE001 (whatever the plain setting stumbles over, nothing is compared with it)
+            words = f"the plain setting doesn't differentiate it: {type(error).__name__}: {error}"
+            return Training(words=words, seconds=time.perf_counter() - begun)
+        try:
+            runnable = _opened(case, system, setting, Path(made))
+            found = runnable.run(_fed(runnable, {**case.inputs, **given}))
+        except Exception as error:  # noqa: BLE001 (as in a trial)
+            return Training(ended=how_ended(GRADIENT, error, case), seconds=time.perf_counter() - begun)
+    return Training(found, exact, allowed, seconds=time.perf_counter() - begun)
+
+
+def cotangents(answers: Mapping[str, Array]) -> dict[str, Array]:
+    """Cotangents of the real outputs, the same each time, as inputs of `conrepair.systems.gradients.Gradients`.
+
+    Args:
+        answers: By output.
+    """
+    return {
+        cotangent(name): np.random.default_rng(0).standard_normal(array.shape).astype(array.dtype)
+        for name, array in answers.items()
+        if array.dtype.kind == "f"
+    }
+
+
+def _expected(
+    case: Case, given: Mapping[str, Array], system: System, folder: Path
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Gradients in float64, and how far right ones may be from them.
+
+    Raises:
+        ConrepairError: if the plain setting doesn't give them.
+    """
+    network, ones = with_noise(case.model)
+    feeds = {**case.inputs, **ones}
+    plain = system.settings[system.plain]
+    wide = _opened(Case.of(doubled(network), widened_feeds(feeds)), system, plain, folder)
+    exact = wide.run(_fed(wide, widened_feeds({**feeds, **given})))
+    own = _opened(Case.of(network, feeds), system, plain, folder)
+    allowed = {name: np.zeros(array.shape) for name, array in exact.items()}
+    for fed in _disturbed({**feeds, **given}):
+        for name, array in own.run(_fed(own, fed)).items():
+            with np.errstate(all="ignore"):
+                far = _MARGIN * distances(array, exact[name])
+            known = np.isfinite(exact[name]) & np.isfinite(array)
+            allowed[name] = np.maximum(allowed[name], np.where(known, far, np.inf))
+    return exact, allowed
+
+
+def _opened(case: Case, system: System, setting: Setting, folder: Path) -> Runnable:
+    runnable = system.gradients(case_file(case, folder), setting, folder)
+    if runnable is None:
+        raise InferenceError(f"{system.name} doesn't train")
+    return runnable
+
+
+def _fed(runnable: Runnable, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """What a model takes of feeds: converters leave out what nobody reads."""
+    return {spec.name: feeds[spec.name] for spec in runnable.inputs}
+
+
+def _disturbed(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """Feeds as they are, then with each real number off by some of its last place; zeros by some of the largest's."""
+    yield dict(feeds)
+    generator = np.random.default_rng(0)
+    for _ in range(_RUNS):
+        found = dict(feeds)
+        for name, array in feeds.items():
+            if array.dtype.kind == "f":
+                size = np.abs(array)
+                size = np.where(size == 0, size.max(initial=0, where=np.isfinite(size)), size)
+                step = generator.uniform(-_TIMES, _TIMES, array.shape) * grid_of(array.dtype).unit * size
+                found[name] = (array + step).astype(array.dtype)
+        yield found

@@ -1,0 +1,42 @@
+"""A loaded model's gradients, as something that's run like the model itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from conrepair.frameworks.runnable import Array, Runnable
+
+__all__ = ["Gradients", "cotangent"]
+
+
+def cotangent(output: str) -> str:
+    """What the input is called that an output's cotangent is fed to.
+
+    Args:
+        output: Its name.
+    """
+    return f"{output}.cotangent"
+
+
+class Gradients(Runnable):
+    """Takes what a model takes, and a cotangent for each of its real outputs.
+
+    It gives the vector-Jacobian product of each real input, by that input's name.
+    """
+
+    def __init__(self, runnable: Runnable) -> None:
+        """Hold a model.
+
+        Args:
+            runnable: Whose `products` are asked for.
+        """
+        self._runnable = runnable
+        self._real = {cotangent(spec.name): spec for spec in runnable.outputs if spec.is_float}
+        fed = (dataclasses.replace(spec, name=name) for name, spec in self._real.items())
+        self.inputs = (*runnable.inputs, *fed)
+        self.outputs = tuple(spec for spec in runnable.inputs if spec.is_float)
+
+    def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        fed = {spec.name: feeds[spec.name] for spec in self._runnable.inputs}
+        return self._runnable.products(fed, {spec.name: feeds[name] for name, spec in self._real.items()})

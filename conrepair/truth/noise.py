@@ -1,0 +1,56 @@
+"""A network whose every real result may be disturbed from outside: what rounding does to it, and to its gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from conrepair.truth.widening import types_of
+
+__all__ = ["with_noise"]
+
+Array = np.ndarray[Any, Any]
+_REAL = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
+
+
+def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """The same network with a factor behind each real result of each node that computes it of others.
+
+    Args:
+        model: Any; results of unknown sizes, and those in branches and loops, stay without.
+
+    Returns:
+        The network, and its new inputs as ones, with which it's what it was.
+    """
+    noisy = onnx.ModelProto()
+    noisy.CopyFrom(model)
+    graph, types, nodes = noisy.graph, types_of(model), list[onnx.NodeProto]()
+    shapes = _shapes(model)
+    factors = dict[str, Array]()
+    for node in graph.node:
+        nodes.append(node)
+        for place, name in enumerate(node.output) if any(node.input) else ():
+            if name and name in shapes and types.get(name) in _REAL:
+                own, factor = f"{name}.own", f"{name}.noise"
+                node.output[place] = own
+                nodes.append(helper.make_node("Mul", [own, factor], [name]))
+                graph.input.append(helper.make_tensor_value_info(factor, types[name], shapes[name]))
+                factors[factor] = np.ones(shapes[name], helper.tensor_dtype_to_np_dtype(types[name]))
+    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:], graph.value_info[:]
+    graph.node.extend(kept)
+    return noisy, factors
+
+
+def _shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
+    """Sizes of tensors, where all of them are known."""
+    graph, found = onnx.shape_inference.infer_shapes(model, data_prop=True).graph, {}
+    for item in (*graph.value_info, *graph.output):
+        kind = item.type.tensor_type
+        sizes = [size.dim_value for size in kind.shape.dim if size.HasField("dim_value")]
+        if kind.HasField("shape") and len(sizes) == len(kind.shape.dim):
+            found[item.name] = sizes
+    return found
