@@ -20,7 +20,6 @@ from conrepair.systems.gradients import cotangent
 from conrepair.systems.system import Setting, System
 from conrepair.truth.judging import distances
 from conrepair.truth.noise import with_noise
-from conrepair.truth.widening import doubled, widened_feeds
 
 __all__ = ["GRADIENT", "Training", "cotangents", "trained"]
 
@@ -105,13 +104,12 @@ def _expected(
         ConrepairError: if the plain setting doesn't give them.
     """
     network, ones = with_noise(case.model)
-    feeds = {**case.inputs, **ones}
-    plain = system.settings[system.plain]
-    wide = _opened(Case.of(doubled(network), widened_feeds(feeds)), system, plain, folder)
-    exact = wide.run(_fed(wide, widened_feeds({**feeds, **given})))
-    own = _opened(Case.of(network, feeds), system, plain, folder)
+    feeds = {**case.inputs, **ones, **given}
+    noisy, plain = Case.of(network, {**case.inputs, **ones}), system.settings[system.plain]
+    wide, own = (_opened(noisy, system, plain, folder, double=double) for double in (True, False))
+    exact = wide.run(_fed(wide, feeds))
     allowed = {name: np.zeros(array.shape) for name, array in exact.items()}
-    for fed in _disturbed({**feeds, **given}):
+    for fed in _disturbed(feeds):
         for name, array in own.run(_fed(own, fed)).items():
             with np.errstate(all="ignore"):
                 far = _MARGIN * distances(array, exact[name])
@@ -120,8 +118,8 @@ def _expected(
     return exact, allowed
 
 
-def _opened(case: Case, system: System, setting: Setting, folder: Path) -> Runnable:
-    runnable = system.gradients(case_file(case, folder), setting, folder)
+def _opened(case: Case, system: System, setting: Setting, folder: Path, *, double: bool = False) -> Runnable:
+    runnable = system.gradients(case_file(case, folder), setting, folder, double=double)
     if runnable is None:
         raise InferenceError(f"{system.name} doesn't train")
     return runnable
@@ -143,5 +141,5 @@ def _disturbed(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
                 size = np.abs(array)
                 size = np.where(size == 0, size.max(initial=0, where=np.isfinite(size)), size)
                 step = generator.uniform(-_TIMES, _TIMES, array.shape) * grid_of(array.dtype).unit * size
-                found[name] = (array + step).astype(array.dtype)
+                found[name] = np.asarray(array + step, array.dtype)
         yield found

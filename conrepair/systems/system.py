@@ -195,8 +195,14 @@ class System(abc.ABC):
             [item.name for item in graph.output],
         )
 
-    def gradients(self, model: Model, setting: Setting, folder: Path) -> Runnable | None:
-        """What gives a model's vector-Jacobian products; arguments and errors are those of `open`.
+    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
+        """What gives a model's vector-Jacobian products; other arguments and errors are those of `open`.
+
+        Args:
+            model: An ONNX file.
+            setting: How it's run.
+            folder: For files.
+            double: Whether in float64, by the plain setting.
 
         Returns:
             See `conrepair.systems.gradients.Gradients`; None where the system doesn't train.

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import MappingProxyType
 
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.proto_file import read_proto
+from conrepair.frameworks.runnable import Runnable
 from conrepair.systems.system import Setting, System
+from conrepair.truth.widening import doubled
 
 __all__ = ["SYSTEM"]
 
@@ -36,6 +42,14 @@ class Tensorflow(System):
     plain, usual = "eager", "xla"
     seconds = 20
     trains = True
+
+    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
+        """By a tape; in float64 of a file in which all is widened."""
+        if double:
+            path = folder / f"{model.sha256[:12]}.double.onnx"
+            path.write_bytes(doubled(read_proto(Path(model.path))).SerializeToString())
+            model = Model("onnx", str(path), model_sha256(path))
+        return super().gradients(model, setting, folder)
 
     def program(self, setting: Setting) -> str:
         """The SavedModel's function, as it is or compiled."""

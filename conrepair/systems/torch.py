@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import MappingProxyType
 
 from conrepair.backends.base import CUDA
 from conrepair.backends.inductor import OPERATORS, STAGES, TF32_OFF
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.reach import GPU
 from conrepair.systems.system import Setting, System
 
@@ -43,6 +46,10 @@ class Torch(System):
     plain, usual = "eager", "compile"
     seconds = 50
     trains = True
+
+    def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
+        """By autograd; in float64 by a mode that widens what each operator reads."""
+        return super().gradients(model, setting.with_options({"second_opinion": True}) if double else setting, folder)
 
     def program(self, setting: Setting) -> str:
         """The exported program, as it is or compiled; inputs in their order."""

@@ -13,6 +13,7 @@ from conrepair.truth.widening import types_of
 __all__ = ["with_noise"]
 
 Array = np.ndarray[Any, Any]
+_FACTOR, _FIRST = "zz_noise_", 100_000  # last by name and by number: converters order inputs by either
 _REAL = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 
 
@@ -34,7 +35,7 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
         nodes.append(node)
         for place, name in enumerate(node.output) if any(node.input) else ():
             if name and name in shapes and types.get(name) in _REAL:
-                own, factor = f"{name}.own", f"{name}.noise"
+                own, factor = f"{name}.own", f"{_FACTOR}{_FIRST + len(factors)}"
                 node.output[place] = own
                 nodes.append(helper.make_node("Mul", [own, factor], [name]))
                 graph.input.append(helper.make_tensor_value_info(factor, types[name], shapes[name]))
