@@ -21,9 +21,9 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.apart import ENDS
 from conrepair.fuzz.case_file import case_file
-from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, look, looked_at, other_answers
+from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, look, looked_at, other_answers, with_gradients
 from conrepair.fuzz.reducing import reduced
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.fuzz.trial import tried
 from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
@@ -74,6 +74,7 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             trial = tried(case, asked.runs, asked.chosen, folder)
             (folder / AT).write_text(json.dumps(at | {"judging": True}), encoding="utf-8")
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
+            found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
         _tried.add(asked.name)
         told = encode(found) | {"message": shortened(found.message, _LONGEST)}
         with (folder / TOLD).open("a", encoding="utf-8") as stream:
@@ -143,7 +144,7 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             "verdict": "unknown",
             "words": "another case lies there. Copy the whole folder again.",
         }
-    found = look(case, asked.runs, asked.chosen, folder)
+    found = look(case, asked.runs, asked.chosen, folder, gradients=suspicion.stage == GRADIENT)
     words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
     if suspicion.same(found.suspicion):
         return {"verdict": "there", "words": words}
@@ -154,7 +155,8 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:
     other = entry(name)
-    return suspicion.same(look(case, other.runs, other.chosen, folder, strict=True).suspicion)
+    gradients = suspicion.stage == GRADIENT
+    return suspicion.same(look(case, other.runs, other.chosen, folder, strict=True, gradients=gradients).suspicion)
 
 
 @functools.cache

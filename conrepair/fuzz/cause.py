@@ -10,7 +10,7 @@ from pathlib import Path
 from conrepair.cases.case import Case
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.looking import look
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.isolating import isolate
 from conrepair.systems.system import Setting, System
@@ -56,7 +56,8 @@ def isolated(
     """
 
     def seen(other: Setting) -> bool:
-        return suspicion.same(look(case, system, other, folder).suspicion)
+        gradients = suspicion.stage == GRADIENT
+        return suspicion.same(look(case, system, other, folder, gradients=gradients).suspicion)
 
     plain = system.settings[system.plain]
     if plain == setting or seen(plain):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conrepair.fuzz.cause import Cause
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.runtime.files import canonical_json
 
 __all__ = ["VERSION", "Finding", "key_of"]
@@ -78,6 +78,7 @@ class Finding:
             "shape": "wrong shape",
             "type": "wrong element type",
             "outputs": "outputs are missing",
+            GRADIENT: "wrong gradients",
             "chance": "not the same each time",
             "layout": "depends on how inputs lie in memory",
             "exception": f"{self.suspicion.error} ({self.suspicion.stage})",
@@ -101,6 +102,6 @@ def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause:
         what = [suspicion.stage, suspicion.error, suspicion.words, suspicion.place]
     elif not cause.causes:
         what = [suspicion.stage, suspicion.error, sorted(set(operators))]
-    elif suspicion.kind in {"numbers", "not finite"}:
+    elif suspicion.kind in {"numbers", "not finite", GRADIENT}:
         what = [what, sorted(set(operators))]  # one pass may be wrong for several reasons
     return hashlib.sha256(canonical_json([system, suspicion.kind, what]).encode()).hexdigest()

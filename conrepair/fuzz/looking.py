@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +18,10 @@ from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.oracles.again import again
 from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
+from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.numbers import differing, numbers
 from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
 from conrepair.generate.running import RefusedError, run
 from conrepair.runtime.errors import InferenceError
@@ -27,7 +30,18 @@ from conrepair.tracing.exact_side import ExactSide
 from conrepair.truth.bound import Analysis
 from conrepair.truth.judging import LARGE, distances
 
-__all__ = ["ILL", "REFUSED", "RIGHT", "SUSPECT", "UNJUDGED", "Looked", "look", "looked_at", "other_answers"]
+__all__ = [
+    "ILL",
+    "REFUSED",
+    "RIGHT",
+    "SUSPECT",
+    "UNJUDGED",
+    "Looked",
+    "look",
+    "looked_at",
+    "other_answers",
+    "with_gradients",
+]
 
 RIGHT, REFUSED, SUSPECT, ILL, UNJUDGED = "right", "refused", "suspect", "ill-conditioned", "unjudged"
 """Verdicts. `ILL`: far apart, and both are as right as may be. `UNJUDGED`: nobody computes exact values, and the
@@ -46,8 +60,8 @@ class Looked:
     Attributes:
         verdict: See above.
         suspicion: The first one, where it's suspect.
-        message: Why the system doesn't take it.
-        seconds: That the trial took.
+        message: Why the system doesn't take it, or why gradients aren't judged.
+        seconds: That the trial took, and differentiating.
         near: The largest error in bounds, where it was judged: near 1 other inputs may lie beyond.
     """
 
@@ -66,6 +80,7 @@ def look(
     *,
     other: Mapping[str, Array] | None = None,
     strict: bool = False,
+    gradients: bool = False,
 ) -> Looked:
     """Try a case, and judge what comes.
 
@@ -76,11 +91,33 @@ def look(
         folder: For files.
         other: ONNX Runtime's answers without optimizations, where they're known.
         strict: Whether what equals these is judged, too: where ONNX Runtime is accused it's no witness.
+        gradients: Whether these are judged, too.
     """
     trial = tried(case, system, setting, folder)
     if trial.answers and other is None:
         other = other_answers(case)
-    return looked_at(case, trial, other, setting, strict=strict)
+    found = looked_at(case, trial, other, setting, strict=strict)
+    return with_gradients(found, case, trial, system, setting, folder) if gradients else found
+
+
+def with_gradients(found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path) -> Looked:
+    """Judge gradients, too, where answers are right and a system trains: its plain setting says what's right.
+
+    Args:
+        found: Of the answers.
+        case: That was tried.
+        trial: What came of it.
+        system: Which.
+        setting: How it's run.
+        folder: For files.
+    """
+    if found.verdict != RIGHT or not system.trains or setting == system.settings[system.plain]:
+        return found
+    training = trained(case, trial.answers[0], system, setting, folder)
+    seconds = found.seconds + training.seconds
+    if (first := next(wrong_gradients(training), None)) is not None:
+        return Looked(SUSPECT, first, "", seconds)
+    return dataclasses.replace(found, message=training.words, seconds=seconds)
 
 
 def other_answers(case: Case) -> dict[str, Array] | None:

@@ -11,7 +11,7 @@ from conrepair.cases.reduce import Budget, reduce
 from conrepair.fuzz.apart import ENDS, PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.looking import ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.fuzz.worse import worse
 from conrepair.runtime.errors import UsageError
 from conrepair.systems.registry import Entry, entry
@@ -65,7 +65,8 @@ def reduced(
         longest: Seconds for a try of what may hang.
     """
     system, setting = accused.runs, accused.chosen
-    looked = functools.partial(look, system=system, setting=setting, folder=folder)
+    gradients = suspicion.stage == GRADIENT
+    looked = functools.partial(look, system=system, setting=setting, folder=folder, gradients=gradients)
     if suspicion.kind == "memory":  # what the system killed it for
         suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
     if suspicion.kind in ENDS:
@@ -119,6 +120,8 @@ def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -
     """Whether others say the same: nobody is blamed on one word."""
     if suspicion.kind == "differs":
         return UNJUDGED, "nobody says how far right answers may be apart"
+    if suspicion.stage == GRADIENT:
+        return SUSPECT, f"{accused.runs.name}-{accused.runs.plain} in float64, and in the network's own types"
     if suspicion.kind not in _OF_ANSWERS:
         return SUSPECT, "ONNX's checker takes the network, and its reference or ONNX Runtime computes it"
     for_it, against = [], []

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["Suspicion"]
+__all__ = ["GRADIENT", "Suspicion"]
+
+GRADIENT = "gradient"
+"""A kind, and the stage of all that's seen when a network is differentiated."""
 
 _QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|`[^`]*`|<[^<>]*>")
 _PATH = re.compile(r"(?:/[\w.+-]+)+")
@@ -20,13 +23,13 @@ class Suspicion:
 
     Attributes:
         kind: "exception", "crash", "hang", "memory", "numbers", "not finite", "shape", "type", "outputs", "chance"
-            (not the same each time), "layout" (depends on how inputs lie in memory), or "differs": from another
-            system by much, and nobody can say yet who is right.
+            (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one), or
+            "differs": from another system by much, and nobody can say yet who is right.
         stage: In which it was seen; "answers" of those.
         error: The exception's type, or the signal.
         message: The tool's words, or ours.
         place: File and function that raised it, as far as that's Python.
-        output: In which it was seen.
+        output: In which it was seen; of gradients, the input.
         index: The worst element.
         given: What it is.
         exact: What it should be.

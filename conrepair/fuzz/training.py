@@ -13,6 +13,7 @@ import numpy as np
 from conrepair.cases.case import Array, Case
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.case_file import case_file
+from conrepair.fuzz.suspicion import GRADIENT
 from conrepair.fuzz.trial import Ended, how_ended
 from conrepair.metrics.ulps import grid_of
 from conrepair.runtime.errors import InferenceError
@@ -21,10 +22,7 @@ from conrepair.systems.system import Setting, System
 from conrepair.truth.judging import distances
 from conrepair.truth.noise import with_noise
 
-__all__ = ["GRADIENT", "Training", "cotangents", "trained"]
-
-GRADIENT = "gradient"
-"""A stage behind those of a trial."""
+__all__ = ["Training", "trained"]
 
 _RUNS = 16
 _TIMES = 4.0  # half an ulp: for functions that are off by some, and so that steps which are near are met
@@ -67,7 +65,13 @@ def trained(case: Case, answers: Mapping[str, Array], system: System, setting: S
         folder: For files.
     """
     begun = time.perf_counter()
-    given = cotangents(answers)
+    given = {
+        cotangent(name): np.asarray(np.random.default_rng(0).standard_normal(array.shape), array.dtype)
+        for name, array in answers.items()
+        if array.dtype.kind == "f"
+    }
+    if not given or all(array.dtype.kind != "f" for array in case.inputs.values()):
+        return Training(words="there's nothing to differentiate")
     with tempfile.TemporaryDirectory(dir=folder) as made:
         try:
             exact, allowed = _expected(case, given, system, Path(made))
@@ -80,19 +84,6 @@ def trained(case: Case, answers: Mapping[str, Array], system: System, setting: S
         except Exception as error:  # noqa: BLE001 (as in a trial)
             return Training(ended=how_ended(GRADIENT, error, case), seconds=time.perf_counter() - begun)
     return Training(found, exact, allowed, seconds=time.perf_counter() - begun)
-
-
-def cotangents(answers: Mapping[str, Array]) -> dict[str, Array]:
-    """Cotangents of the real outputs, the same each time, as inputs of `conrepair.systems.gradients.Gradients`.
-
-    Args:
-        answers: By output.
-    """
-    return {
-        cotangent(name): np.random.default_rng(0).standard_normal(array.shape).astype(array.dtype)
-        for name, array in answers.items()
-        if array.dtype.kind == "f"
-    }
 
 
 def _expected(
@@ -139,7 +130,7 @@ def _disturbed(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
         for name, array in feeds.items():
             if array.dtype.kind == "f":
                 size = np.abs(array)
-                size = np.where(size == 0, size.max(initial=0, where=np.isfinite(size)), size)
+                size = np.where(size == 0, size.max(initial=0, where=np.isfinite(size)) or 1, size)
                 step = generator.uniform(-_TIMES, _TIMES, array.shape) * grid_of(array.dtype).unit * size
                 found[name] = np.asarray(array + step, array.dtype)
         yield found

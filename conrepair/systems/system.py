@@ -165,6 +165,16 @@ class System(abc.ABC):
             `outputs.npz`, arrays by the names of the file.
         """
 
+    def training_program(self, setting: Setting) -> str:
+        """A program that does the same as `gradients` and a run, as `program` does.
+
+        Cotangents are standard normal numbers, drawn anew for each output by NumPy's generator of seed 0.
+
+        Args:
+            setting: Of this system, which trains.
+        """
+        raise NotImplementedError(f"{self.name} doesn't train")
+
     def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:
         """What programs begin with; arguments and errors are those of `converted`."""
         return self.converted(model, setting, folder)

@@ -26,6 +26,36 @@ with numpy.load("inputs.npz") as inputs:
     found = run(**{{name: tensorflow.constant(inputs[name]) for name in inputs.files}})
 numpy.savez("outputs.npz", **{{name: tensor.numpy() for name, tensor in found.items()}})
 """
+_TRAINING = """\
+{environment}import numpy
+import tensorflow
+
+model = tensorflow.saved_model.load("{file}")  # holds the variables
+function = model.signatures["serving_default"]
+
+
+def differentiated(arguments, cotangents):
+    real = {{name: tensor for name, tensor in arguments.items() if tensor.dtype.is_floating}}
+    with tensorflow.GradientTape() as tape:
+        tape.watch(real)
+        found = function(**arguments)
+        found = {{name: found[name] for name in cotangents}}
+    return tape.gradient(found, real, cotangents, unconnected_gradients="zero")
+
+
+run = {run}
+with numpy.load("inputs.npz") as inputs:
+    arguments = {{name: tensorflow.constant(inputs[name]) for name in inputs.files}}
+cotangents = {{
+    name: tensorflow.constant(numpy.random.default_rng(0).standard_normal(tensor.shape), tensor.dtype)
+    for name, tensor in function(**arguments).items()
+    if tensor.dtype.is_floating
+}}
+products = run(arguments, cotangents)
+numpy.savez(
+    "outputs.npz", **{{name: tensorflow.convert_to_tensor(product).numpy() for name, product in products.items()}}
+)
+"""
 
 
 class Tensorflow(System):
@@ -53,10 +83,17 @@ class Tensorflow(System):
 
     def program(self, setting: Setting) -> str:
         """The SavedModel's function, as it is or compiled."""
+        return self._filled(_PROGRAM, "function", setting)
+
+    def training_program(self, setting: Setting) -> str:
+        """By a tape, which is compiled together with the function."""
+        return self._filled(_TRAINING, "differentiated", setting)
+
+    def _filled(self, text: str, run: str, setting: Setting) -> str:
         variables = self.environment(setting)
         said = "".join(f"os.environ[{name!r}] = {value!r}\n" for name, value in variables.items())
-        run = "function" if setting.backend == _EAGER else "tensorflow.function(function, jit_compile=True)"
-        return _PROGRAM.format(environment=f"import os\n\n{said}\n" if said else "", file=self.file, run=run)
+        run = run if setting.backend == _EAGER else f"tensorflow.function({run}, jit_compile=True)"
+        return text.format(environment=f"import os\n\n{said}\n" if said else "", file=self.file, run=run)
 
 
 SYSTEM = Tensorflow()

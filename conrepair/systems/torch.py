@@ -26,6 +26,22 @@ with numpy.load("inputs.npz") as inputs, torch.inference_mode():
 found = found if isinstance(found, (tuple, list)) else [found]
 numpy.savez("outputs.npz", **{{f"output_{{place}}": tensor.cpu().numpy() for place, tensor in enumerate(found)}})
 """
+_TRAINING = """\
+import numpy
+import torch
+{lines}
+program = {program}.module()
+run = {run}
+with numpy.load("inputs.npz") as inputs:
+    leaves = {{name: torch.from_numpy(inputs[name]) for name in inputs.files}}
+real = {{name: leaf.requires_grad_() for name, leaf in leaves.items() if leaf.is_floating_point()}}
+found = run(*(leaf{to} for leaf in leaves.values()))
+found = [tensor for tensor in (found if isinstance(found, (tuple, list)) else [found]) if tensor.requires_grad]
+drawn = [torch.from_numpy(numpy.random.default_rng(0).standard_normal(tensor.shape)) for tensor in found]
+cotangents = [numbers.to(tensor) for numbers, tensor in zip(drawn, found)]
+products = torch.autograd.grad(found, list(real.values()), cotangents, allow_unused=True, materialize_grads=True)
+numpy.savez("outputs.npz", **{{name: product.cpu().numpy() for name, product in zip(real, products)}})
+"""
 
 
 class Torch(System):
@@ -53,6 +69,13 @@ class Torch(System):
 
     def program(self, setting: Setting) -> str:
         """The exported program, as it is or compiled; inputs in their order."""
+        return self._filled(_PROGRAM, setting)
+
+    def training_program(self, setting: Setting) -> str:
+        """By autograd, as `program`."""
+        return self._filled(_TRAINING, setting)
+
+    def _filled(self, text: str, setting: Setting) -> str:
         options, run, lines = setting.options, "program", [""]
         if setting.backend == _COMPILED:
             stage = str(options.get("backend", STAGES[-1]))
@@ -69,7 +92,7 @@ class Torch(System):
             program, to = f"move_to_device_pass({program}, {CUDA!r})", f".to({CUDA!r})"
             lines[:1] = ["from torch.export.passes import move_to_device_pass", ""]
             lines += [] if options.get("tf32", True) else [TF32_OFF]
-        return _PROGRAM.format(lines="\n".join(lines), program=program, to=to, run=run)
+        return text.format(lines="\n".join(lines), program=program, to=to, run=run)
 
 
 SYSTEM = Torch()

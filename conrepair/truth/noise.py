@@ -21,7 +21,8 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
     """The same network with a factor behind each real result of each node that computes it of others.
 
     Args:
-        model: Any; results of unknown sizes, and those in branches and loops, stay without.
+        model: Any; results of unknown sizes, single numbers (which not every importer takes as an input), and what's
+            in branches and loops stay without.
 
     Returns:
         The network, and its new inputs as ones, with which it's what it was.
@@ -34,7 +35,7 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
     for node in graph.node:
         nodes.append(node)
         for place, name in enumerate(node.output) if any(node.input) else ():
-            if name and name in shapes and types.get(name) in _REAL:
+            if name and shapes.get(name) and types.get(name) in _REAL:
                 own, factor = f"{name}.own", f"{_FACTOR}{_FIRST + len(factors)}"
                 node.output[place] = own
                 nodes.append(helper.make_node("Mul", [own, factor], [name]))

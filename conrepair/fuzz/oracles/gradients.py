@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conrepair.fuzz.suspicion import Suspicion
-from conrepair.fuzz.training import GRADIENT, Training
+from conrepair.fuzz.suspicion import GRADIENT, Suspicion
+from conrepair.fuzz.training import Training
 from conrepair.metrics.ulps import grid_of
 from conrepair.truth.judging import distances
 
@@ -27,7 +27,7 @@ def gradients(training: Training) -> Iterator[Suspicion]:
         exact = training.exact[name]
         if given.shape != exact.shape:
             words = f"the gradient of {name} has the shape {list(given.shape)} and should have {list(exact.shape)}"
-            yield Suspicion(GRADIENT, GRADIENT, message=words, output=name)
+            yield Suspicion("shape", GRADIENT, message=words, output=name)
             continue
         grid = grid_of(given.dtype)
         allowed = training.allowed[name] + np.where(np.isfinite(exact), grid.ulp(exact), 0) + 2.0**grid.lowest

@@ -15,6 +15,7 @@ from onnx import numpy_helper
 from conrepair.cases.case import Array, Case
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
+from conrepair.fuzz.suspicion import GRADIENT
 from conrepair.systems.registry import SYSTEMS
 
 __all__ = ["model_text", "reproducer"]
@@ -138,10 +139,11 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         inputs=_inputs(case),
         place=place,
     )
-    program = system.program(setting)
+    trains = suspicion.stage == GRADIENT
+    program = system.training_program(setting) if trains else system.program(setting)
     outputs = [item.name for item in case.model.graph.output]
     where = outputs.index(suspicion.output) if suspicion.output in outputs else 0
-    if suspicion.kind in {"numbers", "not finite"}:
+    if suspicion.kind in {"numbers", "not finite", GRADIENT}:
         tail = _ANSWERS.format(
             name=suspicion.output,
             index=suspicion.index,
@@ -150,6 +152,8 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
             place=where,
         )
         return _tidy(head + program + tail)
+    if trains:
+        right = case.inputs.get(suspicion.output)  # a gradient looks like what it's of
     if suspicion.kind in {"shape", "type"} and right is not None:
         face = (right.dtype.name, list(right.shape))
         return _tidy(head + program + _FACES.format(name=suspicion.output, face=face, place=where))
