@@ -54,9 +54,9 @@ def isolated(
         folder: For files.
         tries: How often it may be tried.
     """
+    gradients = suspicion.stage == GRADIENT
 
     def seen(other: Setting) -> bool:
-        gradients = suspicion.stage == GRADIENT
         return suspicion.same(look(case, system, other, folder, gradients=gradients).suspicion)
 
     plain = system.settings[system.plain]
@@ -66,7 +66,7 @@ def isolated(
         return Cause(words="a converter's doing")
     with tempfile.TemporaryDirectory(dir=folder) as made:
         try:
-            switches = system.switches(case_file(case, Path(made)), setting, Path(made))
+            switches = system.switches(case_file(case, Path(made)), setting, Path(made), gradients=gradients)
         except ConrepairError as error:
             return Cause(words=f"the switches aren't known: {error}")
     if not switches:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+import numpy as np
+
+from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.frameworks.runnable import Array, Runnable
 
 __all__ = ["Gradients", "cotangent"]
@@ -36,6 +39,11 @@ class Gradients(Runnable):
         fed = (dataclasses.replace(spec, name=name) for name, spec in self._real.items())
         self.inputs = (*runnable.inputs, *fed)
         self.outputs = tuple(spec for spec in runnable.inputs if spec.is_float)
+
+    def run_on_zeros(self) -> None:
+        """Run it, so that it's compiled; sizes that are open are 1."""
+        sizes = {spec.name: [size if isinstance(size, int) else 1 for size in spec.shape] for spec in self.inputs}
+        self.run({spec.name: np.zeros(sizes[spec.name], numpy_dtype(spec.dtype)) for spec in self.inputs})
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         fed = {spec.name: feeds[spec.name] for spec in self._runnable.inputs}

@@ -127,20 +127,24 @@ class System(abc.ABC):
         """The setting whose `environment` a process needs that is asked for the switches of one."""
         return setting.with_options(backend(setting.backend).listing(setting.options))
 
-    def switches(self, model: Model, setting: Setting, folder: Path) -> Sequence[Switch]:
+    def switches(self, model: Model, setting: Setting, folder: Path, *, gradients: bool = False) -> Sequence[Switch]:
         """What is done with a model that can be left out, in the order in which it's done.
 
         Args:
             model: An ONNX file.
             setting: How it's run.
             folder: For files, those of `open` among them, which needn't be made again.
+            gradients: Whether it's differentiated, too.
 
         Raises:
             ConrepairError: if the system doesn't take the model.
         """
 
         def load(options: Mapping[str, Any]) -> Runnable:
-            return self.loaded(self.converted(model, setting, folder), setting.with_options(options), folder)
+            found = self.loaded(self.converted(model, setting, folder), setting.with_options(options), folder)
+            if gradients:
+                Gradients(found).run_on_zeros()
+            return found
 
         return backend(setting.backend).switches(setting.options, load)
 

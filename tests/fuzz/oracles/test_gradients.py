@@ -70,7 +70,7 @@ def off(array: Array) -> Array:
 def test_what_is_off_by_a_hundredth_is_suspected_and_said(tmp_path: Path) -> None:
     (found,) = gradients(differentiated(case(SMOOTH, x=X), off, tmp_path))
     assert (found.kind, found.stage, found.output) == (GRADIENT, GRADIENT, "x")
-    assert found.given == pytest.approx(1.01 * found.exact, rel=1e-5)
+    assert found.given == pytest.approx(1.01 * (found.exact or 0), rel=1e-5)
     assert (found.over or 0) > 100
 
 
@@ -132,18 +132,18 @@ def test_compiled_gradients_are_right(name: str, tmp_path: Path, monkeypatch: py
 @pytest.mark.slow
 def test_a_planted_fault_of_a_compiler_becomes_a_finding_that_a_program_shows(tmp_path: Path) -> None:
     import torch
-    from torch._inductor.decomposition import decompositions
+    from torch._inductor.decomposition import fast_random_decomps
 
     operator = torch.ops.aten.tanh_backward.default
     wrong = {operator: lambda given, result: 1.01 * given * (1 - result * result)}
     asked = entry("torch-compile")
     text = """g (float[3] x, float[3] z) => (float[3] y, float[3] w)
     { a = Exp (z) b = Tanh (x) c = Mul (a, b) y = Sigmoid (c) w = Cos (z) }"""
-    with mock.patch.dict(decompositions, wrong):
+    with mock.patch.dict(fast_random_decomps(), wrong):
         seen = look(case(text, x=X, z=X), asked.runs, asked.chosen, tmp_path, gradients=True)
         assert (seen.verdict, seen.suspicion and seen.suspicion.kind) == (SUSPECT, GRADIENT)
         assert seen.suspicion is not None
-        found = reduced(case(text, x=X, z=X), seen.suspicion, asked, tmp_path, seconds=120, longest=60)
+        found = reduced(case(text, x=X, z=X), seen.suspicion, asked, tmp_path, seconds=30, longest=60)
     assert (found.verdict, found.suspicion.kind, found.suspicion.stage) == (SUSPECT, GRADIENT, GRADIENT)
     assert [node.op_type for node in nodes_of(found.case.model.graph)] == ["Tanh"]
     assert shown(found, tmp_path) == 0  # in a process without the fault
