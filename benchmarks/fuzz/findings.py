@@ -31,7 +31,7 @@ def page() -> str:
     """The page, as Markdown."""
     notes = json.loads(NOTES.read_text(encoding="utf-8"))
     findings = sorted((read_finding(path.parent) for path in FINDINGS.glob("*/finding.json")), key=_order)
-    silent = sum(item.suspicion.kind in {"numbers", "not finite", "shape", "type"} for item in findings)
+    silent = sum(item.suspicion.kind in {"numbers", "not finite", "shape", "type", "gradient"} for item in findings)
     nodes = sorted(len(item.operators) for item in findings)
     told = (
         f"{len(findings)} findings, {silent} of them silent: numbers, shapes or types that are wrong without a word. "

@@ -97,16 +97,15 @@ class InductorBackend(Backend):
         return "torch"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
-        """Compile, where the sizes of the inputs are definite; else when they are known."""
+        """Compile, where the sizes of the inputs are definite; else when they are known, or with option `trains`."""
         from conrepair.backends.inductor_runnable import InductorRunnable
 
         self.check(options)
         off = {kind: frozenset(options.get(key, ())) for kind, key in _KEYS.items()}
         stage = str(options.get("backend", STAGES[-1]))
         on_cuda, tf32 = options.get("device") == CUDA, bool(options.get("tf32", True))
-        return InductorRunnable(
-            model, stage, dict(options.get("inductor_options", {})), off, on_cuda=on_cuda, tf32=tf32
-        )
+        chosen, later = dict(options.get("inductor_options", {})), bool(options.get("trains"))
+        return InductorRunnable(model, stage, chosen, off, on_cuda=on_cuda, tf32=tf32, later=later)
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
         """What took part in the compilation, in order, then the options that are on."""

@@ -46,6 +46,7 @@ class InductorRunnable(TorchRunnable):
         *,
         on_cuda: bool = False,
         tf32: bool = True,
+        later: bool = False,
     ) -> None:
         """Load, and compile if the sizes of its inputs are definite.
 
@@ -56,6 +57,7 @@ class InductorRunnable(TorchRunnable):
             off: Names of what is left out, by "pass", "decomposition" and "lowering".
             on_cuda: Whether it runs on a GPU, else on the processor.
             tf32: Whether convolutions may be computed in TF32 there, which is PyTorch's default.
+            later: Whether it's compiled when it's called first: what's differentiated is compiled for that.
 
         Raises:
             ModelLoadError: if it can't be loaded or compiled.
@@ -79,7 +81,7 @@ class InductorRunnable(TorchRunnable):
             recompile_limit=64,
             isolate_recompiles=True,
         )
-        if all(isinstance(size, int) for spec in self.inputs for size in spec.shape):
+        if not later and all(isinstance(size, int) for spec in self.inputs for size in spec.shape):
             self._ready(self.examples)
 
     def _placed(self, *, on_cuda: bool) -> Any:

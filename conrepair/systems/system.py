@@ -26,6 +26,7 @@ __all__ = ["Setting", "System"]
 
 _FORMAT = "onnx"  # that cases have
 _LIBRARIES = "libraries"
+_TRAINED = 3  # times as long as answers take: these, and gradients with what's expected of them
 _RUNS: Mapping[str, tuple[str, ...]] = {
     "onnxruntime": ("onnxruntime",),
     "tvm": ("apache-tvm",),
@@ -96,7 +97,7 @@ class System(abc.ABC):
 
     def cost(self, setting: Setting) -> int:
         """How long it takes for a small network, in times of ONNX Runtime's: campaigns deal time by it."""
-        return self.seconds
+        return self.seconds * (_TRAINED if self.trains and setting != self.settings[self.plain] else 1)
 
     def blamed(self, setting: Setting, versions: Mapping[str, str]) -> dict[str, str]:
         """Distributions between which a fault of a setting lies.

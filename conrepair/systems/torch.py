@@ -65,7 +65,8 @@ class Torch(System):
 
     def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
         """By autograd; in float64 by a mode that widens what each operator reads."""
-        return super().gradients(model, setting.with_options({"second_opinion": True}) if double else setting, folder)
+        options = {"second_opinion": True} if double else {**setting.options, "trains": True}
+        return super().gradients(model, setting.with_options(options), folder)
 
     def program(self, setting: Setting) -> str:
         """The exported program, as it is or compiled; inputs in their order."""

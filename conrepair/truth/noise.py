@@ -29,21 +29,19 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
     """
     noisy = onnx.ModelProto()
     noisy.CopyFrom(model)
-    graph, types, nodes = noisy.graph, types_of(model), list[onnx.NodeProto]()
-    shapes = _shapes(model)
+    graph, types, shapes = noisy.graph, types_of(model), _shapes(model)
     factors = dict[str, Array]()
-    for node in graph.node:
-        nodes.append(node)
+    del graph.node[:], graph.value_info[:]
+    for node in model.graph.node:
+        added = graph.node.add()
+        added.CopyFrom(node)
         for place, name in enumerate(node.output) if any(node.input) else ():
             if name and shapes.get(name) and types.get(name) in _REAL:
-                own, factor = f"{name}.own", f"{_FACTOR}{_FIRST + len(factors)}"
-                node.output[place] = own
-                nodes.append(helper.make_node("Mul", [own, factor], [name]))
+                added.output[place] = own = f"{name}.own"
+                factor = f"{_FACTOR}{_FIRST + len(factors)}"
+                graph.node.append(helper.make_node("Mul", [own, factor], [name]))
                 graph.input.append(helper.make_tensor_value_info(factor, types[name], shapes[name]))
                 factors[factor] = np.ones(shapes[name], helper.tensor_dtype_to_np_dtype(types[name]))
-    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:], graph.value_info[:]
-    graph.node.extend(kept)
     return noisy, factors
 
 

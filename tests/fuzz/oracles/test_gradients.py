@@ -14,6 +14,7 @@ import pytest
 from fuzz_cases import case
 
 from conrepair.cases.case import Array, Case
+from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.case_file import case_file
@@ -121,12 +122,23 @@ def test_settings_that_are_plain_are_not_asked(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["torch-compile", "tensorflow-xla"])
-def test_compiled_gradients_are_right(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_gradients_are_right_and_a_program_gives_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked = entry(name)
     for variable, value in asked.runs.environment(asked.chosen).items():
         monkeypatch.setenv(variable, value)
-    found = look(case(SMOOTH, x=X), asked.runs, asked.chosen, tmp_path, gradients=True)
+    made = case(SMOOTH, x=X)
+    found = look(made, asked.runs, asked.chosen, tmp_path, gradients=True)
     assert (found.verdict, found.message) == (RIGHT, "")
+    there = asked.runs.programmed(case_file(made, tmp_path), asked.chosen, tmp_path)
+    copy_model(Path(there.path), tmp_path / asked.runs.file)
+    np.savez(tmp_path / "inputs.npz", **made.inputs)
+    program = asked.runs.training_program(asked.chosen)
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
+    right = trained(made, other_answers(made) or {}, asked.runs, asked.chosen, tmp_path).exact["x"]
+    with np.load(tmp_path / "outputs.npz") as outputs:
+        np.testing.assert_allclose(outputs["x"], right, rtol=1e-5)
 
 
 @pytest.mark.slow
