@@ -38,6 +38,7 @@ _GAP = re.compile(
     r"|didn't find op for|couldn't load custom c\+\+ ops|scalartype \w+ is an unexpected"
     r"|no schema registered|unknown \w+ (?:or \w+ )?type"
     r"|neither a custom op nor a flex op|could not translate mlir to flatbuffer"  # of TFLite
+    r"|requires a fixed tensor list size"  # of XLA, which differentiates no loop without a largest number of rounds
     r"|unknown op|unrecognized|not registered|isn't known|can't (?:be )?(?:say|said|take|import|express)",
     re.IGNORECASE,
 )

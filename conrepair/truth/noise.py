@@ -18,7 +18,7 @@ _REAL = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 
 
 def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """The same network with a factor behind each real result of each node that computes it of others.
+    """The same network with a factor behind each real result that hangs on an input.
 
     Args:
         model: Any; results of unknown sizes, single numbers (which not every importer takes as an input), and what's
@@ -30,12 +30,16 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
     noisy = onnx.ModelProto()
     noisy.CopyFrom(model)
     graph, types, shapes = noisy.graph, types_of(model), _shapes(model)
+    fed = {item.name for item in graph.input} - {item.name for item in graph.initializer}
     factors = dict[str, Array]()
     del graph.node[:], graph.value_info[:]
     for node in model.graph.node:
         added = graph.node.add()
         added.CopyFrom(node)
-        for place, name in enumerate(node.output) if any(node.input) else ():
+        if not fed & set(node.input):  # constants stay what importers fold
+            continue
+        fed.update(filter(None, node.output))
+        for place, name in enumerate(node.output):
             if name and shapes.get(name) and types.get(name) in _REAL:
                 added.output[place] = own = f"{name}.own"
                 factor = f"{_FACTOR}{_FIRST + len(factors)}"
