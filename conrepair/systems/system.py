@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.backends.base import Switch
@@ -20,6 +20,7 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
 from conrepair.systems.named import named
+from conrepair.systems.program import Program
 
 __all__ = ["Setting", "System"]
 
@@ -76,15 +77,15 @@ class System(abc.ABC):
         kernels: Whether it has kernels of its own, whose accuracy can be measured.
     """
 
-    name: ClassVar[str]
-    format: ClassVar[str] = _FORMAT
-    file: ClassVar[str] = "model.onnx"
-    settings: ClassVar[Mapping[str, Setting]]
-    plain: ClassVar[str]
-    usual: ClassVar[str]
-    fusion: ClassVar[str] = ""
-    seconds: ClassVar[int] = 1
-    kernels: ClassVar[bool] = True
+    name: str
+    format: str = _FORMAT
+    file: str = "model.onnx"
+    settings: Mapping[str, Setting]
+    plain: str
+    usual: str
+    fusion: str = ""
+    seconds: int = 1
+    kernels: bool = True
 
     def needs(self, setting: Setting) -> frozenset[str]:
         """Frameworks that a setting imports."""
@@ -108,6 +109,10 @@ class System(abc.ABC):
         elif self.route(setting).steps:
             names += _RUNS.get(self.route(setting).steps[-1].target, ())
         return {name: versions[name] for name in dict.fromkeys(names) if name in versions}
+
+    def distribution(self, setting: Setting) -> str:
+        """The library whose other releases can run a setting's program, as package indices call it; "" for none."""
+        return ""
 
     def route(self, setting: Setting, model: Model | None = None) -> Route:
         """The converters that a model passes through.
@@ -151,15 +156,14 @@ class System(abc.ABC):
         return setting.with_options(backend(setting.backend).without(setting.options, [item.name for item in off]))
 
     @abc.abstractmethod
-    def program(self, setting: Setting) -> str:
+    def program(self, setting: Setting) -> Program:
         """A program that does the same as `open` and a run with the libraries alone.
 
         Args:
             setting: Of this system.
 
         Returns:
-            Python that reads `file` (what `programmed` makes of a model) and `inputs.npz` in its folder, and writes
-            `outputs.npz`, arrays by the names of the file.
+            What reads `file` (what `programmed` makes of a model) in its folder.
         """
 
     def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:

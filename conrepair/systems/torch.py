@@ -7,17 +7,20 @@ from types import MappingProxyType
 from conrepair.backends.base import CUDA
 from conrepair.backends.inductor import OPERATORS, STAGES, TF32_OFF
 from conrepair.runtime.reach import GPU
+from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
 __all__ = ["SYSTEM"]
 
 _EAGER, _COMPILED = "libraries", "inductor"
-_PROGRAM = """\
+_LOAD = """\
 import numpy
 import torch
 {lines}
 program = {program}.module()
 run = {run}
+"""
+_RUN = """\
 with numpy.load("inputs.npz") as inputs, torch.inference_mode():
     found = run(*(torch.from_numpy(inputs[name]){to} for name in inputs.files))
 found = found if isinstance(found, (tuple, list)) else [found]
@@ -43,7 +46,7 @@ class Torch(System):
     plain, usual = "eager", "compile"
     seconds = 50
 
-    def program(self, setting: Setting) -> str:
+    def program(self, setting: Setting) -> Program:
         """The exported program, as it is or compiled; inputs in their order."""
         options, run, lines = setting.options, "program", [""]
         if setting.backend == _COMPILED:
@@ -61,7 +64,7 @@ class Torch(System):
             program, to = f"move_to_device_pass({program}, {CUDA!r})", f".to({CUDA!r})"
             lines[:1] = ["from torch.export.passes import move_to_device_pass", ""]
             lines += [] if options.get("tf32", True) else [TF32_OFF]
-        return _PROGRAM.format(lines="\n".join(lines), program=program, to=to, run=run)
+        return Program(_LOAD.format(lines="\n".join(lines), program=program, run=run), _RUN.format(to=to))
 
 
 SYSTEM = Torch()

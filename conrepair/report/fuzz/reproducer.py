@@ -138,7 +138,7 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         inputs=_inputs(case),
         place=place,
     )
-    program = system.program(setting)
+    program = system.program(setting).text
     outputs = [item.name for item in case.model.graph.output]
     where = outputs.index(suspicion.output) if suspicion.output in outputs else 0
     if suspicion.kind in {"numbers", "not finite"}:
