@@ -14,8 +14,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.cli import main
-from conrepair.runtime.environments import ENVIRONMENTS, Environment
 from conrepair.runtime.files import sha256_of
+from conrepair.runtime.outside.environments import ENVIRONMENTS, Environment
 
 HEAVY = {"numpy", "onnx", "onnxruntime", "pydantic", "rich", "scipy", "tensorflow", "torch", "tvm"}
 
@@ -219,8 +219,7 @@ def test_a_broken_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    (tmp_path / "pins.txt").touch()
-    small = Environment("onnx2tf", "tests", 0.01, 1, tmp_path / "pins.txt")
+    small = Environment("onnx2tf", "tests", 0.01, 1, {})
     monkeypatch.setitem(ENVIRONMENTS, "onnx2tf", small)
     assert main(["environments"]) == 0
     listing = capsys.readouterr().out

@@ -14,7 +14,7 @@ from conrepair.frameworks.model import from_json, to_json
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.reach import GPU
-from conrepair.systems.registry import SYSTEMS, Entry, entry
+from conrepair.systems.registry import SYSTEMS, Entry, installed
 from conrepair.verbs.trace import Accuracy
 
 __all__ = ["Tables", "measure_systems"]
@@ -57,7 +57,7 @@ def measure_systems(asked: Accuracy, session: Session) -> Tables:
     measured: list[Measured] = []
     seconds, missing = {}, {}
     for name, dtype in itertools.product(names, asked.dtypes or _TYPES):
-        found = entry(name)
+        found = installed(name)
         payload = {
             "name": found.name,
             "system": found.system,
@@ -88,6 +88,6 @@ def measure_systems(asked: Accuracy, session: Session) -> Tables:
 
 def _usual(system: str) -> tuple[str, ...]:
     """A system with most left out, as usual, and as it runs on this machine's GPU."""
-    found = entry(system)
+    found = installed(system)
     on_gpu = (Entry(system, name) for name, setting in found.runs.settings.items() if setting.reach == GPU)
     return tuple(dict.fromkeys(item.name for item in (found.plain, found, *(on_gpu if gpu_devices() else ()))))

@@ -197,7 +197,7 @@ class Campaign:
             other
             for other in self._asked.entries
             if other != asked.name
-            and entry(other).system == asked.system
+            and (entry(other).system, entry(other).release) == (asked.system, asked.release)
             and asked.runs.environment(entry(other).chosen) == variables
         ]
 
@@ -272,6 +272,7 @@ class Campaign:
             tries=told["tries"],
             smallest=told["smallest"],
             also=tuple(told["also"]),
+            release=asked.release,
         )
         return dataclasses.replace(finding, known=self._known.of(finding))
 

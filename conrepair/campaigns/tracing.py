@@ -25,7 +25,7 @@ from conrepair.runtime.files import sha256_of
 from conrepair.runtime.reach import CONFINED, GPU
 from conrepair.runtime.store import Entry
 from conrepair.systems.isolating import Isolated, isolate
-from conrepair.systems.registry import SYSTEMS, entry
+from conrepair.systems.registry import SYSTEMS, installed
 from conrepair.systems.system import Setting, System
 from conrepair.tracing.healing import REWRITTEN, fewest_that_heal
 from conrepair.tracing.judging import JUDGED, Judged, deviates, read_judged
@@ -273,7 +273,7 @@ class Tracing:
     def _named(self, name: str, granularity: int | None = None) -> Side:
         """A side by what a person calls it: "tvm-O3", or a setting of TVM alone."""
         known = f"{_TVM}-{name}" if name in SYSTEMS[_TVM].settings else name
-        found = entry(known)
+        found = installed(known)
         setting = found.chosen
         if granularity is not None:
             if not found.runs.fusion:
@@ -297,7 +297,7 @@ class Tracing:
             )
         if asked.against == EXACT:
             return Side(EXACT)
-        return self._named(asked.against or entry(one.name).plain.name)
+        return self._named(asked.against or installed(one.name).plain.name)
 
     @staticmethod
     def _alone(side: Side, model: Model) -> dict[str, Any]:

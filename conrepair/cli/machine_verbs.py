@@ -65,8 +65,8 @@ def _add_environments(verbs: Verbs[Parser]) -> None:
         "environments",
         help="List, make or remove converters' own environments.",
         prog="conrepair environments",
-        about="List, make or remove the environments of converters whose versions conflict with ours. They're made "
-        "when they're first needed; `make` does that beforehand.",
+        about="List, make or remove the environments of converters whose versions conflict with ours, and those of "
+        "other releases that campaigns run. They're made when they're first needed; `make` does that beforehand.",
         takes="[{list,make,remove}] [NAME] [OPTIONS]",
         examples=[
             ("conrepair environments", "list them, with their sizes"),
@@ -76,7 +76,9 @@ def _add_environments(verbs: Verbs[Parser]) -> None:
     parser["models"].add_argument(
         "action", nargs="?", choices=("list", "make", "remove"), default="list", help="What to do (default: list)."
     )
-    parser["models"].add_argument("name", metavar="NAME", nargs="?", help="Environment to make or remove.")
+    parser["models"].add_argument(
+        "name", metavar="NAME", nargs="?", help="Environment to make or remove; library==version for another release."
+    )
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:

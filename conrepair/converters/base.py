@@ -11,8 +11,8 @@ from typing import Any
 
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
-from conrepair.runtime.environments import ENVIRONMENTS, make_environment, normalized
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.outside.environments import ENVIRONMENTS, make_environment, normalized
 from conrepair.runtime.progress import ProgressDisplay
 
 __all__ = ["Converter", "Option"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from conrepair.converters.base import Converter
 from conrepair.frameworks.model import Model, to_json
-from conrepair.runtime.scripts import run_script
+from conrepair.runtime.outside.scripts import run_script
 
 __all__ = ["CONVERTER"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from conrepair.converters.base import Converter, Option
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import Model
-from conrepair.runtime.scripts import run_script
+from conrepair.runtime.outside.scripts import run_script
 
 __all__ = ["onnx2tf_converter"]
 

@@ -18,7 +18,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError
-from conrepair.runtime.scripts import run_script
+from conrepair.runtime.outside.scripts import run_script
 
 __all__ = ["CONVERTER"]
 

@@ -10,6 +10,7 @@ from typing import Any
 from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.runtime.files import canonical_json
+from conrepair.systems.registry import Entry
 
 __all__ = ["VERSION", "Finding", "key_of"]
 
@@ -37,6 +38,7 @@ class Finding:
         smallest: Whether nothing can be left out any more.
         also: Other settings of the campaign that show it.
         known: Where it's been reported, by the list of known findings.
+        release: Of the system's library, where that isn't the one that was installed.
     """
 
     key: str
@@ -54,11 +56,12 @@ class Finding:
     smallest: bool
     also: tuple[str, ...] = ()
     known: str = ""
+    release: str = ""
 
     @property
     def entry(self) -> str:
         """The system and its setting, as it's asked for."""
-        return f"{self.system}-{self.setting}"
+        return Entry(self.system, self.setting, self.release).name
 
     @property
     def name(self) -> str:

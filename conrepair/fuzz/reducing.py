@@ -69,7 +69,7 @@ def reduced(
     looked = functools.partial(look, system=system, setting=setting, folder=folder, gradients=gradients)
     if suspicion.kind == "memory":  # what the system killed it for
         suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
-    if suspicion.kind in ENDS:
+    if suspicion.kind in ENDS and suspicion.stage == PROCESS:
         looked = functools.partial(_apart, looked, longest)
     try:
         smaller, tries, smallest = _smaller(case, suspicion, looked, seconds)

@@ -19,7 +19,7 @@ from conrepair.data.stored_values import to_stored
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.case_file import case_file
-from conrepair.runtime.errors import ConrepairError, DataError
+from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError, ToolError
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
 
@@ -147,13 +147,17 @@ def how_ended(stage: str, error: BaseException, case: Case) -> Ended:
     root: Any = error
     while root.__cause__ is not None and (isinstance(root, ConrepairError) or not str(root)):
         root = root.__cause__
-    message = shortened(_FOLDERS.sub("", " ".join(str(root).split())), _LONGEST)
-    name = type(root).__name__
-    ours = isinstance(root, ConrepairError) and not isinstance(root, DataError)  # which says why, and what to do
-    refused = ours or isinstance(root, NotImplementedError) or _GAP.search(f"{name}: {message}") is not None
-    if isinstance(root, KeyError):  # a table that has no such operator, or element type
+    name, words, place = type(root).__name__, str(root), _place(root)
+    if isinstance(root, ToolError):
+        name, words, place = root.error, root.words, root.place
+    message = shortened(_FOLDERS.sub("", " ".join(words.split())), _LONGEST)
+    if isinstance(root, ToolCrashError):
+        return Ended(stage, "crash", root.signal, message)
+    ours = isinstance(root, ConrepairError) and not isinstance(root, DataError | ToolError)  # says why
+    refused = ours or name == "NotImplementedError" or _GAP.search(f"{name}: {message}") is not None
+    if name == "KeyError":  # a table that has no such operator, or element type
         refused |= message.isdecimal() or message.strip("'") in {node.op_type for node in nodes_of(case.model.graph)}
-    return Ended(stage, "refused" if refused else "exception", name, message, _place(root))
+    return Ended(stage, "refused" if refused else "exception", name, message, place)
 
 
 def _place(error: BaseException) -> str:

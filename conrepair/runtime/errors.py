@@ -23,6 +23,7 @@ __all__ = [
     "StorageError",
     "ToolCrashError",
     "ToolEnvironmentError",
+    "ToolError",
     "UsageError",
     "known_code",
 ]
@@ -90,8 +91,30 @@ class SourceChangedError(ConversionError):
     """A file changed while it was read, so what was made from it is not what its hash says."""
 
 
+class ToolError(ConversionError):
+    """A tool in a process of its own raised something.
+
+    Attributes:
+        error: The exception's type.
+        words: Its message.
+        place: File and function that raised it.
+    """
+
+    def __init__(self, message: str, error: str = "", words: str = "", place: str = "") -> None:
+        super().__init__(message)
+        self.error, self.words, self.place = error, words, place
+
+
 class ToolCrashError(ConversionError):
-    """The process that a converter's tool ran in died; unlike a refusal, that needn't happen again."""
+    """The process that a tool ran in died; unlike a refusal, that needn't happen again.
+
+    Attributes:
+        signal: The name of what it died of, or "exit".
+    """
+
+    def __init__(self, message: str, signal: str = "") -> None:
+        super().__init__(message)
+        self.signal = signal
 
 
 class ToolEnvironmentError(UsageError):

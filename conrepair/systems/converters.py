@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from conrepair.frameworks.model import Model
 from conrepair.systems import ort
+from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
 __all__ = ["SYSTEM"]
@@ -44,6 +45,7 @@ _ONE_LIBRARY = MappingProxyType(
     }
 )
 _THROUGH_CONREPAIR = """\
+import numpy
 from pathlib import Path
 
 from conrepair.frameworks.model import Model
@@ -51,6 +53,8 @@ from conrepair.systems.registry import entry
 
 asked = entry("convert-{name}")
 runnable = asked.runs.open(Model("onnx", "model.onnx", "0" * 64), asked.chosen, Path(""))
+"""
+_RUN = """\
 with numpy.load("inputs.npz") as inputs:
     numpy.savez("outputs.npz", **runnable.run(dict(inputs)))
 """
@@ -72,19 +76,26 @@ class Converters(System):
         """Of optimizers of ONNX files less than of frameworks."""
         return 2 if all(step.target == self.format for step in self.route(setting).steps) else 20
 
+    def distribution(self, setting: Setting) -> str:
+        """Of a converter that is one library's; its programs convert."""
+        if len(setting.route) != 1 or setting.route[0] not in _ONE_LIBRARY:
+            return ""
+        return self.route(setting).steps[0].distributions[0]
+
     def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:
         """The ONNX file: programs convert it themselves."""
         return model
 
-    def program(self, setting: Setting) -> str:
+    def program(self, setting: Setting) -> Program:
         """The converter's own call, where one library does it; else conrepair's."""
         if not setting.route:
             return ort.SYSTEM.program(setting)
         if len(setting.route) == 1 and (lines := _ONE_LIBRARY.get(setting.route[0])):
-            run = ort.SYSTEM.program(setting).replace(f'"{ort.SYSTEM.file}"', '"converted.onnx"')
-            return f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines}\n{run}'
+            run = ort.SYSTEM.program(setting)
+            load = run.load.replace(f'"{ort.SYSTEM.file}"', '"converted.onnx"')
+            return Program(f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines}\n{load}', run.run)
         name = next(name for name, known in self.settings.items() if known == setting)
-        return "import numpy\n" + _THROUGH_CONREPAIR.format(name=name)
+        return Program(_THROUGH_CONREPAIR.format(name=name), _RUN)
 
 
 SYSTEM = Converters()

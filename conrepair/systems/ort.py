@@ -14,13 +14,14 @@ from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.files import copy_whole
 from conrepair.runtime.reach import GPU
+from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
 __all__ = ["SYSTEM"]
 
 _LEVELS = {"none": "disabled", "basic": "basic", "extended": "extended", "all": "all"}
 _ON_CUDA = {"optimization": "all", "device": CUDA}
-_PROGRAM = """\
+_LOAD = """\
 import numpy
 import onnxruntime
 
@@ -29,9 +30,11 @@ options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{level}
 session = onnxruntime.InferenceSession(
     "{file}", options, providers={providers}, disabled_optimizers={off}
 )
+"""
+_RUN = """\
 with numpy.load("inputs.npz") as inputs:
     found = session.run(None, dict(inputs))
-numpy.savez("outputs.npz", **{{item.name: array for item, array in zip(session.get_outputs(), found)}})
+numpy.savez("outputs.npz", **{item.name: array for item, array in zip(session.get_outputs(), found)})
 """
 
 
@@ -63,7 +66,11 @@ class OnnxRuntime(System):
             there = Model("onnx", str(path), model_sha256(path))
         return open_network(there, FRAMEWORK.load(there).inputs)
 
-    def program(self, setting: Setting) -> str:
+    def distribution(self, setting: Setting) -> str:
+        """ONNX Runtime's."""
+        return "onnxruntime"
+
+    def program(self, setting: Setting) -> Program:
         """A session."""
         level = str(setting.options.get("optimization", "all"))
         words = "ORT_DISABLE_ALL" if level == "disabled" else f"ORT_ENABLE_{level.upper()}"
@@ -71,7 +78,8 @@ class OnnxRuntime(System):
         on_cuda = setting.reach == GPU
         providers = cuda_providers(tf32=setting.options.get("tf32", True)) if on_cuda else ["CPUExecutionProvider"]
         preload = "onnxruntime.preload_dlls()\n" if on_cuda else ""
-        return _PROGRAM.format(level=words, file=self.file, off=off, providers=providers, preload=preload)
+        load = _LOAD.format(level=words, file=self.file, off=off, providers=providers, preload=preload)
+        return Program(load, _RUN)
 
 
 SYSTEM = OnnxRuntime()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conrepair.runtime.errors import UsageError
+from conrepair.runtime.outside.environments import Environment
 from conrepair.runtime.words import meant
 from conrepair.systems import converters, ort, tensorflow, tflite, torch, tvm
+from conrepair.systems.released import Released
 from conrepair.systems.system import Setting, System
 
-__all__ = ["ENTRIES", "SYSTEMS", "Entry", "entry"]
+__all__ = ["ENTRIES", "SYSTEMS", "Entry", "entry", "installed"]
 
 SYSTEMS: dict[str, System] = {
     module.SYSTEM.name: module.SYSTEM for module in (tvm, ort, torch, tensorflow, tflite, converters)
@@ -23,20 +25,28 @@ class Entry:
     Attributes:
         system: A key of `SYSTEMS`.
         setting: The name of one of its settings.
+        release: The version of its library, where that isn't the one that's installed here.
     """
 
     system: str
     setting: str
+    release: str = ""
 
     @property
     def name(self) -> str:
         """As it's asked for."""
-        return f"{self.system}-{self.setting}"
+        return f"{self.system}-{self.setting}" + (f"@{self.release}" if self.release else "")
 
     @property
     def runs(self) -> System:
         """The system."""
-        return SYSTEMS[self.system]
+        return Released(SYSTEMS[self.system], self.release) if self.release else SYSTEMS[self.system]
+
+    @property
+    def within(self) -> Environment | None:
+        """The environment that it runs in, where that isn't this one."""
+        system = self.runs
+        return system.within(self.chosen) if isinstance(system, Released) else None
 
     @property
     def chosen(self) -> Setting:
@@ -46,20 +56,36 @@ class Entry:
     @property
     def plain(self) -> Entry:
         """The system with most left out."""
-        return Entry(self.system, self.runs.plain)
+        return Entry(self.system, self.runs.plain, self.release)
 
 
 def entry(name: str) -> Entry:
-    """The entry of a name: "tvm-O3", or "tvm" for the usual one.
+    """The entry of a name: "tvm-O3", "tvm" for the usual one, or "tvm-O3@0.26.0" for another release.
 
     Raises:
         UsageError: if there's none; says which there are.
     """
-    system, _, setting = name.partition("-")
+    known, is_release, release = name.partition("@")
+    system, _, setting = known.partition("-")
     if system in SYSTEMS and (not setting or setting in SYSTEMS[system].settings):
-        return Entry(system, setting or SYSTEMS[system].usual)
+        found = Entry(system, setting or SYSTEMS[system].usual, release)
+        if is_release:
+            Released(SYSTEMS[system], release).within(found.chosen)  # says where there is none
+        return found
     hint = meant(name, ENTRIES, f"there are {', '.join(ENTRIES)}")
     raise UsageError(f"there is no system called {name!r}{hint}")
+
+
+def installed(name: str) -> Entry:
+    """The entry of a name, for what runs by what's installed here alone.
+
+    Raises:
+        UsageError: if there's none, or it's of another release.
+    """
+    found = entry(name)
+    if found.release:
+        raise UsageError(f"{name}: only campaigns (`fuzz`) run other releases. Leave out @{found.release}.")
+    return found
 
 
 ENTRIES = tuple(f"{system.name}-{setting}" for system in SYSTEMS.values() for setting in system.settings)

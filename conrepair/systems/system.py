@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.backends.base import Switch
@@ -21,6 +21,7 @@ from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
 from conrepair.systems.gradients import Gradients
 from conrepair.systems.named import named
+from conrepair.systems.program import Program
 
 __all__ = ["Setting", "System"]
 
@@ -79,16 +80,16 @@ class System(abc.ABC):
         trains: Whether it differentiates what it runs.
     """
 
-    name: ClassVar[str]
-    format: ClassVar[str] = _FORMAT
-    file: ClassVar[str] = "model.onnx"
-    settings: ClassVar[Mapping[str, Setting]]
-    plain: ClassVar[str]
-    usual: ClassVar[str]
-    fusion: ClassVar[str] = ""
-    seconds: ClassVar[int] = 1
-    kernels: ClassVar[bool] = True
-    trains: ClassVar[bool] = False
+    name: str
+    format: str = _FORMAT
+    file: str = "model.onnx"
+    settings: Mapping[str, Setting]
+    plain: str
+    usual: str
+    fusion: str = ""
+    seconds: int = 1
+    kernels: bool = True
+    trains: bool = False
 
     def needs(self, setting: Setting) -> frozenset[str]:
         """Frameworks that a setting imports."""
@@ -112,6 +113,10 @@ class System(abc.ABC):
         elif self.route(setting).steps:
             names += _RUNS.get(self.route(setting).steps[-1].target, ())
         return {name: versions[name] for name in dict.fromkeys(names) if name in versions}
+
+    def distribution(self, setting: Setting) -> str:
+        """The library whose other releases can run a setting's program, as package indices call it; "" for none."""
+        return ""
 
     def route(self, setting: Setting, model: Model | None = None) -> Route:
         """The converters that a model passes through.
@@ -159,18 +164,17 @@ class System(abc.ABC):
         return setting.with_options(backend(setting.backend).without(setting.options, [item.name for item in off]))
 
     @abc.abstractmethod
-    def program(self, setting: Setting) -> str:
+    def program(self, setting: Setting) -> Program:
         """A program that does the same as `open` and a run with the libraries alone.
 
         Args:
             setting: Of this system.
 
         Returns:
-            Python that reads `file` (what `programmed` makes of a model) and `inputs.npz` in its folder, and writes
-            `outputs.npz`, arrays by the names of the file.
+            What reads `file` (what `programmed` makes of a model) in its folder.
         """
 
-    def training_program(self, setting: Setting) -> str:
+    def training_program(self, setting: Setting) -> Program:
         """A program that does the same as `gradients` and a run, as `program` does.
 
         Cotangents are standard normal numbers, drawn anew for each output by NumPy's generator of seed 0.

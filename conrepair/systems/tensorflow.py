@@ -9,51 +9,49 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Runnable
+from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 from conrepair.truth.widening import doubled
 
 __all__ = ["SYSTEM"]
 
 _EAGER, _COMPILED = "libraries", "xla"
-_PROGRAM = """\
+_LOAD = """\
 {environment}import numpy
 import tensorflow
 
 model = tensorflow.saved_model.load("{file}")  # holds the variables
 function = model.signatures["serving_default"]
-run = {run}
-with numpy.load("inputs.npz") as inputs:
-    found = run(**{{name: tensorflow.constant(inputs[name]) for name in inputs.files}})
-numpy.savez("outputs.npz", **{{name: tensor.numpy() for name, tensor in found.items()}})
+{own}run = {run}
 """
-_TRAINING = """\
-{environment}import numpy
-import tensorflow
-
-model = tensorflow.saved_model.load("{file}")  # holds the variables
-function = model.signatures["serving_default"]
-
+_RUN = """\
+with numpy.load("inputs.npz") as inputs:
+    found = run(**{name: tensorflow.constant(inputs[name]) for name in inputs.files})
+numpy.savez("outputs.npz", **{name: tensor.numpy() for name, tensor in found.items()})
+"""
+_DIFFERENTIATED = """
 
 def differentiated(arguments, cotangents):
-    real = {{name: tensor for name, tensor in arguments.items() if tensor.dtype.is_floating}}
+    real = {name: tensor for name, tensor in arguments.items() if tensor.dtype.is_floating}
     with tensorflow.GradientTape() as tape:
         tape.watch(real)
         found = function(**arguments)
-        found = {{name: found[name] for name in cotangents}}
+        found = {name: found[name] for name in cotangents}
     return tape.gradient(found, real, cotangents, unconnected_gradients="zero")
 
 
-run = {run}
+"""
+_TRAINING = """\
 with numpy.load("inputs.npz") as inputs:
-    arguments = {{name: tensorflow.constant(inputs[name]) for name in inputs.files}}
-cotangents = {{
+    arguments = {name: tensorflow.constant(inputs[name]) for name in inputs.files}
+cotangents = {
     name: tensorflow.constant(numpy.random.default_rng(0).standard_normal(tensor.shape), tensor.dtype)
     for name, tensor in function(**arguments).items()
     if tensor.dtype.is_floating
-}}
+}
 products = run(arguments, cotangents)
 numpy.savez(
-    "outputs.npz", **{{name: tensorflow.convert_to_tensor(product).numpy() for name, product in products.items()}}
+    "outputs.npz", **{name: tensorflow.convert_to_tensor(product).numpy() for name, product in products.items()}
 )
 """
 
@@ -81,19 +79,20 @@ class Tensorflow(System):
             model = Model("onnx", str(path), model_sha256(path))
         return super().gradients(model, setting, folder)
 
-    def program(self, setting: Setting) -> str:
+    def program(self, setting: Setting) -> Program:
         """The SavedModel's function, as it is or compiled."""
-        return self._filled(_PROGRAM, "function", setting)
+        return Program(self._load("function", setting), _RUN)
 
-    def training_program(self, setting: Setting) -> str:
+    def training_program(self, setting: Setting) -> Program:
         """By a tape, which is compiled together with the function."""
-        return self._filled(_TRAINING, "differentiated", setting)
+        return Program(self._load("differentiated", setting, _DIFFERENTIATED), _TRAINING)
 
-    def _filled(self, text: str, run: str, setting: Setting) -> str:
+    def _load(self, run: str, setting: Setting, own: str = "") -> str:
         variables = self.environment(setting)
         said = "".join(f"os.environ[{name!r}] = {value!r}\n" for name, value in variables.items())
         run = run if setting.backend == _EAGER else f"tensorflow.function({run}, jit_compile=True)"
-        return text.format(environment=f"import os\n\n{said}\n" if said else "", file=self.file, run=run)
+        environment = f"import os\n\n{said}\n" if said else ""
+        return _LOAD.format(environment=environment, file=self.file, own=own, run=run)
 
 
 SYSTEM = Tensorflow()

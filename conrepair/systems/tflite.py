@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
 __all__ = ["SYSTEM"]
 
 _KERNELS = {"reference": "BUILTIN_REF", "builtin": "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "delegate": "AUTO"}
-_PROGRAM = """\
+_LOAD = """\
 import numpy
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 interpreter = Interpreter("{file}", experimental_op_resolver_type=OpResolverType.{kernels})
 interpreter.allocate_tensors()
+"""
+_RUN = """\
 with numpy.load("inputs.npz") as inputs:
     for item in interpreter.get_input_details():
         name = item["name"].removeprefix("serving_default_").partition(":")[0]
         interpreter.set_tensor(item["index"], inputs[name])
 interpreter.invoke()
-outputs = {{item["name"]: interpreter.get_tensor(item["index"]) for item in interpreter.get_output_details()}}
+outputs = {item["name"]: interpreter.get_tensor(item["index"]) for item in interpreter.get_output_details()}
 numpy.savez("outputs.npz", **outputs)
 """
 
@@ -33,9 +36,10 @@ class Tflite(System):
     plain, usual = "reference", "delegate"
     seconds = 10
 
-    def program(self, setting: Setting) -> str:
+    def program(self, setting: Setting) -> Program:
         """An interpreter."""
-        return _PROGRAM.format(file=self.file, kernels=_KERNELS[str(setting.options.get("kernels", "delegate"))])
+        kernels = _KERNELS[str(setting.options.get("kernels", "delegate"))]
+        return Program(_LOAD.format(file=self.file, kernels=kernels), _RUN)
 
 
 SYSTEM = Tflite()

@@ -10,28 +10,26 @@ from conrepair.backends.inductor import OPERATORS, STAGES, TF32_OFF
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.reach import GPU
+from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
 __all__ = ["SYSTEM"]
 
 _EAGER, _COMPILED = "libraries", "inductor"
-_PROGRAM = """\
+_LOAD = """\
 import numpy
 import torch
 {lines}
 program = {program}.module()
 run = {run}
+"""
+_RUN = """\
 with numpy.load("inputs.npz") as inputs, torch.inference_mode():
     found = run(*(torch.from_numpy(inputs[name]){to} for name in inputs.files))
 found = found if isinstance(found, (tuple, list)) else [found]
 numpy.savez("outputs.npz", **{{f"output_{{place}}": tensor.cpu().numpy() for place, tensor in enumerate(found)}})
 """
 _TRAINING = """\
-import numpy
-import torch
-{lines}
-program = {program}.module()
-run = {run}
 with numpy.load("inputs.npz") as inputs:
     leaves = {{name: torch.from_numpy(inputs[name]) for name in inputs.files}}
 real = {{name: leaf.requires_grad_() for name, leaf in leaves.items() if leaf.is_floating_point()}}
@@ -68,15 +66,15 @@ class Torch(System):
         options = {"second_opinion": True} if double else {**setting.options, "trains": True}
         return super().gradients(model, setting.with_options(options), folder)
 
-    def program(self, setting: Setting) -> str:
+    def program(self, setting: Setting) -> Program:
         """The exported program, as it is or compiled; inputs in their order."""
-        return self._filled(_PROGRAM, setting)
+        return self._filled(_RUN, setting)
 
-    def training_program(self, setting: Setting) -> str:
+    def training_program(self, setting: Setting) -> Program:
         """By autograd, as `program`."""
         return self._filled(_TRAINING, setting)
 
-    def _filled(self, text: str, setting: Setting) -> str:
+    def _filled(self, text: str, setting: Setting) -> Program:
         options, run, lines = setting.options, "program", [""]
         if setting.backend == _COMPILED:
             stage = str(options.get("backend", STAGES[-1]))
@@ -93,7 +91,7 @@ class Torch(System):
             program, to = f"move_to_device_pass({program}, {CUDA!r})", f".to({CUDA!r})"
             lines[:1] = ["from torch.export.passes import move_to_device_pass", ""]
             lines += [] if options.get("tf32", True) else [TF32_OFF]
-        return text.format(lines="\n".join(lines), program=program, to=to, run=run)
+        return Program(_LOAD.format(lines="\n".join(lines), program=program, run=run), text.format(to=to))
 
 
 SYSTEM = Torch()

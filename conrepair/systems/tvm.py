@@ -14,6 +14,7 @@ from conrepair.frameworks.model import Model
 from conrepair.networks.network import Network
 from conrepair.networks.tvm import open_build
 from conrepair.runtime.errors import ConversionError
+from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
 __all__ = ["SYSTEM"]
@@ -21,7 +22,7 @@ __all__ = ["SYSTEM"]
 _FAST = {"setting": "O3", "required_pass": ["FastMathTransform"], "target": "llvm -mcpu=native"}
 _BACKENDS_OWN = {"DispatchSampling", "DispatchSortScan"}  # passes of `relax.backend`
 _THIS_PROCESSOR = 'str(tvm.get_global_func("target.llvm_get_system_cpu")())'
-_PROGRAM = '''\
+_LOAD = '''\
 import collections
 {environment}
 import numpy
@@ -66,13 +67,15 @@ with target, tvm.transform.PassContext(opt_level=3, instruments=[LeaveOut()], co
     built = relax.build(module, target, relax_pipeline=None)
 device = tvm.{device}()
 machine = relax.VirtualMachine(built, device)
+'''
+_RUN = """\
 with numpy.load("inputs.npz") as inputs:
     names = [item.name for item in model.graph.input if item.name in inputs]
     found = machine["main"](*(tvm.runtime.tensor(inputs[name], device) for name in names))
 found = [found] if hasattr(found, "numpy") else list(found)
-outputs = {{item.name: array.numpy() for item, array in zip(model.graph.output, found)}}
+outputs = {item.name: array.numpy() for item, array in zip(model.graph.output, found)}
 numpy.savez("outputs.npz", **outputs)
-'''
+"""
 
 
 class Tvm(System):
@@ -95,13 +98,17 @@ class Tvm(System):
         """A build, whose kernels can be run one by one."""
         return open_build(self._built(model, setting, folder).folder, model)
 
-    def program(self, setting: Setting) -> str:
+    def distribution(self, setting: Setting) -> str:
+        """TVM's, where programs take no schedules of conrepair."""
+        return "" if any(step.make in SCHEDULES for step in _steps(read_options(setting.options))) else "apache-tvm"
+
+    def program(self, setting: Setting) -> Program:
         """The pipeline pass by pass; schedules of `conrepair.backends.tvm.schedules` are taken from there."""
         options = read_options(setting.options)
-        steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
+        steps = _steps(options)
         schedules = sorted(_schedule(step) for step in steps if step.make in SCHEDULES)
         imports = [f"from conrepair.backends.tvm.schedules import {name}\n" for name in schedules]
-        return _PROGRAM.format(
+        load = _LOAD.format(
             imports="".join(imports),
             environment="" if options.fast_math else f"import os\n\nos.environ |= {EXACT}",
             device=CUDA if options.parsed_target.on_gpu else "cpu",
@@ -111,12 +118,17 @@ class Tvm(System):
             passes="\n".join(f"    {_written(step)}," for step in steps),
             config=options.pass_config,
         )
+        return Program(load, _RUN)
 
     def _built(self, model: Model, setting: Setting, folder: Path) -> TvmRunnable:
         found = self.open(model, setting, folder)
         if not isinstance(found, TvmRunnable):
             raise ConversionError("a build on another machine can't be looked into; build for this one")
         return found
+
+
+def _steps(options: TvmOptions) -> list[PlacedPass]:
+    return steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
 
 
 def _schedule(step: PlacedPass) -> str:

@@ -34,7 +34,8 @@ class Fuzz(Networks):
         default=(),
     )
     systems: Sequence[str] = option(
-        "Systems with their settings (ort-all, tvm-O3, torch-compile, convert-onnxslim), separated by commas.",
+        "Systems with their settings (ort-all, tvm-O3, torch-compile, convert-onnxslim), separated by commas; "
+        "ort-all@1.20.1 is another release, in an environment of its own.",
         Value(comma_names, metavar="SYSTEM,...", many=True),
         "models",
         usual=", ".join(USUAL),

@@ -18,8 +18,8 @@ from conrepair.converters.base import Converter, Option
 from conrepair.converters.routes import find_route, pinned_route, reachable
 from conrepair.frameworks.formats import FormatName
 from conrepair.frameworks.model import Model
-from conrepair.runtime.environments import ENVIRONMENTS, Environment
 from conrepair.runtime.errors import ConfigError, ExitCode
+from conrepair.runtime.outside.environments import ENVIRONMENTS, Environment
 
 FORMATS: tuple[str, ...] = FormatName.__args__  # type: ignore[attr-defined]
 
@@ -281,15 +281,14 @@ def test_versions_of_what_isnt_installed() -> None:
     assert item.versions()["pip"][0].isdigit()
 
 
-def test_versions_of_a_tool_in_an_environment_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_of_a_tool_in_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are part of the conversion's key, all of them."""
-    pins = tmp_path / "pins.txt"
+    pins = {"some-tool": "1.2", "numpy": "1.0"}
     monkeypatch.setitem(ENVIRONMENTS, "small", Environment("small", "tests", 0.1, 1, pins))
     item = Converter("x", "a", "b", ("pip", "Some_Tool"), frozenset(), _convert, environment="small")
-    pins.write_text("some-tool==1.2\nnumpy==1.0\n")
     versions = item.versions()
     assert (versions["pip"], versions["Some_Tool"]) == ("missing", "1.2")
-    pins.write_text("some-tool==1.2\nnumpy==1.1\n")
+    pins["numpy"] = "1.1"
     assert item.versions() != versions
     litert = CONVERTERS["torch-tflite-litert"].versions()
     assert litert["litert-torch"] == ENVIRONMENTS["litert-torch"].pins["litert-torch"]

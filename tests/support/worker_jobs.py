@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from conrepair.runtime.errors import DataError, ModelLoadError
 from conrepair.runtime.journal import Journal
-from conrepair.runtime.scripts import run_script
+from conrepair.runtime.outside.scripts import run_script
 
 Payload = dict[str, Any]
 

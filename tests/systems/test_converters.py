@@ -28,7 +28,7 @@ def test_each_has_a_chain_libraries_and_a_program(name: str) -> None:
     setting = SYSTEM.settings[name]
     route = SYSTEM.route(setting)
     assert (not route.steps) == (name == SYSTEM.plain)
-    compile(SYSTEM.program(setting), name, "exec")
+    compile(SYSTEM.program(setting).text, name, "exec")
     assert SYSTEM.cost(setting) >= 1
     assert set(SYSTEM.blamed(setting, VERSIONS)) <= set(VERSIONS)
 
@@ -47,8 +47,8 @@ def test_optimizers_of_onnx_files_cost_less_than_frameworks() -> None:
 
 @pytest.mark.parametrize("name", ["onnxslim", "onnxsim", "version"])
 def test_one_library_alone_needs_nothing_of_ours(name: str) -> None:
-    assert "conrepair" not in SYSTEM.program(SYSTEM.settings[name])
-    assert "ORT_DISABLE_ALL" in SYSTEM.program(SYSTEM.settings[name])
+    assert "conrepair" not in SYSTEM.program(SYSTEM.settings[name]).text
+    assert "ORT_DISABLE_ALL" in SYSTEM.program(SYSTEM.settings[name]).text
 
 
 @pytest.mark.parametrize("name", ["none", "onnxslim", "onnxsim", "version", "normalise"])

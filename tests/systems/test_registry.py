@@ -107,7 +107,7 @@ def in_a_plain_process(asked: Entry, setting: Setting, model: Model, feeds: Mapp
     system = asked.runs
     copy_model(Path(system.programmed(model, setting, folder).path), folder / system.file)
     np.savez(folder / "inputs.npz", **feeds)
-    (folder / "program.py").write_text(system.program(setting), encoding="utf-8")
+    (folder / "program.py").write_text(system.program(setting).text, encoding="utf-8")
     subprocess.run([sys.executable, "program.py"], cwd=folder, check=True)
     with np.load(folder / "outputs.npz") as found:
         return dict(found)
@@ -146,12 +146,12 @@ def test_a_gpus_setting_is_refused_where_there_is_none(name: str, model: Model, 
 @pytest.mark.parametrize("name", ON_A_GPU)
 def test_a_gpus_program_says_where_it_runs(name: str) -> None:
     asked = entry(name)
-    written = asked.runs.program(asked.chosen)
+    written = asked.runs.program(asked.chosen).text
     compile(written, name, "exec")
     assert "cuda" in written.lower()
     exact = ("allow_tf32 = False", "'use_tf32': 0", "TVM_CUDA_NVCC_NO_FAST_MATH")
     assert any(words in written for words in exact) == name.endswith("-ieee")
-    assert "cuda" not in asked.runs.program(asked.plain.chosen).lower()
+    assert "cuda" not in asked.runs.program(asked.plain.chosen).text.lower()
 
 
 @pytest.mark.parametrize("name", ["convert-onnxslim", "convert-version", "convert-import"])

@@ -20,10 +20,10 @@ from conrepair.converters.base import Converter
 from conrepair.engine.job_table import JOBS, reach_of
 from conrepair.jobs.gpu_probes import GPU_PROBES
 from conrepair.runtime.confinement import CONFINED, GPU, within_reach
-from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.libraries import EXTRAS, extra_of_distribution
+from conrepair.runtime.outside.environments import ENVIRONMENTS, PINNED_PYTHON, Environment, find_environment
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import Failure, Job, Workers

@@ -5,16 +5,16 @@ from __future__ import annotations
 from rich.table import Table
 
 from conrepair.converters.all_converters import CONVERTERS
-from conrepair.runtime.environments import (
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.outside.environments import (
     ENVIRONMENTS,
     Environment,
-    environment,
     find_environment,
     leftovers,
     make_environment,
     remove_environment,
 )
-from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.outside.releases import made_releases, named_environment
 from conrepair.runtime.progress import ProgressDisplay, output_console, say
 
 __all__ = ["environments"]
@@ -34,11 +34,11 @@ def environments(action: str, name: str | None, *, quiet: bool) -> int:
     """
     if (action == "list") != (name is None):
         usage = "`conrepair environments`, `... make NAME` or `... remove NAME`"
-        raise UsageError(f"{usage}; environments are: {', '.join(ENVIRONMENTS)}")
+        raise UsageError(f"{usage}; environments are: {', '.join(ENVIRONMENTS)}, and library==version")
     if name is None:
         _list()
         return int(ExitCode.EQUIVALENT)
-    wanted = environment(name)
+    wanted = named_environment(name)
     with ProgressDisplay(quiet=quiet) as display:
         if action == "make":
             made = make_environment(wanted, display)
@@ -53,7 +53,7 @@ def _list() -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("environment", "state", "used by", "folder"):
         table.add_column(heading, overflow="fold")
-    for wanted in ENVIRONMENTS.values():
+    for wanted in (*ENVIRONMENTS.values(), *made_releases()):
         made = find_environment(wanted)
         users = [item.name for item in CONVERTERS.values() if item.environment == wanted.name]
         folder = str(made.folder) if made else ""

@@ -23,6 +23,7 @@ from conrepair.report.fuzz.summary import Summary
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import make_folder
 from conrepair.runtime.outputs import LIST
+from conrepair.runtime.outside.environments import make_environment
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.systems.registry import entry
@@ -59,14 +60,16 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
     output = campaign_output(root)
     if not (root / DATABASE).is_file() or (root / LIST).is_file():  # one that was interrupted early has no list yet
         output.check()
-    for name in asked.entries:
-        entry(name)  # says which there are, before anything is written
+    elsewhere = [entry(name).within for name in asked.entries]  # says which there are, before anything is written
     if not asked.learn and not asked.grown_from:
         check_wishes(asked.wishes, frozenset())
     known = Known() if asked.known is None else read_known(Path(asked.known))
     networks = [_own(asked, Path(model), quiet=quiet) for model in asked.models]
     own = [_written(network, root) for each in networks for network in each]
     with ProgressDisplay(quiet=quiet) as display:
+        for environment in elsewhere:
+            if environment is not None:
+                make_environment(environment, display)
         campaign = Campaign(asked, root, own, known, display)
         campaign.run()
     summary = Summary(

@@ -140,7 +140,7 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         place=place,
     )
     trains = suspicion.stage == GRADIENT
-    program = system.training_program(setting) if trains else system.program(setting)
+    program = (system.training_program(setting) if trains else system.program(setting)).text
     outputs = [item.name for item in case.model.graph.output]
     where = outputs.index(suspicion.output) if suspicion.output in outputs else 0
     if suspicion.kind in {"numbers", "not finite", GRADIENT}:

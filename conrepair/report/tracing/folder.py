@@ -161,6 +161,6 @@ def _write_programs(traced: Traced, file: Path, folder: Path) -> None:
         elif blamed == "setting":
             right = right or other.setting
     (place_model if system.file == "model.onnx" else copy_model)(file, folder / system.file)
-    put_text(folder / "with.py", system.program(wrong))
+    put_text(folder / "with.py", system.program(wrong).text)
     if right is not None:
-        put_text(folder / "without.py", system.program(right))
+        put_text(folder / "without.py", system.program(right).text)

@@ -15,7 +15,7 @@ from conrepair.converters.all_converters import CONVERTERS
 from conrepair.jobs import gpu_probes
 from conrepair.jobs.gpu_probes import GPU_PROBES, probe_gpu
 from conrepair.runtime.confinement import GPU
-from conrepair.runtime.environments import ENVIRONMENTS, PINNED_PYTHON, MadeEnvironment
+from conrepair.runtime.outside.environments import ENVIRONMENTS, PINNED_PYTHON, MadeEnvironment
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
 

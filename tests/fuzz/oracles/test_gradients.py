@@ -135,7 +135,7 @@ def test_compiled_gradients_are_right_and_a_program_gives_them(
     there = asked.runs.programmed(case_file(made, tmp_path), asked.chosen, tmp_path)
     copy_model(Path(there.path), tmp_path / asked.runs.file)
     np.savez(tmp_path / "inputs.npz", **made.inputs)
-    program = asked.runs.training_program(asked.chosen)
+    program = asked.runs.training_program(asked.chosen).text
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
     right = trained(made, other_answers(made) or {}, asked.runs, asked.chosen, tmp_path).exact["x"]
     with np.load(tmp_path / "outputs.npz") as outputs:

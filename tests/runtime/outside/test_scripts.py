@@ -14,18 +14,18 @@ import pytest
 import worker_jobs
 from job_tables import jobs_of
 
-from conrepair.runtime import environments
-from conrepair.runtime.environments import (
+from conrepair.runtime.errors import ConversionError, ToolCrashError, ToolEnvironmentError
+from conrepair.runtime.files import write_json
+from conrepair.runtime.outside import environments
+from conrepair.runtime.outside.environments import (
     ENVIRONMENTS,
     Environment,
     find_environment,
     make_environment,
     remove_environment,
 )
-from conrepair.runtime.errors import ConversionError, ToolCrashError, ToolEnvironmentError
-from conrepair.runtime.files import write_json
+from conrepair.runtime.outside.scripts import run_script
 from conrepair.runtime.progress import ProgressDisplay
-from conrepair.runtime.scripts import run_script
 from conrepair.runtime.workers import Failure, Job, Success, Workers
 
 JOBS = jobs_of(worker_jobs)
@@ -64,7 +64,7 @@ def test_our_own_python_finds_the_modules_that_we_find(tmp_path: Path, monkeypat
     (tmp_path / "modules").mkdir()
     (tmp_path / "modules" / "a_users_own.py").write_text("ANSWER = 42\n")
     monkeypatch.syspath_prepend(tmp_path / "modules")
-    lines = "import a_users_own, conrepair.runtime.scripts", "return {'answer': a_users_own.ANSWER}"
+    lines = "import a_users_own, conrepair.runtime.outside.scripts", "return {'answer': a_users_own.ANSWER}"
     assert run(tmp_path, *lines) == {"answer": 42}
 
 
@@ -125,8 +125,7 @@ def test_deaths(tmp_path: Path, line: str, words: str) -> None:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """An empty environment, made for real."""
     folder = tmp_path_factory.mktemp("environments")
-    (folder / "pins.txt").touch()
-    item = Environment("small", "tests", 0.01, 1, folder / "pins.txt")
+    item = Environment("small", "tests", 0.01, 1, {})
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(ENVIRONMENTS, "small", item)
         patch.setattr(environments, "environments_folder", lambda: folder / "root")
@@ -156,8 +155,7 @@ def test_an_environment_that_isnt_there(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_an_environment_isnt_removed_under_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The script's own process holds the lock, so that it stays held if we are killed."""
-    (tmp_path / "pins.txt").touch()
-    item = Environment("used", "tests", 0.01, 1, tmp_path / "pins.txt")
+    item = Environment("used", "tests", 0.01, 1, {})
     monkeypatch.setitem(ENVIRONMENTS, "used", item)
     monkeypatch.setattr(environments, "environments_folder", lambda: tmp_path / "root")
     folder = tmp_path / "root" / f"used-{item.key}"
@@ -208,7 +206,7 @@ def job(folder: Path, *lines: str, timeout: float = 60.0) -> Job:
 def test_output_is_the_worker_s(workers: Workers, tmp_path: Path) -> None:
     outcome = workers.call(job(tmp_path, "print('layer 7')", "os.write(2, b'stride 0\\n')", "sys.exit(1)"))
     assert isinstance(outcome, Failure)
-    assert (outcome.kind, outcome.error_type) == ("refused", "ConversionError")
+    assert (outcome.kind, outcome.error_type) == ("refused", "ToolError")
     assert outcome.repeatable
     assert "layer 7" in outcome.last_words
     assert "stride 0" in outcome.last_words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -13,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from conrepair.runtime import environments as module
-from conrepair.runtime.environments import (
+from conrepair.runtime.errors import ExitCode, StorageError, ToolEnvironmentError, UsageError
+from conrepair.runtime.outside import environments as module
+from conrepair.runtime.outside.environments import (
     ENVIRONMENTS,
     Environment,
     MadeEnvironment,
@@ -22,10 +22,10 @@ from conrepair.runtime.environments import (
     find_environment,
     leftovers,
     make_environment,
+    read_pins,
     remove_environment,
     use_environment,
 )
-from conrepair.runtime.errors import ExitCode, StorageError, ToolEnvironmentError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
 
 pytestmark = pytest.mark.timeout(300)
@@ -35,7 +35,7 @@ QUIET = ProgressDisplay(quiet=True)
 def wanted(folder: Path, *pins: str, name: str = "small", gigabytes: float = 0.01) -> Environment:
     requirements = folder / "pins.txt"
     requirements.write_text("\n".join(["# a comment", *pins, ""]))
-    return Environment(name, "tests", gigabytes, 1, requirements)
+    return Environment(name, "tests", gigabytes, 1, read_pins(requirements))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def script(path: Path, *lines: str) -> None:
 
 MAKES_IT = """
 mkdir -p "$4/bin"
-printf '%s\\n' '#!/bin/sh' 'echo "asked for a (from -r pins.txt)"' > "$4/bin/python"
+printf '%s\\n' '#!/bin/sh' 'echo "asked for a (from -r requirements.txt)"' > "$4/bin/python"
 chmod +x "$4/bin/python"
 """
 
@@ -313,4 +313,3 @@ def test_an_unknown_environment() -> None:
     with pytest.raises(UsageError, match="no environment 'nope'; there are: litert-torch, onnx2tf"):
         environment("nope")
     assert environment("onnx2tf") is ENVIRONMENTS["onnx2tf"]
-    assert dataclasses.asdict(ENVIRONMENTS["onnx2tf"])["requirements"].is_file()

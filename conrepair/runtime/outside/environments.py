@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,9 @@ __all__ = [
     "find_environment",
     "leftovers",
     "make_environment",
+    "normalized",
+    "pin_of",
+    "read_pins",
     "remove_environment",
     "use_environment",
 ]
@@ -49,8 +52,8 @@ PINNED_PYTHON = (3, 11)
 _RECORD = "record.json"
 _LAST_LINES = 12
 _LAST_CHARACTERS = 2000
-_PINS = Path(__file__).parents[1] / "environments"
-_PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>\S+)$")
+_PINS = Path(__file__).parents[2] / "environments"
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9.+!_-]*)$")
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _OFFLINE = re.compile(
     r"No matching distribution|Could not fetch URL|ConnectionError|NewConnectionError|Max retries|Name or service"
@@ -67,28 +70,21 @@ class Environment:
         purpose: What it's for.
         gigabytes: Of disk, about.
         minutes: To make it, about.
-        requirements: A file of pins, one `name==version` a line, transitive ones included.
+        pins: Versions by normalized name.
+        imports: Modules that have to start, where not all that's installed is pinned.
     """
 
     name: str
     purpose: str
     gigabytes: float
     minutes: int
-    requirements: Path
-
-    @property
-    def pins(self) -> dict[str, str]:
-        """Versions by normalized name."""
-        lines = self.requirements.read_text(encoding="utf-8").splitlines()
-        matches = [_PIN.match(line) for line in lines if line.strip() and not line.startswith("#")]
-        if not all(matches):
-            raise ValueError(f"{self.requirements} holds a line that isn't name==version")
-        return {normalized(match["name"]): match["version"] for match in matches if match}
+    pins: Mapping[str, str]
+    imports: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """Names the pins and Python's version: 16 hexadecimal digits."""
-        text = canonical_json({"pins": self.pins, "python": sys.version_info[:2]})
+        text = canonical_json({"pins": dict(self.pins), "python": sys.version_info[:2]})
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -112,11 +108,40 @@ class MadeEnvironment:
         return self.folder / "bin" / "python"
 
 
+def read_pins(requirements: Path) -> dict[str, str]:
+    """Versions by normalized name.
+
+    Args:
+        requirements: A file of `name==version`, one a line, transitive ones included.
+    """
+    lines = requirements.read_text(encoding="utf-8").splitlines()
+    return dict(map(pin_of, (line for line in lines if line.strip() and not line.startswith("#"))))
+
+
+def pin_of(text: str) -> tuple[str, str]:
+    """A package's normalized name and its version, of `name==version`.
+
+    Raises:
+        ValueError: if it's something else.
+    """
+    match = _PIN.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} isn't name==version")
+    return normalized(match["name"]), match["version"]
+
+
+def normalized(name: str) -> str:
+    """A package's name as all spellings of it are compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 ENVIRONMENTS: dict[str, Environment] = {
     item.name: item
     for item in (
-        Environment("litert-torch", "PyTorch to TFLite by litert-torch", 2.2, 2, _PINS / "litert-torch.txt"),
-        Environment("onnx2tf", "ONNX to TensorFlow and TFLite by onnx2tf", 2.7, 2, _PINS / "onnx2tf.txt"),
+        Environment(
+            "litert-torch", "PyTorch to TFLite by litert-torch", 2.2, 2, read_pins(_PINS / "litert-torch.txt")
+        ),
+        Environment("onnx2tf", "ONNX to TensorFlow and TFLite by onnx2tf", 2.7, 2, read_pins(_PINS / "onnx2tf.txt")),
     )
 }
 
@@ -130,11 +155,6 @@ def environment(name: str) -> Environment:
     if name not in ENVIRONMENTS:
         raise UsageError(f"there is no environment '{name}'; there are: {', '.join(ENVIRONMENTS)}")
     return ENVIRONMENTS[name]
-
-
-def normalized(name: str) -> str:
-    """A package's name as all spellings of it are compared."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def environments_folder() -> Path:
@@ -241,11 +261,19 @@ def _make(wanted: Environment, folder: Path, display: ProgressDisplay, lock: int
         stage.show("python -m venv")
         _call(wanted, [sys.executable, "-I", "-m", "venv", str(folder)], watch, lock)
         pip = [str(folder / "bin" / "python"), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]
-        install = [*pip, "install", "--progress-bar", "off", "--requirement", str(wanted.requirements)]
-        _call(wanted, install, watch, lock)
+        requirements = folder / "requirements.txt"
+        requirements.write_text("".join(f"{name}=={version}\n" for name, version in wanted.pins.items()), "utf-8")
+        _call(wanted, [*pip, "install", "--progress-bar", "off", "--requirement", str(requirements)], watch, lock)
+        if wanted.imports:
+            _call(
+                wanted,
+                [str(folder / "bin" / "python"), "-I", "-c", f"import {', '.join(wanted.imports)}"],
+                watch,
+                lock,
+            )
     size = sum(file.lstat().st_blocks * 512 for file in folder.rglob("*")) / 1e9
     made = MadeEnvironment(folder, round(size, 2), round(time.perf_counter() - started, 1))
-    write_json(folder / _RECORD, {"gigabytes": made.gigabytes, "seconds": made.seconds, "pins": wanted.pins})
+    write_json(folder / _RECORD, {"gigabytes": made.gigabytes, "seconds": made.seconds, "pins": dict(wanted.pins)})
     return made
 
 
@@ -295,6 +323,8 @@ def _advice(command: list[str], words: str) -> str:
             "the package index could not be reached or doesn't have everything. Check the network and pip's "
             "settings (`pip config list`), " + again
         )
+    if "-c" in command:
+        return "what was installed doesn't start. See what it says, and take another release."
     return "pip failed. See what it says, " + again
 
 

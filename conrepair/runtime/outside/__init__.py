@@ -1,0 +1,1 @@
+"""Tools and libraries that live in Python environments of their own."""

@@ -1,0 +1,126 @@
+"""A system in another release of its library, in an environment and a process of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from conrepair.backends.base import Switch
+from conrepair.data.tensor_spec import numpy_dtype
+from conrepair.frameworks.identity import copy_model
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_files.file import specs_of_proto
+from conrepair.frameworks.proto_file import read_proto
+from conrepair.frameworks.runnable import Array, Runnable
+from conrepair.runtime.errors import ConversionError, UsageError
+from conrepair.runtime.outside.environments import Environment
+from conrepair.runtime.outside.releases import release
+from conrepair.runtime.outside.scripts import Script
+from conrepair.systems import program_script
+from conrepair.systems.program import Program
+from conrepair.systems.system import Setting, System
+
+__all__ = ["Released"]
+
+_PROGRAM = program_script.PROGRAM
+
+
+class Released(System):
+    """See `System`; what's run is the program of another system's setting.
+
+    Its passes are names of this release, so none is left out.
+
+    Args:
+        system: Which.
+        version: Of the library that a setting is of (`System.distribution`).
+    """
+
+    def __init__(self, system: System, version: str) -> None:
+        self._system, self._version = system, version
+        self.name, self.format, self.file = system.name, system.format, system.file
+        self.settings, self.plain, self.usual = system.settings, system.plain, system.usual
+        self.seconds, self.kernels = system.seconds, system.kernels
+
+    def within(self, setting: Setting) -> Environment:
+        """The environment that a setting runs in.
+
+        Raises:
+            UsageError: if it can't be run in another release.
+        """
+        distribution = self._system.distribution(setting)
+        if not distribution:
+            raise UsageError(
+                f"this setting of {self.name} can't be run in other releases: programs of it need what's installed "
+                f"here. Take another setting, or leave out @{self._version}."
+            )
+        return release(distribution, self._version)
+
+    def needs(self, setting: Setting) -> frozenset[str]:
+        """Of this process, nothing but what cases need."""
+        return frozenset({self.format})
+
+    def cost(self, setting: Setting) -> int:
+        """That of the release that's installed here."""
+        return self._system.cost(setting)
+
+    def blamed(self, setting: Setting, versions: Mapping[str, str]) -> dict[str, str]:
+        """The release."""
+        return {self._system.distribution(setting): self._version}
+
+    def switches(self, model: Model, setting: Setting, folder: Path, *, gradients: bool = False) -> Sequence[Switch]:
+        """None."""
+        return ()
+
+    def program(self, setting: Setting) -> Program:
+        """As in the release that's installed here."""
+        return self._system.program(setting)
+
+    def converted(self, model: Model, setting: Setting, folder: Path) -> Model:
+        """The model as it is: programs convert it."""
+        return model
+
+    def loaded(self, there: Model, setting: Setting, folder: Path) -> Runnable:
+        """Load it in the environment's process, which is this one's own and stays.
+
+        Raises:
+            ConversionError: if inputs are of a type that programs can't be fed.
+            ToolError: if the library raises.
+        """
+        room = Path(tempfile.mkdtemp(dir=folder))
+        copy_model(Path(there.path), room / self.file)
+        (room / _PROGRAM).write_text(self.program(setting).module, encoding="utf-8")
+        return _Elsewhere(_process(self.within(setting)), there, room)
+
+
+class _Elsewhere(Runnable):
+    """A model that another process runs."""
+
+    def __init__(self, process: Script, model: Model, room: Path) -> None:
+        self.inputs, self.outputs = specs_of_proto(read_proto(Path(model.path)))
+        for spec in self.inputs:
+            if not numpy_dtype(spec.dtype).isbuiltin or numpy_dtype(spec.dtype).hasobject:
+                raise ConversionError(f"input {spec.name}: programs aren't fed {spec.dtype}")
+        self._process, self._room = process, room
+        process.call("load", {"folder": str(room)})
+
+    def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        np.savez(self._room / "inputs.npz", allow_pickle=False, **feeds)
+        self._process.call("run", {"folder": str(self._room)})
+        with np.load(self._room / "outputs.npz") as outputs:
+            return dict(outputs)
+
+
+_processes: dict[tuple[str, int], Script] = {}
+
+
+def _process(within: Environment) -> Script:
+    """Of this process: one that is a copy of another has none yet."""
+    key = within.key, os.getpid()
+    if key not in _processes or not _processes[key].alive:
+        room = Path(tempfile.mkdtemp())
+        _processes[key] = Script(Path(program_script.__file__), room, what=within.name, within=within)
+    return _processes[key]
