@@ -1,6 +1,7 @@
-"""Known bugs of releases that install, each seen by hand: the smallest network, and what it is fed.
+"""Known bugs of releases that install, each seen by hand: the smallest network and its inputs.
 
-A bug counts as found where a campaign against one of its wrong releases has a finding of this kind by these operators.
+A bug counts as found where a campaign against one of its wrong releases has a finding of
+this kind by these operators.
 """
 
 from __future__ import annotations
@@ -668,6 +669,278 @@ KNOWN = (
         text=("g (float[2,3,4] x) => (int64[2] y) <int64[2] i={2,0}> { s = Shape (x) y = Gather <axis=0> (s, i) }"),
         values={"x": [[[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]]},
     ),
+    KnownBug(
+        name="reshape that copies a size, silent",
+        thread="",
+        distribution="onnxoptimizer",
+        wrong=("0.4.2",),
+        right="",
+        kind="shape",
+        operators=("Reshape",),
+        what=("The first Reshape is dropped, so the 0 of the second copies another size."),
+        text=(
+            "g (float[2,6] x) => (float[3,4] y) <int64[2] c={3,4}, int64[2] b={0,-1}> { s = Reshape (x, "
+            "c) y = Reshape (s, b) }"
+        ),
+        values={"x": [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]},
+    ),
+    KnownBug(
+        name="pads wider than the kernel",
+        thread="",
+        distribution="onnxoptimizer",
+        wrong=("0.4.2",),
+        right="",
+        kind="exception",
+        operators=("Pad", "MaxPool"),
+        what=("fuse_pad_into_pool makes pads that are wider than the kernel, which no pool may have."),
+        text=(
+            "g (float[1,1,2] x) => (float[1,1,5] y) <int64[6] p = {0,0,0,0,0,4}> { q = Pad (x, p) y = "
+            "MaxPool <kernel_shape=[2]> (q) }"
+        ),
+        values={"x": [[[1, 2]]]},
+    ),
+    KnownBug(
+        name="places in a padded tensor",
+        thread="",
+        distribution="onnxoptimizer",
+        wrong=("0.4.2",),
+        right="",
+        kind="numbers",
+        operators=("Pad", "MaxPool"),
+        what=("fuse_pad_into_pool changes the places that MaxPool gives."),
+        text=(
+            "g (float[1,1,2,2] x) => (float[1,1,2,2] y, int64[1,1,2,2] i) <int64[8] p = "
+            "{0,0,0,0,0,0,1,1}> { q = Pad (x, p) y, i = MaxPool <kernel_shape=[2,2]> (q) }"
+        ),
+        values={"x": [[[[1, 2], [3, 4]]]]},
+    ),
+    KnownBug(
+        name="largest of a flat softmax",
+        thread="",
+        distribution="onnxoptimizer",
+        wrong=("0.4.2",),
+        right="",
+        kind="numbers",
+        operators=("Softmax", "ArgMax"),
+        what=("eliminate_nop_monotone_argmax drops a Softmax of opset 11 whose row underflows to zeros."),
+        text=("g (float[2,2,2] x) => (int64[2,2,1] y) { s = Softmax <axis=1> (x) y = ArgMax <axis=2> (s) }"),
+        values={"x": [[[100, 1], [-200, -150]], [[1, 2], [3, 4]]]},
+        opset=11,
+    ),
+    KnownBug(
+        name="two draws made one",
+        thread="",
+        distribution="onnxoptimizer",
+        wrong=("0.4.2",),
+        right="",
+        kind="chance",
+        operators=("RandomUniformLike", "Sub"),
+        what=("eliminate_common_subexpression takes two draws for one."),
+        text=(
+            "g (float[2] x) => (float[2] y) { a = RandomUniformLike (x) b = RandomUniformLike (x) y = Sub (a, b) }"
+        ),
+        values={"x": [1, 2]},
+    ),
+    KnownBug(
+        name="pads of axes in another order",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0"),
+        right="0.27.0",
+        kind="shape",
+        operators=("Pad",),
+        what=("The importer leaves out Pad's axes at opset 18, and pads the wrong ones."),
+        text=(
+            "g (float[2,2] x) => (float[5,3] y) <int64[4] p={0,1,1,2}, float v={0}, int64[2] a={1,0}> { y "
+            "= Pad (x, p, v, a) }"
+        ),
+        values={"x": [[1, 2], [4, 5]]},
+        opset=18,
+    ),
+    KnownBug(
+        name="product over an empty axis",
+        thread="apache/tvm#19578",
+        distribution="apache-tvm",
+        wrong=("0.26.0",),
+        right="0.27.0",
+        kind="not finite",
+        operators=("MatMul",),
+        what=("A product over no elements isn't written, so it is what memory held."),
+        text=("g (float[2,0] a, float[0,2] b) => (float[2,2] y) { y = MatMul (a, b) }"),
+        values={"a": [[], []], "b": []},
+    ),
+    KnownBug(
+        name="infinities of one sign",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0", "0.27.0"),
+        right="",
+        kind="numbers",
+        operators=("IsInf",),
+        what=("The importer leaves out which sign is asked for."),
+        text=("g (float[3] x) => (bool[3] y) { y = IsInf <detect_negative=0> (x) }"),
+        values={"x": [float("inf"), -float("inf"), 1]},
+    ),
+    KnownBug(
+        name="transposed convolution to a size",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0", "0.27.0"),
+        right="",
+        kind="shape",
+        operators=("ConvTranspose",),
+        what=("The importer leaves out output_shape."),
+        text=(
+            "g (float[1,1,3,3] x, float[1,2,3,3] w) => (float[1,2,10,8] y) { y = ConvTranspose "
+            "<strides=[3,2], output_shape=[10,8]> (x, w) }"
+        ),
+        values={
+            "x": [[[[0, 1, 2], [3, 4, 5], [6, 7, 8]]]],
+            "w": [[[[1, 1, 1], [1, 1, 1], [1, 1, 1]], [[1, 1, 1], [1, 1, 1], [1, 1, 1]]]],
+        },
+    ),
+    KnownBug(
+        name="largest in a region",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0", "0.27.0"),
+        right="",
+        kind="numbers",
+        operators=("RoiAlign",),
+        what=("The maximum is taken of interpolated values; ONNX weighs first."),
+        text=(
+            "g (float[1,1,4,4] x, float[1,4] r, int64[1] b) => (float[1,1,2,2] y) { y = RoiAlign "
+            '<mode="max", output_height=2, output_width=2, sampling_ratio=2, '
+            'coordinate_transformation_mode="output_half_pixel"> (x, r, b) }'
+        ),
+        values={
+            "x": [[[[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]]],
+            "r": [[0, 0, 3, 3]],
+            "b": [0],
+        },
+    ),
+    KnownBug(
+        name="running statistics",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0", "0.27.0"),
+        right="",
+        kind="numbers",
+        operators=("BatchNormalization",),
+        what=("The running mean and variance take momentum for its complement."),
+        text=(
+            "g (float[2,2,1] x, float[2] s, float[2] b, float[2] m, float[2] v) => (float[2,2,1] y, "
+            "float[2] nm, float[2] nv) { y, nm, nv = BatchNormalization <training_mode=1> (x, s, b, m, v) "
+            "}"
+        ),
+        values={"x": [[[1], [2]], [[3], [8]]], "s": [1, 1], "b": [0, 0], "m": [0, 0], "v": [1, 1]},
+    ),
+    KnownBug(
+        name="mask of a dropout",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.26.0", "0.27.0"),
+        right="",
+        kind="type",
+        operators=("Dropout",),
+        what=("The mask is float32, not bool."),
+        text=("g (float[3] x) => (float[3] y, bool[3] m) { y, m = Dropout (x) }"),
+        values={"x": [1, 2, 3]},
+    ),
+    KnownBug(
+        name="expansion to a fed shape",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0", "0.27.0"),
+        right="",
+        kind="shape",
+        operators=("Expand",),
+        what=("A size of one in the fed shape cuts the tensor."),
+        text=("g (float[3,1] x, int64[2] s) => (float[n,m] y) { y = Expand (x, s) }"),
+        values={"x": [[1], [2], [3]], "s": [1, 4]},
+    ),
+    KnownBug(
+        name="selection by fed bounds",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0", "0.27.0"),
+        right="",
+        kind="shape",
+        operators=("NonMaxSuppression",),
+        what=("A number of boxes that is fed is taken for none."),
+        text=(
+            "g (float[1,3,4] b, float[1,1,3] s, int64[1] m, float[1] i, float[1] t) => (int64[n,3] y) { y "
+            "= NonMaxSuppression (b, s, m, i, t) }"
+        ),
+        values={
+            "b": [[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]],
+            "s": [[[0.9, 0.75, 0.6]]],
+            "m": [3],
+            "i": [0.5],
+            "t": [0],
+        },
+    ),
+    KnownBug(
+        name="NaN through Relu",
+        thread="apache/tvm#19750",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0", "0.27.0"),
+        right="",
+        kind="not finite",
+        operators=("Relu",),
+        what=("NaN becomes 0."),
+        text=("g (float[3] x) => (float[3] y) { y = Relu (x) }"),
+        values={"x": [float("nan"), -1, 1]},
+    ),
+    KnownBug(
+        name="NaN through Max",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.25.0", "0.26.0", "0.27.0"),
+        right="",
+        kind="not finite",
+        operators=("Max",),
+        what=("NaN is dropped where it comes first."),
+        text=("g (float[3] x, float[3] z) => (float[3] y) { y = Max (x, z) }"),
+        values={"x": [float("nan"), 1, 2], "z": [1, float("nan"), 0]},
+    ),
+    KnownBug(
+        name="NaN through Clip",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.26.0", "0.27.0"),
+        right="",
+        kind="not finite",
+        operators=("Clip",),
+        what=("NaN becomes the lower bound; 0.25.0 was right."),
+        text=("g (float[3] x) => (float[3] y) <float a={0}, float b={2}> { y = Clip (x, a, b) }"),
+        values={"x": [float("nan"), -1, 1]},
+    ),
+    KnownBug(
+        name="NaN through Sign",
+        thread="",
+        distribution="apache-tvm",
+        wrong=("0.26.0", "0.27.0"),
+        right="",
+        kind="not finite",
+        operators=("Sign",),
+        what=("NaN becomes 0; 0.25.0 was right."),
+        text=("g (float[3] x) => (float[3] y) { y = Sign (x) }"),
+        values={"x": [float("nan"), -1, 1]},
+    ),
+    KnownBug(
+        name="NaN through ReduceMax",
+        thread="apache/tvm#19755",
+        distribution="apache-tvm",
+        wrong=("0.26.0", "0.27.0"),
+        right="",
+        kind="not finite",
+        operators=("ReduceMax",),
+        what=("A later number replaces NaN; 0.25.0 was right."),
+        text=("g (float[1,3] x) => (float[1,1] y) <int64[1] a={1}> { y = ReduceMax (x, a) }"),
+        values={"x": [[float("nan"), 1, 2]]},
+        opset=18,
+    ),
 )
 
 NOT_SEEN = (
@@ -711,4 +984,10 @@ NOT_SEEN = (
         "ONNX's MatMul has no type of its result, and the passes stand in no usual pipeline",
     ),
     ("apache/tvm#17207", "apache-tvm", "LiftTransformParams stands in no usual pipeline"),
+    (
+        "apache/tvm#18698",
+        "apache-tvm",
+        "not run to the end; the importer is known to refuse axes as an attribute at opset 17",
+    ),
+    ("tanh(NaN) (apache/tvm#11696)", "apache-tvm", "FastMathTransform stands in no usual pipeline; not run"),
 )
