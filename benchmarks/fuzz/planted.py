@@ -2,21 +2,24 @@
 
     python -m benchmarks.fuzz.planted [--faults N] [--networks N] [--nodes N] [--seed N] [--tvm N] [-o PAGE]
 
-Into each network goes one fault of `benchmarks.faults`, of those that fit the one that was planted least so far. Its
+Each network gets one fault of `benchmarks.faults`, of those that fit the one that was planted least so far. Its
 effect is scaled down: by shares of itself (in the network where it's in real weights or attributes, else in the
-answers), to multiples of the largest error that ONNX Runtime's right answers have, and to multiples of the bound that
-the judge goes by, which says how little is lost behind the bound. Told is what's suspect; answers that rounding makes
-the right ones again don't count. Beside it the right networks are judged as ONNX Runtime runs them with and without
-optimizations, and some by TVM: suspects there are false alarms, or what these do wrong.
+answers), to multiples of the largest error that right answers have (ONNX Runtime's with and without optimizations, and
+those of ONNX's reference in the network's own types), and to multiples of the bound that the judge goes by. Told is
+what's suspect; answers that rounding makes the right ones again don't count. Beside it the right networks are judged
+as ONNX Runtime runs them with and without optimizations, and some by TVM: suspects there are false alarms, or what
+these do wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -28,14 +31,14 @@ from benchmarks.common.measured import made_by
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
 from benchmarks.fuzz.planted_page import BOUND, BOUNDS, ROUNDING, ROUNDINGS, SHARE, SHARES, Compared, Row, page
-from benchmarks.fuzz.scaled import Scale, blended, scale_of, scaled
+from benchmarks.fuzz.scaled import Scale, blended, in_own_types, scale_of, scaled
 from benchmarks.generate.elsewhere import Elsewhere, EndedError
 from conrepair.cases.case import Array, Case
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
-from conrepair.fuzz.looking import REFUSED, SUSPECT, Looked, look, looked_at
+from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, Looked, look, looked_at
 from conrepair.fuzz.trial import Trial
 from conrepair.generate.running import RefusedError, run
 from conrepair.runtime.errors import ConrepairError
@@ -44,6 +47,7 @@ from conrepair.systems.registry import entry
 _PLAIN, _ALL, _TVM = entry("ort-none"), entry("ort-all"), entry("tvm-O3")
 _TRIES = 8  # faults of a network
 _SECONDS = 120.0
+_SLOW = 2.0  # seconds for a verdict: exact values take as long at every size
 _COMMAND = "python -m benchmarks.fuzz.planted"
 
 
@@ -100,6 +104,7 @@ def planted(case: Case, index: int, fault: str) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             right = run(model, case.inputs, names), run(model, case.inputs, names, optimized=True)
+            right += tuple(in_own_types(model, case.inputs, right[0]))
             file = _file(case, Path(folder))
             injected = inject_file(file, kind, case.inputs, np.random.default_rng(index), Path(folder) / "faulty")
             if injected is None:
@@ -138,13 +143,25 @@ def _rows(
     scale: Scale,
 ) -> Iterator[Row]:
     """One for each size that isn't larger than the fault."""
+    slow = False
 
     def row(by: str, size: float, given: Mapping[str, Array], *, inside: bool = False) -> Row:
-        same = all(given[name].tobytes() == array.tobytes() for name, array in right.items())
-        looked = None if same else looked_at(case, Trial((given,)), right, _ALL.chosen)
-        verdict = "" if looked is None else looked.verdict
+        nonlocal slow
+        verdict = UNJUDGED if slow else ""
+        if not slow and any(given[name].tobytes() != array.tobytes() for name, array in right.items()):
+            begun = time.monotonic()
+            verdict = looked_at(case, Trial((given,)), right, _ALL.chosen).verdict
+            slow = verdict == UNJUDGED and time.monotonic() - begun > _SLOW
         return Row(
-            index, fault, by, size, inside, verdict, scale.in_roundings(scale.errors(given)), scale.loose(given)
+            index,
+            fault,
+            by,
+            size,
+            inside,
+            scale.known,
+            verdict,
+            scale.in_roundings(scale.errors(given)),
+            scale.loose(given),
         )
 
     effect = {
@@ -220,6 +237,12 @@ def measured(
     return rows, beside, ended
 
 
+def _words_of(options: argparse.Namespace) -> list[str]:
+    """The command, without the files that it writes."""
+    asked = {name: value for name, value in vars(options).items() if name not in {"output", "rows", "seconds"}}
+    return [*_COMMAND.split(), *(word for name, value in asked.items() for word in (f"--{name}", str(value)))]
+
+
 def main() -> None:
     """Print the page, or write it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -230,14 +253,17 @@ def main() -> None:
     parser.add_argument("--tvm", type=int, default=25, help="Every so many networks is run by TVM, too; 0 for none.")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--rows", type=Path, help="Write what came of each size of each fault, as CSV.")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="No network is begun after so long.")
     options = parser.parse_args()
+    end = time.monotonic() + options.seconds
     drawn = conrepair.generated(count=options.networks, nodes=options.nodes, seed=options.seed)
-    cases = (Case.of(network.model, network.inputs) for network in drawn)
+    cases: Iterable[Case] = (Case.of(network.model, network.inputs) for network in drawn)
+    cases = itertools.takewhile(lambda _: time.monotonic() < end, cases)
     rows, beside, ended = measured(cases, options.faults, options.tvm)
     if options.rows:
         text = "".join(f"{','.join(map(str, vars(row).values()))}\n" for row in rows)
         options.rows.write_text(f"{','.join(Row.__dataclass_fields__)}\n{text}", encoding="utf-8")
-    text = page(rows, beside, ended, made_by(shlex.join([*_COMMAND.split(), *sys.argv[1:]])))
+    text = page(rows, beside, ended, made_by(shlex.join(_words_of(options))))
     if options.output:
         options.output.write_text(text, encoding="utf-8")
     else:

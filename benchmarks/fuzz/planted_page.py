@@ -15,7 +15,7 @@ from conrepair.fuzz.looking import ILL, REFUSED, RIGHT, SUSPECT, UNJUDGED
 
 __all__ = ["BOUND", "BOUNDS", "ROUNDING", "ROUNDINGS", "SHARE", "SHARES", "Compared", "Row", "page"]
 
-SHARES = tuple(4.0**-power for power in range(7))
+SHARES = tuple(16.0**-power for power in range(4))
 ROUNDINGS = (4.0, 16.0, 64.0, 256.0, 1024.0)
 BOUNDS = (1.5, 4.0, 16.0, 64.0)
 SHARE, ROUNDING, BOUND = "share", "rounding", "bound"
@@ -32,6 +32,7 @@ class Row:
         by: `SHARE`, `ROUNDING` or `BOUND`.
         size: In that.
         inside: Whether the network was changed, rather than its answers.
+        known: Whether ONNX's reference computes exact values of the network.
         verdict: Of the judge; "" where the answers are the right ones again.
         roundings: Largest error, by the rounding seen.
         loose: The bound, by the rounding seen, where the error is largest.
@@ -42,6 +43,7 @@ class Row:
     by: str
     size: float
     inside: bool
+    known: bool
     verdict: str
     roundings: float
     loose: float
@@ -73,16 +75,20 @@ def _told(rows: Sequence[Row]) -> str:
     unbounded = sum(not np.isfinite(row.loose) for row in missed)
     bounded = [row.loose for row in missed if np.isfinite(row.loose)]
     loose = f"{statistics.median(bounded):.3g}" if bounded else "-"
-    told = verdicts[SUSPECT]
+    judged = [row.verdict == SUSPECT for row in rows if row.known and row.verdict != UNJUDGED]
     return (
-        f"{told} of {len(rows)} ({told / len(rows):.1%}) | {verdicts[UNJUDGED]} | {unbounded} | {len(bounded)} | "
-        f"{loose} | {sum(row.inside for row in rows)}"
+        f"{_part(verdicts[SUSPECT], len(rows))} | {_part(sum(judged), len(judged))} | {verdicts[UNJUDGED]} | "
+        f"{unbounded} | {len(bounded)} | {loose}"
     )
 
 
+def _part(told: int, count: int) -> str:
+    return f"{told} of {count} ({told / count:.1%})" if count else "-"
+
+
 _HEAD = (
-    "| {} | told | unjudged | no finite bound there | within the bound | that bound, in roundings (median) "
-    "| in the network |\n|---|---|---|---|---|---|---|"
+    "| {} | told | of those judged by exact values | unjudged | no finite bound there | within the bound "
+    "| that bound, in roundings (median) |\n|---|---|---|---|---|---|---|"
 )
 
 
@@ -105,8 +111,9 @@ def page(rows: Sequence[Row], beside: Sequence[Compared], ended: int, made: str)
         f"{len(kinds)} networks with a fault each, of {len(by_fault)} of the {len(faults())} kinds of "
         "[the catalogue](../../benchmarks/faults), which are planted evenly as far as they fit. *Told* is what the "
         "judge of a campaign calls suspect. Answers that rounding makes the right ones again aren't counted, nor "
-        "sizes that a fault doesn't reach. *Rounding* is the largest error of ONNX Runtime's answers, with and without "
-        "optimizations, for an output, and half an ulp of its largest number at least: the bound has no part in it.",
+        "sizes that a fault doesn't reach. *Rounding* is the largest error of right answers for an output (ONNX "
+        "Runtime's with and without optimizations, and of ONNX's reference in the network's own types), and half an "
+        "ulp of its largest number at least: the bound has no part in it.",
         "",
         "## By the rounding seen",
         "",

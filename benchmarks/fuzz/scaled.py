@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from conrepair.cases.case import Array, Case
 from conrepair.metrics.ulps import grid_of
+from conrepair.onnx_passes.verify import relative_error
 from conrepair.tracing.exact_side import ACCURACY
 from conrepair.truth.bound import Analysis
 from conrepair.truth.judging import distances
 
-__all__ = ["Scale", "blended", "scale_of", "scaled"]
+__all__ = ["Scale", "blended", "in_own_types", "scale_of", "scaled"]
 
 _REAL = {onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16}
 _REAL_ATTRIBUTES = {onnx.AttributeProto.FLOAT, onnx.AttributeProto.FLOATS}
+_NEAR = 1e-2  # relative L2: further off is another answer, not rounding
 
 Answers = Mapping[str, Array]
 
@@ -29,12 +32,14 @@ class Scale:
 
     Attributes:
         exact: The exact values; without those, ONNX Runtime's answers.
+        known: Whether there are exact values.
         rounding: Of each output the largest error that right answers have, and half an ulp of its largest number at
             least.
         bound: Of a right answer, element by element; empty where nobody computes exact values.
     """
 
     exact: Answers
+    known: bool
     rounding: Mapping[str, float]
     bound: Answers
 
@@ -69,6 +74,23 @@ class Scale:
         return float(self.bound[name][place] / self.rounding[name])
 
 
+def in_own_types(model: onnx.ModelProto, inputs: Answers, other: Answers) -> Iterator[Answers]:
+    """Answers of ONNX's reference, which rounds where the network's types do; none where it can't, or is far off.
+
+    Args:
+        model: The right network.
+        inputs: Its own.
+        other: What ONNX Runtime answers.
+    """
+    try:
+        found = dict(zip(other, ReferenceEvaluator(model).run(None, dict(inputs)), strict=True))
+        near = all(relative_error(array, np.asarray(found[name])) < _NEAR for name, array in other.items())
+    except Exception:  # noqa: BLE001 (it raises a dozen types for what it can't run)
+        return
+    if near:
+        yield {name: np.asarray(array) for name, array in found.items()}
+
+
 def scale_of(case: Case, right: tuple[Answers, ...]) -> Scale:
     """Measure what rounding does to a network's answers.
 
@@ -95,7 +117,7 @@ def scale_of(case: Case, right: tuple[Answers, ...]) -> Scale:
         rounding[name] = max(seen, float(grid_of(array.dtype).ulp(np.asarray(largest))) / 2)
         if found is not None:
             bounds[name] = np.broadcast_to(np.asarray(found.bound[name], np.float64), truth.shape)
-    return Scale(exact, rounding, bounds)
+    return Scale(exact, found is not None, rounding, bounds)
 
 
 def scaled(right: Answers, wrong: Answers, share: float) -> dict[str, Array]:
