@@ -4,8 +4,8 @@
 
 Each network gets one fault of `benchmarks.faults`, of those that fit the one that was planted least so far. Its
 effect is scaled down: by shares of itself (in the network where it's in real weights or attributes, else in the
-answers), to multiples of the largest error that right answers have (ONNX Runtime's with and without optimizations, and
-those of ONNX's reference in the network's own types), and to multiples of the bound that the judge goes by. Told is
+answers), to multiples of the largest error of right answers (ONNX Runtime's with and without optimizations, and those
+of ONNX's reference in the network's own types), and to multiples of the bound that the judge goes by. Told is
 what's suspect; answers that rounding makes the right ones again don't count. Beside it the right networks are judged
 as ONNX Runtime runs them with and without optimizations, and some by TVM: suspects there are false alarms, or what
 these do wrong.
