@@ -103,6 +103,7 @@ def planted(case: Case, index: int, fault: str) -> list[Row]:
     kind = next(item for item in faults() if item.name == fault)
     with tempfile.TemporaryDirectory() as folder:
         try:
+            right: tuple[Mapping[str, Array], ...]
             right = run(model, case.inputs, names), run(model, case.inputs, names, optimized=True)
             right += tuple(in_own_types(model, case.inputs, right[0]))
             file = _file(case, Path(folder))
@@ -227,6 +228,9 @@ def measured(
             try:
                 more = process.call(seconds, planted, case, index, name)
             except EndedError:  # ONNX Runtime may end in what was made invalid
+                continue
+            except Exception as error:  # noqa: BLE001 (a network that this can't take must not end all of it)
+                print(f"network {index}, {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
                 continue
             if more:
                 used[name] += 1

@@ -114,7 +114,8 @@ def scale_of(case: Case, right: tuple[Answers, ...]) -> Scale:
         errors = [distances(answers[name], truth)[finite] for answers in right]
         seen = max((float(error[np.isfinite(error)].max(initial=0.0)) for error in errors), default=0.0)
         largest = np.abs(exact[name][finite]).max(initial=0.0)
-        rounding[name] = max(seen, float(grid_of(array.dtype).ulp(np.asarray(largest))) / 2)
+        grid = grid_of(array.dtype)  # what's smaller than its normal numbers may be flushed to zero
+        rounding[name] = max(seen, float(grid.ulp(np.asarray(largest))) / 2, 2.0**grid.lowest)
         if found is not None:
             bounds[name] = np.broadcast_to(np.asarray(found.bound[name], np.float64), truth.shape)
     return Scale(exact, found is not None, rounding, bounds)
