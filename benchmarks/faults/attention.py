@@ -41,6 +41,7 @@ def _multiplies(graph: LayerGraph, node: Node) -> bool:
     if (
         node.op not in {"Mul", "Div"}
         or number is None
+        or not node.inputs
         or math.prod(number.shape) != 1
         or node.attributes.get("constant_first")
     ):

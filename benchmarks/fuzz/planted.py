@@ -215,7 +215,6 @@ def measured(
     for index, case in enumerate(cases):
         try:
             found = process.call(seconds, compared, case, index, [_PLAIN.name, _ALL.name])
-            fit = process.call(seconds, fitting, case)
             if tvm and index % tvm == 0:  # its handlers of signals are for all of a process
                 beside += apart.call(seconds, compared, case, index, [_TVM.name])
         except EndedError:
@@ -224,6 +223,11 @@ def measured(
         beside += found
         if used.total() == wanted or any(item.verdict in {SUSPECT, REFUSED} for item in found[:2]):
             continue  # what isn't right to begin with shows nothing of a fault
+        try:
+            fit = process.call(seconds, fitting, case)
+        except Exception as error:  # noqa: BLE001 (as below)
+            print(f"network {index}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            continue
         for name in sorted(fit, key=used.__getitem__)[:_TRIES]:
             try:
                 more = process.call(seconds, planted, case, index, name)
