@@ -247,7 +247,7 @@ def measured(
 
 def _words_of(options: argparse.Namespace) -> list[str]:
     """The command, without the files that it writes."""
-    asked = {name: value for name, value in vars(options).items() if name not in {"output", "rows", "seconds"}}
+    asked = {name: value for name, value in vars(options).items() if name not in {"output", "rows"}}
     return [*_COMMAND.split(), *(word for name, value in asked.items() for word in (f"--{name}", str(value)))]
 
 
