@@ -144,8 +144,12 @@ def page(rows: Sequence[Row], beside: Sequence[Compared], ended: int, made: str)
         verdicts = collections.Counter(item.verdict for item in beside if item.system == system)
         cells = [verdicts.total(), *(verdicts[name] for name in (RIGHT, ILL, UNJUDGED, REFUSED, SUSPECT))]
         lines.append(f"| {system} | {' | '.join(map(str, cells))} |")
-    lines += ["", f"Networks that ended the process: {ended}. Nobody has looked yet which suspects are false "
-              "alarms: kernels that are known to be beyond their bound ([accuracy](accuracy.md)) are among them.", ""]  # fmt: skip
+    lines += [
+        "",
+        f"Networks that ended the process: {ended}. Nobody has looked yet which suspects are false alarms: kernels that "
+        "are known to be beyond their bound ([accuracy](accuracy.md)) are among them.",
+        "",
+    ]
     lines += [f"- network {item.index}, {item.system}: {item.words}" for item in beside if item.verdict == SUSPECT]
     lines += ["", "## Faults", "", "| fault | planted | told at 64 roundings | at 256 |", "|---|---|---|---|"]
     for fault, count in sorted(by_fault.items()):
