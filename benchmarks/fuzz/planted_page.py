@@ -146,8 +146,8 @@ def page(rows: Sequence[Row], beside: Sequence[Compared], ended: int, made: str)
         lines.append(f"| {system} | {' | '.join(map(str, cells))} |")
     lines += [
         "",
-        f"Networks that ended the process: {ended}. Nobody has looked yet which suspects are false alarms: kernels that "
-        "are known to be beyond their bound ([accuracy](accuracy.md)) are among them.",
+        f"Networks that ended the process: {ended}. Nobody has looked yet which suspects are false alarms: kernels "
+        "that are known to be beyond their bound ([accuracy](accuracy.md)) are among them.",
         "",
     ]
     lines += [f"- network {item.index}, {item.system}: {item.words}" for item in beside if item.verdict == SUSPECT]
