@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conrepair.fuzz.cause import Cause
-from conrepair.fuzz.suspicion import GRADIENT, Suspicion
+from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS, Suspicion
 from conrepair.runtime.files import canonical_json
 from conrepair.systems.registry import Entry
 
@@ -78,6 +78,7 @@ class Finding:
         return {
             "numbers": "wrong numbers",
             "not finite": "NaN or infinity",
+            "differs": "other numbers than two others",
             "shape": "wrong shape",
             "type": "wrong element type",
             "outputs": "outputs are missing",
@@ -105,6 +106,6 @@ def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause:
         what = [suspicion.stage, suspicion.error, suspicion.words, suspicion.place]
     elif not cause.causes:
         what = [suspicion.stage, suspicion.error, sorted(set(operators))]
-    elif suspicion.kind in {"numbers", "not finite", GRADIENT}:
+    elif suspicion.kind in OF_NUMBERS:
         what = [what, sorted(set(operators))]  # one pass may be wrong for several reasons
     return hashlib.sha256(canonical_json([system, suspicion.kind, what]).encode()).hexdigest()

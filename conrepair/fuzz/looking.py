@@ -20,6 +20,7 @@ from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.numbers import differing, numbers
+from conrepair.fuzz.spread import spread
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
@@ -31,6 +32,7 @@ from conrepair.truth.bound import Analysis
 from conrepair.truth.judging import LARGE, distances
 
 __all__ = [
+    "ALIKE",
     "ILL",
     "REFUSED",
     "RIGHT",
@@ -43,9 +45,10 @@ __all__ = [
     "with_gradients",
 ]
 
-RIGHT, REFUSED, SUSPECT, ILL, UNJUDGED = "right", "refused", "suspect", "ill-conditioned", "unjudged"
-"""Verdicts. `ILL`: far apart, and both are as right as may be. `UNJUDGED`: nobody computes exact values, and the
-answer is near another system's."""
+RIGHT, REFUSED, SUSPECT, ILL = "right", "refused", "suspect", "ill-conditioned"
+ALIKE, UNJUDGED = "alike", "unjudged"
+"""Verdicts. `ILL`: far apart, and both are as right as may be. `ALIKE`: nobody computes exact values, and the answer
+is another system's, but for what rounding does to that. `UNJUDGED`: nobody can say."""
 
 
 _WHOLE = frozenset(number for name, number in onnx.TensorProto.DataType.items() if "INT" in name)
@@ -155,7 +158,7 @@ def looked_at(
     if other is not None and not strict and not _is_other(setting) and _equal(given, other):
         return Looked(RIGHT, None, "", trial.seconds)
     try:
-        return _judged(case, given, other, trial.seconds)
+        return _judged(case, given, None if _is_other(setting) else other, trial.seconds)
     except Exception as error:  # noqa: BLE001 (whatever the judges stumble over says nothing of the system)
         return Looked(UNJUDGED, None, f"judging it failed: {type(error).__name__}: {error}", trial.seconds)
 
@@ -185,10 +188,9 @@ def _judged(case: Case, given: Mapping[str, Array], other: Mapping[str, Array] |
     try:
         side, truth = _exact(case.model, case.inputs)
     except InferenceError:
-        first = None if other is None else next(differing(given, other), None)
-        return Looked(UNJUDGED if first is None else SUSPECT, first, "", seconds)
+        return _compared(case, given, other, seconds)
     if time.monotonic() - begun > _SLOW:  # estimates take many times as long
-        return Looked(UNJUDGED, None, "", seconds)
+        return _compared(case, given, other, seconds)
     side.estimated(case.inputs, given)
     if (first := next(numbers(given, truth, side.bound), None)) is not None:
         return Looked(SUSPECT, first, "", seconds)
@@ -203,6 +205,17 @@ def _judged(case: Case, given: Mapping[str, Array], other: Mapping[str, Array] |
             far |= bool((errors > LARGE * np.abs(exact)).any())
         near = max(near, float(np.nan_to_num(ratios, nan=0.0, posinf=0.0).max(initial=0.0)))
     return Looked(ILL if far else RIGHT, None, "", seconds, near)
+
+
+def _compared(case: Case, given: Mapping[str, Array], other: Mapping[str, Array] | None, seconds: float) -> Looked:
+    """Judge by what rounding does to another system's answers."""
+    if other is None:
+        return Looked(UNJUDGED, None, "nobody else computes it", seconds)
+    allowed = spread(case, other)
+    first = next(differing(given, other, allowed), None)
+    if first is not None:
+        return Looked(SUSPECT, first, "", seconds)
+    return Looked(UNJUDGED if allowed is None else ALIKE, None, "", seconds)
 
 
 def _exact(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[ExactSide, dict[str, Array]]:

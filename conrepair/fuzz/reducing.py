@@ -10,7 +10,7 @@ from conrepair.cases.case import Case
 from conrepair.cases.reduce import Budget, reduce
 from conrepair.fuzz.apart import ENDS, PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
-from conrepair.fuzz.looking import ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
+from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
 from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.fuzz.worse import worse
 from conrepair.runtime.errors import UsageError
@@ -23,7 +23,7 @@ GONE, NEAR = "gone", "near"
 
 _CLEAR = 4.0  # bounds: what functions are off by beyond what is usual is no finding yet
 _JUDGED = {"numbers", "not finite"}
-_OF_ANSWERS = _JUDGED | {"shape", "type"}
+_OF_ANSWERS = _JUDGED | {"differs", "shape", "type"}
 _WITNESSES = ("ort-none", "torch-eager", "convert-import", "tvm-O0")
 """Implementations that share no kernels."""
 
@@ -118,8 +118,6 @@ def _smaller(
 
 def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -> tuple[str, str]:
     """Whether others say the same: nobody is blamed on one word."""
-    if suspicion.kind == "differs":
-        return UNJUDGED, "nobody says how far right answers may be apart"
     if suspicion.stage == GRADIENT:
         return SUSPECT, f"{accused.runs.name}-{accused.runs.plain} in float64, and in the network's own types"
     if suspicion.kind not in _OF_ANSWERS:
@@ -129,13 +127,14 @@ def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -
         if _library(witness) == _library(accused):
             continue
         seen = look(case, witness.runs, witness.chosen, folder, strict=True)
-        if seen.verdict in {RIGHT, ILL}:
+        if seen.verdict in {RIGHT, ILL, ALIKE}:
             for_it.append(witness.name)
             break
         if suspicion.same(seen.suspicion):
             against.append(witness.name)
     if for_it and not against:
-        return SUSPECT, f"ONNX's reference in float64 and {for_it[0]}"
+        first = "ONNX Runtime without optimizations" if suspicion.kind == "differs" else "ONNX's reference in float64"
+        return SUSPECT, f"{first} and {for_it[0]}"
     return UNJUDGED, f"{', '.join(against)} give what {accused.name} gives" if against else "one referee alone"
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["GRADIENT", "Suspicion"]
+__all__ = ["GRADIENT", "OF_NUMBERS", "Suspicion"]
 
 GRADIENT = "gradient"
 """A kind, and the stage of all that's seen when a network is differentiated."""
+
+OF_NUMBERS = frozenset({"numbers", "not finite", "differs", GRADIENT})
+"""Kinds that say which element is what, and what it should be."""
 
 _QUOTED = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|`[^`]*`|<[^<>]*>")
 _PATH = re.compile(r"(?:/[\w.+-]+)+")
@@ -24,7 +27,7 @@ class Suspicion:
     Attributes:
         kind: "exception", "crash", "hang", "memory", "numbers", "not finite", "shape", "type", "outputs", "chance"
             (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one), or
-            "differs": from another system by much, and nobody can say yet who is right.
+            "differs": from another system by more than rounding explains, where nobody computes exact values.
         stage: In which it was seen; "answers" of those.
         error: The exception's type, or the signal.
         message: The tool's words, or ours.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,17 +15,14 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.suspicion import GRADIENT
 from conrepair.fuzz.trial import Ended, how_ended
-from conrepair.metrics.ulps import grid_of
 from conrepair.runtime.errors import InferenceError
 from conrepair.systems.gradients import cotangent
 from conrepair.systems.system import Setting, System
 from conrepair.truth.judging import distances
-from conrepair.truth.noise import with_noise
+from conrepair.truth.noise import disturbed_feeds, with_noise
 
 __all__ = ["Training", "trained"]
 
-_RUNS = 16
-_TIMES = 4.0  # half an ulp: for functions that are off by some, and so that steps which are near are met
 _MARGIN = 4.0  # what answers have to be off by until that's a finding: this is an estimate, too
 
 
@@ -100,7 +97,7 @@ def _expected(
     wide, own = (_opened(noisy, system, plain, folder, double=double) for double in (True, False))
     exact = wide.run(_fed(wide, feeds))
     allowed = {name: np.zeros(array.shape) for name, array in exact.items()}
-    for fed in _disturbed(feeds):
+    for fed in disturbed_feeds(feeds):
         for name, array in own.run(_fed(own, fed)).items():
             with np.errstate(all="ignore"):
                 far = _MARGIN * distances(array, exact[name])
@@ -119,18 +116,3 @@ def _opened(case: Case, system: System, setting: Setting, folder: Path, *, doubl
 def _fed(runnable: Runnable, feeds: Mapping[str, Array]) -> dict[str, Array]:
     """What a model takes of feeds: converters leave out what nobody reads."""
     return {spec.name: feeds[spec.name] for spec in runnable.inputs}
-
-
-def _disturbed(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    """Feeds as they are, then with each real number off by some of its last place; zeros by some of the largest's."""
-    yield dict(feeds)
-    generator = np.random.default_rng(0)
-    for _ in range(_RUNS):
-        found = dict(feeds)
-        for name, array in feeds.items():
-            if array.dtype.kind == "f":
-                size = np.abs(array)
-                size = np.where(size == 0, size.max(initial=0, where=np.isfinite(size)) or 1, size)
-                step = generator.uniform(-_TIMES, _TIMES, array.shape) * grid_of(array.dtype).unit * size
-                found[name] = np.asarray(array + step, array.dtype)
-        yield found

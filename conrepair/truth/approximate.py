@@ -71,7 +71,8 @@ class Machine:
             return moved
         count = np.sqrt(count) if self.likely else count
         share = count * self.grid.unit
-        rounded = share / (1 - share) * terms + count * (2.0**self.grid.lowest if self.flush else self.grid.tiny)
+        share = np.where(share < 1, share / np.maximum(1 - share, self.grid.unit), np.inf)  # more terms than digits
+        rounded = share * terms + count * (2.0**self.grid.lowest if self.flush else self.grid.tiny)
         rounded = np.where(terms > self.grid.largest, np.inf, rounded)
         moved = np.where(np.isfinite(value) | (moved > 0), moved + rounded, 0)
         return self.settled(value, moved, np.minimum(self.ulps, 1.0))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from conrepair.metrics.ulps import grid_of
 from conrepair.truth.widening import types_of
 
-__all__ = ["with_noise"]
+__all__ = ["disturbed_feeds", "with_noise"]
 
 Array = np.ndarray[Any, Any]
 _FACTOR, _FIRST = "zz_noise_", 100_000  # last by name and by number: converters order inputs by either
+_RUNS = 16
+_TIMES = 4.0  # half an ulp: for functions that are off by some, and so that steps which are near are met
 _REAL = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 
 
@@ -47,6 +51,25 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
                 graph.input.append(helper.make_tensor_value_info(factor, types[name], shapes[name]))
                 factors[factor] = np.ones(shapes[name], helper.tensor_dtype_to_np_dtype(types[name]))
     return noisy, factors
+
+
+def disturbed_feeds(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """Feeds as they are, then with each real number off by some of its last place; zeros by some of the largest's.
+
+    Args:
+        feeds: Of a network, and its factors (`with_noise`).
+    """
+    yield dict(feeds)
+    generator = np.random.default_rng(0)
+    for _ in range(_RUNS):
+        found = dict(feeds)
+        for name, array in feeds.items():
+            if array.dtype.kind == "f":
+                size = np.abs(array)
+                size = np.where(size == 0, size.max(initial=0, where=np.isfinite(size)) or 1, size)
+                step = generator.uniform(-_TIMES, _TIMES, array.shape) * grid_of(array.dtype).unit * size
+                found[name] = np.asarray(array + step, array.dtype)
+        yield found
 
 
 def _shapes(model: onnx.ModelProto) -> dict[str, list[int]]:

@@ -11,7 +11,7 @@ import pytest
 from fuzz_cases import case, right
 
 from conrepair.cases.case import Case
-from conrepair.fuzz.looking import RIGHT, SUSPECT, UNJUDGED, Looked, look, looked_at, other_answers
+from conrepair.fuzz.looking import ALIKE, RIGHT, SUSPECT, UNJUDGED, Looked, look, looked_at, other_answers
 from conrepair.fuzz.trial import Trial
 from conrepair.systems.registry import entry
 
@@ -79,14 +79,15 @@ def test_an_answer_within_its_bound_is_right_and_how_near_is_told() -> None:
     assert 0 < found.near <= 1
 
 
-def test_far_answers_that_nobody_can_judge_differ_and_near_ones_are_not_judged() -> None:
+def test_answers_that_nobody_computes_exactly_are_held_against_what_rounding_does_to_anothers() -> None:
     shapes = {"x": (1, 1, 2), "w": (1, 3, 2), "r": (1, 3, 1), "b": (1, 6)}
     made = case(HALVES, **{name: np.full(shape, 0.1, np.float32) for name, shape in shapes.items()})
     theirs = other_answers(made)
     assert theirs is not None
     near = answered(made, np.nextafter(theirs["y"], np.float32(9)))
-    assert (near.verdict, near.suspicion) == (UNJUDGED, None)
-    assert kind(answered(made, theirs["y"] + 1)) == "differs"
+    assert (near.verdict, near.suspicion) == (ALIKE, None)
+    for far in (1.0, 1e-4):
+        assert kind(answered(made, (theirs["y"] * (1 + far)).astype(np.float32))) == "differs"
 
 
 @pytest.mark.parametrize("operator", ["RandomUniformLike", "RandomNormalLike", "Bernoulli"])

@@ -10,7 +10,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from conrepair.metrics.ulps import grid_of
 from conrepair.runtime.onnx_session import open_session
+from conrepair.truth.approximate import Machine
 from conrepair.truth.bound import Analysis
 from conrepair.truth.judging import judge
 
@@ -237,3 +239,11 @@ def test_the_largest_is_certain_where_no_other_may_reach_it() -> None:
     found = Analysis(model).at({"x": np.array([[1, 1, 0], [1, 2, 0]], np.float32)})
     assert found.bound["i"].tolist() == [np.inf, 0]
     assert found.bound["h"].tolist() == [[1, 1, 1], [0, 0, 0]]
+
+
+def test_a_sum_of_more_terms_than_the_type_has_digits_for_may_be_anything() -> None:
+    machine = Machine(grid_of(np.dtype(np.float16)))
+    counts = np.array([10.0, 1 / machine.grid.unit, 10 / machine.grid.unit]) if machine.grid else np.ones(3)
+    bound = machine.accumulated(np.ones(3), np.zeros(3), counts, np.full(3, 100.0))
+    assert (bound > 0).all()
+    assert np.isfinite(bound).tolist() == [True, False, False]

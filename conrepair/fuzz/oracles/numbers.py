@@ -55,27 +55,37 @@ def numbers(
         yield Suspicion(kind, "answers", "", words, "", name, place, *values, float(found.bounds))
 
 
-def differing(given: Mapping[str, Array], other: Mapping[str, Array]) -> Iterator[Suspicion]:
+def differing(
+    given: Mapping[str, Array], other: Mapping[str, Array], allowed: Mapping[str, Array] | None = None
+) -> Iterator[Suspicion]:
     """Suspect answers that are far from another system's, where nobody computes exact ones.
 
     Args:
         given: Of a system, by output.
         other: Of another system.
+        allowed: How far right ones may be apart, as far as that's been estimated; else a tenth of their size.
     """
     for name, right in other.items():
         mine = given.get(name)
         if mine is None or mine.shape != right.shape:
             continue
-        if mine.dtype.kind in "OUSTc" or right.dtype.kind in "OUSTc":
-            apart = mine != right
-        else:
-            with np.errstate(all="ignore"):
-                size = np.abs(right.astype(np.float64))
-                finite = size[np.isfinite(size)]
-                gap = distances(mine, right)
-                apart = gap > _FAR * np.maximum(size, float(finite.max()) * _FAR if finite.size else 0.0)
-                apart |= ~np.isfinite(size) & (gap > 0)
+        texts = mine.dtype.kind in "OUSTc" or right.dtype.kind in "OUSTc"
+        far = np.zeros(right.shape) if texts else _far(name, right, allowed)
+        with np.errstate(all="ignore"):
+            apart = mine != right if texts else distances(mine, right) > far
         if apart.any():
             place = tuple(map(int, np.argwhere(apart)[0]))
             words = f"{name}{list(place) if place else ''} is {mine[place]} and {right[place]} elsewhere"
-            yield Suspicion("differs", "answers", message=words, output=name, index=place)
+            values = () if texts else (float(mine[place]), float(right[place]), float(far[place]))
+            yield Suspicion("differs", "answers", "", words, "", name, place, *values)
+
+
+def _far(name: str, right: Array, allowed: Mapping[str, Array] | None) -> Array:
+    """As it's been estimated; else a tenth of its size, but not of what's small beside the largest."""
+    if allowed is not None and name in allowed:
+        return allowed[name]
+    with np.errstate(all="ignore"):
+        size = np.abs(right.astype(np.float64))
+        finite = size[np.isfinite(size)]
+        far = _FAR * np.maximum(size, float(finite.max()) * _FAR if finite.size else 0.0)
+    return np.where(np.isfinite(size), far, 0.0)

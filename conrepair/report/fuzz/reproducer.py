@@ -15,7 +15,7 @@ from onnx import numpy_helper
 from conrepair.cases.case import Array, Case
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
-from conrepair.fuzz.suspicion import GRADIENT
+from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS
 from conrepair.systems.registry import SYSTEMS
 
 __all__ = ["model_text", "reproducer"]
@@ -143,7 +143,7 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
     program = (system.training_program(setting) if trains else system.program(setting)).text
     outputs = [item.name for item in case.model.graph.output]
     where = outputs.index(suspicion.output) if suspicion.output in outputs else 0
-    if suspicion.kind in {"numbers", "not finite", GRADIENT}:
+    if suspicion.kind in OF_NUMBERS:
         tail = _ANSWERS.format(
             name=suspicion.output,
             index=suspicion.index,
