@@ -27,6 +27,7 @@ from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.fuzz.trial import tried
 from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
+from conrepair.runtime.libraries import EXTRAS
 from conrepair.runtime.words import shortened
 from conrepair.systems.registry import entry
 
@@ -162,9 +163,8 @@ def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:
 @functools.cache
 def _versions() -> Mapping[str, str]:
     """Of what takes part in campaigns, as far as it's here."""
-    names = ("onnx", "onnxruntime", "numpy", "apache-tvm", "torch", "onnx2torch", "tensorflow", "keras", "tf2onnx")
-    found = {}
-    for name in (*names, "ai-edge-litert", "onnxslim", "onnxsim", "onnxscript", "onnx2keras", "conrepair"):
+    found, extras = {}, (name for extra in EXTRAS for name in extra.libraries.values())
+    for name in ("conrepair", "numpy", "onnx", "onnxruntime", *extras):
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

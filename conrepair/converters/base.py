@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,7 @@ class Converter:
         calibrates: How many samples options want to calibrate with; 0 for none.
         convert_calibrated: As `convert`, with feeds behind the options; called when `calibrates` wants samples.
         environment: Name of the environment that its tool runs in, when it's not ours.
+        parts: Names of what its option `without` leaves out, separated by commas; imports its tool.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Converter:
     calibrates: Callable[[Mapping[str, Any]], int] = lambda _: 0
     convert_calibrated: Callable[[Model, Path, Mapping[str, Any], CalibrationFeeds], str] | None = None
     environment: str | None = None
+    parts: Callable[[], Sequence[str]] = tuple
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The given options, checked, with defaults for the rest.

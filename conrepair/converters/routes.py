@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.converters.base import Converter
@@ -30,12 +32,15 @@ class Route:
         """The converters' names, joined."""
         return "+".join(step.name for step in self.steps)
 
-    def convert(self, model: Model, folder: Path) -> Model:
+    def convert(
+        self, model: Model, folder: Path, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    ) -> Model:
         """Convert a model step by step.
 
         Args:
             model: Of the first one's format.
             folder: Exists, and receives a folder of each step, named by its place.
+            options: By converter.
 
         Returns:
             What the last one wrote.
@@ -49,7 +54,7 @@ class Route:
             if refusal := step.accepts(model):
                 raise ConversionError(refusal)
             try:
-                path = own / step.convert(model, own, step.complete({}))
+                path = own / step.convert(model, own, step.complete(options.get(step.name, {})))
             except ConrepairError:
                 raise
             # Converters raise whatever their assumptions break into.

@@ -24,6 +24,7 @@ _LIBRARIES = (
     "onnx",
     "onnx-ir",
     "onnx2torch",
+    "onnxoptimizer",
     "onnxruntime",
     "onnxscript",
     "onnxsim",

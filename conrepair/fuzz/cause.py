@@ -62,15 +62,13 @@ def isolated(
     plain = system.settings[system.plain]
     if plain == setting or seen(plain):
         return Cause(plainly=True, tries=1, exact=True)
-    if setting.route:
-        return Cause(words="a converter's doing")
     with tempfile.TemporaryDirectory(dir=folder) as made:
         try:
             switches = system.switches(case_file(case, Path(made)), setting, Path(made), gradients=gradients)
         except ConrepairError as error:
             return Cause(words=f"the switches aren't known: {error}")
     if not switches:
-        return Cause(words="the system has no switches")
+        return Cause(words="a converter's doing" if setting.route else "the system has no switches")
     if system.environment(system.without(setting, switches)) != system.environment(setting):
         return Cause(words="each setting is a process of its own: `conrepair trace` finds the switches")
 
@@ -86,4 +84,7 @@ def isolated(
         lines=tuple(switches[place].line for place in sorted(heals[0])) if heals else (),
         tries=found.tries,
         exact=found.exact,
+        words=""
+        if any(found.causes)
+        else "with all switches off, too" + ": the converter's doing" * bool(setting.route),
     )

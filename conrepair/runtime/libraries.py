@@ -68,8 +68,8 @@ EXTRAS = (
     Extra("opencl", "running TVM's OpenCL kernels", {"pyopencl": "pyopencl"}),
     Extra(
         "simplify",
-        "the converters onnx-onnxsim and onnx-onnxslim",
-        {"onnxsim": "onnxsim", "onnxslim": "onnxslim"},
+        "the converters onnx-onnxoptimizer, onnx-onnxsim and onnx-onnxslim",
+        {"onnxoptimizer": "onnxoptimizer", "onnxsim": "onnxsim", "onnxslim": "onnxslim"},
     ),
     Extra("generate", "random networks", {"z3": "z3-solver"}),
     Extra("trace", "the search method cmaes", {"cma": "cma"}),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
+from conrepair.backends.base import Switch
+from conrepair.converters.all_converters import converter
+from conrepair.converters.base import Converter
 from conrepair.frameworks.model import Model
 from conrepair.systems import ort
 from conrepair.systems.program import Program
@@ -13,11 +18,13 @@ from conrepair.systems.system import Setting, System
 
 __all__ = ["SYSTEM"]
 
+_OF = ":"
 _PLAIN = ort.SYSTEM.settings[ort.SYSTEM.plain]
 _TO_ONNX: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "onnxslim": ("onnx-onnxslim",),
         "onnxsim": ("onnx-onnxsim",),
+        "onnxoptimizer": ("onnx-onnxoptimizer",),
         "version": ("onnx-version-converter",),
         "normalise": ("onnx-normalise",),
         "keras": ("onnx-keras", "keras-onnx-tf2onnx"),
@@ -40,6 +47,8 @@ _ONE_LIBRARY = MappingProxyType(
     {
         "onnx-onnxslim": "import onnxslim\n\nonnx.save(onnxslim.slim(model), 'converted.onnx')",
         "onnx-onnxsim": "import onnxsim\n\nonnx.save(onnxsim.simplify(model, check_n=0)[0], 'converted.onnx')",
+        "onnx-onnxoptimizer": "import onnxoptimizer\n\npasses = onnxoptimizer.get_fuse_and_elimination_passes()\n"
+        "onnx.save(onnxoptimizer.optimize(model, passes), 'converted.onnx')",
         "onnx-version-converter": "from onnx import version_converter\n\n"
         "onnx.save(version_converter.convert_version(model, 21), 'converted.onnx')",
     }
@@ -48,6 +57,9 @@ _THROUGH_CONREPAIR = """\
 import numpy
 from pathlib import Path
 
+from conrepair.backends.base import Switch
+from conrepair.converters.all_converters import converter
+from conrepair.converters.base import Converter
 from conrepair.frameworks.model import Model
 from conrepair.systems.registry import entry
 
@@ -76,6 +88,21 @@ class Converters(System):
         """Of optimizers of ONNX files less than of frameworks."""
         return 2 if all(step.target == self.format for step in self.route(setting).steps) else 20
 
+    def switches(self, model: Model, setting: Setting, folder: Path, *, gradients: bool = False) -> Sequence[Switch]:
+        """What its converters' options leave out."""
+        return [switch for step in self.route(setting).steps for switch in _switches(step)]
+
+    def without(self, setting: Setting, off: Sequence[Switch]) -> Setting:
+        """By these options."""
+        conversion: dict[str, dict[str, Any]] = {}
+        for name, part in (switch.name.split(_OF) for switch in off):
+            given = conversion.setdefault(name, {})
+            if part in converter(name).options:
+                given[part] = False
+            else:
+                given["without"] = ",".join(filter(None, (given.get("without"), part)))
+        return dataclasses.replace(setting, conversion=conversion)
+
     def distribution(self, setting: Setting) -> str:
         """Of a converter that is one library's; its programs convert."""
         if len(setting.route) != 1 or setting.route[0] not in _ONE_LIBRARY:
@@ -96,6 +123,14 @@ class Converters(System):
             return Program(f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines}\n{load}', run.run)
         name = next(name for name, known in self.settings.items() if known == setting)
         return Program(_THROUGH_CONREPAIR.format(name=name), _RUN)
+
+
+def _switches(step: Converter) -> Iterator[Switch]:
+    for name, option in step.options.items():
+        if option.default is True:
+            yield Switch(f"{step.name}{_OF}{name}", "option", f"option {name}=false of {step.name}")
+    for part in step.parts():
+        yield Switch(f"{step.name}{_OF}{part}", "pass", f"leave pass {part!r} out of those that are given to it")
 
 
 SYSTEM = Converters()

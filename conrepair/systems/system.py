@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import hashlib
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Runnable
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.files import canonical_json
 from conrepair.systems.gradients import Gradients
 from conrepair.systems.named import named
 from conrepair.systems.program import Program
@@ -48,11 +50,13 @@ class Setting:
         backend: A key of `conrepair.backends.all_backends.BACKENDS`.
         options: Of that backend, as a configuration has them.
         route: Converters that bring an ONNX file there, by name; none for the shortest way to the system's format.
+        conversion: Their options, by converter.
     """
 
     backend: str
     options: Mapping[str, Any] = field(default_factory=dict)
     route: tuple[str, ...] = ()
+    conversion: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def reach(self) -> str:
@@ -265,9 +269,10 @@ class System(abc.ABC):
         route = self.route(setting, model)
         if not route.steps:
             return model
-        known = folder / f"{model.sha256[:12]}.{route.name}.json"
+        asked = hashlib.sha256(canonical_json([route.name, setting.conversion]).encode()).hexdigest()
+        known = folder / f"{model.sha256[:12]}.{asked[:12]}.json"
         if not known.is_file():
-            made = route.convert(model, Path(tempfile.mkdtemp(dir=folder)))
+            made = route.convert(model, Path(tempfile.mkdtemp(dir=folder)), setting.conversion)
             known.write_text(json.dumps(to_json(made)), encoding="utf-8")
         return from_json(Model, json.loads(known.read_text(encoding="utf-8")))
 

@@ -29,7 +29,7 @@ from conrepair.runtime.files import sha256_of
 NAMES = [
     "torch-onnx-dynamo", "torch-onnx-script", "onnx2torch", "onnx-normalise", "keras-onnx-tf2onnx",
     "keras-savedmodel", "keras-tflite", "keras-torch", "savedmodel-onnx-tf2onnx", "savedmodel-tflite",
-    "tflite-onnx-tf2onnx", "keras-onnx-export", "onnx-onnxslim", "onnx-onnxsim", "onnx-version-converter",
+    "tflite-onnx-tf2onnx", "keras-onnx-export", "onnx-onnxslim", "onnx-onnxsim", "onnx-onnxoptimizer", "onnx-version-converter",
 ]  # fmt: skip
 NARROWING = ["onnx-float16", "onnx-quantize-dynamic", "onnx-quantize-static"]  # see test_quantization.py
 APART = ["onnx-keras", "onnx-keras-onnx2keras"]  # see tests/importer and test_onnx2keras.py
@@ -428,6 +428,17 @@ def test_what_onnxsim_is_told(tmp_path: Path) -> None:
     kept = convert(source, "onnx-onnxsim", tmp_path / "kept", fuse_batch_norm=False)
     assert "BatchNormalization" in kept.about.operators
     assert compare(kept, 3) == {"probabilities": 0.0}
+
+
+def test_what_onnxoptimizer_leaves_out(tmp_path: Path) -> None:
+    source = small.model_of("onnx", small.onnx_convnet(tmp_path / "net.onnx"))
+    usual = convert(source, "onnx-onnxoptimizer", tmp_path / "usual")
+    assert "BatchNormalization" not in usual.about.operators
+    kept = convert(source, "onnx-onnxoptimizer", tmp_path / "kept", without="eliminate_identity, fuse_bn_into_conv")
+    assert "BatchNormalization" in kept.about.operators
+    assert compare(kept, 3) == {"probabilities": 0.0}
+    with pytest.raises(ConfigError, match="there is no pass 'fuse_bn_into_con'; did you mean 'fuse_bn_into_conv'"):
+        convert(source, "onnx-onnxoptimizer", tmp_path / "none", without="fuse_bn_into_con")
 
 
 def onnx_with_a_constant_part(folder: Path) -> Model:

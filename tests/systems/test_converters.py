@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from fuzz_cases import padded_pool, right
 
+from conrepair.frameworks.model import Model
+from conrepair.fuzz.cause import isolated
 from conrepair.fuzz.looking import RIGHT, look
 from conrepair.systems.converters import SYSTEM
 from conrepair.systems.registry import entry
@@ -16,6 +18,7 @@ VERSIONS = {
     "onnxruntime": "2",
     "onnxslim": "3",
     "onnxsim": "4",
+    "onnxoptimizer": "4",
     "torch": "5",
     "numpy": "6",
     "keras": "7",
@@ -45,7 +48,7 @@ def test_optimizers_of_onnx_files_cost_less_than_frameworks() -> None:
     assert few < many
 
 
-@pytest.mark.parametrize("name", ["onnxslim", "onnxsim", "version"])
+@pytest.mark.parametrize("name", ["onnxslim", "onnxsim", "onnxoptimizer", "version"])
 def test_one_library_alone_needs_nothing_of_ours(name: str) -> None:
     assert "conrepair" not in SYSTEM.program(SYSTEM.settings[name]).text
     assert "ORT_DISABLE_ALL" in SYSTEM.program(SYSTEM.settings[name]).text
@@ -61,3 +64,21 @@ def test_its_plain_setting_is_onnx_runtimes() -> None:
     assert SYSTEM.settings[SYSTEM.plain] == entry("ort-none").chosen
     assert entry("convert").setting == "onnxslim"
     assert not SYSTEM.kernels
+
+
+def test_a_converters_pass_is_a_switch(tmp_path: Path) -> None:
+    made = padded_pool()
+    asked = entry("convert-onnxoptimizer")
+    found = look(made, asked.runs, asked.chosen, tmp_path)
+    assert found.suspicion is not None
+    cause = isolated(made, found.suspicion, asked.runs, asked.chosen, tmp_path)
+    assert cause.causes == (("onnx-onnxoptimizer:fuse_pad_into_pool",),)
+    assert cause.exact
+
+
+def test_options_of_converters_are_switches(tmp_path: Path) -> None:
+    asked = entry("convert-onnxsim")
+    off = asked.runs.switches(Model("onnx", "", ""), asked.chosen, tmp_path)
+    assert [item.name for item in off] == ["onnx-onnxsim:fuse_batch_norm", "onnx-onnxsim:fold_constants"]
+    without = asked.runs.without(asked.chosen, off)
+    assert without.conversion == {"onnx-onnxsim": {"fuse_batch_norm": False, "fold_constants": False}}
