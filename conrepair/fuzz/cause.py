@@ -18,6 +18,9 @@ from conrepair.systems.system import Setting, System
 __all__ = ["Cause", "isolated"]
 
 
+_NEVERTHELESS = ("it's seen with all switches off, too", "a converter's doing, whatever its options are")
+
+
 @dataclass(frozen=True)
 class Cause:
     """What it hangs on.
@@ -84,7 +87,5 @@ def isolated(
         lines=tuple(switches[place].line for place in sorted(heals[0])) if heals else (),
         tries=found.tries,
         exact=found.exact,
-        words=""
-        if any(found.causes)
-        else "with all switches off, too" + ": the converter's doing" * bool(setting.route),
+        words="" if any(found.causes) else _NEVERTHELESS[bool(setting.route)],
     )

@@ -29,7 +29,8 @@ from conrepair.runtime.files import sha256_of
 NAMES = [
     "torch-onnx-dynamo", "torch-onnx-script", "onnx2torch", "onnx-normalise", "keras-onnx-tf2onnx",
     "keras-savedmodel", "keras-tflite", "keras-torch", "savedmodel-onnx-tf2onnx", "savedmodel-tflite",
-    "tflite-onnx-tf2onnx", "keras-onnx-export", "onnx-onnxslim", "onnx-onnxsim", "onnx-onnxoptimizer", "onnx-version-converter",
+    "tflite-onnx-tf2onnx", "keras-onnx-export", "onnx-onnxslim", "onnx-onnxsim", "onnx-onnxoptimizer",
+    "onnx-version-converter",
 ]  # fmt: skip
 NARROWING = ["onnx-float16", "onnx-quantize-dynamic", "onnx-quantize-static"]  # see test_quantization.py
 APART = ["onnx-keras", "onnx-keras-onnx2keras"]  # see tests/importer and test_onnx2keras.py
