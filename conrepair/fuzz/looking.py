@@ -149,7 +149,7 @@ def looked_at(
         return Looked(REFUSED, None, f"{end.stage}: {end.error}: {end.message}", trial.seconds)
     model = case.model
     drawn = any(node.op_type in _DRAWING for node in nodes_of(model.graph))
-    right = _declared(model) if other is None else other
+    right = _declared(model) if other is None or _is_other(setting) else other  # no system vouches for itself
     if (first := next(_without_truth(trial, right, drawn=drawn), None)) is not None:
         return Looked(SUSPECT, first, "", trial.seconds)
     if drawn:

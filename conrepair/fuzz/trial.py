@@ -16,6 +16,7 @@ import numpy as np
 
 from conrepair.cases.case import Array, Case
 from conrepair.data.stored_values import to_stored
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.case_file import case_file
@@ -116,7 +117,15 @@ def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: i
 def _run(runnable: Runnable, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
     """Answers as they're stored, that stay as they are, whatever the runtime does with its memory."""
     found = runnable.run(dict(inputs))
-    return {spec.name: np.array(to_stored(spec, found[spec.name])) for spec in runnable.outputs}
+    return {spec.name: np.array(_stored(spec, found[spec.name])) for spec in runnable.outputs}
+
+
+def _stored(spec: TensorSpec, array: Array) -> Array:
+    """An answer as it's stored; as it came where it isn't what was declared, which others judge."""
+    try:
+        return to_stored(spec, array)
+    except DataError:
+        return array
 
 
 def _laid_otherwise(array: Array) -> Array:
