@@ -21,7 +21,16 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.apart import ENDS
 from conrepair.fuzz.case_file import case_file
-from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, look, looked_at, other_answers, with_gradients
+from conrepair.fuzz.looking import (
+    REFUSED,
+    SUSPECT,
+    UNJUDGED,
+    declared,
+    look,
+    looked_at,
+    other_answers,
+    with_gradients,
+)
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.fuzz.trial import tried
@@ -112,7 +121,7 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     told["operators"] = [node.op_type for node in nodes_of(found.case.model.graph)]
     written(found.case, folder / CASE)
     ends = found.suspicion.kind in ENDS  # who shows that, too, isn't asked: it would end this process
-    right = None if ends else other_answers(found.case)
+    right = None if ends else {**(other_answers(found.case) or {}), **declared(found.case.model)}
     if right is not None and found.suspicion.output in right:
         np.savez(folder / RIGHT, right=right[found.suspicion.output])
     with tempfile.TemporaryDirectory(dir=folder) as made:

@@ -39,6 +39,7 @@ __all__ = [
     "SUSPECT",
     "UNJUDGED",
     "Looked",
+    "declared",
     "look",
     "looked_at",
     "other_answers",
@@ -149,7 +150,10 @@ def looked_at(
         return Looked(REFUSED, None, f"{end.stage}: {end.error}: {end.message}", trial.seconds)
     model = case.model
     drawn = any(node.op_type in _DRAWING for node in nodes_of(model.graph))
-    right = _declared(model) if other is None or _is_other(setting) else other  # no system vouches for itself
+    if strict or other is None or _is_other(setting):  # who is accused doesn't say how answers look
+        right: Mapping[str, Array] = declared(model)
+    else:
+        right = other
     if (first := next(_without_truth(trial, right, drawn=drawn), None)) is not None:
         return Looked(SUSPECT, first, "", trial.seconds)
     if drawn:
@@ -171,8 +175,12 @@ def _without_truth(trial: Trial, right: Mapping[str, Array], *, drawn: bool) -> 
         yield from faces(trial.answers[0], right)
 
 
-def _declared(model: onnx.ModelProto) -> dict[str, Array]:
-    """Outputs as the network declares them, as far as sizes go."""
+def declared(model: onnx.ModelProto) -> dict[str, Array]:
+    """Outputs as the network declares them, as far as sizes go: zeros.
+
+    Args:
+        model: Any.
+    """
     found = {}
     for item in model.graph.output:
         kind = item.type.tensor_type

@@ -47,8 +47,8 @@ class Suspicion:
     place: str = ""
     output: str = ""
     index: tuple[int, ...] = field(default=(), compare=False)
-    given: float | None = field(default=None, compare=False)
-    exact: float | None = field(default=None, compare=False)
+    given: int | float | None = field(default=None, compare=False)
+    exact: int | float | None = field(default=None, compare=False)
     allowed: float | None = field(default=None, compare=False)
     over: float | None = field(default=None, compare=False)
 

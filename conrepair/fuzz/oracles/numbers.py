@@ -49,10 +49,18 @@ def numbers(
             continue
         strange = ~np.isfinite(mine.astype(np.float64)) & np.isfinite(exact) & np.isfinite(bound)
         place = tuple(map(int, np.argwhere(strange)[0])) if strange.any() else found.index
-        values = float(mine[place]), float(exact[place]), float(bound[place])
+        values = _number(mine[place]), _number(exact[place])
         words = f"{name}{list(place) if place else ''} is {values[0]:.9g} and should be {values[1]:.9g}"
+        if all(isinstance(value, int) for value in values):
+            words = f"{name}{list(place) if place else ''} is {values[0]} and should be {values[1]}"
         kind = "not finite" if strange.any() else "numbers"
-        yield Suspicion(kind, "answers", "", words, "", name, place, *values, float(found.bounds))
+        allowed = float(bound[place])
+        yield Suspicion(kind, "answers", "", words, "", name, place, *values, allowed, float(found.bounds))
+
+
+def _number(value: np.generic) -> int | float:
+    """Whole numbers stay such: a float holds not all of 64 bits."""
+    return int(value) if value.dtype.kind in "iu" else float(value)
 
 
 def differing(

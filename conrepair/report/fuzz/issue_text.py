@@ -32,7 +32,7 @@ def issue_text(finding: Finding, case: Case) -> str:
             f"At element {list(suspicion.index)} of `{suspicion.output}`:",
             "",
             f"- given: {suspicion.given!r}",
-            f"- in float64: {suspicion.exact!r}",
+            f"- {'exactly' if isinstance(suspicion.exact, int) else 'in float64'}: {suspicion.exact!r}",
             f"- error: {abs(suspicion.given - suspicion.exact):.3g}; rounding in the network's own type explains at "
             f"most {suspicion.allowed:.3g}",
             *(f"- {words}" for words in _beyond(suspicion.given, suspicion.exact)),

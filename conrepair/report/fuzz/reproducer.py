@@ -51,7 +51,7 @@ with numpy.load("outputs.npz") as outputs:
     given = {{name: outputs[name] for name in outputs.files}}
 name, index, exact, allowed = {name!r}, {index!r}, {exact!r}, {allowed!r}
 there = given[name] if name in given else list(given.values())[{place}]
-value = float(there[index])
+value = there[index].item()
 print(f"{{name}}[{{index}}] is {{value!r}}; the exact value is {{exact!r}}, give or take {{allowed!r}}")
 print("all:", there.ravel()[:20].tolist())
 sys.exit(int(not abs(value - exact) <= allowed))
