@@ -97,7 +97,8 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     Args:
         payload: "entry", "network" (folder), "suspicion", "seconds" (for the reduction), "longest" (for a try of what
-            may hang), "others" (entries that are asked whether they show it, too).
+            may hang), "others" (entries that are asked whether they show it, too), "apart" (whether each case is
+            looked at in a process of its own).
         folder: Receives `CASE`, `PROGRAMMED` and `RIGHT`.
 
     Returns:
@@ -113,6 +114,7 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         folder,
         seconds=payload["seconds"],
         longest=payload["longest"],
+        apart=payload["apart"],
     )
     told = {name: encode(getattr(found, name)) for name in ("verdict", "suspicion", "words", "tries", "smallest")}
     told |= {"cause": encode(found.cause), "case": found.case.key, "also": [], "versions": {}, "operators": []}

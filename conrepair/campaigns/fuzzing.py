@@ -48,7 +48,7 @@ FINDINGS = "findings"
 
 _WORK = ".fuzzing-"
 _BLOCK = 10
-_OURS = {"storage", "changed", "library", "refused", "device"}  # failures that no network is to blame for
+_OURS = {"storage", "changed", "library", "device"}  # failures that no network is to blame for
 _ALARM = "SIGALRM"
 _MOST_ALIKE, _MOST_COVERED = 4, 1  # suspicions of a sort that are looked into in a round; where one is known already
 DOUBLE, WAITS = "double", "waits"
@@ -167,18 +167,24 @@ class Campaign:
                 "seconds": seconds,
                 "longest": longest,
                 "others": self._others(suspect.entry),
+                "apart": False,
             }
             jobs.append(fuzz_job("fuzz_reduce", suspect.entry, payload, folder, longest + 4 * seconds))
         done: dict[Path, Mapping[str, Any]] = {}
 
-        def ended(job: Job, outcome: Outcome) -> None:
-            if isinstance(outcome, Failure):
-                if outcome.kind in _OURS:
-                    raise problem_of_failure(outcome).as_error("fuzz_reduce")
-                done[job.folder] = {"verdict": "lost", "words": str(outcome)}
-            else:
+        def ended(job: Job, outcome: Outcome) -> Job | None:
+            if not isinstance(outcome, Failure):
                 done[job.folder] = outcome.value
+            elif outcome.kind in _OURS:
+                raise problem_of_failure(outcome).as_error("fuzz_reduce")
+            elif outcome.kind in ENDED and not job.payload["apart"]:  # a smaller case ends its process
+                shutil.rmtree(job.folder)
+                make_folder(job.folder)
+                return dataclasses.replace(job, payload={**job.payload, "apart": True})
+            else:
+                done[job.folder] = {"verdict": "lost", "words": str(outcome)}
             stage.advance()
+            return None
 
         with self._display.stage("reduce", len(jobs)) as stage:
             try:

@@ -129,13 +129,13 @@ class TorchRunnable(Runnable):
 
         def results(shapes: Shapes) -> Results:
             with torch.inference_mode(), arithmetic(double=self._double):
-                return flatten(self.module(*_zeros(inputs, shapes)))
+                return flatten(self.module(*_plain(inputs, shapes)))
 
         shapes, first = _first_that_runs(results, trial_shapes(inputs))
         others, second = shapes, first
         if any(isinstance(size, str) for spec in inputs for size in spec.shape):
             others, second = _first_that_runs(results, [*other_shapes(inputs, shapes), shapes])
-        self.examples = _zeros(inputs, shapes)
+        self.examples = _plain(inputs, shapes)
         self.outputs = _output_specs(inputs, first, second)
         if isinstance(self.module, torch.jit.ScriptModule):
             # It doesn't say its sizes: one beside which there is no other is the only one.
@@ -214,18 +214,23 @@ def _stays(runnable: TorchRunnable) -> bool:
     return exported_program(runnable.module) is not None and not runnable.states
 
 
+_WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+
+
 def example_inputs(inputs: tuple[TensorSpec, ...]) -> tuple[torch.Tensor, ...]:
-    """Zeros for every input, of usual sizes where these are open.
+    """Zeros (or ones, of whole numbers) for every input, of usual sizes where these are open.
 
     Args:
         inputs: Of the network.
     """
-    return _zeros(inputs, next(trial_shapes(inputs)))
+    return _plain(inputs, next(trial_shapes(inputs)))
 
 
-def _zeros(inputs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[torch.Tensor, ...]:
+def _plain(inputs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[torch.Tensor, ...]:
+    """Zeros; ones where numbers are whole, by which networks divide, and which may be lengths."""
+    types = [getattr(torch, spec.dtype) for spec in inputs]
     return tuple(
-        torch.zeros(shape, dtype=getattr(torch, spec.dtype)) for spec, shape in zip(inputs, shapes, strict=True)
+        torch.full(shape, int(dtype in _WHOLE), dtype=dtype) for dtype, shape in zip(types, shapes, strict=True)
     )
 
 

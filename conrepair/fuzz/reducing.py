@@ -13,7 +13,7 @@ from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
 from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.fuzz.worse import worse
-from conrepair.runtime.errors import UsageError
+from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.systems.registry import Entry, entry
 
 __all__ = ["GONE", "Reduction", "reduced"]
@@ -52,7 +52,14 @@ class Reduction:
 
 
 def reduced(
-    case: Case, suspicion: Suspicion, accused: Entry, folder: Path, *, seconds: float, longest: float
+    case: Case,
+    suspicion: Suspicion,
+    accused: Entry,
+    folder: Path,
+    *,
+    seconds: float,
+    longest: float,
+    apart: bool = False,
 ) -> Reduction:
     """Reduce a suspicion.
 
@@ -63,13 +70,14 @@ def reduced(
         folder: For files.
         seconds: For the reduction; the rest takes as much again at most.
         longest: Seconds for a try of what may hang.
+        apart: Whether each case is looked at in a process of its own, as smaller ones may end it.
     """
     system, setting = accused.runs, accused.chosen
     gradients = suspicion.stage == GRADIENT
     looked = functools.partial(look, system=system, setting=setting, folder=folder, gradients=gradients)
     if suspicion.kind == "memory":  # what the system killed it for
         suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
-    if suspicion.kind in ENDS and suspicion.stage == PROCESS:
+    if apart or (suspicion.kind in ENDS and suspicion.stage == PROCESS):
         looked = functools.partial(_apart, looked, longest)
     try:
         smaller, tries, smallest = _smaller(case, suspicion, looked, seconds)
@@ -98,7 +106,10 @@ def reduced(
 
 def _clearer(case: Case, seen: Suspicion, accused: Entry, folder: Path) -> tuple[Case, Suspicion]:
     """The same network on inputs where more bounds are between the answer and the exact value, if there are any."""
-    found = worse(case, accused.runs, accused.chosen, folder)
+    try:
+        found = worse(case, accused.runs, accused.chosen, folder)
+    except ConrepairError:  # it can't be searched
+        found = None
     again = None if found is None else look(found, accused.runs, accused.chosen, folder).suspicion
     if found is None or again is None or not seen.same(again) or (again.over or 0.0) < (seen.over or 0.0):
         return case, seen

@@ -35,7 +35,8 @@ _GAP = re.compile(
     r"not (?:yet |currently )?(?:been )?(?:supported|implemented)|unsupported|notimplemented|can ?not be imported"
     r"|no (?:implementation|conversion|kernel|converter|op(?:erator)? )|could not find an implementation"
     r"|(?:does|do|is|are|has|have)(?:n't| not) (?:support|implement|handle|take|know|allow)"
-    r"|only (?:support|works|takes)|needs? to be (?:a )?(?:constant|static)|must be (?:a )?(?:constant|static|known)"
+    r"|only (?:support|works|takes)|only [\w/ ]{1,60} (?:are |is )?(?:currently )?supported|no onnx function found"
+    r"|needs? to be (?:a )?(?:constant|static)|must be (?:a )?(?:constant|static|known)"
     r"|didn't find op for|couldn't load custom c\+\+ ops|scalartype \w+ is an unexpected"
     r"|no schema registered|unknown \w+ (?:or \w+ )?type"
     r"|neither a custom op nor a flex op|could not translate mlir to flatbuffer"  # of TFLite

@@ -50,6 +50,8 @@ def refusal(node: onnx.NodeProto) -> str | None:
         return "without a condition it isn't run at all"
     if node.op_type == "MaxPool" and len(node.output) > 1 and node.output[1]:
         return "indices begin anew in each channel"
+    if node.op_type == "Pad" and given.get("mode") == b"wrap":
+        return "what is cut off by pads below zero may be wrapped around, or not"
     if node.op_type == "GridSample" and given.get("mode") in _CUBIC and given.get("padding_mode") == b"border":
         return "cubic interpolation at the border isn't as PyTorch and ONNX Runtime compute it"
     return None

@@ -36,13 +36,11 @@ def numbers(
             continue
         bound = np.broadcast_to(bounds[name], mine.shape)
         if mine.dtype.kind in "fV":  # V: narrow types of ml_dtypes
-            grid = grid_of(
-                mine.dtype
-            )  # rounded to it at last, and what is smaller than a normal number may be flushed
+            grid = grid_of(mine.dtype)  # it's rounded to that at last, and what is below normal numbers flushed
             bound = bound + grid.ulp(np.asarray(exact, np.float64)) + 2.0**grid.lowest
         elif mine.dtype.kind in "iu":
             ends = np.iinfo(mine.dtype)  # beyond them ONNX doesn't say what comes
-            bound = np.where((mine == ends.min) | (mine == ends.max), np.inf, bound)
+            bound = np.where((mine == ends.min) | (mine == ends.max) | ~np.isfinite(exact), np.inf, bound)
         mine = mine.astype(np.float64) if mine.dtype.kind == "V" else mine
         found = judge(mine, mine, exact, bound).one
         if not found.beyond:
@@ -84,7 +82,7 @@ def differing(
         if apart.any():
             place = tuple(map(int, np.argwhere(apart)[0]))
             words = f"{name}{list(place) if place else ''} is {mine[place]} and {right[place]} elsewhere"
-            values = () if texts else (float(mine[place]), float(right[place]), float(far[place]))
+            values = () if texts else (_number(mine[place]), _number(right[place]), float(far[place]))
             yield Suspicion("differs", "answers", "", words, "", name, place, *values)
 
 

@@ -102,7 +102,7 @@ def _own(asked: Fuzz, model: Path, *, quiet: bool) -> list[_Network]:
             raise UsageError(f"{path} is too large for a case: {error}. Give a smaller network.") from error
     name = hashlib.sha256(content).hexdigest()[:16]
     return [
-        _Network(f"{name}-{place}", content, feeds, f"{path}, inputs {place} of seed {asked.seed}")
+        _Network(f"{name}-{place}", content, feeds, f"{path.name}, inputs {place} of seed {asked.seed}")
         for place, feeds in enumerate(_each(proto, arrays))
     ]
 
