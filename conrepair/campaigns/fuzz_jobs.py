@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.metadata
 import json
 import tempfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
 from conrepair.runtime.libraries import EXTRAS
 from conrepair.runtime.words import shortened
-from conrepair.systems.registry import entry
+from conrepair.systems.registry import Entry, entry
 
 __all__ = ["CASE", "PROGRAMMED", "RIGHT", "TOLD", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "read_network"]
 
@@ -50,6 +52,21 @@ _FIRST_SECONDS = 120.0
 
 _LONGEST = 1000
 _tried: set[str] = set()  # systems that this process has run
+
+
+def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str, Array] | None]:
+    """A network as a system runs it, sometimes with drawn options; and ONNX Runtime's answers where they're there.
+
+    Args:
+        folder: Of the network.
+        asked: The system.
+        varied: Share with options.
+    """
+    case, right = read_network(folder)
+    generator = np.random.default_rng(zlib.crc32(f"{asked.name} {case.key}".encode()))
+    if generator.random() < varied and (options := asked.runs.drawn(asked.chosen, generator)):
+        case = dataclasses.replace(case, options={asked.system: options})
+    return case, right
 
 
 def read_network(folder: Path) -> tuple[Case, dict[str, Array] | None]:
@@ -68,7 +85,7 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Try networks by a system, one after the other.
 
     Args:
-        payload: "entry", "networks" (folders), "seconds" (for each).
+        payload: "entry", "networks" (folders), "seconds" (for each), "varied" (share of them that get drawn options).
         folder: Receives `TOLD`, a line for each network that was tried, and `AT`, which one is being tried or judged.
 
     Returns:
@@ -80,7 +97,7 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         (folder / AT).write_text(json.dumps(at), encoding="utf-8")
         more = 0.0 if asked.name in _tried else _FIRST_SECONDS
         with bounded(payload["seconds"] + more):
-            case, right = read_network(Path(where))
+            case, right = case_for(Path(where), asked, payload["varied"])
             trial = tried(case, asked.runs, asked.chosen, folder)
             (folder / AT).write_text(json.dumps(at | {"judging": True}), encoding="utf-8")
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
@@ -96,9 +113,9 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Make a finding of a suspicion.
 
     Args:
-        payload: "entry", "network" (folder), "suspicion", "seconds" (for the reduction), "longest" (for a try of what
-            may hang), "others" (entries that are asked whether they show it, too), "apart" (whether each case is
-            looked at in a process of its own).
+        payload: "entry", "network" (folder), "varied" (as of `fuzz_try`), "suspicion", "seconds" (for the reduction),
+            "longest" (for a try of what may hang), "others" (entries that are asked whether they show it, too),
+            "apart" (whether each case is looked at in a process of its own).
         folder: Receives `CASE`, `PROGRAMMED` and `RIGHT`.
 
     Returns:
@@ -106,7 +123,7 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "versions".
     """
     asked = entry(payload["entry"])
-    case, _ = read_network(Path(payload["network"]))
+    case, _ = case_for(Path(payload["network"]), asked, payload["varied"])
     found = reduced(
         case,
         from_json(Suspicion, payload["suspicion"]),

@@ -9,7 +9,7 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +92,11 @@ class Campaign:
         self.seen_in: Mapping[str, int] = {}
         self.verdicts: Mapping[str, int] = {}
 
-    def run(self) -> None:
+    def run(self, told: Callable[[], None] = lambda: None) -> None:
         """Go through all networks, or until time is up.
+
+        Args:
+            told: Called behind each round: what came of the campaign so far can be read.
 
         Raises:
             ConrepairError: if the folder is another campaign's, or can't be written.
@@ -111,11 +114,10 @@ class Campaign:
                     with Workers(self._asked.workers, (), jobs=JOBS, folders=(work,)) as workers:
                         self._try(networks, database, workers, work)
                         self._look_into(database, workers, work)
+                    self._count(database)
+                    told()
                 self.over = True
             self._count(database)
-            self.counts, self.seconds = database.counts(), database.seconds()
-            self.refusals = database.refusals()
-            self.verdicts = _verdicts(database)
 
     def _check_time(self) -> None:
         if self._asked.seconds is not None and time.monotonic() - self._begun > self._asked.seconds:
@@ -135,7 +137,8 @@ class Campaign:
         def job(name: str, share: list[FuzzNetwork]) -> Job:
             place, limit = work / f"tries-{next(numbers)}", self._asked.network_seconds
             left[place] = name, share
-            payload = {"networks": [str(item.folder) for item in share], "seconds": limit}
+            networks = [str(item.folder) for item in share]
+            payload = {"networks": networks, "seconds": limit, "varied": self._asked.varied}
             return fuzz_job("fuzz_try", name, payload, place, len(share) * limit)
 
         def ended(done: Job, outcome: Outcome) -> Job | None:
@@ -168,6 +171,7 @@ class Campaign:
                 "longest": longest,
                 "others": self._others(suspect.entry),
                 "apart": False,
+                "varied": self._asked.varied,
             }
             jobs.append(fuzz_job("fuzz_reduce", suspect.entry, payload, folder, longest + 4 * seconds))
         done: dict[Path, Mapping[str, Any]] = {}
@@ -308,7 +312,9 @@ class Campaign:
                 )
 
     def _count(self, database: Database) -> None:
-        """Say of each finding how many networks showed it."""
+        """What came of it so far."""
+        self.counts, self.seconds = database.counts(), database.seconds()
+        self.refusals, self.verdicts = database.refusals(), _verdicts(database)
         counts = collections.Counter(
             cause for _, _, verdict, _, cause in database.reductions() if verdict in {SUSPECT, DOUBLE}
         )

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from pydantic import Field, model_validator
 
-from conrepair.config.generate import NetworksConfig
+from conrepair.config.generate import NetworksConfig, Share
 from conrepair.config.strict import AnyPath, Int, OutputPath, Seconds
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.fuzz import Fuzz
@@ -22,11 +22,13 @@ class FuzzConfig(NetworksConfig):
 
     folder: OutputPath = Field("fuzz", description="Folder of the campaign, in `output`.")
     models: tuple[AnyPath, ...] = Field((), description="ONNX files to try, in place of generated networks.")
+    data: AnyPath | None = Field(None, description="Inputs to feed to `models` (.npz, first axis samples).")
     systems: tuple[str, ...] = Field(
         (), description="ort-all, tvm-O3, torch-compile, convert-onnxslim... Default: ONNX Runtime, optimizers."
     )
     count: Int = Field(_usual("count"), ge=0, le=_MOST, description="Networks of `nodes` operators.")
     alone: Int = Field(_usual("alone"), ge=0, le=_MOST, description="Networks of one operator, which come first.")
+    varied: Share = Field(_usual("varied"), description="Share of networks that run with drawn options of systems.")
     known: AnyPath | None = Field(None, description="Findings that are known (JSON).")
     network_seconds: Seconds = Field(_usual("network_seconds"), gt=0, description="For each network on each system.")
     reduction_seconds: Seconds = Field(

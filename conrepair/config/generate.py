@@ -12,11 +12,11 @@ from conrepair.frameworks.formats import other_formats
 from conrepair.runtime.bounds import MOST_SEED
 from conrepair.verbs.generate import Generate
 
-__all__ = ["GenerateConfig", "NetworksConfig"]
+__all__ = ["GenerateConfig", "NetworksConfig", "Share"]
 
 _MOST = 1_000_000
 _usual = Generate.default
-_Share = Annotated[Float, Field(ge=0, le=1)]
+Share = Annotated[Float, Field(ge=0, le=1)]
 _Rank = Annotated[Int, Field(ge=0, le=6)]
 
 
@@ -33,25 +33,25 @@ class NetworksConfig(Strict):
         _usual("ranks"), description="Number of axes of tensors: the fewest and the most."
     )
     elements: Int = Field(_usual("elements"), ge=1, le=_MOST, description="Most elements of a tensor.")
-    forms: dict[str, _Share] = Field(
+    forms: dict[str, Share] = Field(
         default_factory=dict, description="Share of networks with a form of legal nonsense, by the form's name."
     )
-    patterns: dict[str, _Share] = Field(
+    patterns: dict[str, Share] = Field(
         default_factory=dict, description="Share of networks with a pattern, by the pattern's name."
     )
-    woven: _Share = Field(_usual("woven"), description="How likely another pattern is put in, for each five nodes.")
+    woven: Share = Field(_usual("woven"), description="How likely another pattern is put in, for each five nodes.")
     single: Bool = Field(_usual("single"), description="One input and one output each.")
-    symbolic: _Share = Field(
+    symbolic: Share = Field(
         _usual("symbolic"), description="Share of networks that leave sizes open, half of them the batch."
     )
-    deep: _Share = Field(_usual("deep"), description="Share of networks whose operators stand behind each other.")
-    large: _Share = Field(_usual("large"), description="Share of networks with tensors of up to a million elements.")
-    folded: _Share = Field(_usual("folded"), description="Share of networks with nodes of weights alone.")
-    extremes: _Share = Field(
+    deep: Share = Field(_usual("deep"), description="Share of networks whose operators stand behind each other.")
+    large: Share = Field(_usual("large"), description="Share of networks with tensors of up to a million elements.")
+    folded: Share = Field(_usual("folded"), description="Share of networks with nodes of weights alone.")
+    extremes: Share = Field(
         _usual("extremes"),
         description="Share of networks with inputs and weights at the ends of their range.",
     )
-    backward: _Share = Field(_usual("backward"), description="How likely an operator is put in front of an input.")
+    backward: Share = Field(_usual("backward"), description="How likely an operator is put in front of an input.")
     learn: tuple[AnyPath, ...] = Field(
         (), description="Models of which operators are learned, folders of models, or 'onnx' for ONNX's own cases."
     )

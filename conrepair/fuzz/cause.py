@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from conrepair.cases.case import Case
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.looking import look
 from conrepair.fuzz.suspicion import GRADIENT, Suspicion
+from conrepair.fuzz.trial import with_options
 from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.isolating import isolate
 from conrepair.systems.system import Setting, System
@@ -57,6 +59,7 @@ def isolated(
         folder: For files.
         tries: How often it may be tried.
     """
+    setting, case = with_options(system, setting, case), dataclasses.replace(case, options={})
     gradients = suspicion.stage == GRADIENT
 
     def seen(other: Setting) -> bool:

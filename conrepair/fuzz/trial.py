@@ -24,7 +24,7 @@ from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError, 
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
 
-__all__ = ["CONVERT", "LOAD", "RUN", "Ended", "Trial", "how_ended", "tried"]
+__all__ = ["CONVERT", "LOAD", "RUN", "Ended", "Trial", "how_ended", "tried", "with_options"]
 
 CONVERT, LOAD, RUN = "convert", "load", "run"
 """Stages of a trial."""
@@ -98,7 +98,7 @@ def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: i
         stage, answers = CONVERT, list[Mapping[str, Array]]()
         try:
             model = case_file(case, Path(made))
-            chosen = setting.with_options({**setting.options, **case.options.get(system.name, {})})
+            chosen = with_options(system, setting, case)
             system.converted(model, chosen, Path(made))
             stage = LOAD
             runnable = system.open(model, chosen, Path(made))
@@ -113,6 +113,17 @@ def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: i
         except Exception as error:  # noqa: BLE001
             return Trial((), how_ended(stage, error, case), time.perf_counter() - begun)
     return Trial(tuple(answers), None, time.perf_counter() - begun)
+
+
+def with_options(system: System, setting: Setting, case: Case) -> Setting:
+    """A setting with a case's own options besides.
+
+    Args:
+        system: Whose they are.
+        setting: Of it.
+        case: Any.
+    """
+    return setting.with_options({**setting.options, **case.options.get(system.name, {})})
 
 
 def _run(runnable: Runnable, inputs: Mapping[str, Array]) -> Mapping[str, Array]:

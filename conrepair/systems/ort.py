@@ -5,11 +5,15 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from conrepair.backends.base import CUDA
 from conrepair.backends.onnxruntime import cuda_providers
 from conrepair.frameworks.identity import model_files, model_sha256
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_files.optimizers import OPTIMIZERS
 from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.files import copy_whole
@@ -69,6 +73,13 @@ class OnnxRuntime(System):
     def distribution(self, setting: Setting) -> str:
         """ONNX Runtime's."""
         return "onnxruntime"
+
+    def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
+        """Some optimizers are left out."""
+        if setting.options.get("optimization") == _LEVELS["none"]:
+            return {}
+        off = generator.choice(OPTIMIZERS, generator.integers(1, 6), replace=False)
+        return {"disabled_optimizers": sorted(map(str, off))}
 
     def program(self, setting: Setting) -> Program:
         """A session."""

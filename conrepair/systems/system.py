@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.backends.base import Switch
 from conrepair.converters.routes import Route, find_route, pinned_route
@@ -132,6 +134,15 @@ class System(abc.ABC):
         if setting.route:
             return pinned_route(setting.route, _FORMAT)
         return Route(()) if self.format == _FORMAT else find_route(_FORMAT, self.format, model=model)
+
+    def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
+        """Options of the backend with which a setting has to give right answers, too.
+
+        Args:
+            setting: Whose options these add to.
+            generator: By which they're drawn.
+        """
+        return {}
 
     def listing(self, setting: Setting) -> Setting:
         """The setting whose `environment` a process needs that is asked for the switches of one."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from conrepair.backends.base import CUDA
-from conrepair.backends.inductor import OPERATORS, STAGES, TF32_OFF
+from conrepair.backends.inductor import OPERATORS, PASSES, STAGES, TF32_OFF
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.reach import GPU
@@ -65,6 +68,13 @@ class Torch(System):
         """By autograd; in float64 by a mode that widens what each operator reads."""
         options = {"second_opinion": True} if double else {**setting.options, "trains": True}
         return super().gradients(model, setting.with_options(options), folder)
+
+    def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
+        """Some of Inductor's passes are left out."""
+        if setting.backend != _COMPILED or "backend" in setting.options:
+            return {}
+        off = generator.choice(PASSES, generator.integers(1, 4), replace=False)
+        return {"disabled_passes": sorted(map(str, off))}
 
     def program(self, setting: Setting) -> Program:
         """The exported program, as it is or compiled; inputs in their order."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from conrepair.backends.base import CUDA
 from conrepair.backends.tvm.cuda import EXACT
@@ -21,6 +24,7 @@ __all__ = ["SYSTEM"]
 
 _FAST = {"setting": "O3", "required_pass": ["FastMathTransform"], "target": "llvm -mcpu=native"}
 _BACKENDS_OWN = {"DispatchSampling", "DispatchSortScan"}  # passes of `relax.backend`
+_PLAIN_LOOPS = 0.25  # share of drawn options
 _THIS_PROCESSOR = 'str(tvm.get_global_func("target.llvm_get_system_cpu")())'
 _LOAD = '''\
 import collections
@@ -101,6 +105,15 @@ class Tvm(System):
     def distribution(self, setting: Setting) -> str:
         """TVM's, where programs take no schedules of conrepair."""
         return "" if any(step.make in SCHEDULES for step in _steps(read_options(setting.options))) else "apache-tvm"
+
+    def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
+        """Some passes are left out, fewer operators fused, or nothing is vectorized."""
+        steps = [step.name for step in _steps(read_options(setting.options)) if not step.mandatory]
+        count = min(len(steps), int(generator.integers(0, 4)))
+        found: dict[str, Any] = {"fusion_depth": int(generator.choice([1, 2, 3, 256]))}
+        if count:
+            found["disabled_pass"] = sorted(map(str, generator.choice(steps, count, replace=False)))
+        return found | ({"vectorize": False} if generator.random() < _PLAIN_LOOPS else {})
 
     def program(self, setting: Setting) -> Program:
         """The pipeline pass by pass; schedules of `conrepair.backends.tvm.schedules` are taken from there."""

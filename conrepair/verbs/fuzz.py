@@ -33,6 +33,13 @@ class Fuzz(Networks):
         flag="",  # in the shell they stand behind the verb
         default=(),
     )
+    data: Any = option(
+        "Inputs to feed to `models` (.npz/.npy, first axis samples), the first four.",
+        Value(arguments.anything, metavar="PATH"),
+        "models",
+        usual="random inputs",
+        default=None,
+    )
     systems: Sequence[str] = option(
         "Systems with their settings (ort-all, tvm-O3, torch-compile, convert-onnxslim), separated by commas; "
         "ort-all@1.20.1 is another release, in an environment of its own.",
@@ -43,6 +50,12 @@ class Fuzz(Networks):
     )
     count: int = option("Networks of `nodes` operators.", _OR_NONE, "models", default=100)
     alone: int = option("Networks of one operator, which come first.", _OR_NONE, "models", default=100)
+    varied: float = option(
+        "Share of the networks that a system runs with drawn options: passes left out, less fused.",
+        Value(arguments.real(), numbers.share, "SHARE"),
+        "models",
+        default=0.2,
+    )
     known: str | Path | None = option(
         "Findings that are known (JSON): they're named as such, and end nothing.",
         Value(arguments.path, metavar="FILE"),
@@ -72,6 +85,8 @@ class Fuzz(Networks):
         for name in ("network_seconds", "reduction_seconds"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"{name} is 0: give more seconds")
+        if self.data is not None and not self.models:
+            raise UsageError("data is fed to models of your own: give these, too; generated networks have inputs")
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -83,4 +98,5 @@ class Fuzz(Networks):
         """What a campaign is told from others by: its networks and systems, not how long it goes."""
         from conrepair.frameworks.model import to_json
 
-        return {"seed": self.seed, "wishes": to_json(self.wishes), "systems": list(self.entries)}
+        wishes = to_json(self.wishes)
+        return {"seed": self.seed, "wishes": wishes, "systems": list(self.entries), "varied": self.varied}

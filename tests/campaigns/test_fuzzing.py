@@ -9,18 +9,25 @@ import time
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import onnx
 import pytest
 from fuzz_cases import compared_by_halves_of_any, right
 
 from conrepair.campaigns.fuzz_database import DATABASE
+from conrepair.campaigns.fuzz_jobs import case_for
 from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt
 from conrepair.campaigns.rechecking import recheck
 from conrepair.cli.main import main
+from conrepair.generate.generated import INPUTS, MODEL
+from conrepair.intake.data import write_arrays
 from conrepair.report.fuzz.folder import read_finding
+from conrepair.report.fuzz.page import findings_page
+from conrepair.report.fuzz.summary import Summary
 from conrepair.report.schema import campaign_schema, finding_schema
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
 pytestmark = [pytest.mark.workers, pytest.mark.cpu_seconds(30)]
@@ -124,7 +131,7 @@ def test_a_configurations_section(own: Path, tmp_path: Path) -> None:
 def test_generated_networks_are_dealt_by_what_systems_cost() -> None:
     networks = [FuzzNetwork(str(place), place, Path(), place < 40, "") for place in range(100)]
     shares = dealt(Fuzz(systems=["ort-all", "tvm-O3", "torch-compile"]), networks)
-    assert [len(share) for share in shares.values()] == [100, 8 + 3, 4 + 1]
+    assert [len(share) for share in shares.values()] == [100, 8 + 3, 2]
     only = dealt(Fuzz(systems=["torch-compile"]), networks)
     assert len(only["torch-compile"]) == 100
 
@@ -143,3 +150,38 @@ def test_ten_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     assert whole["counts"] == killed["counts"]
     assert [item["key"] for item in whole["findings"]] == [item["key"] for item in killed["findings"]]
     assert whole["suspicions"] == killed["suspicions"]
+
+
+def test_ones_own_inputs_are_fed_and_told_apart_from_others(own: Path, tmp_path: Path) -> None:
+    """Max of whole numbers beyond 2^32 is wrong in ONNX Runtime, and of small ones it isn't."""
+    wrong = onnx.load(own / "wrong.onnx")
+    names = [item.name for item in wrong.graph.input]
+    shapes = [[size.dim_value for size in item.type.tensor_type.shape.dim] for item in wrong.graph.input]
+    small = {name: np.ones((2, *shape), np.int64) for name, shape in zip(names, shapes, strict=True)}
+    np.savez(tmp_path / "small.npz", **small)
+    asked = ["fuzz", str(own / "wrong.onnx"), "--systems", "ort-all", "-o", str(tmp_path / "out"), "-q"]
+    assert main([*asked, "--data", str(tmp_path / "small.npz")]) == 0
+    told = json.loads((tmp_path / "out" / "findings.json").read_text())
+    assert sum(told["counts"]["ort-all"].values()) >= 1
+    assert main(["fuzz", "--data", str(tmp_path / "small.npz"), "-o", str(tmp_path / "none"), "-q"]) == 2
+
+
+def test_the_page_of_a_campaign_that_goes_on_loads_itself_anew() -> None:
+    summary = Summary((), {"ort-all": {"right": 3, "alike": 1}}, {"ort-all": 1.0}, {}, {}, {}, 0, over=False)
+    assert 'http-equiv="refresh"' in findings_page(summary, live=True)
+    page = findings_page(summary)
+    assert "refresh" not in page
+    assert "Time was up" in page
+
+
+def test_drawn_options_are_part_of_a_case(own: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "network"
+    folder.mkdir()
+    made = right()
+    (folder / MODEL).write_bytes(made.network)
+    write_arrays(folder / INPUTS, dict(made.inputs))
+    always, _ = case_for(folder, entry("ort-all"), 1.0)
+    assert always.options["ort"]["disabled_optimizers"]
+    assert case_for(folder, entry("ort-all"), 1.0)[0].key == always.key
+    assert case_for(folder, entry("ort-all"), 0.0)[0].options == {}
+    assert case_for(folder, entry("ort-none"), 1.0)[0].options == {}

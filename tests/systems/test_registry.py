@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 
+from conrepair.backends.all_backends import backend
 from conrepair.backends.base import Switch
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
@@ -195,3 +196,13 @@ def test_a_name_that_does_not_exist_is_refused() -> None:
     assert entry("ort").plain == Entry("ort", "none")
     with pytest.raises(UsageError, match="did you mean 'ort-all'"):
         entry("ort-al")
+
+
+@pytest.mark.parametrize("name", ["ort-all", "tvm-O2", "torch-compile", "ort-none", "convert-onnxslim", "tflite"])
+def test_drawn_options_are_the_backends(name: str) -> None:
+    asked = entry(name)
+    drawn = [asked.runs.drawn(asked.chosen, np.random.default_rng(seed)) for seed in range(20)]
+    assert drawn == [asked.runs.drawn(asked.chosen, np.random.default_rng(seed)) for seed in range(20)]
+    for options in drawn:
+        backend(asked.chosen.backend).check({**asked.chosen.options, **options})
+    assert any(drawn) == (name in {"ort-all", "tvm-O2", "torch-compile"})

@@ -71,8 +71,14 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
             if environment is not None:
                 make_environment(environment, display)
         campaign = Campaign(asked, root, own, known, display)
-        campaign.run()
-    summary = Summary(
+        campaign.run(lambda: write_campaign(_summary(asked, campaign), root, live=True))
+    summary = _summary(asked, campaign)
+    write_campaign(summary, root)
+    return summary
+
+
+def _summary(asked: Fuzz, campaign: Campaign) -> Summary:
+    return Summary(
         findings=tuple(sorted(campaign.findings.values(), key=lambda item: (bool(item.known), item.name))),
         counts=campaign.counts,
         seconds=campaign.seconds,
@@ -82,8 +88,6 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
         seed=asked.seed,
         over=campaign.over,
     )
-    write_campaign(summary, root)
-    return summary
 
 
 def _own(asked: Fuzz, model: Path, *, quiet: bool) -> list[_Network]:
@@ -91,7 +95,7 @@ def _own(asked: Fuzz, model: Path, *, quiet: bool) -> list[_Network]:
     path = model_path(model)
     with Session(quiet=quiet) as session:
         checked_onnx(path, session, (), timeout=asked.network_seconds)
-        options = Inputs(model=path, samples=_SAMPLES, seed=asked.seed)
+        options = Inputs(model=path, data=asked.data, samples=_SAMPLES, seed=asked.seed)
         made, arrays = sized(
             options, session, session.room / "given", session.room / "sized", timeout=asked.network_seconds
         )
@@ -100,10 +104,13 @@ def _own(asked: Fuzz, model: Path, *, quiet: bool) -> list[_Network]:
             content = proto.SerializeToString(deterministic=True)
         except ValueError as error:  # Protobuf takes no more than 2 GiB
             raise UsageError(f"{path} is too large for a case: {error}. Give a smaller network.") from error
-    name = hashlib.sha256(content).hexdigest()[:16]
+    feeds_of = list(_each(proto, arrays))
+    values = b"".join(array.tobytes() for feeds in feeds_of for _, array in sorted(feeds.items()))
+    name = hashlib.sha256(content + values).hexdigest()[:16]
+    told = f"seed {asked.seed}" if asked.data is None else "the data"
     return [
-        _Network(f"{name}-{place}", content, feeds, f"{path.name}, inputs {place} of seed {asked.seed}")
-        for place, feeds in enumerate(_each(proto, arrays))
+        _Network(f"{name}-{place}", content, feeds, f"{path.name}, inputs {place} of {told}")
+        for place, feeds in enumerate(feeds_of)
     ]
 
 

@@ -80,16 +80,17 @@ def campaign_output(folder: Path) -> Output:
     return Output(folder, "campaign")
 
 
-def write_campaign(summary: Summary, folder: Path) -> None:
+def write_campaign(summary: Summary, folder: Path, *, live: bool = False) -> None:
     """Write what a campaign came to, in its folder.
 
     Args:
         summary: What.
         folder: Of the campaign.
+        live: Whether it goes on: the page loads itself anew.
 
     Raises:
         StorageError: if it can't be written.
     """
     with campaign_output(folder).add() as made:
         write_json(made / FINDINGS, {"schema_version": VERSION, **encode(summary)})
-        put_text(made / PAGE, findings_page(summary))
+        put_text(made / PAGE, findings_page(summary, live=live))

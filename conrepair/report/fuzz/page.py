@@ -11,13 +11,14 @@ from conrepair.report.fuzz.summary import Summary
 __all__ = ["findings_page"]
 
 
-def findings_page(summary: Summary) -> str:
+def findings_page(summary: Summary, *, live: bool = False) -> str:
     """The page.
 
     Args:
         summary: Of a campaign.
+        live: Whether the campaign goes on: the page loads itself anew.
     """
-    return _environment().get_template("findings.html").render(summary=summary) + "\n"
+    return _environment().get_template("findings.html").render(summary=summary, live=live) + "\n"
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from conrepair.cases.case import Array, Case
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS
+from conrepair.fuzz.trial import with_options
 from conrepair.systems.registry import SYSTEMS
 
 __all__ = ["model_text", "reproducer"]
@@ -128,7 +129,7 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         right: The output as the standard has it; None where none is wrong.
     """
     system = SYSTEMS[finding.system]
-    setting = system.settings[finding.setting]
+    setting = with_options(system, system.settings[finding.setting], case)
     suspicion = finding.suspicion
     model, place = _placed(case, programmed, system.file)
     head = _HEAD.format(
