@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from conrepair.cases.case import Case
 from conrepair.fuzz.finding import Finding
+from conrepair.fuzz.suspicion import Suspicion
 from conrepair.report.fuzz.reproducer import model_text
 
 __all__ = ["issue_text"]
@@ -32,7 +33,7 @@ def issue_text(finding: Finding, case: Case) -> str:
             f"At element {list(suspicion.index)} of `{suspicion.output}`:",
             "",
             f"- given: {suspicion.given!r}",
-            f"- {'exactly' if isinstance(suspicion.exact, int) else 'in float64'}: {suspicion.exact!r}",
+            f"- {_by(suspicion)}: {suspicion.exact!r}",
             f"- error: {abs(suspicion.given - suspicion.exact):.3g}; rounding in the network's own type explains at "
             f"most {suspicion.allowed:.3g}",
             *(f"- {words}" for words in _beyond(suspicion.given, suspicion.exact)),
@@ -52,6 +53,12 @@ def issue_text(finding: Finding, case: Case) -> str:
         "",
     ]
     return "\n".join(parts)
+
+
+def _by(suspicion: Suspicion) -> str:
+    if suspicion.kind == "differs":
+        return "by ONNX Runtime without optimizations"
+    return "exactly" if isinstance(suspicion.exact, int) else "in float64"
 
 
 def _what(finding: Finding) -> str:

@@ -21,7 +21,7 @@ def test_numbers_with_expected_given_and_tolerances(tmp_path: Path) -> None:
     assert text.startswith(f"# {finding.title}\n")
     assert f"onnxruntime {finding.versions['onnxruntime']}" in text
     assert f"- given: {finding.suspicion.given!r}" in text
-    assert f"- in float64: {finding.suspicion.exact!r}" in text
+    assert f"- exactly: {finding.suspicion.exact!r}" in text
     assert "NumPy's default): fails" in text
     assert "Min (x, c)" in text
     assert "python reproduce.py" in text
