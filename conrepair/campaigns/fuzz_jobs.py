@@ -23,6 +23,7 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.apart import ENDS
 from conrepair.fuzz.case_file import case_file
+from conrepair.fuzz.constants import drawn_constants
 from conrepair.fuzz.looking import (
     REFUSED,
     SUSPECT,
@@ -55,17 +56,22 @@ _tried: set[str] = set()  # systems that this process has run
 
 
 def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str, Array] | None]:
-    """A network as a system runs it, sometimes with drawn options; and ONNX Runtime's answers where they're there.
+    """A network as a system runs it, sometimes with drawn options, or inputs that are weights.
 
     Args:
         folder: Of the network.
         asked: The system.
-        varied: Share with options.
+        varied: Share with options, and share with such inputs.
+
+    Returns:
+        It, and ONNX Runtime's answers where they're there.
     """
     case, right = read_network(folder)
     generator = np.random.default_rng(zlib.crc32(f"{asked.name} {case.key}".encode()))
     if generator.random() < varied and (options := asked.runs.drawn(asked.chosen, generator)):
         case = dataclasses.replace(case, options={asked.system: options})
+    if generator.random() < varied:
+        case = drawn_constants(case, generator)
     return case, right
 
 

@@ -51,7 +51,8 @@ class Fuzz(Networks):
     count: int = option("Networks of `nodes` operators.", _OR_NONE, "models", default=100)
     alone: int = option("Networks of one operator, which come first.", _OR_NONE, "models", default=100)
     varied: float = option(
-        "Share of the networks that a system runs with drawn options: passes left out, less fused.",
+        "Share of the networks that a system runs with drawn options (passes left out, less fused), and share with "
+        "inputs that are weights.",
         Value(arguments.real(), numbers.share, "SHARE"),
         "models",
         default=0.2,

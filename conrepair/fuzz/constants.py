@@ -1,0 +1,44 @@
+"""The same network with inputs that are weights: what importers and optimizers compute when they read it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from onnx import numpy_helper
+
+from conrepair.cases.case import Case
+
+__all__ = ["drawn_constants", "with_constants"]
+
+_HALF = 0.5
+
+
+def with_constants(case: Case, names: Collection[str]) -> Case:
+    """A case with some inputs' values in its network.
+
+    Args:
+        case: Any.
+        names: Of inputs.
+    """
+    model = case.model
+    kept = [item for item in model.graph.input if item.name not in names]
+    del model.graph.input[:]
+    model.graph.input.extend(kept)
+    stored = {item.name for item in model.graph.initializer}
+    for name in sorted(set(names) - stored):
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(case.inputs[name]), name))
+    return Case.of(model, {name: array for name, array in case.inputs.items() if name not in names}, case.options)
+
+
+def drawn_constants(case: Case, generator: np.random.Generator) -> Case:
+    """One with some inputs in its network, half of the time all of them.
+
+    Args:
+        case: Any.
+        generator: By which they're drawn.
+    """
+    names = [name for name, array in sorted(case.inputs.items()) if array.dtype.kind in "biuf"]
+    if names and generator.random() < _HALF:
+        names = [name for name in names if generator.random() < _HALF] or names[:1]
+    return with_constants(case, names)
