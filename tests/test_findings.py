@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +61,14 @@ def test_a_finding_is_whole(folder: Path) -> None:
     assert finding.case == case.key
     assert [node.op_type for node in nodes_of(case.model.graph)] == list(finding.operators)
     jsonschema.validate(json.loads((folder / "finding.json").read_text(encoding="utf-8")), finding_schema())
+
+
+@pytest.mark.parametrize("folder", _FOLDERS, ids=lambda folder: folder.name)
+def test_a_finding_names_no_place_of_a_machine(folder: Path) -> None:
+    texts = [path.read_bytes() for path in folder.iterdir()]
+    packed = re.findall(rb'MODEL = """\n([\w+/=\n]+)\n"""', (folder / REPRODUCE).read_bytes())
+    texts += [base64.b64decode(item) for item in packed]
+    assert not any(re.search(rb"/(?:home|root|work|Users|tmp)/|site-packages", text) for text in texts)
 
 
 def test_each_finding_is_there_once_and_noted() -> None:

@@ -31,7 +31,9 @@ def save_torch(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folde
     import torch
 
     try:
-        torch.export.save(_exported(module, examples, inputs), folder / "model.pt2")
+        program = _exported(module, examples, inputs)
+        _forget_places(program)
+        torch.export.save(program, folder / "model.pt2")
     # torch.export raises a dozen types; whichever, the next way is tried, and its failure is the result.
     except Exception as error:  # noqa: BLE001
         first_line = (str(error).strip().splitlines() or [""])[0]
@@ -41,6 +43,13 @@ def save_torch(module: Any, examples: Any, inputs: tuple[TensorSpec, ...], folde
             torch.jit.trace(module, examples, check_trace=False).save(str(folder / "model.pt"))
         return "model.pt"
     return "model.pt2"
+
+
+def _forget_places(program: Any) -> None:
+    """Leave out which lines of whose files the operators come from: of a converter's, on this machine."""
+    for part in program.graph_module.modules():
+        for node in part.graph.nodes if hasattr(part, "graph") else ():
+            node.meta.pop("stack_trace", None)
 
 
 def _exported(module: Any, examples: Any, inputs: tuple[TensorSpec, ...]) -> Any:
