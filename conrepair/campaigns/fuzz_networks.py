@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from conrepair.campaigns.generate_functions import FunctionFile, function_files
 from conrepair.campaigns.generate_material import material_files
 from conrepair.campaigns.generating import GenerationRequest, generate
 from conrepair.campaigns.network_folder import name_of
+from conrepair.generate.functions import FINDING
 from conrepair.generate.generated import MODEL
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
-__all__ = ["ROUND", "FuzzNetwork", "dealt", "rounds"]
+__all__ = ["ROUND", "FuzzNetwork", "dealt", "functions_of", "rounds"]
 
 ROUND = 100
 """Networks between which suspicions are looked into."""
@@ -75,12 +77,23 @@ def rounds(
             ]
 
 
+def functions_of(asked: Fuzz) -> tuple[FunctionFile, ...]:
+    """The user's own functions: those of networks and settings narrow what's made, others what is kept of it.
+
+    Raises:
+        UsageError: if one isn't there.
+        ModelLoadError: if they may not be run.
+    """
+    return function_files(asked.functions, Path.cwd(), trust=asked.trust, findings=True)
+
+
 def _request(asked: Fuzz, nodes: int, count: int) -> GenerationRequest:
     return GenerationRequest(
         wishes=dataclasses.replace(asked.wishes, nodes=nodes),
         count=count,
         seed=asked.seed,
         material=material_files(asked.learn, asked.grown_from, Path.cwd()),
+        functions=tuple(item for item in functions_of(asked) if item.kind != FINDING),
         support=asked.support,
         workers=asked.workers,
         timeout=asked.network_seconds,

@@ -18,7 +18,8 @@ import numpy as np
 from conrepair.campaigns.fuzz_database import DATABASE, Database, Suspect
 from conrepair.campaigns.fuzz_job import fuzz_job
 from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD
-from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt, rounds
+from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt, functions_of, rounds
+from conrepair.campaigns.generate_functions import functions_at
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.campaigns.network_folder import read_about, text_of
 from conrepair.cases.case import read
@@ -51,7 +52,7 @@ _BLOCK = 10
 _OURS = {"storage", "changed", "library", "device"}  # failures that no network is to blame for
 _ALARM = "SIGALRM"
 _MOST_ALIKE, _MOST_COVERED = 4, 1  # suspicions of a sort that are looked into in a round; where one is known already
-DOUBLE, WAITS = "double", "waits"
+DOUBLE, FILTERED, WAITS = "double", "filtered", "waits"
 
 
 class _TimeIsUpError(Exception):
@@ -82,6 +83,7 @@ class Campaign:
         self, asked: Fuzz, root: Path, own: Sequence[tuple[Path, str]], known: Known, display: ProgressDisplay
     ) -> None:
         self._asked, self._root, self._own, self._known, self._display = asked, root, own, known, display
+        self._functions = functions_at([item.as_json() for item in functions_of(asked)])
         self._begun = time.monotonic()
         self._networks: dict[str, FuzzNetwork] = {}
         self.findings: dict[str, Finding] = {}
@@ -252,6 +254,9 @@ class Campaign:
             database.add_reduction(suspect, told["verdict"], told)
             return
         finding = self._finding(suspect, told)
+        if not self._functions.keeps(finding):
+            database.add_reduction(suspect, FILTERED, told, finding.key)
+            return
         double = self._double(finding)
         if double is None:
             right = None

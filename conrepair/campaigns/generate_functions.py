@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.frameworks.screening.admission import how_to_trust
-from conrepair.generate.functions import Function, Functions, kind_by
+from conrepair.generate.functions import FINDING, Function, Functions, kind_by
 from conrepair.runtime.errors import ModelLoadError, UsageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.ordinary_file import NotOrdinaryError, read_ordinary
@@ -52,19 +52,25 @@ class FunctionFile:
         return asdict(self)
 
 
-def function_files(texts: Sequence[str], base: Path, *, trust: bool) -> tuple[FunctionFile, ...]:
+def function_files(
+    texts: Sequence[str], base: Path, *, trust: bool, findings: bool = False
+) -> tuple[FunctionFile, ...]:
     """Find functions that are named.
 
     Args:
         texts: Of them, as FILE.py:NAME.
         base: Folder that relative paths start from.
         trust: Whether the user says that they may run.
+        findings: Whether there are any, which they may filter.
 
     Raises:
-        UsageError: if one isn't there, or is neither a filter nor a constraint.
+        UsageError: if one isn't there, or is no filter or constraint of what there is.
         ModelLoadError: if they may not run.
     """
     found = tuple(_found(text, base) for text in dict.fromkeys(texts))
+    for item in found:
+        if item.kind == FINDING and not findings:
+            raise UsageError(f"{item.told} filters findings, and there are none here: `conrepair fuzz` has them.")
     if found and not trust:
         told = ", ".join(item.told for item in found)
         raise ModelLoadError(

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from pydantic import Field, model_validator
 
-from conrepair.config.generate import NetworksConfig, Share
+from conrepair.config.generate import ProgrammedConfig, Share
 from conrepair.config.strict import AnyPath, Int, OutputPath, Seconds
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.fuzz import Fuzz
@@ -17,7 +17,7 @@ _MOST = 10_000_000
 _usual = Fuzz.default
 
 
-class FuzzConfig(NetworksConfig):
+class FuzzConfig(ProgrammedConfig):
     """Networks that are tried by converters, runtimes and compilers, as `conrepair fuzz` does."""
 
     folder: OutputPath = Field("fuzz", description="Folder of the campaign, in `output`.")

@@ -12,7 +12,7 @@ from conrepair.frameworks.formats import other_formats
 from conrepair.runtime.bounds import MOST_SEED
 from conrepair.verbs.generate import Generate
 
-__all__ = ["GenerateConfig", "NetworksConfig", "Share"]
+__all__ = ["GenerateConfig", "NetworksConfig", "ProgrammedConfig", "Share"]
 
 _MOST = 1_000_000
 _usual = Generate.default
@@ -62,7 +62,16 @@ class NetworksConfig(Strict):
     )
 
 
-class GenerateConfig(NetworksConfig):
+class ProgrammedConfig(NetworksConfig):
+    """What functions of a user's own narrow."""
+
+    functions: tuple[str, ...] = Field(
+        (), description="Your own filters and constraints, as FILE.py:NAME, relative to this file. They need `trust`."
+    )
+    trust: Bool = Field(_usual("trust"), description="Run the functions: programs, which aren't confined.")
+
+
+class GenerateConfig(ProgrammedConfig):
     """Random valid networks with inputs and expected outputs, as `conrepair generate` makes them."""
 
     folder: OutputPath = Field("networks", description="Their folder, in `output`.")
@@ -70,10 +79,6 @@ class GenerateConfig(NetworksConfig):
     to: Annotated[tuple[str, ...], AfterValidator(other_formats)] = Field(
         (), description="Formats to convert each to: torch, keras, tensorflow, tflite."
     )
-    functions: tuple[str, ...] = Field(
-        (), description="Your own filters and constraints, as FILE.py:NAME, relative to this file. They need `trust`."
-    )
-    trust: Bool = Field(_usual("trust"), description="Run the functions: programs, which aren't confined.")
     network_seconds: Seconds = Field(
         _usual("network_seconds"), gt=0, description="For each network, and each of its conversions."
     )

@@ -16,10 +16,10 @@ from conrepair.runtime.errors import ModelLoadError, UsageError
 if TYPE_CHECKING:
     from conrepair.generate.generated import Generated
 
-__all__ = ["CONSTRAINT", "FILTER", "NONE", "Function", "Functions", "kind_by", "named"]
+__all__ = ["CONSTRAINT", "FILTER", "FINDING", "NONE", "Function", "Functions", "kind_by", "named"]
 
-FILTER, CONSTRAINT = "network", "setting"
-"""Names of the parameter that a filter has, and a constraint."""
+FILTER, CONSTRAINT, FINDING = "network", "setting", "finding"
+"""Names of the parameter that a filter of networks has, a constraint, and a filter of findings."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Function:
 
     Attributes:
         name: As it's told.
-        kind: `FILTER` or `CONSTRAINT`.
+        kind: `FILTER`, `CONSTRAINT` or `FINDING`.
         call: The function.
     """
 
@@ -76,6 +76,10 @@ class Functions:
             if item.kind == FILTER and not item.says(network):
                 raise RefusedError(f"{item.name} doesn't keep it")
 
+    def keeps(self, finding: Any) -> bool:
+        """Whether the filters of findings keep one."""
+        return all(item.says(finding) for item in self.every if item.kind == FINDING)
+
 
 class _Constrained(Support):
     """What a runtime takes, as far as constraints allow it."""
@@ -114,11 +118,11 @@ def kind_by(name: str, parameters: Sequence[str]) -> str:
     Raises:
         UsageError: if it's neither.
     """
-    if len(parameters) == 1 and parameters[0] in (FILTER, CONSTRAINT):
+    if len(parameters) == 1 and parameters[0] in (FILTER, CONSTRAINT, FINDING):
         return parameters[0]
     raise UsageError(
         f"{name}({', '.join(parameters)}): a filter has one parameter, `{FILTER}`; a constraint has one, "
-        f"`{CONSTRAINT}`."
+        f"`{CONSTRAINT}`; a filter of findings, `{FINDING}`."
     )
 
 

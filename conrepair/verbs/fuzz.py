@@ -9,7 +9,7 @@ from typing import Any
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
-from conrepair.verbs.generate import Networks, comma_names
+from conrepair.verbs.generate import Programmed, comma_names
 from conrepair.verbs.option import Value, option, options
 
 __all__ = ["USUAL", "Fuzz"]
@@ -23,7 +23,7 @@ _SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
 
 
 @options
-class Fuzz(Networks):
+class Fuzz(Programmed):
     """Of `fuzz`."""
 
     models: Sequence[str | Path] = option(

@@ -16,7 +16,7 @@ from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, option, options
 
-__all__ = ["Generate", "Networks", "OneByOne", "comma_names"]
+__all__ = ["Generate", "Networks", "OneByOne", "Programmed", "comma_names"]
 
 
 def comma_names(name: str, value: Any) -> tuple[str, ...]:
@@ -212,21 +212,12 @@ class OneByOne(Networks):
 
 
 @options
-class Generate(Networks):
-    """Of `conrepair generate` and the configuration's section of that name, which write networks to a folder."""
+class Programmed(Networks):
+    """What functions of a user's own narrow."""
 
-    section: ClassVar[str] = "generate"
-
-    count: int = option("Number of networks.", _COUNT, "models", default=100)
-    to: Sequence[str] = option(
-        "Convert each network to these formats, too: torch, keras, savedmodel, tflite.",
-        Value(_formats, metavar="FORMAT,...", many=True),
-        "models",
-        default=(),
-    )
     functions: Sequence[str] = option(
-        "Your own filter of networks, or constraint of settings: a function of `network`, or of `setting`, that "
-        "returns whether it's kept (docs/generate.md). Needs `trust`.",
+        "Your own filter of networks, constraint of settings, or (of campaigns) filter of findings: a function of "
+        "`network`, `setting` or `finding` that returns whether it's kept (docs/generate.md). Needs `trust`.",
         Value(arguments.NAMES, metavar="FILE.py:NAME", many=True),
         "models",
         flag="--function",
@@ -238,6 +229,21 @@ class Generate(Networks):
         _SWITCH,
         "models",
         default=False,
+    )
+
+
+@options
+class Generate(Programmed):
+    """Of `conrepair generate` and the configuration's section of that name, which write networks to a folder."""
+
+    section: ClassVar[str] = "generate"
+
+    count: int = option("Number of networks.", _COUNT, "models", default=100)
+    to: Sequence[str] = option(
+        "Convert each network to these formats, too: torch, keras, savedmodel, tflite.",
+        Value(_formats, metavar="FORMAT,...", many=True),
+        "models",
+        default=(),
     )
     workers: int = option("Worker processes.", _COUNT, "search", key="limits.workers", default=2)
     seconds: float | None = option(

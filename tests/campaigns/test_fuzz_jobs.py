@@ -54,8 +54,15 @@ def suspicion_of(made: Case, name: str, folder: Path) -> Any:
 def reduction(made: Case, name: str, suspicion: Any, folder: Path, others: tuple[str, ...] = ()) -> dict[str, Any]:
     where = network(made, folder / "network")
     (folder / "job").mkdir()
-    asked = {"entry": name, "network": str(where), "suspicion": suspicion, "seconds": 10, "longest": 10}
-    return fuzz_reduce({**asked, "others": list(others)}, folder / "job")
+    asked = {
+        "entry": name,
+        "network": str(where),
+        "suspicion": suspicion,
+        "seconds": 10,
+        "longest": 10,
+        "varied": 0.0,
+    }
+    return fuzz_reduce({**asked, "others": list(others), "apart": False}, folder / "job")
 
 
 def test_a_network_is_read_with_its_answers_where_they_are(tmp_path: Path) -> None:
@@ -78,7 +85,7 @@ def test_networks_are_tried_one_after_the_other_and_each_is_told(tmp_path: Path)
     ]
     folders = [network(item, tmp_path / str(place)) for place, item in enumerate(made)]
     (tmp_path / "job").mkdir()
-    asked = {"entry": "ort-none", "networks": list(map(str, folders)), "seconds": 30}
+    asked = {"entry": "ort-none", "networks": list(map(str, folders)), "seconds": 30, "varied": 0.0}
     assert fuzz_try(asked, tmp_path / "job") == {}
     told = [from_json(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
     assert [item.verdict for item in told] == ["right", "suspect", "refused"]

@@ -185,3 +185,15 @@ def test_drawn_options_are_part_of_a_case(own: Path, tmp_path: Path) -> None:
     assert case_for(folder, entry("ort-all"), 1.0)[0].key == always.key
     assert case_for(folder, entry("ort-all"), 0.0)[0].options == {}
     assert case_for(folder, entry("ort-none"), 1.0)[0].options == {}
+
+
+def test_functions_of_ones_own_filter_findings(own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").write_text("def no_max(finding):\n    return 'Max' not in finding.operators\n")
+    asked = ["fuzz", str(own / "wrong.onnx"), "--systems", "ort-none", "--function", f"{tmp_path}/mine.py:no_max"]
+    assert main([*asked, "-o", str(tmp_path / "out"), "-q"]) == 3
+    assert "not run, as functions are programs" in capsys.readouterr().err
+    assert main([*asked, "--trust", "-o", str(tmp_path / "out"), "-q"]) == 0
+    assert "left out by functions of one's own: 1" in capsys.readouterr().out
+    made = ["generate", "-n", "1", "--function", f"{tmp_path}/mine.py:no_max", "--trust", "-o", str(tmp_path / "x")]
+    assert main([*made, "-q"]) == 2
+    assert "filters findings, and there are none here" in capsys.readouterr().err

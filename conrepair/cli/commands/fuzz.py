@@ -60,6 +60,7 @@ def fuzz_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
         raise ValueError("the configuration has no section `fuzz`")
     told = wanted.model_dump(exclude={"folder"}) | {"workers": config.limits.workers}
     paths = {name: [str(base / item) for item in told[name]] for name in ("models", "learn", "grown_from")}
+    paths["functions"] = [str(base / item) for item in told["functions"]]
     given = {name: None if told[name] is None else str(base / told[name]) for name in ("known", "data")}
     root = base / config.output / wanted.folder
     return _tell(run_campaign(Fuzz(**(told | paths | given)), root, quiet=quiet), root)

@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 
 from conrepair.campaigns.fuzz_database import DATABASE
+from conrepair.campaigns.fuzz_networks import functions_of
 from conrepair.campaigns.fuzzing import Campaign
 from conrepair.engine.session import Session
 from conrepair.fuzz.known import Known, read_known
@@ -61,6 +62,7 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
     if not (root / DATABASE).is_file() or (root / LIST).is_file():  # one that was interrupted early has no list yet
         output.check()
     elsewhere = [entry(name).within for name in asked.entries]  # says which there are, before anything is written
+    functions_of(asked)  # so that they are refused before, too
     if not asked.learn and not asked.grown_from:
         check_wishes(asked.wishes, frozenset())
     known = Known() if asked.known is None else read_known(Path(asked.known))

@@ -18,6 +18,7 @@ _VERDICTS = {
     "near": "hardly beyond what rounding explains, on the worst inputs that 200 evaluations found",
     "gone": "not seen a second time",
     "double": "doubles of findings",
+    "filtered": "left out by functions of one's own",
     "waits": "like others of their round, which were looked into",
     "lost": "lost: looking into them ended a process",
 }
