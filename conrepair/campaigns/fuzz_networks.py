@@ -17,10 +17,11 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
-__all__ = ["ROUND", "FuzzNetwork", "dealt", "functions_of", "rounds"]
+__all__ = ["ROUND", "FuzzNetwork", "dealt", "functions_of", "parts", "rounds"]
 
-ROUND = 100
-"""Networks between which suspicions are looked into."""
+ROUND, _MOST = 100, 400
+"""Networks behind which suspicions are looked into for the first time; each round is twice as large as the last, up
+to a limit, as workers are started anew for each."""
 
 _NETWORKS, _ALONE = "networks", "alone"
 
@@ -61,8 +62,7 @@ def rounds(
     for alone, count in ((True, asked.alone), (False, asked.count)):
         sort = _ALONE if alone else _NETWORKS
         nodes = 1 if alone else asked.nodes
-        for begin in range(0, count, ROUND):
-            upto = min(begin + ROUND, count)
+        for begin, upto in parts(count):
             generate(_request(asked, nodes, upto), root / sort, display)
             yield [
                 FuzzNetwork(
@@ -75,6 +75,18 @@ def rounds(
                 for place in range(begin, upto)
                 if (root / sort / name_of(place) / MODEL).is_file()
             ]
+
+
+def parts(count: int) -> Iterator[tuple[int, int]]:
+    """Rounds of a number of networks: where each begins and ends.
+
+    Args:
+        count: Of all of them.
+    """
+    begin, size = 0, ROUND
+    while begin < count:
+        yield begin, min(begin + size, count)
+        begin, size = begin + size, min(2 * size, _MOST)
 
 
 def functions_of(asked: Fuzz) -> tuple[FunctionFile, ...]:

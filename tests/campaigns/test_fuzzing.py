@@ -13,10 +13,12 @@ import numpy as np
 import onnx
 import pytest
 from fuzz_cases import compared_by_halves_of_any, right
+from hypothesis import given
+from hypothesis import strategies as st
 
 from conrepair.campaigns.fuzz_database import DATABASE
 from conrepair.campaigns.fuzz_jobs import case_for
-from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt
+from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt, parts
 from conrepair.campaigns.rechecking import recheck
 from conrepair.cli.main import main
 from conrepair.data.tensors import opened_arrays
@@ -197,3 +199,12 @@ def test_functions_of_ones_own_filter_findings(own: Path, tmp_path: Path, capsys
     made = ["generate", "-n", "1", "--function", f"{tmp_path}/mine.py:no_max", "--trust", "-o", str(tmp_path / "x")]
     assert main([*made, "-q"]) == 2
     assert "filters findings, and there are none here" in capsys.readouterr().err
+
+
+@given(count=st.integers(0, 3000))
+def test_rounds_are_all_networks_each_once_and_grow(count: int) -> None:
+    found = list(parts(count))
+    assert [place for begin, upto in found for place in range(begin, upto)] == list(range(count))
+    sizes = [upto - begin for begin, upto in found][:-1]
+    assert sizes == sorted(sizes)
+    assert not sizes or sizes[0] == 100
