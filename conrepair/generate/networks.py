@@ -24,6 +24,7 @@ from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.real.drafting import ORIGIN as REAL
 from conrepair.generate.real.growth import GrowingModel, grown_from
 from conrepair.generate.running import RefusedError, run
+from conrepair.generate.slips import Slipping
 from conrepair.generate.symbolic import Open, open_sizes
 from conrepair.generate.values.search import Settled, Settling, flaw_of
 from conrepair.generate.weaving import Body, Weaver
@@ -323,7 +324,8 @@ def _weave(
     """Put forms and patterns into a network; those that don't fit."""
     left = []
     for name, body in chosen:
-        weaver = Weaver(draft, random, support, most, name)
+        how = Slipping if wishes.slips and random.random() < wishes.slips else Weaver
+        weaver = how(draft, random, support, most, name)
         for _ in range(_TRIES):
             try:
                 with weaver.whole():

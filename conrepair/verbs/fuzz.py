@@ -50,6 +50,12 @@ class Fuzz(Programmed):
     )
     count: int = option("Networks of `nodes` operators.", _OR_NONE, "models", default=100)
     alone: int = option("Networks of one operator, which come first.", _OR_NONE, "models", default=100)
+    slips: float = option(
+        "Share of patterns in which one node isn't as it should be.",
+        Value(arguments.real(), numbers.share, "SHARE"),
+        "models",
+        default=0.3,
+    )
     varied: float = option(
         "Share of the networks that a system runs with drawn options (passes left out, less fused), and share with "
         "inputs that are weights.",

@@ -176,6 +176,13 @@ class Networks(Options):
         "models",
         default=Wishes.woven,
     )
+    slips: float = option(
+        "Share of patterns in which one node isn't as it should be: an axis kept, dropped or moved, a constant of "
+        "another shape, a node between that changes nothing.",
+        _SHARE,
+        "models",
+        default=Wishes.slips,
+    )
     backward: float = option(
         "How likely an operator is put in front of an input, and not behind a tensor.",
         _SHARE,

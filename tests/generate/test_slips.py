@@ -1,0 +1,53 @@
+"""Patterns that nearly fit: valid networks, with one node that isn't as the pattern has it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from random import Random
+
+import onnx
+import pytest
+
+from conrepair.generate.graph import Draft
+from conrepair.generate.networks import made
+from conrepair.generate.patterns.norms import written_layer_norm
+from conrepair.generate.ports import NotAllowedError, Support
+from conrepair.generate.slips import Slipping
+from conrepair.generate.wishes import Wishes
+
+WISHES = Wishes(nodes=14, woven=1.0, patterns={"layer norm written out": 1.0})
+
+
+def written(seed: int) -> list[tuple[str, tuple[tuple[str, object], ...]]] | None:
+    """Operators and attributes of a layer norm in which something slips; None where that isn't allowed."""
+    draft = Draft(20)
+    weaver = Slipping(draft, Random(seed), Support(), 4096, "layer norm written out")
+    try:
+        with weaver.whole():
+            written_layer_norm(weaver)
+    except NotAllowedError:
+        return None
+    return [(node.op, tuple(sorted(node.attributes.items()))) for node in draft.nodes]
+
+
+def test_one_node_slips_and_the_others_are_the_patterns() -> None:
+    found = [item for seed in range(300) if (item := written(seed)) is not None]
+    assert len(found) > 100
+    sorts = Counter(tuple(found_in) for found_in in found)
+    assert len(sorts) >= 8, "flags, nodes between"
+    assert any(("keepdims", 0) in attributes for item in found for _, attributes in item)
+    assert {"Identity", "Cast", "Transpose"} <= {op for item in found for op, _ in item}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_networks_with_slips_are_valid(seed: int) -> None:
+    network = made(dataclasses.replace(WISHES, slips=1.0), Random(seed), Support())
+    onnx.checker.check_model(network.model, full_check=True)
+
+
+def test_without_slips_networks_are_what_they_were() -> None:
+    one, two = (made(wishes, Random(3), Support()) for wishes in (WISHES, dataclasses.replace(WISHES, slips=0.0)))
+    assert one.model.SerializeToString() == two.model.SerializeToString()
+    other = made(dataclasses.replace(WISHES, slips=1.0), Random(3), Support())
+    assert other.model.SerializeToString() != one.model.SerializeToString()
