@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 __all__ = ["GRADIENT", "OF_NUMBERS", "Suspicion"]
@@ -60,5 +61,16 @@ class Suspicion:
     @property
     def words(self) -> str:
         """The message without what changes from case to case: numbers, names in quotes, places."""
-        plain = _NUMBER.sub("#", _PATH.sub("PATH", _QUOTED.sub("NAME", self.message)))
+        return self.words_without(())
+
+    def words_without(self, operators: Collection[str]) -> str:
+        """The same without the operators' names, too: one function serves many.
+
+        Args:
+            operators: Of the case.
+        """
+        message = self.message
+        for name in sorted(operators, key=len, reverse=True):
+            message = message.replace(name, "OPERATOR")
+        plain = _NUMBER.sub("#", _PATH.sub("PATH", _QUOTED.sub("NAME", message)))
         return _NAME.sub("NAME", " ".join(plain.split()))[:_LONGEST]

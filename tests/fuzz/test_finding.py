@@ -96,3 +96,14 @@ def test_a_name_is_a_folders(tmp_path: Path) -> None:
 def test_a_title_names_each_operator_once(suspicion: Suspicion, words: str, tmp_path: Path) -> None:
     found: Finding = comparing(tmp_path, suspicion=suspicion, operators=("Add", "Mul", "Add"))
     assert found.title == f"ort-none: {words} for Add, Mul"
+
+
+def test_one_functions_exceptions_at_several_operators_are_doubles() -> None:
+    words = "Non-zero status code returned while running {} node. " + "count == 1 was false. " * 9
+    keys = {
+        key_of("ort", dataclasses.replace(THROWN, message=words.format(name)), (name, "Add"), Cause())
+        for name in ("ReduceMax", "ReduceLogSumExp", "ReduceL2")
+    }
+    assert len(keys) == 1
+    other = dataclasses.replace(THROWN, message="Non-zero status code returned while running Add node. size")
+    assert key_of("ort", other, ("Add",), Cause()) not in keys
