@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.faults.catalogue import faults
-from conrepair.fuzz.looking import ILL, REFUSED, RIGHT, SUSPECT, UNJUDGED
+from conrepair.fuzz.looking import ALIKE, ILL, REFUSED, RIGHT, SUSPECT, UNJUDGED
 
 __all__ = ["BOUND", "BOUNDS", "ROUNDING", "ROUNDINGS", "SHARE", "SHARES", "Compared", "Row", "page"]
 
@@ -71,7 +71,7 @@ def _told(rows: Sequence[Row]) -> str:
     if not rows:
         return "- | - | - | - | - | -"
     verdicts = collections.Counter(row.verdict for row in rows)
-    missed = [row for row in rows if row.verdict in {RIGHT, ILL}]
+    missed = [row for row in rows if row.verdict in {RIGHT, ILL, ALIKE}]
     unbounded = sum(not np.isfinite(row.loose) for row in missed)
     bounded = [row.loose for row in missed if np.isfinite(row.loose)]
     loose = f"{statistics.median(bounded):.3g}" if bounded else "-"
@@ -137,12 +137,12 @@ def page(rows: Sequence[Row], beside: Sequence[Compared], ended: int, made: str)
     lines += [f"| {size:g} | {_told(_of(rows, BOUND, size))} |" for size in BOUNDS]
     lines += ["", "## Right networks", ""]
     lines += [
-        "| system | compared | right | ill-conditioned | unjudged | refused | suspect |",
-        "|---|---|---|---|---|---|---|",
+        "| system | compared | right | ill-conditioned | alike | unjudged | refused | suspect |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for system in dict.fromkeys(item.system for item in beside):
         verdicts = collections.Counter(item.verdict for item in beside if item.system == system)
-        cells = [verdicts.total(), *(verdicts[name] for name in (RIGHT, ILL, UNJUDGED, REFUSED, SUSPECT))]
+        cells = [verdicts.total(), *(verdicts[name] for name in (RIGHT, ILL, ALIKE, UNJUDGED, REFUSED, SUSPECT))]
         lines.append(f"| {system} | {' | '.join(map(str, cells))} |")
     lines += [
         "",
