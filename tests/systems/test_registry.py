@@ -206,3 +206,15 @@ def test_drawn_options_are_the_backends(name: str) -> None:
     for options in drawn:
         backend(asked.chosen.backend).check({**asked.chosen.options, **options})
     assert any(drawn) == (name in {"ort-all", "tvm-O2", "torch-compile"})
+
+
+def test_a_single_number_stays_one_in_tensorflow(tmp_path: Path) -> None:
+    """Keras's export gives it a batch."""
+    graph = "g (float x, float[3] z) => (float y) { m = ReduceMean <keepdims = 0> (z) y = Add (x, m) }"
+    path = tmp_path / "number.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 20]> {graph}'), path)
+    asked = entry("tensorflow-eager")
+    opened = asked.runs.open(Model("onnx", str(path), model_sha256(path)), asked.chosen, tmp_path)
+    found = opened.run({"x": np.float32(2), "z": np.float32([1, 2, 3])})
+    assert found["y"].shape == ()
+    assert found["y"] == 4
