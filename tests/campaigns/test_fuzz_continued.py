@@ -37,6 +37,8 @@ ASKED = Fuzz(
     operators=["Min", "Max", "Elu", "Relu", "Add", "Mul", "Neg"],  # all others take seconds to ask for
     workers=1,
     reduction_seconds=5,
+    varied=0.0,
+    slips=0.0,
 )
 SMALL = dataclasses.replace(ASKED, alone=6, count=2)
 
