@@ -54,12 +54,10 @@ _ONE_LIBRARY = MappingProxyType(
     }
 )
 _THROUGH_CONREPAIR = """\
-import numpy
 from pathlib import Path
 
-from conrepair.backends.base import Switch
-from conrepair.converters.all_converters import converter
-from conrepair.converters.base import Converter
+import numpy
+
 from conrepair.frameworks.model import Model
 from conrepair.systems.registry import entry
 
