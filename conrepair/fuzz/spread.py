@@ -9,8 +9,7 @@ import numpy as np
 from conrepair.cases.case import Array, Case
 from conrepair.generate.running import ModelSession, RefusedError
 from conrepair.metrics.ulps import grid_of
-from conrepair.truth.judging import distances
-from conrepair.truth.noise import disturbed_feeds, with_noise
+from conrepair.truth.noise import furthest, with_noise
 
 __all__ = ["spread"]
 
@@ -29,31 +28,18 @@ def spread(case: Case, right: Mapping[str, Array]) -> dict[str, Array] | None:
         take the network with disturbances.
     """
     network, ones = with_noise(case.model)
-    found = {name: _least(array) for name, array in right.items() if array.dtype.kind in "biuf"}
+    numbers = {name: array for name, array in right.items() if array.dtype.kind in "biuf"}
     try:
         session = ModelSession(network, [item.name for item in network.graph.output])
-        for feeds in disturbed_feeds({**case.inputs, **ones}):
-            answers = session.run(feeds)
-            for name, allowed in found.items():
-                found[name] = np.maximum(allowed, _moved(answers[name], right[name]))
+        far = furthest(session.run, {**case.inputs, **ones}, numbers)
     except RefusedError:
         return None
-    return found
+    return {name: _allowed(array, far[name]) for name, array in numbers.items()}
 
 
-def _least(array: Array) -> Array:
-    """Where nothing moves: some of the last place of what's real."""
-    if array.dtype.kind != "f":
-        return np.zeros(array.shape)
-    with np.errstate(all="ignore"):
-        return _MARGIN * grid_of(array.dtype).ulp(np.abs(array.astype(np.float64)))
-
-
-def _moved(answer: Array, right: Array) -> Array:
-    if answer.shape != right.shape:
-        return np.full(right.shape, np.inf)
-    with np.errstate(all="ignore"):
-        apart = distances(answer, right)
+def _allowed(right: Array, far: Array) -> Array:
+    """Of what is real a multiple, and some of the last place where nothing moves; else all, where it does."""
     if right.dtype.kind != "f":
-        return np.where(apart == 0, 0.0, np.inf)
-    return np.where(np.isnan(apart), np.inf, _MARGIN * apart)
+        return np.where(far == 0, 0.0, np.inf)
+    with np.errstate(all="ignore"):
+        return _MARGIN * np.maximum(far, grid_of(right.dtype).ulp(np.abs(right.astype(np.float64))))

@@ -18,8 +18,7 @@ from conrepair.fuzz.trial import Ended, how_ended
 from conrepair.runtime.errors import InferenceError
 from conrepair.systems.gradients import cotangent
 from conrepair.systems.system import Setting, System
-from conrepair.truth.judging import distances
-from conrepair.truth.noise import disturbed_feeds, with_noise
+from conrepair.truth.noise import furthest, with_noise
 
 __all__ = ["Training", "trained"]
 
@@ -96,13 +95,8 @@ def _expected(
     noisy, plain = Case.of(network, {**case.inputs, **ones}), system.settings[system.plain]
     wide, own = (_opened(noisy, system, plain, folder, double=double) for double in (True, False))
     exact = wide.run(_fed(wide, feeds))
-    allowed = {name: np.zeros(array.shape) for name, array in exact.items()}
-    for fed in disturbed_feeds(feeds):
-        for name, array in own.run(_fed(own, fed)).items():
-            with np.errstate(all="ignore"):
-                far = _MARGIN * distances(array, exact[name])
-            known = np.isfinite(exact[name]) & np.isfinite(array)
-            allowed[name] = np.maximum(allowed[name], np.where(known, far, np.inf))
+    far = furthest(lambda fed: own.run(_fed(own, fed)), feeds, exact)
+    allowed = {name: np.where(np.isfinite(exact[name]), _MARGIN * found, np.inf) for name, found in far.items()}
     return exact, allowed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import onnx
 from onnx import TensorProto, helper
 
 from conrepair.metrics.ulps import grid_of
+from conrepair.truth.judging import distances
 from conrepair.truth.widening import types_of
 
-__all__ = ["disturbed_feeds", "with_noise"]
+__all__ = ["furthest", "with_noise"]
 
 Array = np.ndarray[Any, Any]
 _FACTOR, _FIRST = "zz_noise_", 100_000  # last by name and by number: converters order inputs by either
@@ -53,12 +54,31 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
     return noisy, factors
 
 
-def disturbed_feeds(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-    """Feeds as they are, then with each real number off by some of its last place; zeros by some of the largest's.
+def furthest(
+    run: Callable[[Mapping[str, Array]], Mapping[str, Array]], feeds: Mapping[str, Array], right: Mapping[str, Array]
+) -> dict[str, Array]:
+    """How far answers get from what they should be, element by element, when everything is disturbed.
 
     Args:
-        feeds: Of a network, and its factors (`with_noise`).
+        run: Gives answers of a network with factors (`with_noise`).
+        feeds: Of it, and its factors.
+        right: Numbers, by output.
+
+    Returns:
+        By output; infinite where an answer has another shape, or nobody can say how far it is.
     """
+    found = {name: np.zeros(array.shape) for name, array in right.items()}
+    for fed in _disturbed(feeds):
+        answers = run(fed)
+        for name, exact in right.items():
+            with np.errstate(all="ignore"):
+                far = distances(answers[name], exact) if answers[name].shape == exact.shape else np.inf
+            found[name] = np.maximum(found[name], np.where(np.isnan(far), np.inf, far))
+    return found
+
+
+def _disturbed(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """Feeds as they are, then with each real number off by some of its last place; zeros by some of the largest's."""
     yield dict(feeds)
     generator = np.random.default_rng(0)
     for _ in range(_RUNS):
