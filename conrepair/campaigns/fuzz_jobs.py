@@ -35,7 +35,7 @@ from conrepair.fuzz.looking import (
     with_gradients,
 )
 from conrepair.fuzz.reducing import reduced
-from conrepair.fuzz.suspicion import GRADIENT, Suspicion
+from conrepair.fuzz.suspicion import Suspicion
 from conrepair.fuzz.trial import tried
 from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
@@ -179,7 +179,7 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             "verdict": "unknown",
             "words": "another case lies there. Copy the whole folder again.",
         }
-    found = look(case, asked.runs, asked.chosen, folder, gradients=suspicion.stage == GRADIENT)
+    found = look(case, asked.runs, asked.chosen, folder, gradients=suspicion.of_gradients)
     words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
     if suspicion.same(found.suspicion):
         return {"verdict": "there", "words": words}
@@ -190,7 +190,7 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:
     other = entry(name)
-    gradients = suspicion.stage == GRADIENT
+    gradients = suspicion.of_gradients
     return suspicion.same(look(case, other.runs, other.chosen, folder, strict=True, gradients=gradients).suspicion)
 
 

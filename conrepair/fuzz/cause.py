@@ -11,7 +11,7 @@ from pathlib import Path
 from conrepair.cases.case import Case
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.looking import look
-from conrepair.fuzz.suspicion import GRADIENT, Suspicion
+from conrepair.fuzz.suspicion import Suspicion
 from conrepair.fuzz.trial import with_options
 from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.isolating import isolate
@@ -60,7 +60,7 @@ def isolated(
         tries: How often it may be tried.
     """
     setting, case = with_options(system, setting, case), dataclasses.replace(case, options={})
-    gradients = suspicion.stage == GRADIENT
+    gradients = suspicion.of_gradients
 
     def seen(other: Setting) -> bool:
         return suspicion.same(look(case, system, other, folder, gradients=gradients).suspicion)

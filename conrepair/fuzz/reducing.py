@@ -11,7 +11,7 @@ from conrepair.cases.reduce import Budget, reduce
 from conrepair.fuzz.apart import ENDS, PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
-from conrepair.fuzz.suspicion import GRADIENT, Suspicion
+from conrepair.fuzz.suspicion import Suspicion
 from conrepair.fuzz.worse import worse
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.systems.registry import Entry, entry
@@ -73,7 +73,7 @@ def reduced(
         apart: Whether each case is looked at in a process of its own, as smaller ones may end it.
     """
     system, setting = accused.runs, accused.chosen
-    gradients = suspicion.stage == GRADIENT
+    gradients = suspicion.of_gradients
     looked = functools.partial(look, system=system, setting=setting, folder=folder, gradients=gradients)
     if suspicion.kind == "memory":  # what the system killed it for
         suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
@@ -129,7 +129,7 @@ def _smaller(
 
 def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -> tuple[str, str]:
     """Whether others say the same: nobody is blamed on one word."""
-    if suspicion.stage == GRADIENT:
+    if suspicion.of_gradients:
         return SUSPECT, f"{accused.runs.name}-{accused.runs.plain} in float64, and in the network's own types"
     if suspicion.kind not in _OF_ANSWERS:
         return SUSPECT, "ONNX's checker takes the network, and its reference or ONNX Runtime computes it"

@@ -59,6 +59,11 @@ class Suspicion:
         return other is not None and mine == (other.kind, other.stage, other.error)
 
     @property
+    def of_gradients(self) -> bool:
+        """Whether it's seen only when the network is differentiated."""
+        return self.stage == GRADIENT
+
+    @property
     def words(self) -> str:
         """The message without what changes from case to case: numbers, names in quotes, places."""
         return self.words_without(())

@@ -15,7 +15,7 @@ from onnx import numpy_helper
 from conrepair.cases.case import Array, Case
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
-from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS
+from conrepair.fuzz.suspicion import OF_NUMBERS
 from conrepair.fuzz.trial import with_options
 from conrepair.systems.registry import SYSTEMS
 
@@ -140,7 +140,7 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         inputs=_inputs(case),
         place=place,
     )
-    trains = suspicion.stage == GRADIENT
+    trains = suspicion.of_gradients
     program = (system.training_program(setting) if trains else system.program(setting)).text
     outputs = [item.name for item in case.model.graph.output]
     where = outputs.index(suspicion.output) if suspicion.output in outputs else 0
