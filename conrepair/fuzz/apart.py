@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import select
 import signal
 import time
 from collections.abc import Callable
+from multiprocessing import Pipe
 
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.fuzz.looking import SUSPECT, Looked
@@ -21,7 +22,6 @@ ENDS = frozenset({"crash", "hang", "memory"})
 PROCESS = "process"
 """Stage of these: what was being done isn't known."""
 
-_LARGEST = 1 << 20
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS, signal.SIGILL)
 
 
@@ -32,25 +32,26 @@ def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
         looked: What is done, in a copy of this process.
         seconds: It may take.
     """
-    reading, writing = os.pipe()
+    reading, writing = Pipe(duplex=False)
     child = os.fork()
     if not child:
         try:
-            os.close(reading)
             for number in _CRASHES:  # libraries have handlers that end otherwise
                 signal.signal(number, signal.SIG_DFL)
-            os.write(writing, json.dumps(to_json(looked())).encode()[:_LARGEST])
+            writing.send_bytes(json.dumps(to_json(looked())).encode())
         finally:
             os._exit(0)
-    os.close(writing)
-    begun = time.monotonic()
+    writing.close()
+    begun, told = time.monotonic(), b""
     try:
-        ready, _, _ = select.select([reading], [], [], seconds)
-        told = os.read(reading, _LARGEST) if ready else b""
-        if not ready:
+        ready = reading.poll(seconds)
+        if ready:
+            with contextlib.suppress(EOFError):  # it ended without a word
+                told = reading.recv_bytes()
+        else:
             os.kill(child, signal.SIGKILL)
     finally:
-        os.close(reading)
+        reading.close()
         _, status = os.waitpid(child, 0)
     took = time.monotonic() - begun
     if told:

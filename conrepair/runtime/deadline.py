@@ -27,13 +27,15 @@ _SOON = 1e-3  # 0 is never
 _WATCHER = """
 import os, select, sys
 parent, end, seconds, number, words = (kind(word) for kind, word in zip((int, int, float, int, str), sys.argv[1:]))
-if not select.select([end], [], [], seconds)[0]:
+poll = select.poll()
+poll.register(end, select.POLLIN)
+if not poll.poll(seconds * 1000):
     try:
         os.write(2, (words + chr(10)).encode(errors="backslashreplace"))
     except OSError:
         pass
     os.kill(parent, number)
-    if not select.select([end], [], [], 1)[0]:
+    if not poll.poll(1000):
         os.kill(parent, 9)
 """
 

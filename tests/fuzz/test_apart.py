@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,25 @@ from conrepair.fuzz.looking import RIGHT, Looked
 
 def test_an_answer_comes_back() -> None:
     assert looked_apart(lambda: Looked(RIGHT, near=0.5), 10) == Looked(RIGHT)
+
+
+def test_a_long_answer_comes_back_whole() -> None:
+    words = "a" * 300_000  # more than a pipe holds
+    assert looked_apart(lambda: Looked(RIGHT, message=words), 10) == Looked(RIGHT, message=words)
+
+
+def test_a_process_may_have_many_files_open() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 2000:
+        pytest.skip("it may not open as many")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    try:
+        with contextlib.ExitStack() as files:
+            for _ in range(1100):  # select() knows numbers below 1024
+                files.enter_context(Path(os.devnull).open())
+            assert looked_apart(lambda: Looked(RIGHT), 10) == Looked(RIGHT)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
