@@ -21,7 +21,6 @@ from conrepair.data.tensors import opened_arrays
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
-from conrepair.fuzz.apart import ENDS
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.constants import drawn_constants
 from conrepair.fuzz.looking import (
@@ -35,7 +34,8 @@ from conrepair.fuzz.looking import (
     with_gradients,
 )
 from conrepair.fuzz.reducing import reduced
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.specials import drawn_specials
+from conrepair.fuzz.suspicion import ENDS, Suspicion
 from conrepair.fuzz.trial import tried
 from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
@@ -56,12 +56,12 @@ _tried: set[str] = set()  # systems that this process has run
 
 
 def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str, Array] | None]:
-    """A network as a system runs it, sometimes with drawn options, or inputs that are weights.
+    """A network as a system runs it, sometimes with drawn options, inputs that are weights, or odd numbers in them.
 
     Args:
         folder: Of the network.
         asked: The system.
-        varied: Share with options, and share with such inputs.
+        varied: Share with options, share with weights, and share with such numbers.
 
     Returns:
         It, and ONNX Runtime's answers where they're there.
@@ -72,6 +72,8 @@ def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str,
         case = dataclasses.replace(case, options={asked.system: options})
     if generator.random() < varied:
         case = drawn_constants(case, generator)
+    if generator.random() < varied and (other := drawn_specials(case, generator)) is not case:
+        case, right = other, None
     return case, right
 
 

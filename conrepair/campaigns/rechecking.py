@@ -9,8 +9,8 @@ from conrepair.campaigns.fuzz_job import fuzz_job
 from conrepair.engine.job_table import JOBS
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import to_json
-from conrepair.fuzz.apart import ENDS
 from conrepair.fuzz.finding import Finding
+from conrepair.fuzz.suspicion import ENDS
 from conrepair.report.fuzz.folder import FINDING, read_finding
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import ProgressDisplay

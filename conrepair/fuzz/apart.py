@@ -14,10 +14,7 @@ from conrepair.frameworks.model import from_json, to_json
 from conrepair.fuzz.looking import SUSPECT, Looked
 from conrepair.fuzz.suspicion import Suspicion
 
-__all__ = ["ENDS", "PROCESS", "looked_apart"]
-
-ENDS = frozenset({"crash", "hang", "memory"})
-"""Kinds that end a process."""
+__all__ = ["PROCESS", "looked_apart"]
 
 PROCESS = "process"
 """Stage of these: what was being done isn't known."""

@@ -103,7 +103,7 @@ def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause:
     """
     what: Any = sorted(sorted(item) for item in cause.causes)
     if not cause.causes and suspicion.kind == "exception":
-        what = [suspicion.stage, suspicion.error, suspicion.words_without(operators), suspicion.place]
+        what = suspicion.thrown(operators)
     elif not cause.causes:
         what = [suspicion.stage, suspicion.error, sorted(set(operators))]
     elif suspicion.kind in OF_NUMBERS:

@@ -20,8 +20,9 @@ from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.numbers import differing, numbers
+from conrepair.fuzz.specials import has_specials
 from conrepair.fuzz.spread import spread
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.suspicion import ENDS, Suspicion
 from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
 from conrepair.generate.running import RefusedError, run
@@ -155,6 +156,8 @@ def looked_at(
     else:
         right = other
     if (first := next(_without_truth(trial, right, drawn=drawn), None)) is not None:
+        if end is not None and has_specials(case) and not (first.kind in ENDS and _computed(case)):
+            return Looked(REFUSED, None, f"{end.stage}, numbers that it may refuse: {end.message}", trial.seconds)
         return Looked(SUSPECT, first, "", trial.seconds)
     if drawn:
         return Looked(UNJUDGED, None, "the network draws numbers", trial.seconds)
@@ -165,6 +168,15 @@ def looked_at(
         return _judged(case, given, None if _is_other(setting) else other, trial.seconds)
     except Exception as error:  # noqa: BLE001 (whatever the judges stumble over says nothing of the system)
         return Looked(UNJUDGED, None, f"judging it failed: {type(error).__name__}: {error}", trial.seconds)
+
+
+def _computed(case: Case) -> bool:
+    """Whether ONNX's reference computes a case."""
+    try:
+        _exact(case.model, case.inputs)
+    except InferenceError:
+        return False
+    return True
 
 
 def _without_truth(trial: Trial, right: Mapping[str, Array], *, drawn: bool) -> Iterator[Suspicion]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from conrepair.cases.case import Case
 from conrepair.cases.reduce import Budget, reduce
-from conrepair.fuzz.apart import ENDS, PROCESS, looked_apart
+from conrepair.fuzz.apart import PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.suspicion import ENDS, Suspicion
 from conrepair.fuzz.worse import worse
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.systems.registry import Entry, entry

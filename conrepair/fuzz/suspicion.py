@@ -6,10 +6,13 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-__all__ = ["GRADIENT", "OF_NUMBERS", "Suspicion"]
+__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "Suspicion"]
 
 GRADIENT = "gradient"
 """A kind, and the stage of all that's seen when a network is differentiated."""
+
+ENDS = frozenset({"crash", "hang", "memory"})
+"""Kinds that end a process."""
 
 OF_NUMBERS = frozenset({"numbers", "not finite", "differs", GRADIENT})
 """Kinds that say which element is what, and what it should be."""
@@ -62,6 +65,14 @@ class Suspicion:
     def of_gradients(self) -> bool:
         """Whether it's seen only when the network is differentiated."""
         return self.stage == GRADIENT
+
+    def thrown(self, operators: Collection[str]) -> tuple[str, ...]:
+        """What an exception is told from others by: where it came from, and its words.
+
+        Args:
+            operators: Of the case, which aren't told.
+        """
+        return self.stage, self.error, self.words_without(operators), self.place
 
     @property
     def words(self) -> str:

@@ -25,7 +25,7 @@ from conrepair.frameworks.proto_file import read_within
 from conrepair.metrics.ulps import grid_of
 from conrepair.truth.approximate import Machine
 from conrepair.truth.referees import reference_of
-from conrepair.truth.rules import Call, estimate, full, rule_of
+from conrepair.truth.rules import UNDEFINED, Call, estimate, full, lost, rule_of
 from conrepair.truth.widening import types_of, widened_feeds
 
 __all__ = ["Accuracy", "Analysis", "Bounded", "Step"]
@@ -208,8 +208,9 @@ class Analysis:
         outputs = step.outputs[: len(machines)]
         call = Call(step.operator, step.node, step.run, step.given, operands, outputs, machines)
         known = call.certain(range(len(step.given))) and not any(item.grid for item in machines)
+        known &= step.operator not in UNDEFINED
         with np.errstate(all="ignore"):
-            return (call.all(0.0) if known else rule(call)), rule is estimate and not known
+            return lost(call, call.all(0.0) if known else rule(call)), rule is estimate and not known
 
     def condition(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """How many times larger an output's relative change is than that of all inputs, in their last place.

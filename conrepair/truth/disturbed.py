@@ -55,9 +55,20 @@ def disturbed(
         for step, bounds in zip(analysis.steps(values), own, strict=True):
             for place, bound in enumerate(bounds):
                 output = step.outputs[place]
-                if isinstance(output, np.ndarray) and output.dtype.kind == "f" and output.shape == np.shape(bound):
-                    step.outputs[place] = output + generator.uniform(-_TIMES, _TIMES, output.shape) * bound
+                if isinstance(output, np.ndarray) and output.shape == np.shape(bound):
+                    step.outputs[place] = _moved(output, bound, generator)
         for name in names:
             there = np.shape(values[name]) == exact[name].shape  # else it has another size now
             worst[name] = np.maximum(worst[name], distances(values[name], exact[name]) if there else np.inf)
     return {name: _MARGIN * found for name, found in worst.items()}
+
+
+def _moved(output: Array, bound: Array, generator: np.random.Generator) -> Array:
+    """A result moved by as much as its bound; a whole number that may be any (divided by zero) becomes any."""
+    if output.dtype.kind == "f":
+        return output + generator.uniform(-_TIMES, _TIMES, output.shape) * bound
+    if output.dtype.kind in "iu" and np.isinf(bound).any():
+        ends = np.iinfo(output.dtype)
+        other = generator.integers(ends.min, ends.max, output.shape, output.dtype, endpoint=True)
+        return np.where(np.isinf(bound), other, output)
+    return output

@@ -19,7 +19,7 @@ from conrepair.metrics.ulps import grid_of
 from conrepair.truth.approximate import Approximate, Machine
 from conrepair.truth.corrected import window_sums
 
-__all__ = ["Call", "estimate", "full", "rule_of"]
+__all__ = ["UNDEFINED", "Call", "estimate", "full", "lost", "rule_of"]
 
 Array = np.ndarray[Any, Any]
 Bounds = list[Any]  # an array for each output; a list of arrays for a sequence
@@ -88,6 +88,39 @@ class Call:
     def all(self, bound: float) -> Bounds:
         """One bound for everything."""
         return [full(output, bound) for output in self.outputs]
+
+
+UNDEFINED = frozenset({"Div", "Mod"})
+"""Operators that ONNX says nothing of for some whole numbers."""
+
+
+def lost(call: Call, found: Bounds) -> Bounds:
+    """Bounds, which are 0 of NaN that no rounding makes another number.
+
+    An operand has it there, or none of them is off.
+
+    Args:
+        call: Of an operator.
+        found: Bounds of its results.
+    """
+    exact = call.certain(range(len(call.values)))
+    return [
+        np.where(_lost(output, call, exact=exact), 0.0, bound) if _real(output) and np.isnan(output).any() else bound
+        for output, bound in zip(call.outputs, found, strict=False)
+    ]
+
+
+def _lost(output: Array, call: Call, *, exact: bool) -> Array:
+    sure = np.full(output.shape, exact)
+    for value, bound in zip(call.values, call.bounds, strict=False):
+        if _real(value) and value.shape == output.shape[output.ndim - value.ndim :]:
+            sure = sure | (np.isnan(value) & (bound == 0))
+    found: Array = np.isnan(output) & sure
+    return found
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def full(output: Any, bound: float) -> Any:
@@ -204,8 +237,13 @@ def _poles(branch: Callable[[Array], Array]) -> Rule:
 
 def _quotient(call: Call) -> Bounds:
     if call.machine.grid is None and np.asarray(call.values[0]).dtype.kind != "f":
-        return _exact(call) if call.certain((0, 1)) else call.all(np.inf)
+        return [_divided(call, 0.0)] if call.certain((0, 1)) else call.all(np.inf)
     return [(call.operand(0) / call.operand(1)).bound]
+
+
+def _divided(call: Call, bound: Any) -> Array:
+    """A bound where divisors aren't zero: ONNX doesn't say what whole numbers give there."""
+    return np.where(np.broadcast_to(np.asarray(call.values[1]) == 0, np.shape(call.result)), np.inf, bound)
 
 
 def _power(call: Call) -> Bounds:
@@ -234,7 +272,8 @@ def _remainder(call: Call) -> Bounds:
     parts = whole(quotient.value)
     same = (whole(quotient.value - quotient.bound) == parts) & (whole(quotient.value + quotient.bound) == parts)
     moved = np.where(same, one.bound + np.abs(parts) * two.bound, np.inf)
-    return [call.machine.settled(call.result, np.where((one.bound == 0) & (two.bound == 0), 0, moved))]
+    settled = call.machine.settled(call.result, np.where((one.bound == 0) & (two.bound == 0), 0, moved))
+    return [settled if np.asarray(call.values[1]).dtype.kind == "f" else _divided(call, settled)]
 
 
 def _compared(call: Call) -> Bounds:

@@ -37,7 +37,8 @@ def numbers(
         bound = np.broadcast_to(bounds[name], mine.shape)
         if mine.dtype.kind in "fV":  # V: narrow types of ml_dtypes
             grid = grid_of(mine.dtype)  # it's rounded to that at last, and what is below normal numbers flushed
-            bound = bound + grid.ulp(np.asarray(exact, np.float64)) + 2.0**grid.lowest
+            rounded = grid.ulp(np.asarray(exact, np.float64)) + 2.0**grid.lowest
+            bound = bound + np.where(np.isnan(exact), 0.0, rounded)
         elif mine.dtype.kind in "iu":
             ends = np.iinfo(mine.dtype)  # beyond them ONNX doesn't say what comes
             bound = np.where((mine == ends.min) | (mine == ends.max) | ~np.isfinite(exact), np.inf, bound)
