@@ -14,6 +14,7 @@ from conrepair.campaigns.network_folder import name_of
 from conrepair.generate.functions import FINDING
 from conrepair.generate.generated import MODEL
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.workers import Workers
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
@@ -21,7 +22,7 @@ __all__ = ["ROUND", "FuzzNetwork", "dealt", "functions_of", "parts", "rounds"]
 
 ROUND, _MOST = 100, 400
 """Networks behind which suspicions are looked into for the first time; each round is twice as large as the last, up
-to a limit, as workers are started anew for each."""
+to a limit."""
 
 _NETWORKS, _ALONE = "networks", "alone"
 
@@ -46,7 +47,11 @@ class FuzzNetwork:
 
 
 def rounds(
-    asked: Fuzz, root: Path, own: Sequence[tuple[Path, str]], display: ProgressDisplay
+    asked: Fuzz,
+    root: Path,
+    own: Sequence[tuple[Path, str]],
+    display: ProgressDisplay,
+    within: tuple[Workers, Path] | None = None,
 ) -> Iterator[list[FuzzNetwork]]:
     """Networks, some at a time: a person's own, or generated ones, of which those of one operator come first.
 
@@ -55,6 +60,7 @@ def rounds(
         root: Of the campaign.
         own: Folders of a person's networks, and where each comes from.
         display: Shows progress.
+        within: Workers that make them, and a folder that they write in; others are started where there are none.
     """
     if own:
         yield [FuzzNetwork(folder.name, place, folder, False, source) for place, (folder, source) in enumerate(own)]
@@ -63,7 +69,7 @@ def rounds(
         sort = _ALONE if alone else _NETWORKS
         nodes = 1 if alone else asked.nodes
         for begin, upto in parts(count):
-            generate(_request(asked, nodes, upto), root / sort, display)
+            generate(_request(asked, nodes, upto), root / sort, display, within=within)
             yield [
                 FuzzNetwork(
                     f"{sort}/{name_of(place)}",

@@ -9,7 +9,7 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +110,15 @@ class Campaign:
         identity = self._asked.identity | {"own": [source for _, source in self._own]}
         with Database(self._root / DATABASE, identity) as database:
             self._read_findings(database)
-            with contextlib.suppress(_TimeIsUpError), scratch_folder(self._root, _WORK) as work:
-                for networks in rounds(self._asked, self._root, self._own, self._display):
+            with (
+                contextlib.suppress(_TimeIsUpError),
+                scratch_folder(self._root, _WORK) as work,
+                Workers(self._asked.workers, (), jobs=JOBS, folders=(work,)) as workers,
+            ):
+                for networks in rounds(self._asked, self._root, self._own, self._display, (workers, work)):
                     self._networks |= {item.name: item for item in networks}
-                    with Workers(self._asked.workers, (), jobs=JOBS, folders=(work,)) as workers:
-                        self._try(networks, database, workers, work)
-                        self._look_into(database, workers, work)
+                    self._try(networks, database, workers, work)
+                    self._look_into(database, workers, work)
                     self._count(database)
                     told()
                 self.over = True
@@ -214,26 +217,43 @@ class Campaign:
         ]
 
     def _chosen(self, database: Database) -> list[Suspect]:
-        """Some suspicions of each sort; those on networks that hold what is known already come last."""
-        sorts: dict[tuple[str, ...], list[Suspect]] = {}
+        """Some suspicions of each sort, on the smallest networks; those that may be of what's found come last."""
+        sorts: dict[tuple[str, ...], dict[tuple[str, ...], Suspect]] = {}
+        waiting, nodes = [], {}
         for suspect in database.suspects():
             if suspect.network not in self._networks:
                 continue
-            one = suspect.suspicion
-            words = (one.words, one.place) if one.kind == "exception" else ()
-            sorts.setdefault((entry(suspect.entry).system, one.kind, one.stage, one.error, *words), []).append(
-                suspect
-            )
+            operators = read_about(self._networks[suspect.network].folder).get("operators", {})
+            nodes[suspect] = sum(operators.values())
+            one, asked = suspect.suspicion, entry(suspect.entry)
+            thrown = one.kind == "exception"
+            words = (one.words_without(operators), one.place) if thrown else ()
+            sort = sorts.setdefault((asked.system, asked.release, one.kind, one.stage, one.error, *words), {})
+            seen = suspect.network, one.output, "" if thrown else one.message
+            if seen in sort or (thrown and self._said(suspect, operators)):  # by another setting, or network
+                waiting.append(suspect)
+            else:
+                sort[seen] = suspect
         chosen = []
-        for suspects in sorts.values():
+        for sort in sorts.values():
+            suspects = sorted(sort.values(), key=nodes.__getitem__)
             covered = [item for item in suspects if self._covered(item)]
             fresh = [item for item in suspects if item not in covered]
             taken = fresh[:_MOST_ALIKE] + covered[: _MOST_COVERED if len(fresh) < _MOST_ALIKE else 0]
             chosen += taken
-            for item in suspects:
-                if item not in taken:
-                    database.add_reduction(item, WAITS, {})
+            waiting += [item for item in suspects if item not in taken]
+        for item in waiting:
+            database.add_reduction(item, WAITS, {})
         return chosen
+
+    def _said(self, suspect: Suspect, operators: Collection[str]) -> bool:
+        """Whether a finding is an exception of the same words, from the same place: it's a double."""
+        asked, one = entry(suspect.entry), suspect.suspicion
+        return any(
+            item.suspicion.thrown(both := {*operators, *item.operators}) == one.thrown(both)
+            for item in self.findings.values()
+            if (item.system, item.release, item.suspicion.kind) == (asked.system, asked.release, one.kind)
+        )
 
     def _covered(self, suspect: Suspect) -> bool:
         """Whether its network has all operators of a finding of the same sort: it's likely a double."""

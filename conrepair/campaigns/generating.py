@@ -106,7 +106,12 @@ class _TimeIsUpError(Exception):
 
 
 def generate(
-    asked: GenerationRequest, root: Path, display: ProgressDisplay, *, force: bool = False
+    asked: GenerationRequest,
+    root: Path,
+    display: ProgressDisplay,
+    *,
+    force: bool = False,
+    within: tuple[Workers, Path] | None = None,
 ) -> dict[str, Any]:
     """Generate networks; those that are there already are kept.
 
@@ -115,6 +120,7 @@ def generate(
         root: Their folder.
         display: Shows progress.
         force: Whether networks that were made otherwise are replaced.
+        within: Workers that are there already, and a folder on the same disk that they write in.
 
     Returns:
         The summary, as it's written.
@@ -142,8 +148,7 @@ def generate(
         with (
             contextlib.suppress(_TimeIsUpError),
             storage_error(root),
-            scratch_folder(root, _WORK) as work,
-            Workers(asked.workers, (), jobs=JOBS, memory_gb=asked.memory_gb, folders=(work,)) as workers,
+            _place(asked, root, within) as (workers, work),
         ):
             if making.missing():
                 making.ask(work, display)
@@ -155,6 +160,23 @@ def generate(
     finally:
         summary = folder.write(asked.count, time.perf_counter() - begun)
     return summary
+
+
+@contextlib.contextmanager
+def _place(
+    asked: GenerationRequest, root: Path, within: tuple[Workers, Path] | None
+) -> Iterator[tuple[Workers, Path]]:
+    """Workers, and a folder that they write in."""
+    if within is not None:
+        workers, parent = within
+        with scratch_folder(parent, _WORK) as work:
+            yield workers, work
+        return
+    with (
+        scratch_folder(root, _WORK) as work,
+        Workers(asked.workers, (), jobs=JOBS, memory_gb=asked.memory_gb, folders=(work,)) as workers,
+    ):
+        yield workers, work
 
 
 def _taken(asked: GenerationRequest, display: ProgressDisplay) -> dict[str, Acceptance]:

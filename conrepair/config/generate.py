@@ -41,6 +41,7 @@ class NetworksConfig(Strict):
     )
     woven: Share = Field(_usual("woven"), description="How likely another pattern is put in, for each five nodes.")
     slips: Share = Field(_usual("slips"), description="Share of patterns in which one node isn't as it should be.")
+    bare: Share = Field(_usual("bare"), description="Share of networks that are one pattern and nothing else.")
     single: Bool = Field(_usual("single"), description="One input and one output each.")
     symbolic: Share = Field(
         _usual("symbolic"), description="Share of networks that leave sizes open, half of them the batch."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,9 @@ _ROUNDS, _NODES_OF_ROUND = 12, 10
 
 _STIRRED = 3
 """How often what keeps outputs from moving with inputs is taken out and grown anew, at most."""
+
+_WHOLE = 40
+"""Nodes that a pattern may have that stands alone."""
 
 _PART = 5
 """Nodes of a long chain that are put behind it before it's computed: what's taken out again then is at its end."""
@@ -146,6 +150,9 @@ def made(
     if material.reals:
         return _from_real(material.reals, growing, wishes, plain)
     draft = Draft(wishes.opset)
+    if wishes.bare and random.random() < wishes.bare:
+        wishes = _bare(draft, wishes, most, random, support)
+        deep = False
     named = [name for name, share in sorted(wishes.patterns.items()) if random.random() < share]
     # while there's room for large ones
     chosen = _weave(draft, [(name, patterns()[name].body) for name in named], wishes, most, random, support)
@@ -213,6 +220,15 @@ def made(
         if wishes.single and draft.nodes:
             draft.keep_last()
     raise NotMadeError(said)
+
+
+def _bare(draft: Draft, wishes: Wishes, most: int, random: Random, support: Support) -> Wishes:
+    """Put one pattern in, whichever fits; what's wished then is no node more."""
+    roomy = dataclasses.replace(wishes, nodes=_WHOLE)
+    for name, item in random.sample(list(patterns().items()), len(patterns())):
+        if not _weave(draft, [(name, item.body)], roomy, most, random, support):
+            return dataclasses.replace(wishes, nodes=len(draft.nodes))
+    return wishes
 
 
 def _ends(draft: Draft, node: Node) -> list[Node]:

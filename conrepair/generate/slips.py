@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from onnx import helper
 
 from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.schemas import schema_of
 from conrepair.generate.tensors import numpy_type
-from conrepair.generate.weaving import Weaver
+from conrepair.generate.weaving import REAL, Weaver
 
 __all__ = ["Slipping"]
 
 _AT = 0.3  # how likely it's the next node
+_SQUARE = 0.5  # how likely its tensors have axes of one size
+_TYPES = "float64", "float16"
+_OF_TYPE = 0.2  # of those that slip: the type of all
 _FLAG = "keepdims"
 
 _Inputs = tuple[str | None, ...]
@@ -30,7 +34,9 @@ class Slipping(Weaver):
     @contextmanager
     def whole(self) -> Iterator[None]:
         """As a weaver's; each try slips anew."""
-        self._slipped = False
+        self._slipped = self.random.random() < _OF_TYPE
+        self.real = self.random.choice(_TYPES) if self._slipped else REAL
+        self.square = self.random.random() < _SQUARE
         with super().whole():
             yield
 
@@ -95,14 +101,31 @@ def _another_attribute(
 def _another_constant(
     w: Slipping, _: str, inputs: _Inputs, attributes: dict[str, Any]
 ) -> tuple[_Inputs, dict[str, Any]]:
-    """It has another shape that broadcasts: an axis of one element, an axis more."""
+    """It has another shape that broadcasts: an axis of one element, an axis more, which widens the result."""
     place = w.picked(inputs, constant=True)
     value = w.draft.tensors[str(inputs[place])].value
     if value is None or value.dtype.kind != "f":
         raise NotAllowedError("it holds sizes")
-    narrow = value.ndim > 0 and w.random.random() < _AT
-    other = value[..., :1] if narrow else value[None]
+    other = w.random.choice([value[None], np.repeat(value[None], 2, axis=0), np.atleast_1d(value)[..., :1]])
     return _with(inputs, place, w.constant(other, value.dtype.name)), attributes
 
 
-_SLIPS: tuple[_Slip, ...] = (_something_between, _another_attribute, _another_constant)
+def _other_way_round(
+    _: Slipping, __: str, inputs: _Inputs, attributes: dict[str, Any]
+) -> tuple[_Inputs, dict[str, Any]]:
+    """Its two inputs are exchanged."""
+    if len(inputs) != 2:
+        raise NotAllowedError("it has another number of inputs")
+    return inputs[::-1], attributes
+
+
+def _shown(w: Slipping, _: str, inputs: _Inputs, attributes: dict[str, Any]) -> tuple[_Inputs, dict[str, Any]]:
+    """What it reads is an output, too."""
+    name = inputs[w.picked(inputs, constant=False)]
+    if name is None or name in w.draft.sources:
+        raise NotAllowedError("no node makes it")
+    w.draft.shown.add(name)
+    return inputs, attributes
+
+
+_SLIPS: tuple[_Slip, ...] = (_something_between, _another_attribute, _another_constant, _other_way_round, _shown)

@@ -20,7 +20,10 @@ from conrepair.generate.shapes import AnyShape
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import FLOATS, Range, TensorType, numpy_type
 
-__all__ = ["Body", "Weaver"]
+__all__ = ["REAL", "Body", "Weaver"]
+
+
+REAL = "float32"
 
 
 class Weaver:
@@ -32,10 +35,15 @@ class Weaver:
         support: Element types that may be used.
         most: Elements that a tensor may have.
         origin: What the nodes are from.
+
+    Attributes:
+        real: The element type of real numbers, where float32 is asked for.
+        square: Whether a new tensor of drawn sizes has axes of one size: more fits other tensors then.
     """
 
     def __init__(self, draft: Draft, random: Random, support: Support, most: int, origin: str) -> None:
         self.draft, self.random = draft, random
+        self.real, self.square = REAL, False
         self._support, self._fresh, self._most, self._origin = support, Fresh(most), most, origin
         self._added: list[Node] = []
         self._moved: list[tuple[Node, list[str]]] = []
@@ -73,7 +81,7 @@ class Weaver:
         Raises:
             NotAllowedError: if the network has none.
         """
-        pattern = AnyShape((rank,) if isinstance(rank, int) else tuple(rank), least)
+        pattern, dtypes = AnyShape((rank,) if isinstance(rank, int) else tuple(rank), least), self._meant(dtypes)
         names = [
             name
             for name, tensor in self.draft.tensors.items()
@@ -95,16 +103,18 @@ class Weaver:
             return self.pick(dtypes, rank=rank, least=least)
         except NotAllowedError:
             ranks = (rank,) if isinstance(rank, int) else tuple(rank)
-            made = self._fresh.take(Port("", tuple(dtypes), AnyShape(ranks, least)), self.random).type
-            return self.new(made.dtype, made.shape)
+            made = self._fresh.take(Port("", self._meant(dtypes), AnyShape(ranks, least)), self.random).type
+            cube = made.shape[-1:] * made.rank
+            return self.new(made.dtype, cube if self.square and prod(cube) <= self._most else made.shape)
 
     def new(self, dtype: str, shape: Collection[int], values: Range | None = None) -> str:
         """A new tensor that no node makes: an input, or a weight."""
-        return self.draft.source(TensorType(dtype, tuple(shape)), values).name
+        (meant,) = self._meant([dtype])
+        return self.draft.source(TensorType(meant, tuple(shape)), values).name
 
     def constant(self, values: Any, dtype: str = "int64") -> str:
         """A new constant."""
-        return self.draft.constant(np.asarray(values, numpy_type(dtype))).name
+        return self.draft.constant(np.asarray(values, numpy_type(*self._meant([dtype])))).name
 
     def weight(self, *shape: int, dtype: str = "float32", low: float = -1.0, high: float = 1.0) -> str:
         """A new constant of random numbers between two bounds.
@@ -119,7 +129,10 @@ class Weaver:
 
     def dtype(self, dtypes: Collection[str] = FLOATS) -> str:
         """One of some element types."""
-        return chosen_dtype(tuple(dtypes), self.random)
+        return chosen_dtype(self._meant(dtypes), self.random)
+
+    def _meant(self, dtypes: Collection[str]) -> tuple[str, ...]:
+        return tuple(self.real if dtype == REAL else dtype for dtype in dtypes)
 
     def type_of(self, name: str) -> TensorType:
         """A tensor's element type and sizes.

@@ -54,7 +54,13 @@ class Fuzz(Programmed):
         "Share of patterns in which one node isn't as it should be.",
         Value(arguments.real(), numbers.share, "SHARE"),
         "models",
-        default=0.3,
+        default=0.5,
+    )
+    bare: float = option(
+        "Share of the networks of several operators that are one pattern and nothing else.",
+        Value(arguments.real(), numbers.share, "SHARE"),
+        "models",
+        default=0.5,
     )
     varied: float = option(
         "Share of the networks that a system runs with drawn options (passes left out, less fused), and share with "

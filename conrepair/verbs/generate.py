@@ -183,6 +183,9 @@ class Networks(Options):
         "models",
         default=Wishes.slips,
     )
+    bare: float = option(
+        "Share of networks that are one pattern and nothing else.", _SHARE, "models", default=Wishes.bare
+    )
     backward: float = option(
         "How likely an operator is put in front of an input, and not behind a tensor.",
         _SHARE,

@@ -39,6 +39,7 @@ ASKED = Fuzz(
     reduction_seconds=5,
     varied=0.0,
     slips=0.0,
+    bare=0.0,
 )
 SMALL = dataclasses.replace(ASKED, alone=6, count=2)
 

@@ -51,3 +51,25 @@ def test_without_slips_networks_are_what_they_were() -> None:
     assert one.model.SerializeToString() == two.model.SerializeToString()
     other = made(dataclasses.replace(WISHES, slips=1.0), Random(3), Support())
     assert other.model.SerializeToString() != one.model.SerializeToString()
+
+
+def test_a_pattern_slips_into_another_type() -> None:
+    types = set()
+    for seed in range(60):
+        draft = Draft(20)
+        weaver = Slipping(draft, Random(seed), Support(), 4096, "layer norm written out")
+        try:
+            with weaver.whole():
+                written_layer_norm(weaver)
+        except NotAllowedError:
+            continue
+        types.add(frozenset(tensor.type.dtype for tensor in draft.tensors.values() if "float" in tensor.type.dtype))
+    assert types == {frozenset({"float16"}), frozenset({"float32"}), frozenset({"float64"})}
+
+
+def test_a_network_of_one_pattern_has_nothing_else() -> None:
+    bare = dataclasses.replace(WISHES, nodes=2, bare=1.0)
+    for seed in range(12):
+        network = made(bare, Random(seed), Support())
+        assert len({node.origin for node in network.draft.nodes}) == 1
+        assert len(network.parts - {"output that is read"}) == 1
