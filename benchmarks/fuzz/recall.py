@@ -33,7 +33,7 @@ _ALIKE = (
     {"numbers", "not finite", "differs"},
     {"shape", "type", "outputs", "exception", "crash"},  # how a wrong shape shows depends on what reads it
 )
-_ALONE, _MANY = 300, 100_000
+_ALONE, _MANY = 100_000, 100_000
 _REDUCTION = 20.0  # seconds
 
 
@@ -82,6 +82,7 @@ def campaign(systems: str, woven: float, seconds: float, seed: int, workers: int
     asked = Fuzz(
         systems=names,
         woven=woven,
+        bare=0.5 * woven,
         seconds=seconds,
         seed=seed,
         workers=workers,

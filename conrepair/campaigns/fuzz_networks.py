@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def rounds(
     display: ProgressDisplay,
     within: tuple[Workers, Path] | None = None,
 ) -> Iterator[list[FuzzNetwork]]:
-    """Networks, some at a time: a person's own, or generated ones, of which those of one operator come first.
+    """Networks, some at a time: a person's own, or generated ones; those of one operator come first each time.
 
     Args:
         asked: What's wanted.
@@ -65,22 +66,28 @@ def rounds(
     if own:
         yield [FuzzNetwork(folder.name, place, folder, False, source) for place, (folder, source) in enumerate(own)]
         return
-    for alone, count in ((True, asked.alone), (False, asked.count)):
-        sort = _ALONE if alone else _NETWORKS
-        nodes = 1 if alone else asked.nodes
-        for begin, upto in parts(count):
-            generate(_request(asked, nodes, upto), root / sort, display, within=within)
-            yield [
-                FuzzNetwork(
-                    f"{sort}/{name_of(place)}",
-                    place,
-                    root / sort / name_of(place),
-                    alone,
-                    f"seed {asked.seed}, {nodes} nodes, number {place}",
-                )
-                for place in range(begin, upto)
-                if (root / sort / name_of(place) / MODEL).is_file()
-            ]
+    sorts = ((_ALONE, 1, asked.alone), (_NETWORKS, asked.nodes, asked.count))
+    for bounds in itertools.zip_longest(*(parts(count) for _, _, count in sorts)):
+        found = []
+        for (sort, nodes, _), ends in zip(sorts, bounds, strict=True):
+            if ends is not None:
+                generate(_request(asked, nodes, ends[1]), root / sort, display, within=within)
+                found += _made(asked, root / sort, nodes, range(*ends))
+        yield found
+
+
+def _made(asked: Fuzz, folder: Path, nodes: int, places: Iterable[int]) -> list[FuzzNetwork]:
+    return [
+        FuzzNetwork(
+            f"{folder.name}/{name_of(place)}",
+            place,
+            folder / name_of(place),
+            folder.name == _ALONE,
+            f"seed {asked.seed}, {nodes} nodes, number {place}",
+        )
+        for place in places
+        if (folder / name_of(place) / MODEL).is_file()
+    ]
 
 
 def parts(count: int) -> Iterator[tuple[int, int]]:

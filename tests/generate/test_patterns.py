@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import onnx
+import onnxoptimizer
 import pytest
 
 from benchmarks.generate.firing_onnxruntime import OPTIMIZATIONS, Optimizer, fired, fired_alone
@@ -79,7 +80,11 @@ def test_an_aim_is_hit(name: str) -> None:
 
 
 def test_aims_are_names_of_optimizations() -> None:
-    known = {"onnxruntime": OPTIMIZATIONS, "relax": PASSES}
+    known = {
+        "onnxruntime": OPTIMIZATIONS,
+        "relax": PASSES,
+        "onnxoptimizer": onnxoptimizer.get_available_passes(),
+    }
     for item in patterns().values():
         for aim in item.aims:
             system, _, name = aim.partition(":")
