@@ -114,7 +114,7 @@ def functions_of(asked: Fuzz) -> tuple[FunctionFile, ...]:
 
 def _request(asked: Fuzz, nodes: int, count: int) -> GenerationRequest:
     return GenerationRequest(
-        wishes=dataclasses.replace(asked.wishes, nodes=nodes),
+        wishes=dataclasses.replace(asked.wishes, nodes=nodes, bare=asked.bare if nodes > 1 else 0.0),
         count=count,
         seed=asked.seed,
         material=material_files(asked.learn, asked.grown_from, Path.cwd()),
