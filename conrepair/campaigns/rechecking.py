@@ -13,9 +13,11 @@ from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import ENDS
 from conrepair.report.fuzz.folder import FINDING, read_finding
 from conrepair.runtime.errors import UsageError
+from conrepair.runtime.outside.environments import make_environment
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import ENDED, Failure, Job, Outcome, Workers
+from conrepair.systems.registry import entry
 
 __all__ = ["Rechecked", "recheck"]
 
@@ -38,6 +40,8 @@ class Rechecked:
 def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int, seconds: float) -> list[Rechecked]:
     """Try the cases of findings again: the systems run them, and no program that lies in a folder.
 
+    Environments of other releases are made where they aren't there.
+
     Args:
         folder: Of a campaign, of findings, or of one.
         room: Where folders for workers are made.
@@ -48,11 +52,15 @@ def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int,
     Raises:
         UsageError: if there are none.
         DataError: if one isn't what it says.
+        ToolEnvironmentError: if an environment can't be made.
     """
     folders = [path.parent for path in sorted(folder.rglob(FINDING))]
     if not folders:
         raise UsageError(f"{folder} holds no finding ({FINDING}). Give a campaign's folder, or one below it.")
     findings = [read_finding(item) for item in folders]
+    for name in dict.fromkeys(finding.entry for finding in findings):
+        if (environment := entry(name).within) is not None:
+            make_environment(environment, display)
     found: dict[Path, Rechecked] = {}
     with scratch_folder(room, SCRATCH) as work, Workers(workers, (), jobs=JOBS, folders=(work,)) as pool:
         jobs, whose = [], {}

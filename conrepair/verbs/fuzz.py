@@ -67,7 +67,7 @@ class Fuzz(Programmed):
         "inputs that are weights.",
         Value(arguments.real(), numbers.share, "SHARE"),
         "models",
-        default=0.2,
+        default=0.3,
     )
     known: str | Path | None = option(
         "Findings that are known (JSON): they're named as such, and end nothing.",
