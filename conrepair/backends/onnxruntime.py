@@ -44,13 +44,13 @@ class OnnxRuntimeBackend(Backend):
         return model.framework
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
-        """Load with the level of option `optimization` (default: all), and without `disabled_optimizers`."""
+        """Load with the level of option `optimization` (default: all), `threads`, and no `disabled_optimizers`."""
         from conrepair.frameworks.onnx import OnnxRunnable
 
         self.check(options)
         level, off = str(options.get("optimization", "all")), tuple(options.get("disabled_optimizers", ()))
         if options.get("device") != CUDA:
-            return OnnxRunnable(model, level, off)
+            return OnnxRunnable(model, level, off, threads=int(options.get("threads", 0)))
         import onnxruntime
 
         if _CUDA not in onnxruntime.get_available_providers():

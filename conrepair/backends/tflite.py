@@ -30,10 +30,11 @@ class TfliteBackend(Backend):
         return "tflite"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
-        """Load with the kernels of option `kernels` (default: delegate)."""
+        """Load with the kernels of option `kernels` (default: delegate), and `threads` (default: one a core)."""
         from conrepair.frameworks.tflite import TfliteRunnable
 
-        return TfliteRunnable(model, kernels=str(options.get("kernels", "delegate")))
+        kernels, threads = str(options.get("kernels", "delegate")), options.get("threads")
+        return TfliteRunnable(model, kernels=kernels, threads=threads)
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
         """The delegate, then the kernels that aren't plain loops."""

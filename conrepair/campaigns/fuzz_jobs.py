@@ -23,6 +23,7 @@ from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.constants import drawn_constants
+from conrepair.fuzz.largest import largest
 from conrepair.fuzz.looking import (
     REFUSED,
     SUSPECT,
@@ -43,7 +44,17 @@ from conrepair.runtime.libraries import EXTRAS
 from conrepair.runtime.words import shortened
 from conrepair.systems.registry import Entry, entry
 
-__all__ = ["CASE", "PROGRAMMED", "RIGHT", "TOLD", "fuzz_recheck", "fuzz_reduce", "fuzz_try", "read_network"]
+__all__ = [
+    "CASE",
+    "PROGRAMMED",
+    "RIGHT",
+    "TOLD",
+    "fuzz_recheck",
+    "fuzz_reduce",
+    "fuzz_try",
+    "read_network",
+    "threaded",
+]
 
 TOLD, CASE, PROGRAMMED, RIGHT = "told.jsonl", "case", "programmed", "right.npz"
 """In a job's folder."""
@@ -52,6 +63,7 @@ _FIRST_SECONDS = 120.0
 """More for a worker's first network of a system: libraries are imported."""
 
 _LONGEST = 1000
+_THREADED = 10_000  # elements that libraries deal to threads
 _tried: set[str] = set()  # systems that this process has run
 
 
@@ -75,6 +87,18 @@ def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str,
     if generator.random() < varied and (other := drawn_specials(case, generator)) is not case:
         case, right = other, None
     return case, right
+
+
+def threaded(case: Case, asked: Entry, varied: float) -> bool:
+    """Whether a case is tried with another number of threads, too: where it's large, and sometimes.
+
+    Args:
+        case: As of `case_for`.
+        asked: The system.
+        varied: Share of those that are small.
+    """
+    drawn = np.random.default_rng(zlib.crc32(f"threads {asked.name} {case.key}".encode())).random()
+    return asked.runs.threads and (bool(drawn < varied) or largest(case) >= _THREADED)
 
 
 def read_network(folder: Path) -> tuple[Case, dict[str, Array] | None]:
@@ -106,7 +130,7 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         more = 0.0 if asked.name in _tried else _FIRST_SECONDS
         with bounded(payload["seconds"] + more):
             case, right = case_for(Path(where), asked, payload["varied"])
-            trial = tried(case, asked.runs, asked.chosen, folder)
+            trial = tried(case, asked.runs, asked.chosen, folder, threads=threaded(case, asked, payload["varied"]))
             (folder / AT).write_text(json.dumps(at | {"judging": True}), encoding="utf-8")
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
             found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
@@ -181,7 +205,7 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             "verdict": "unknown",
             "words": "another case lies there. Copy the whole folder again.",
         }
-    found = look(case, asked.runs, asked.chosen, folder, gradients=suspicion.of_gradients)
+    found = look(case, asked.runs, asked.chosen, folder, stage=suspicion.stage)
     words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
     if suspicion.same(found.suspicion):
         return {"verdict": "there", "words": words}
@@ -192,8 +216,8 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _shown(case: Case, suspicion: Suspicion, name: str, folder: Path) -> bool:
     other = entry(name)
-    gradients = suspicion.of_gradients
-    return suspicion.same(look(case, other.runs, other.chosen, folder, strict=True, gradients=gradients).suspicion)
+    found = look(case, other.runs, other.chosen, folder, strict=True, stage=suspicion.stage)
+    return suspicion.same(found.suspicion)
 
 
 @functools.cache

@@ -30,7 +30,9 @@ class FuzzConfig(ProgrammedConfig):
     alone: Int = Field(_usual("alone"), ge=0, le=_MOST, description="Networks of one operator, which come first.")
     slips: Share = Field(_usual("slips"), description="Share of patterns in which one node isn't as it should be.")
     bare: Share = Field(_usual("bare"), description="Share of networks that are one pattern and nothing else.")
-    varied: Share = Field(_usual("varied"), description="Share of networks that run with drawn options of systems.")
+    varied: Share = Field(
+        _usual("varied"), description="Share of networks that run with drawn options of systems, or other threads."
+    )
     known: AnyPath | None = Field(None, description="Findings that are known (JSON).")
     network_seconds: Seconds = Field(_usual("network_seconds"), gt=0, description="For each network on each system.")
     reduction_seconds: Seconds = Field(

@@ -54,6 +54,8 @@ class OnnxRunnable(Runnable):
         optimization: str = "disabled",
         without: Collection[str] = (),
         providers: Sequence[Any] = _PROCESSOR,
+        *,
+        threads: int = 0,
     ) -> None:
         """Load it.
 
@@ -62,10 +64,11 @@ class OnnxRunnable(Runnable):
             optimization: Level of graph optimizations.
             without: Names of optimizations that are left out of that level.
             providers: Who shall run operators, in order; ONNX Runtime leaves out those that it hasn't.
+            threads: How many an operator may take; 0: one for each core.
         """
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = _LEVELS[optimization]
-        options.log_severity_level = _NEVER
+        options.log_severity_level, options.intra_op_num_threads = _NEVER, threads
         # Waiting threads must not spin: the photos of the next batch are decoded meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:

@@ -50,14 +50,15 @@ _VALUES = {
 class TfliteRunnable(Runnable):
     """An interpreter; a symbolic batch is resized when the batch changes."""
 
-    def __init__(self, model: Model, *, kernels: str = "delegate") -> None:
+    def __init__(self, model: Model, *, kernels: str = "delegate", threads: int | None = None) -> None:
         """Load it.
 
         Args:
             model: A file.
             kernels: A key of `KERNELS`.
+            threads: How many an operator may take; None: one for each core.
         """
-        self._path = model.path
+        self._path, self._threads = model.path, threads or os.cpu_count()
         self._resolver = getattr(OpResolverType, KERNELS[kernels])
         try:
             self._open()
@@ -97,7 +98,7 @@ class TfliteRunnable(Runnable):
     def _open(self) -> None:
         self.interpreter = Interpreter(
             model_path=self._path,
-            num_threads=os.cpu_count(),
+            num_threads=self._threads,
             experimental_op_resolver_type=self._resolver,
         )
         self.interpreter.allocate_tensors()

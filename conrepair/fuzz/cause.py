@@ -60,17 +60,18 @@ def isolated(
         tries: How often it may be tried.
     """
     setting, case = with_options(system, setting, case), dataclasses.replace(case, options={})
-    gradients = suspicion.of_gradients
 
     def seen(other: Setting) -> bool:
-        return suspicion.same(look(case, system, other, folder, gradients=gradients).suspicion)
+        return suspicion.same(look(case, system, other, folder, stage=suspicion.stage).suspicion)
 
     plain = system.settings[system.plain]
     if plain == setting or seen(plain):
         return Cause(plainly=True, tries=1, exact=True)
     with tempfile.TemporaryDirectory(dir=folder) as made:
         try:
-            switches = system.switches(case_file(case, Path(made)), setting, Path(made), gradients=gradients)
+            switches = system.switches(
+                case_file(case, Path(made)), setting, Path(made), gradients=suspicion.of_gradients
+            )
         except ConrepairError as error:
             return Cause(words=f"the switches aren't known: {error}")
     if not switches:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conrepair.fuzz.cause import Cause
-from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS, Suspicion
+from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS, THREADS, Suspicion
 from conrepair.runtime.files import canonical_json
 from conrepair.systems.registry import Entry
 
@@ -85,6 +85,7 @@ class Finding:
             GRADIENT: "wrong gradients",
             "chance": "not the same each time",
             "layout": "depends on how inputs lie in memory",
+            THREADS: "depends on the number of threads",
             "exception": f"{self.suspicion.error} ({self.suspicion.stage})",
             "crash": f"crash ({self.suspicion.error})",
             "hang": "doesn't end",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,10 +20,11 @@ from conrepair.fuzz.oracles.again import again
 from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
-from conrepair.fuzz.oracles.numbers import differing, numbers
+from conrepair.fuzz.oracles.numbers import allowance, differing, numbers
+from conrepair.fuzz.oracles.threads import threads
 from conrepair.fuzz.specials import has_specials
 from conrepair.fuzz.spread import spread
-from conrepair.fuzz.suspicion import ENDS, Suspicion
+from conrepair.fuzz.suspicion import ENDS, GRADIENT, THREADS, Suspicion
 from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
 from conrepair.generate.running import RefusedError, run
@@ -85,7 +87,7 @@ def look(
     *,
     other: Mapping[str, Array] | None = None,
     strict: bool = False,
-    gradients: bool = False,
+    stage: str = "",
 ) -> Looked:
     """Try a case, and judge what comes.
 
@@ -96,13 +98,13 @@ def look(
         folder: For files.
         other: ONNX Runtime's answers without optimizations, where they're known.
         strict: Whether what equals these is judged, too: where ONNX Runtime is accused it's no witness.
-        gradients: Whether these are judged, too.
+        stage: Of what is looked for: gradients and other numbers of threads are tried where it's theirs.
     """
-    trial = tried(case, system, setting, folder)
+    trial = tried(case, system, setting, folder, threads=stage == THREADS)
     if trial.answers and other is None:
         other = other_answers(case)
     found = looked_at(case, trial, other, setting, strict=strict)
-    return with_gradients(found, case, trial, system, setting, folder) if gradients else found
+    return with_gradients(found, case, trial, system, setting, folder) if stage == GRADIENT else found
 
 
 def with_gradients(found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path) -> Looked:
@@ -162,10 +164,11 @@ def looked_at(
     if drawn:
         return Looked(UNJUDGED, None, "the network draws numbers", trial.seconds)
     given = trial.answers[0]
-    if other is not None and not strict and not _is_other(setting) and _equal(given, other):
+    alike = _equal(given, trial.otherwise)
+    if other is not None and not strict and not _is_other(setting) and alike and _equal(given, other):
         return Looked(RIGHT, None, "", trial.seconds)
     try:
-        return _judged(case, given, None if _is_other(setting) else other, trial.seconds)
+        return _judged(case, trial, other, witness=not _is_other(setting))
     except Exception as error:  # noqa: BLE001 (whatever the judges stumble over says nothing of the system)
         return Looked(UNJUDGED, None, f"judging it failed: {type(error).__name__}: {error}", trial.seconds)
 
@@ -203,16 +206,21 @@ def declared(model: onnx.ModelProto) -> dict[str, Array]:
     return found
 
 
-def _judged(case: Case, given: Mapping[str, Array], other: Mapping[str, Array] | None, seconds: float) -> Looked:
+def _judged(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, witness: bool) -> Looked:
+    given, seconds = trial.answers[0], trial.seconds
     begun = time.process_time()  # what else runs on the machine says nothing of the network
     try:
         side, truth = _exact(case.model, case.inputs)
     except InferenceError:
-        return _compared(case, given, other, seconds)
+        return _compared(case, trial, other, witness=witness)
     if time.process_time() - begun > _SLOW:  # estimates take many times as long
-        return _compared(case, given, other, seconds)
+        return _compared(case, trial, other, witness=witness)
     side.estimated(case.inputs, given)
-    if (first := next(numbers(given, truth, side.bound), None)) is not None:
+    allowed = {
+        name: allowance(given[name], exact, side.bound[name]) for name, exact in truth.items() if name in given
+    }
+    found = itertools.chain(threads(given, trial.otherwise, allowed), numbers(given, truth, side.bound))
+    if (first := next(found, None)) is not None:
         return Looked(SUSPECT, first, "", seconds)
     far, near = False, 0.0
     for name, exact in truth.items():
@@ -227,14 +235,21 @@ def _judged(case: Case, given: Mapping[str, Array], other: Mapping[str, Array] |
     return Looked(ILL if far else RIGHT, None, "", seconds, near)
 
 
-def _compared(case: Case, given: Mapping[str, Array], other: Mapping[str, Array] | None, seconds: float) -> Looked:
-    """Judge by what rounding does to another system's answers."""
-    if other is None:
-        return Looked(UNJUDGED, None, "nobody else computes it", seconds)
+def _compared(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, witness: bool) -> Looked:
+    """Judge by what rounding does to another system's answers; where that is no witness, other threads alone."""
+    given, seconds = trial.answers[0], trial.seconds
+    unjudged = Looked(UNJUDGED, None, "nobody else computes it", seconds)
+    if other is None or (not witness and not trial.otherwise):
+        return unjudged
     allowed = spread(case, other)
-    first = next(differing(given, other, allowed), None)
+    found = itertools.chain(
+        threads(given, trial.otherwise, allowed or {}), differing(given, other, allowed) if witness else ()
+    )
+    first = next(found, None)
     if first is not None:
         return Looked(SUSPECT, first, "", seconds)
+    if not witness:
+        return unjudged
     return Looked(UNJUDGED if allowed is None else ALIKE, None, "", seconds)
 
 

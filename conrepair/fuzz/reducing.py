@@ -73,8 +73,7 @@ def reduced(
         apart: Whether each case is looked at in a process of its own, as smaller ones may end it.
     """
     system, setting = accused.runs, accused.chosen
-    gradients = suspicion.of_gradients
-    looked = functools.partial(look, system=system, setting=setting, folder=folder, gradients=gradients)
+    looked = functools.partial(look, system=system, setting=setting, folder=folder, stage=suspicion.stage)
     if suspicion.kind == "memory":  # what the system killed it for
         suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
     if apart or (suspicion.kind in ENDS and suspicion.stage == PROCESS):

@@ -6,13 +6,16 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "Suspicion"]
+__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "THREADS", "Suspicion"]
 
 GRADIENT = "gradient"
 """A kind, and the stage of all that's seen when a network is differentiated."""
 
 ENDS = frozenset({"crash", "hang", "memory"})
 """Kinds that end a process."""
+
+THREADS = "threads"
+"""The same of what is seen with another number of threads."""
 
 OF_NUMBERS = frozenset({"numbers", "not finite", "differs", GRADIENT})
 """Kinds that say which element is what, and what it should be."""
@@ -30,8 +33,9 @@ class Suspicion:
 
     Attributes:
         kind: "exception", "crash", "hang", "memory", "numbers", "not finite", "shape", "type", "outputs", "chance"
-            (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one), or
-            "differs": from another system by more than rounding explains, where nobody computes exact values.
+            (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one),
+            "threads" (hangs on how many there are), or "differs": from another system by more than rounding
+            explains, where nobody computes exact values.
         stage: In which it was seen; "answers" of those.
         error: The exception's type, or the signal.
         message: The tool's words, or ours.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import tempfile
 import time
@@ -20,14 +21,19 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.case_file import case_file
+from conrepair.fuzz.suspicion import THREADS
 from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError, ToolError
+from conrepair.runtime.reach import CONFINED
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
 
-__all__ = ["CONVERT", "LOAD", "RUN", "Ended", "Trial", "how_ended", "tried", "with_options"]
+__all__ = ["CONVERT", "LOAD", "OTHER_THREADS", "RUN", "Ended", "Trial", "how_ended", "tried", "with_options"]
 
 CONVERT, LOAD, RUN = "convert", "load", "run"
-"""Stages of a trial."""
+"""Stages of a trial; the last one is `THREADS`."""
+
+OTHER_THREADS = 1 if (os.cpu_count() or 1) > 1 else 2
+"""Libraries take one for each core."""
 
 _LONGEST = 2000
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+")  # of a machine, and of a run
@@ -51,7 +57,7 @@ class Ended:
     """Why there's no answer.
 
     Attributes:
-        stage: `CONVERT`, `LOAD` or `RUN`.
+        stage: `CONVERT`, `LOAD`, `RUN` or `THREADS`.
         sort: "refused" (it's said that something isn't taken), "exception", "crash", "hang" or "memory".
         error: The exception's type, or the signal.
         message: The tool's own words.
@@ -72,15 +78,19 @@ class Trial:
     Attributes:
         answers: Of each run on the same inputs, by output; empty where it ended otherwise.
         ended: How.
+        otherwise: Answers with `OTHER_THREADS`, where they were asked for.
         seconds: That it took.
     """
 
     answers: tuple[Mapping[str, Array], ...] = ()
     ended: Ended | None = None
+    otherwise: Mapping[str, Array] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
 
-def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: int = 3) -> Trial:
+def tried(
+    case: Case, system: System, setting: Setting, folder: Path, *, runs: int = 3, threads: bool = False
+) -> Trial:
     """Convert, load and run a case.
 
     The second run is fed arrays that lie otherwise in memory (with gaps, read-only), behind one on other numbers that
@@ -92,10 +102,12 @@ def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: i
         setting: How it's run; the case's options of the system's backend are added.
         folder: For files.
         runs: How many; 1 for answers alone.
+        threads: Whether another one has another number of threads, where the system can.
     """
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=folder) as made:
         stage, answers = CONVERT, list[Mapping[str, Array]]()
+        otherwise: Mapping[str, Array] = {}
         try:
             model = case_file(case, Path(made))
             chosen = with_options(system, setting, case)
@@ -109,10 +121,14 @@ def tried(case: Case, system: System, setting: Setting, folder: Path, *, runs: i
             if runs > 2:
                 _disturb(runnable, case.inputs)
                 answers.append(_run(runnable, case.inputs))
+            if threads and system.threads and chosen.reach == CONFINED:
+                stage = THREADS
+                other = system.with_threads(runnable, model, chosen, Path(made), OTHER_THREADS)
+                otherwise = _run(other, case.inputs)
         # Libraries raise whatever their assumptions break into: that is what's looked for.
         except Exception as error:  # noqa: BLE001
-            return Trial((), how_ended(stage, error, case), time.perf_counter() - begun)
-    return Trial(tuple(answers), None, time.perf_counter() - begun)
+            return Trial((), how_ended(stage, error, case), seconds=time.perf_counter() - begun)
+    return Trial(tuple(answers), None, otherwise, time.perf_counter() - begun)
 
 
 def with_options(system: System, setting: Setting, case: Case) -> Setting:

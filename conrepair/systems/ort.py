@@ -31,7 +31,7 @@ import onnxruntime
 
 {preload}options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{level}
-session = onnxruntime.InferenceSession(
+{threads}session = onnxruntime.InferenceSession(
     "{file}", options, providers={providers}, disabled_optimizers={off}
 )
 """
@@ -51,6 +51,7 @@ class OnnxRuntime(System):
         | {"cuda": Setting("onnxruntime", _ON_CUDA), "cuda-ieee": Setting("onnxruntime", {**_ON_CUDA, "tf32": False})}
     )
     plain, usual = "none", "all"
+    threads = True
 
     def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
         """The optimized graph, whose nodes then run as they are: more outputs would change what is fused.
@@ -89,7 +90,15 @@ class OnnxRuntime(System):
         on_cuda = setting.reach == GPU
         providers = cuda_providers(tf32=setting.options.get("tf32", True)) if on_cuda else ["CPUExecutionProvider"]
         preload = "onnxruntime.preload_dlls()\n" if on_cuda else ""
-        load = _LOAD.format(level=words, file=self.file, off=off, providers=providers, preload=preload)
+        count = setting.options.get("threads")
+        load = _LOAD.format(
+            level=words,
+            file=self.file,
+            off=off,
+            providers=providers,
+            preload=preload,
+            threads=f"options.intra_op_num_threads = {count}\n" if count else "",
+        )
         return Program(load, _RUN)
 
 

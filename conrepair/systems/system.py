@@ -84,6 +84,7 @@ class System(abc.ABC):
         seconds: How long a setting takes for a small network, in times of ONNX Runtime's.
         kernels: Whether it has kernels of its own, whose accuracy can be measured.
         trains: Whether it differentiates what it runs.
+        threads: Whether its settings take an option `threads`: how many compute on the processor.
     """
 
     name: str
@@ -96,6 +97,7 @@ class System(abc.ABC):
     seconds: int = 1
     kernels: bool = True
     trains: bool = False
+    threads: bool = False
 
     def needs(self, setting: Setting) -> frozenset[str]:
         """Frameworks that a setting imports."""
@@ -228,6 +230,18 @@ class System(abc.ABC):
             [item.name for item in graph.input if item.name not in stored],
             [item.name for item in graph.output],
         )
+
+    def with_threads(self, opened: Runnable, model: Model, setting: Setting, folder: Path, count: int) -> Runnable:
+        """The same with another number of threads; other arguments and errors are those of `open`.
+
+        Args:
+            opened: What `open` gave, which isn't run any more.
+            model: An ONNX file.
+            setting: How it's run.
+            folder: For files.
+            count: Of threads.
+        """
+        return self.open(model, setting.with_options({**setting.options, "threads": count}), folder)
 
     def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
         """What gives a model's vector-Jacobian products; other arguments and errors are those of `open`.

@@ -14,7 +14,7 @@ _LOAD = """\
 import numpy
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-interpreter = Interpreter("{file}", experimental_op_resolver_type=OpResolverType.{kernels})
+interpreter = Interpreter("{file}", experimental_op_resolver_type=OpResolverType.{kernels}{threads})
 interpreter.allocate_tensors()
 """
 _RUN = """\
@@ -35,11 +35,14 @@ class Tflite(System):
     settings = MappingProxyType({name: Setting("tflite", {"kernels": name}) for name in _KERNELS})
     plain, usual = "reference", "delegate"
     seconds = 10
+    threads = True
 
     def program(self, setting: Setting) -> Program:
         """An interpreter."""
         kernels = _KERNELS[str(setting.options.get("kernels", "delegate"))]
-        return Program(_LOAD.format(file=self.file, kernels=kernels), _RUN)
+        count = setting.options.get("threads")
+        threads = f", num_threads={count}" if count else ""
+        return Program(_LOAD.format(file=self.file, kernels=kernels, threads=threads), _RUN)
 
 
 SYSTEM = Tflite()

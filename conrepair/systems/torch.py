@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +16,7 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.reach import GPU
 from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
+from conrepair.systems.torch_threads import Threaded
 
 __all__ = ["SYSTEM"]
 
@@ -22,7 +24,7 @@ _EAGER, _COMPILED = "libraries", "inductor"
 _LOAD = """\
 import numpy
 import torch
-{lines}
+{threads}{lines}
 program = {program}.module()
 run = {run}
 """
@@ -62,7 +64,13 @@ class Torch(System):
     )
     plain, usual = "eager", "compile"
     seconds = 50
-    trains = True
+    trains = threads = True
+
+    def open(self, model: Model, setting: Setting, folder: Path) -> Runnable:
+        """With option `threads`, for so many: what's compiled holds their number."""
+        opening = functools.partial(super().open, model, setting, folder)
+        count = setting.options.get("threads")
+        return Threaded(int(count), opening) if count else opening()
 
     def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
         """By autograd; in float64 by a mode that widens what each operator reads."""
@@ -101,7 +109,9 @@ class Torch(System):
             program, to = f"move_to_device_pass({program}, {CUDA!r})", f".to({CUDA!r})"
             lines[:1] = ["from torch.export.passes import move_to_device_pass", ""]
             lines += [] if options.get("tf32", True) else [TF32_OFF]
-        return Program(_LOAD.format(lines="\n".join(lines), program=program, run=run), text.format(to=to))
+        threads = f"\ntorch.set_num_threads({count})\n" if (count := options.get("threads")) else ""
+        load = _LOAD.format(lines="\n".join(lines), program=program, run=run, threads=threads)
+        return Program(load, text.format(to=to))
 
 
 SYSTEM = Torch()

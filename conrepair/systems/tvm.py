@@ -14,6 +14,7 @@ from conrepair.backends.tvm.options import TvmOptions, read_options
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.backends.tvm.settings import SCHEDULES, PlacedPass, steps_of
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.runnable import Runnable
 from conrepair.networks.network import Network
 from conrepair.networks.tvm import open_build
 from conrepair.runtime.errors import ConversionError
@@ -26,6 +27,7 @@ _FAST = {"setting": "O3", "required_pass": ["FastMathTransform"], "target": "llv
 _BACKENDS_OWN = {"DispatchSampling", "DispatchSortScan"}  # passes of `relax.backend`
 _PLAIN_LOOPS = 0.25  # share of drawn options
 _THIS_PROCESSOR = 'str(tvm.get_global_func("target.llvm_get_system_cpu")())'
+_POOL = 'tvm.get_global_func("runtime.config_threadpool")(-1, {})\n'
 _LOAD = '''\
 import collections
 {environment}
@@ -69,7 +71,7 @@ with target, tvm.transform.PassContext(opt_level=3, instruments=[LeaveOut()], co
     for step in passes:
         module = step(module)
     built = relax.build(module, target, relax_pipeline=None)
-device = tvm.{device}()
+{threads}device = tvm.{device}()
 machine = relax.VirtualMachine(built, device)
 '''
 _RUN = """\
@@ -97,10 +99,15 @@ class Tvm(System):
     )
     plain, usual, fusion = "O0", "O3", "fusion_depth"
     seconds = 20
+    threads = True
 
     def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
         """A build, whose kernels can be run one by one."""
         return open_build(self._built(model, setting, folder).folder, model)
+
+    def with_threads(self, opened: Runnable, model: Model, setting: Setting, folder: Path, count: int) -> Runnable:
+        """The same build in a pool that has so many at work."""
+        return TvmRunnable(opened.folder, count) if isinstance(opened, TvmRunnable) else opened
 
     def distribution(self, setting: Setting) -> str:
         """TVM's, where programs take no schedules of conrepair."""
@@ -130,6 +137,7 @@ class Tvm(System):
             target=_target(options),
             passes="\n".join(f"    {_written(step)}," for step in steps),
             config=options.pass_config,
+            threads=_POOL.format(options.threads) if options.threads else "",
         )
         return Program(load, _RUN)
 

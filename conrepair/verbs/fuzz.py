@@ -63,8 +63,8 @@ class Fuzz(Programmed):
         default=0.5,
     )
     varied: float = option(
-        "Share of the networks that a system runs with drawn options (passes left out, less fused), and share with "
-        "inputs that are weights.",
+        "Share of the networks that a system runs with drawn options (passes left out, less fused), share with "
+        "inputs that are weights, and share that runs with another number of threads, too.",
         Value(arguments.real(), numbers.share, "SHARE"),
         "models",
         default=0.3,

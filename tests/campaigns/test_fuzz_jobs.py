@@ -19,6 +19,7 @@ from conrepair.campaigns.fuzz_jobs import (
     fuzz_reduce,
     fuzz_try,
     read_network,
+    threaded,
 )
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.cases.case import Case, read, written
@@ -90,6 +91,22 @@ def test_networks_are_tried_one_after_the_other_and_each_is_told(tmp_path: Path)
     told = [from_json(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
     assert [item.verdict for item in told] == ["right", "suspect", "refused"]
     assert json.loads((tmp_path / "job" / AT).read_text()) == {"place": 2, "judging": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "varied", "wanted"),
+    [
+        ("ort-all", 10_000, 0.0, True),
+        ("ort-all", 2, 0.0, False),
+        ("ort-all", 2, 1.0, True),
+        ("tensorflow-xla", 10_000, 1.0, False),  # its threads are a process's
+        ("convert-onnxslim", 10_000, 1.0, False),  # its threads are ONNX Runtime's
+    ],
+)
+def test_large_networks_and_some_others_run_with_other_threads(
+    name: str, size: int, varied: float, wanted: bool
+) -> None:
+    assert threaded(right(np.zeros(size)), entry(name), varied) is wanted
 
 
 def test_a_kernels_finding_has_all_that_is_written(tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ def test_a_switch_and_its_program_do_the_same(
     assert all(item.line for item in switches)
     setting = asked.runs.without(asked.chosen, switches[len(switches) // 2 :][:1])
     assert setting != asked.chosen
-    plain = in_a_plain_process(asked, setting, model, feeds, tmp_path)
+    threads = {"threads": 1} if asked.runs.threads else {}
+    plain = in_a_plain_process(asked, setting.with_options({**setting.options, **threads}), model, feeds, tmp_path)
     found = workers.answer(setting, feeds)
     again = np.asarray(next(iter(plain.values()))).ravel()
     np.testing.assert_allclose(again, found.ravel(), rtol=1e-5 if name in ON_A_GPU else 0)  # kernels are timed there

@@ -11,7 +11,7 @@ from conrepair.fuzz.suspicion import Suspicion
 from conrepair.metrics.ulps import grid_of
 from conrepair.truth.judging import distances, judge
 
-__all__ = ["differing", "numbers"]
+__all__ = ["allowance", "differing", "numbers"]
 
 _FAR = 0.1  # relative to an answer's size: further apart is no order of operations
 
@@ -34,14 +34,7 @@ def numbers(
             if not np.array_equal(mine, exact):
                 yield Suspicion("numbers", "answers", message=f"{name} holds other texts", output=name)
             continue
-        bound = np.broadcast_to(bounds[name], mine.shape)
-        if mine.dtype.kind in "fV":  # V: narrow types of ml_dtypes
-            grid = grid_of(mine.dtype)  # it's rounded to that at last, and what is below normal numbers flushed
-            rounded = grid.ulp(np.asarray(exact, np.float64)) + 2.0**grid.lowest
-            bound = bound + np.where(np.isnan(exact), 0.0, rounded)
-        elif mine.dtype.kind in "iu":
-            ends = np.iinfo(mine.dtype)  # beyond them ONNX doesn't say what comes
-            bound = np.where((mine == ends.min) | (mine == ends.max) | ~np.isfinite(exact), np.inf, bound)
+        bound = allowance(mine, exact, bounds[name])
         mine = mine.astype(np.float64) if mine.dtype.kind == "V" else mine
         found = judge(mine, mine, exact, bound).one
         if not found.beyond:
@@ -55,6 +48,27 @@ def numbers(
         kind = "not finite" if strange.any() else "numbers"
         allowed = float(bound[place])
         yield Suspicion(kind, "answers", "", words, "", name, place, *values, allowed, float(found.bounds))
+
+
+def allowance(given: Array, exact: Array, bound: Array) -> Array:
+    """How far an answer may be from its exact value, element by element.
+
+    Args:
+        given: The answer.
+        exact: The value.
+        bound: Of a right answer's error, before it's stored.
+    """
+    if given.shape != np.shape(exact):
+        return np.zeros(given.shape)
+    bound = np.broadcast_to(bound, given.shape)
+    if given.dtype.kind in "fV":  # V: narrow types of ml_dtypes
+        grid = grid_of(given.dtype)  # it's rounded to that at last, and what is below normal numbers flushed
+        rounded = grid.ulp(np.asarray(exact, np.float64)) + 2.0**grid.lowest
+        return bound + np.where(np.isnan(exact), 0.0, rounded)
+    if given.dtype.kind in "iu":
+        ends = np.iinfo(given.dtype)  # beyond them ONNX doesn't say what comes
+        return np.where((given == ends.min) | (given == ends.max) | ~np.isfinite(exact), np.inf, bound)
+    return bound
 
 
 def _number(value: np.generic) -> int | float:

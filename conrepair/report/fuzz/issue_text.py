@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from conrepair.cases.case import Case
 from conrepair.fuzz.finding import Finding
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.suspicion import THREADS, Suspicion
 from conrepair.report.fuzz.reproducer import model_text
 
 __all__ = ["issue_text"]
@@ -56,6 +56,8 @@ def issue_text(finding: Finding, case: Case) -> str:
 
 
 def _by(suspicion: Suspicion) -> str:
+    if suspicion.kind == THREADS:
+        return "with another number of threads"
     if suspicion.kind == "differs":
         return "by ONNX Runtime without optimizations"
     return "exactly" if isinstance(suspicion.exact, int) else "in float64"

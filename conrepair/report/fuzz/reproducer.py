@@ -15,8 +15,8 @@ from onnx import numpy_helper
 from conrepair.cases.case import Array, Case
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
-from conrepair.fuzz.suspicion import OF_NUMBERS
-from conrepair.fuzz.trial import with_options
+from conrepair.fuzz.suspicion import OF_NUMBERS, THREADS
+from conrepair.fuzz.trial import OTHER_THREADS, with_options
 from conrepair.systems.registry import SYSTEMS
 
 __all__ = ["model_text", "reproducer"]
@@ -81,9 +81,24 @@ changed = [name for name, array in answers[0].items() if array.tobytes() != answ
 print("not the same in both runs:", changed)
 sys.exit(int(bool(changed)))
 """
+_THREADS = """
+answers = []
+for each in (run, run_otherwise):
+    each()
+    with numpy.load("outputs.npz") as outputs:
+        answers.append({{name: outputs[name] for name in outputs.files}})
+name, index, allowed = {name!r}, {index!r}, {allowed!r}
+one, two = (found[name] if name in found else list(found.values())[{place}] for found in answers)
+if allowed is None or one.shape != two.shape:
+    print(f"{{name}} is {{one.ravel()[:20]}}, and {{two.ravel()[:20]}} with {other} threads")
+    sys.exit(int(one.shape != two.shape or one.tobytes() != two.tobytes()))
+values = one[index].item(), two[index].item()
+print(f"{{name}}[{{index}}] is {{values[0]!r}}, and {{values[1]!r}} with {other} threads; right: {{allowed!r}} apart")
+sys.exit(int(not abs(values[0] - values[1]) <= allowed))
+"""
 _ENDS = """
 try:
-    run()
+    {run}()
 except Exception as error:
     print(f"{{type(error).__name__}}: {{error}}")
     sys.exit(1)
@@ -163,7 +178,21 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
     if suspicion.kind == "outputs":
         return _tidy(head + program + _OUTPUTS.format(names=outputs))
     indented = textwrap.indent(program, "    ")
-    tail = _TWICE if suspicion.kind in {"chance", "layout"} else _ENDS.format()
+    run = "run"
+    if suspicion.stage == THREADS:
+        run = "run_otherwise"
+        other = system.program(setting.with_options({**setting.options, "threads": OTHER_THREADS})).text
+        indented += f"\n\ndef run_otherwise():\n{textwrap.indent(other, '    ')}"
+    if suspicion.kind == THREADS:
+        tail = _THREADS.format(
+            name=suspicion.output,
+            index=suspicion.index,
+            allowed=suspicion.allowed,
+            place=where,
+            other=OTHER_THREADS,
+        )
+        return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
+    tail = _TWICE if suspicion.kind in {"chance", "layout"} else _ENDS.format(run=run)
     return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
 
 

@@ -117,7 +117,7 @@ def test_what_the_plain_setting_does_not_differentiate_is_not_judged(tmp_path: P
 def test_settings_that_are_plain_are_not_asked(tmp_path: Path) -> None:
     asked = entry("torch-eager")
     with mock.patch("conrepair.fuzz.looking.trained") as never:
-        assert look(case(SMOOTH, x=X), asked.runs, asked.chosen, tmp_path, gradients=True).verdict == RIGHT
+        assert look(case(SMOOTH, x=X), asked.runs, asked.chosen, tmp_path, stage=GRADIENT).verdict == RIGHT
     never.assert_not_called()
 
 
@@ -130,7 +130,7 @@ def test_compiled_gradients_are_right_and_a_program_gives_them(
     for variable, value in asked.runs.environment(asked.chosen).items():
         monkeypatch.setenv(variable, value)
     made = case(SMOOTH, x=X)
-    found = look(made, asked.runs, asked.chosen, tmp_path, gradients=True)
+    found = look(made, asked.runs, asked.chosen, tmp_path, stage=GRADIENT)
     assert (found.verdict, found.message) == (RIGHT, "")
     there = asked.runs.programmed(case_file(made, tmp_path), asked.chosen, tmp_path)
     copy_model(Path(there.path), tmp_path / asked.runs.file)
@@ -153,7 +153,7 @@ def test_a_planted_fault_of_a_compiler_becomes_a_finding_that_a_program_shows(tm
     text = """g (float[3] x, float[3] z) => (float[3] y, float[3] w)
     { a = Exp (z) b = Tanh (x) c = Mul (a, b) y = Sigmoid (c) w = Cos (z) }"""
     with mock.patch.dict(fast_random_decomps(), wrong):
-        seen = look(case(text, x=X, z=X), asked.runs, asked.chosen, tmp_path, gradients=True)
+        seen = look(case(text, x=X, z=X), asked.runs, asked.chosen, tmp_path, stage=GRADIENT)
         assert (seen.verdict, seen.suspicion and seen.suspicion.kind) == (SUSPECT, GRADIENT)
         assert seen.suspicion is not None
         found = reduced(case(text, x=X, z=X), seen.suspicion, asked, tmp_path, seconds=30, longest=60)
