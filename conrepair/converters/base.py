@@ -14,8 +14,9 @@ from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.outside.environments import ENVIRONMENTS, make_environment, normalized
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.words import meant
 
-__all__ = ["Converter", "Option"]
+__all__ = ["Converter", "Option", "parts_without"]
 
 _TRUTH = {"true": True, "false": False}
 
@@ -155,3 +156,21 @@ class Converter:
             except importlib.metadata.PackageNotFoundError:
                 result[name] = "missing"
         return result
+
+
+def parts_without(name: str, text: str, parts: Sequence[str]) -> list[str]:
+    """What option `without` of a converter names.
+
+    Args:
+        name: Of the converter.
+        text: Names, separated by commas.
+        parts: All that there are.
+
+    Raises:
+        ConfigError: if there's none of a name.
+    """
+    off = [part.strip() for part in text.split(",") if part.strip()]
+    for part in off:
+        if part not in parts:
+            raise ConfigError(f"option 'without' of {name}: there is no pass {part!r}{meant(part, parts)}")
+    return off

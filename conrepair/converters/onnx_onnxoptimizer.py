@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters.base import Converter, Option
+from conrepair.converters.base import Converter, Option, parts_without
 from conrepair.converters.onnx_file import save_onnx
 from conrepair.frameworks.model import Model
-from conrepair.runtime.errors import ConfigError
-from conrepair.runtime.words import meant
 
 __all__ = ["CONVERTER"]
 
@@ -19,13 +17,8 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx
     import onnxoptimizer
 
-    off = [name.strip() for name in options["without"].split(",") if name.strip()]
     passes = _passes()
-    for name in off:
-        if name not in passes:
-            raise ConfigError(
-                f"option 'without' of onnx-onnxoptimizer: there is no pass {name!r}{meant(name, passes)}"
-            )
+    off = parts_without("onnx-onnxoptimizer", options["without"], passes)
     optimized = onnxoptimizer.optimize(onnx.load(model.path), [name for name in passes if name not in off])
     return save_onnx(optimized, folder)
 

@@ -23,6 +23,8 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
         check_n=0,
         skip_fuse_bn=not options["fuse_batch_norm"],
         skip_constant_folding=not options["fold_constants"],
+        skip_shape_inference=not options["infer_shapes"],
+        include_subgraph=options["branches"],
     )
     return save_onnx(simplified, folder)
 
@@ -37,6 +39,8 @@ CONVERTER = Converter(
     options={
         "fuse_batch_norm": Option(True, "fold BatchNormalization into convolutions"),
         "fold_constants": Option(True, "compute constant parts"),
+        "infer_shapes": Option(True, "infer shapes"),
+        "branches": Option(False, "simplify branches and loops, too", alternatives=(False, True)),
     },
     automatic=False,
 )

@@ -18,6 +18,7 @@ _INTENTS = {"none": None, "dynamic": "int8 weights", "float16": "float16", "int8
 
 OPTIONS = {
     "quantize": Option("none", "none, dynamic (int8 weights), float16 (weights) or int8 (all)", tuple(_INTENTS)),
+    "unfold": Option(False, "products of batches as products of matrices", alternatives=(False, True)),
     "int8_io": Option(False, "with quantize=int8: integer inputs and outputs too"),
     **calibration.SAMPLES,
 }
@@ -68,5 +69,6 @@ def write_tflite(
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
     if options["int8_io"]:
         converter.inference_input_type = converter.inference_output_type = tf.int8
+    converter.unfold_batchmatmul = options["unfold"]
     (folder / _FILE).write_bytes(converter.convert())
     return _FILE

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from conrepair.backends.base import Switch
 from conrepair.converters.all_converters import converter
@@ -19,6 +21,8 @@ from conrepair.systems.system import Setting, System
 __all__ = ["SYSTEM"]
 
 _OF = ":"
+_SHARE = 0.5  # of options that are drawn; and the most passes that are left out
+_LEFT_OUT = 3
 _PLAIN = ort.SYSTEM.settings[ort.SYSTEM.plain]
 _TO_ONNX: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -43,17 +47,33 @@ _TO_OTHERS = MappingProxyType(
         "tvm-tflite": Setting("tvm", {"setting": "O0"}, ("onnx-keras", "keras-tflite")),
     }
 )
-_ONE_LIBRARY = MappingProxyType(
+_Options = Mapping[str, Any]
+_ONE_LIBRARY: Mapping[str, Callable[[_Options], str]] = MappingProxyType(
     {
-        "onnx-onnxslim": "import onnxslim\n\nonnx.save(onnxslim.slim(model), 'converted.onnx')",
-        "onnx-onnxsim": "import onnxsim\n\nonnx.save(onnxsim.simplify(model, check_n=0)[0], 'converted.onnx')",
-        "onnx-onnxoptimizer": "import onnxoptimizer\n\npasses = onnxoptimizer.get_fuse_and_elimination_passes()\n"
-        "onnx.save(onnxoptimizer.optimize(model, passes), 'converted.onnx')",
-        "onnx-version-converter": "from onnx import version_converter\n\n"
-        "onnx.save(version_converter.convert_version(model, 21), 'converted.onnx')",
+        "onnx-onnxslim": lambda said: (
+            "import onnxslim\n\n"
+            f"slim = onnxslim.slim(model, no_shape_infer={not said['infer_shapes']}, "
+            f"skip_fusion_patterns={_names(said) or None})\nonnx.save(slim, 'converted.onnx')"
+        ),
+        "onnx-onnxsim": lambda said: (
+            "import onnxsim\n\n"
+            f"simple, _ = onnxsim.simplify(model, check_n=0, skip_fuse_bn={not said['fuse_batch_norm']}, "
+            f"skip_constant_folding={not said['fold_constants']}, skip_shape_inference={not said['infer_shapes']}, "
+            f"include_subgraph={said['branches']})\nonnx.save(simple, 'converted.onnx')"
+        ),
+        "onnx-onnxoptimizer": lambda said: (
+            "import onnxoptimizer\n\npasses = onnxoptimizer.get_fuse_and_elimination_passes()\n"
+            f"passes = [name for name in passes if name not in {_names(said)}]\n"
+            "onnx.save(onnxoptimizer.optimize(model, passes), 'converted.onnx')"
+        ),
+        "onnx-version-converter": lambda said: (
+            "from onnx import version_converter\n\n"
+            f"onnx.save(version_converter.convert_version(model, {said['opset']}), 'converted.onnx')"
+        ),
     }
 )
 _THROUGH_CONREPAIR = """\
+import dataclasses
 from pathlib import Path
 
 import numpy
@@ -62,7 +82,8 @@ from conrepair.frameworks.model import Model
 from conrepair.systems.registry import entry
 
 asked = entry("convert-{name}")
-runnable = asked.runs.open(Model("onnx", "model.onnx", "0" * 64), asked.chosen, Path(""))
+setting = dataclasses.replace(asked.chosen, conversion={conversion})
+runnable = asked.runs.open(Model("onnx", "model.onnx", "0" * 64), setting, Path(""))
 """
 _RUN = """\
 with numpy.load("inputs.npz") as inputs:
@@ -92,11 +113,32 @@ class Converters(System):
 
     def without(self, setting: Setting, off: Sequence[Switch]) -> Setting:
         """By these options."""
-        conversion: dict[str, dict[str, Any]] = {}
-        for name, part in (switch.name.split(_OF) for switch in off):
+        return self.with_drawn(setting, {switch.name: False for switch in off})
+
+    def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
+        """Other values of its converters' options that make the same network; some passes are left out."""
+        found: dict[str, Any] = {}
+        for step in self.route(setting).steps:
+            for name, option in step.options.items():
+                others = [value for value in option.alternatives if value != option.default]
+                if not option.alternatives and option.default is True:
+                    others = [False]
+                if others and generator.random() < _SHARE:
+                    found[f"{step.name}{_OF}{name}"] = others[int(generator.integers(len(others)))]
+            parts = step.parts()
+            count = min(len(parts), int(generator.integers(0, _LEFT_OUT + 1)))
+            off = generator.choice(parts, count, replace=False) if count else ()
+            found |= {f"{step.name}{_OF}{part}": False for part in sorted(off)}
+        return found
+
+    def with_drawn(self, setting: Setting, options: Mapping[str, Any]) -> Setting:
+        """By converter: values of its options, and passes that it leaves out."""
+        conversion = {name: dict(given) for name, given in setting.conversion.items()}
+        for named, value in options.items():
+            name, part = named.split(_OF)
             given = conversion.setdefault(name, {})
             if part in converter(name).options:
-                given[part] = False
+                given[part] = value
             else:
                 given["without"] = ",".join(filter(None, (given.get("without"), part)))
         return dataclasses.replace(setting, conversion=conversion)
@@ -116,11 +158,18 @@ class Converters(System):
         if not setting.route:
             return ort.SYSTEM.program(setting)
         if len(setting.route) == 1 and (lines := _ONE_LIBRARY.get(setting.route[0])):
+            said = converter(setting.route[0]).complete(setting.conversion.get(setting.route[0], {}))
             run = ort.SYSTEM.program(setting)
             load = run.load.replace(f'"{ort.SYSTEM.file}"', '"converted.onnx"')
-            return Program(f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines}\n{load}', run.run)
-        name = next(name for name, known in self.settings.items() if known == setting)
-        return Program(_THROUGH_CONREPAIR.format(name=name), _RUN)
+            return Program(f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines(said)}\n{load}', run.run)
+        plain = dataclasses.replace(setting, conversion={})
+        name = next(name for name, known in self.settings.items() if known == plain)
+        return Program(_THROUGH_CONREPAIR.format(name=name, conversion=dict(setting.conversion)), _RUN)
+
+
+def _names(said: _Options) -> list[str]:
+    """Of what is left out."""
+    return [name.strip() for name in said["without"].split(",") if name.strip()]
 
 
 def _switches(step: Converter) -> Iterator[Switch]:

@@ -138,13 +138,25 @@ class System(abc.ABC):
         return Route(()) if self.format == _FORMAT else find_route(_FORMAT, self.format, model=model)
 
     def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
-        """Options of the backend with which a setting has to give right answers, too.
+        """Options with which a setting has to give right answers, too.
 
         Args:
             setting: Whose options these add to.
             generator: By which they're drawn.
+
+        Returns:
+            JSON values by name, for `with_drawn`.
         """
         return {}
+
+    def with_drawn(self, setting: Setting, options: Mapping[str, Any]) -> Setting:
+        """A setting with drawn options besides: those of the backend.
+
+        Args:
+            setting: Of this system.
+            options: From `drawn`, or some of them.
+        """
+        return setting.with_options({**setting.options, **options})
 
     def listing(self, setting: Setting) -> Setting:
         """The setting whose `environment` a process needs that is asked for the switches of one."""

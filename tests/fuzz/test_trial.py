@@ -50,6 +50,7 @@ def test_an_exception_keeps_its_words_and_no_place_of_the_machine(tmp_path: Path
     [
         (NotImplementedError("later"), "refused"),
         (RuntimeError("STFT is not supported by this frontend"), "refused"),
+        (RuntimeError("Assertion `false` failed: No Previous Version of AffineGrid exists"), "refused"),
         (KeyError("Relu"), "refused"),  # a table without the operator
         (KeyError("'t41'"), "exception"),
         (IndexError("list index out of range"), "exception"),

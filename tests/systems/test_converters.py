@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from fuzz_cases import padded_pool, right
 
+from conrepair.cases.case import Case
 from conrepair.frameworks.model import Model
 from conrepair.fuzz.cause import isolated
-from conrepair.fuzz.looking import RIGHT, look
+from conrepair.fuzz.looking import REFUSED, RIGHT, look
+from conrepair.fuzz.reducing import reduced
 from conrepair.systems.converters import SYSTEM
 from conrepair.systems.registry import entry
 
@@ -79,6 +85,82 @@ def test_a_converters_pass_is_a_switch(tmp_path: Path) -> None:
 def test_options_of_converters_are_switches(tmp_path: Path) -> None:
     asked = entry("convert-onnxsim")
     off = asked.runs.switches(Model("onnx", "", ""), asked.chosen, tmp_path)
-    assert [item.name for item in off] == ["onnx-onnxsim:fuse_batch_norm", "onnx-onnxsim:fold_constants"]
+    assert [item.name for item in off] == [
+        f"onnx-onnxsim:{name}" for name in ("fuse_batch_norm", "fold_constants", "infer_shapes")
+    ]
     without = asked.runs.without(asked.chosen, off)
-    assert without.conversion == {"onnx-onnxsim": {"fuse_batch_norm": False, "fold_constants": False}}
+    assert without.conversion == {
+        "onnx-onnxsim": {"fuse_batch_norm": False, "fold_constants": False, "infer_shapes": False}
+    }
+
+
+def drawn(name: str, seed: int) -> dict[str, Any]:
+    return SYSTEM.drawn(SYSTEM.settings[name], np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_that_are_drawn_exist_and_are_written_into_programs(name: str) -> None:
+    found = [drawn(name, seed) for seed in range(20)]
+    assert any(found) == (name not in {SYSTEM.plain, "import"})  # the importer's options change what inputs look like
+    for options in found:
+        setting = SYSTEM.with_drawn(SYSTEM.settings[name], options)
+        for step in SYSTEM.route(setting).steps:
+            step.complete(setting.conversion.get(step.name, {}))
+        compile(SYSTEM.program(setting).text, name, "exec")
+    assert SYSTEM.drawn(SYSTEM.settings[name], np.random.default_rng(0)) == found[0]
+
+
+@pytest.mark.parametrize("name", ["onnxslim", "onnxsim", "onnxoptimizer", "version", "normalise"])
+def test_a_right_network_is_right_with_them_too(name: str, tmp_path: Path) -> None:
+    for seed in range(5):
+        made = right()
+        made = Case(made.network, made.inputs, {"convert": drawn(name, seed)})
+        found = look(made, SYSTEM, SYSTEM.settings[name], tmp_path)
+        assert found.verdict in {RIGHT, REFUSED}, found
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "words"),
+    [
+        ("onnxslim", "onnx-onnxslim:infer_shapes", False, "no_shape_infer=True"),
+        ("onnxslim", "onnx-onnxslim:FusionGemm", False, "skip_fusion_patterns=['FusionGemm']"),
+        ("onnxsim", "onnx-onnxsim:fold_constants", False, "skip_constant_folding=True"),
+        ("onnxsim", "onnx-onnxsim:branches", True, "include_subgraph=True"),
+        ("onnxoptimizer", "onnx-onnxoptimizer:eliminate_identity", False, "not in ['eliminate_identity']"),
+        ("version", "onnx-version-converter:opset", 22, "convert_version(model, 22)"),
+        ("normalise", "onnx-normalise:opset", 17, "{'onnx-normalise': {'opset': 17}}"),
+    ],
+)
+def test_a_program_says_what_was_drawn_and_does_it(
+    name: str, option: str, value: Any, words: str, tmp_path: Path
+) -> None:
+    setting = SYSTEM.with_drawn(SYSTEM.settings[name], {option: value})
+    program = SYSTEM.program(setting).text
+    assert words in program
+    made = right()
+    (tmp_path / "model.onnx").write_bytes(made.network)
+    np.savez(tmp_path / "inputs.npz", **made.inputs)
+    (tmp_path / "program.py").write_text(program)
+    subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True, capture_output=True)
+    with np.load(tmp_path / "outputs.npz") as found:
+        assert found["y"].tolist() == [1.0, -2.0]
+
+
+def test_what_is_left_out_besides_what_was_drawn_adds_to_it(tmp_path: Path) -> None:
+    setting = SYSTEM.with_drawn(SYSTEM.settings["onnxslim"], {"onnx-onnxslim:FusionGemm": False})
+    switches = SYSTEM.switches(Model("onnx", "", ""), setting, tmp_path)
+    off = [item for item in switches if item.name.endswith((":infer_shapes", ":FusionPadConv"))]
+    assert SYSTEM.without(setting, off).conversion == {
+        "onnx-onnxslim": {"infer_shapes": False, "without": "FusionGemm,FusionPadConv"}
+    }
+
+
+def test_drawn_options_are_part_of_a_finding(tmp_path: Path) -> None:
+    """Of passes that are left out nothing stays where the fault is another's, as reducing finds."""
+    options = {"convert": {"onnx-onnxoptimizer:eliminate_identity": False}}
+    made = Case(padded_pool().network, padded_pool().inputs, options)
+    asked = entry("convert-onnxoptimizer")
+    seen = look(made, asked.runs, asked.chosen, tmp_path).suspicion
+    assert seen is not None
+    found = reduced(made, seen, asked, tmp_path, seconds=5, longest=5)
+    assert not found.case.options
