@@ -17,6 +17,7 @@ import onnx
 
 from conrepair.campaigns.generate_jobs import AT, bounded
 from conrepair.cases.case import Array, Case, read, written
+from conrepair.cases.sizes import SIZES, definite, drawn_sizes, resized
 from conrepair.data.tensors import opened_arrays
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import from_json
@@ -68,7 +69,7 @@ _tried: set[str] = set()  # systems that this process has run
 
 
 def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str, Array] | None]:
-    """A network as a system runs it, sometimes with drawn options, inputs that are weights, or odd numbers in them.
+    """A network as a system runs it, with drawn options at times, inputs that are weights, odd numbers, further sizes.
 
     Args:
         folder: Of the network.
@@ -86,7 +87,20 @@ def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str,
         case = drawn_constants(case, generator)
     if generator.random() < varied and (other := drawn_specials(case, generator)) is not case:
         case, right = other, None
-    return case, right
+    return _of_sizes(case, asked, generator), right
+
+
+def _of_sizes(case: Case, asked: Entry, generator: np.random.Generator) -> Case:
+    """A case that leaves sizes open with further ones, or for a system that builds for definite ones without."""
+    dims = [size for item in case.model.graph.input for size in item.type.tensor_type.shape.dim]
+    opened = [size for size in dims if not size.HasField("dim_value")]
+    if not opened:
+        return case
+    if asked.runs.symbolic(asked.chosen) is None or not all(size.dim_param for size in opened):
+        return definite(case)
+    drawn = drawn_sizes(case, generator)
+    further = resized(drawn)
+    return case if further is None or other_answers(further) is None else drawn
 
 
 def threaded(case: Case, asked: Entry, varied: float) -> bool:
@@ -172,7 +186,8 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     told["operators"] = [node.op_type for node in nodes_of(found.case.model.graph)]
     written(found.case, folder / CASE)
     ends = found.suspicion.kind in ENDS  # who shows that, too, isn't asked: it would end this process
-    right = None if ends else {**(other_answers(found.case) or {}), **declared(found.case.model)}
+    of = found.case if found.suspicion.stage != SIZES else resized(found.case) or found.case
+    right = None if ends else {**(other_answers(of) or {}), **declared(of.model)}
     if right is not None and found.suspicion.output in right:
         np.savez(folder / RIGHT, right=right[found.suspicion.output])
     with tempfile.TemporaryDirectory(dir=folder) as made:

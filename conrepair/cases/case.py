@@ -26,7 +26,10 @@ __all__ = ["Array", "Case", "Options", "read", "written"]
 
 Array = np.ndarray[Any, Any]
 Options = Mapping[str, Mapping[str, Any]]
-"""JSON values by system and name; what isn't there has the system's default."""
+"""JSON values by system and name; what isn't there has the system's default.
+
+Beside them, `conrepair.cases.sizes.SIZES`.
+"""
 
 MODEL, INPUTS, ABOUT = "model.onnx", "inputs.npz", "case.json"
 _VERSION = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from conrepair.cases.case import Array, Case
+from conrepair.cases.sizes import open_sizes
 from conrepair.frameworks.proto_file import read_by
 from conrepair.truth.referees import Referee
 from conrepair.truth.widening import types_of
@@ -30,6 +31,7 @@ class Draft:
         values: What every tensor of the case was before anything changed, by name.
         types: ONNX's numbers of their types.
         fixed: Those that depend on no input.
+        shapes: Those in which a size is open that an input's name stands for: numbers, and such names.
     """
 
     model: onnx.ModelProto
@@ -38,13 +40,14 @@ class Draft:
     values: Mapping[str, Any] = field(default_factory=dict)
     types: Mapping[str, int] = field(default_factory=dict)
     fixed: frozenset[str] = frozenset()
+    shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
 
     def copy(self) -> Draft:
         """One that can be changed for itself; arrays are replaced, never written to."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
         options = copy.deepcopy(self.options)
-        return Draft(model, dict(self.inputs), options, self.values, self.types, self.fixed)
+        return Draft(model, dict(self.inputs), options, self.values, self.types, self.fixed, self.shapes)
 
     def tidied(self) -> Case | None:
         """The case that it is now; None where that's no network.
@@ -81,7 +84,8 @@ class Draft:
         if name in self.fixed:
             graph.initializer.append(numpy_helper.from_array(value, name))
         else:
-            graph.input.append(helper.make_tensor_value_info(name, self.types[name], value.shape))
+            shape = self.shapes.get(name, value.shape)
+            graph.input.append(helper.make_tensor_value_info(name, self.types[name], shape))
             self.inputs[name] = value
 
 
@@ -125,7 +129,20 @@ def opened(case: Case, referee: Referee) -> Draft:
         if not moving.isdisjoint(read_by(node)):
             moving.update(node.output)
     options = {system: dict(named) for system, named in case.options.items()}
-    return Draft(model, dict(case.inputs), options, values, types, frozenset(set(tensors) - moving))
+    fixed = frozenset(set(tensors) - moving)
+    return Draft(model, dict(case.inputs), options, values, types, fixed, _open_shapes(model, open_sizes(case)))
+
+
+def _open_shapes(model: onnx.ModelProto, names: Collection[str]) -> dict[str, list[int | str]]:
+    """Of tensors all of whose sizes are known by number or name, and some by name."""
+    if not names:
+        return {}
+    graph, found = onnx.shape_inference.infer_shapes(model, data_prop=True).graph, {}
+    for item in (*graph.value_info, *graph.output):
+        dims = item.type.tensor_type.shape.dim
+        if all(size.HasField("dim_value") or size.dim_param in names for size in dims):
+            found[item.name] = [size.dim_param or size.dim_value for size in dims]
+    return {name: shape for name, shape in found.items() if not all(isinstance(size, int) for size in shape)}
 
 
 def needed(graph: onnx.GraphProto) -> list[onnx.NodeProto]:

@@ -10,6 +10,7 @@ import onnx
 from onnx import helper
 
 from conrepair.cases.case import Array, Case
+from conrepair.cases.sizes import resized
 from conrepair.truth.referees import Answers, CannotJudgeError, OnnxReference, OnnxRuntime, Referee
 
 __all__ = ["FIRST", "checked", "ordinary"]
@@ -61,16 +62,17 @@ FIRST = _First(OnnxReference(), OnnxRuntime(wide=False))
 def checked(case: Case, referee: Referee, strange: frozenset[str] = frozenset()) -> Case | None:
     """A case whose outputs are declared as they are; None where it isn't valid.
 
-    Valid is what ONNX's checker and strict shape inference accept and the referee computes.
+    Valid is what ONNX's checker and strict shape inference accept and the referee computes, with further sizes, too.
 
     Args:
         case: From `Draft.tidied`.
         referee: Who computes it.
         strange: Tensors that may be without elements, NaN or infinite.
     """
-    model = case.model
+    model, further = case.model, resized(case)
     try:
         answers = referee.answers(model, case.inputs)
+        others = answers if further is None else referee.answers(model, further.inputs)
     except CannotJudgeError:
         return None
     for item in model.graph.output:
@@ -79,7 +81,8 @@ def checked(case: Case, referee: Referee, strange: frozenset[str] = frozenset())
         if kind.HasField("tensor_type"):
             if not isinstance(value, np.ndarray | np.generic):
                 return None
-            item.CopyFrom(helper.make_tensor_value_info(item.name, kind.tensor_type.elem_type, np.shape(value)))
+            shape = _both(np.shape(value), np.shape(others[item.name]))
+            item.CopyFrom(helper.make_tensor_value_info(item.name, kind.tensor_type.elem_type, shape))
     seen = {**case.inputs, **{item.name: answers[item.name] for item in model.graph.output}}
     if not all(name in strange or ordinary(value) for name, value in seen.items()):
         return None
@@ -89,6 +92,13 @@ def checked(case: Case, referee: Referee, strange: frozenset[str] = frozenset())
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
         return None
     return Case.of(model, case.inputs, case.options)
+
+
+def _both(one: Sequence[int], two: Sequence[int]) -> list[int | None] | None:
+    """A shape that holds for two answers: what differs is open."""
+    if len(one) != len(two):
+        return None
+    return [left if left == right else None for left, right in zip(one, two, strict=True)]
 
 
 def ordinary(value: Any) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.cases.case import Case
+from conrepair.cases.sizes import SIZES
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.looking import look
 from conrepair.fuzz.suspicion import Suspicion
@@ -59,7 +60,8 @@ def isolated(
         folder: For files.
         tries: How often it may be tried.
     """
-    setting, case = with_options(system, setting, case), dataclasses.replace(case, options={})
+    setting = with_options(system, setting, case)
+    case = dataclasses.replace(case, options={name: case.options[name] for name in {SIZES} & case.options.keys()})
 
     def seen(other: Setting) -> bool:
         return suspicion.same(look(case, system, other, folder, stage=suspicion.stage).suspicion)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from conrepair.cases.sizes import SIZES
 from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS, THREADS, Suspicion
 from conrepair.runtime.files import canonical_json
@@ -71,7 +72,8 @@ class Finding:
     @property
     def title(self) -> str:
         """One line, for a list or an issue."""
-        return f"{self.entry}: {self._what} for {', '.join(dict.fromkeys(self.operators))}"
+        further = " with a further size" if self.suspicion.stage == SIZES else ""
+        return f"{self.entry}: {self._what}{further} for {', '.join(dict.fromkeys(self.operators))}"
 
     @property
     def _what(self) -> str:

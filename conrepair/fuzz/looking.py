@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 
 from conrepair.cases.case import Array, Case
+from conrepair.cases.sizes import SIZES, resized
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.oracles.again import again
@@ -139,7 +140,7 @@ def other_answers(case: Case) -> dict[str, Array] | None:
 def looked_at(
     case: Case, trial: Trial, other: Mapping[str, Array] | None, setting: Setting, *, strict: bool = False
 ) -> Looked:
-    """Judge a trial.
+    """Judge a trial, with further sizes as with the first.
 
     Args:
         case: That was tried.
@@ -148,6 +149,20 @@ def looked_at(
         setting: That was tried: where that's the same, being equal says nothing.
         strict: As of `look`.
     """
+    found = _one_size(case, trial, other, setting, strict=strict)
+    further = resized(case)
+    if further is None or not trial.further or found.verdict in {SUSPECT, REFUSED}:
+        return found
+    there = Trial((trial.further,), seconds=trial.seconds)
+    seen = _one_size(further, there, other_answers(further), setting, strict=strict)
+    if seen.suspicion is None:
+        return found
+    return dataclasses.replace(seen, suspicion=dataclasses.replace(seen.suspicion, stage=SIZES))
+
+
+def _one_size(
+    case: Case, trial: Trial, other: Mapping[str, Array] | None, setting: Setting, *, strict: bool
+) -> Looked:
     end = trial.ended
     if end is not None and end.sort == "refused":
         return Looked(REFUSED, None, f"{end.stage}: {end.error}: {end.message}", trial.seconds)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from conrepair.cases.case import Case
 from conrepair.cases.reduce import Budget, reduce
+from conrepair.cases.sizes import SIZES, definite, resized
 from conrepair.fuzz.apart import PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
@@ -73,7 +75,10 @@ def reduced(
         apart: Whether each case is looked at in a process of its own, as smaller ones may end it.
     """
     system, setting = accused.runs, accused.chosen
-    looked = functools.partial(look, system=system, setting=setting, folder=folder, stage=suspicion.stage)
+    looked = functools.partial(look, system=system, setting=setting, folder=folder)
+    if suspicion.stage == SIZES and (alone := _of_one_size(case, suspicion, looked)) is not None:
+        case, suspicion = alone
+    looked = functools.partial(looked, stage=suspicion.stage)
     if suspicion.kind == "memory":  # what the system killed it for
         suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
     if apart or (suspicion.kind in ENDS and suspicion.stage == PROCESS):
@@ -101,6 +106,16 @@ def reduced(
         if cause.plainly and not system.kernels:
             return Reduction(GONE, smaller, seen, "it's seen without the converter, too", tries, smallest)
     return Reduction(verdict, smaller, seen, words, tries, smallest, cause)
+
+
+def _of_one_size(
+    case: Case, suspicion: Suspicion, looked: functools.partial[Looked]
+) -> tuple[Case, Suspicion] | None:
+    """What's seen of a further size where that is the only one, too: then it's no matter of sizes."""
+    further = resized(case)
+    alone = None if further is None else definite(further)
+    seen = None if alone is None else looked(alone).suspicion
+    return None if alone is None or seen is None or seen.kind != suspicion.kind else (alone, seen)
 
 
 def _clearer(case: Case, seen: Suspicion, accused: Entry, folder: Path) -> tuple[Case, Suspicion]:
@@ -133,6 +148,8 @@ def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -
     if suspicion.kind not in _OF_ANSWERS:
         return SUSPECT, "ONNX's checker takes the network, and its reference or ONNX Runtime computes it"
     for_it, against = [], []
+    if suspicion.stage == SIZES and (further := resized(case)) is not None:  # which not all build once for
+        case, suspicion = definite(further), dataclasses.replace(suspicion, stage="answers")
     for witness in map(entry, _WITNESSES):
         if _library(witness) == _library(accused):
             continue

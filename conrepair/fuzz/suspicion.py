@@ -36,7 +36,7 @@ class Suspicion:
             (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one),
             "threads" (hangs on how many there are), or "differs": from another system by more than rounding
             explains, where nobody computes exact values.
-        stage: In which it was seen; "answers" of those.
+        stage: In which it was seen; "answers" of those, "sizes" where further ones of a build are wrong.
         error: The exception's type, or the signal.
         message: The tool's words, or ours.
         place: File and function that raised it, as far as that's Python.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.cases.case import Array, Case
+from conrepair.cases.sizes import SIZES, open_sizes, resized
 from conrepair.data.stored_values import to_stored
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
@@ -30,7 +31,7 @@ from conrepair.systems.system import Setting, System
 __all__ = ["CONVERT", "LOAD", "OTHER_THREADS", "RUN", "Ended", "Trial", "how_ended", "tried", "with_options"]
 
 CONVERT, LOAD, RUN = "convert", "load", "run"
-"""Stages of a trial; the last one is `THREADS`."""
+"""Stages of a trial, with `THREADS`, and `SIZES` for further ones."""
 
 OTHER_THREADS = 1 if (os.cpu_count() or 1) > 1 else 2
 """Libraries take one for each core."""
@@ -57,7 +58,7 @@ class Ended:
     """Why there's no answer.
 
     Attributes:
-        stage: `CONVERT`, `LOAD`, `RUN` or `THREADS`.
+        stage: `CONVERT`, `LOAD`, `RUN`, `SIZES` or `THREADS`.
         sort: "refused" (it's said that something isn't taken), "exception", "crash", "hang" or "memory".
         error: The exception's type, or the signal.
         message: The tool's own words.
@@ -79,12 +80,14 @@ class Trial:
         answers: Of each run on the same inputs, by output; empty where it ended otherwise.
         ended: How.
         otherwise: Answers with `OTHER_THREADS`, where they were asked for.
+        further: Answers of the same build with the case's further sizes, where it has any.
         seconds: That it took.
     """
 
     answers: tuple[Mapping[str, Array], ...] = ()
     ended: Ended | None = None
     otherwise: Mapping[str, Array] = field(default_factory=dict)
+    further: Mapping[str, Array] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -107,7 +110,7 @@ def tried(
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=folder) as made:
         stage, answers = CONVERT, list[Mapping[str, Array]]()
-        otherwise: Mapping[str, Array] = {}
+        otherwise, further = dict[str, Array](), dict[str, Array]()
         try:
             model = case_file(case, Path(made))
             chosen = with_options(system, setting, case)
@@ -121,6 +124,9 @@ def tried(
             if runs > 2:
                 _disturb(runnable, case.inputs)
                 answers.append(_run(runnable, case.inputs))
+            if (larger := resized(case)) is not None and system.symbolic(chosen) is not None:
+                stage = SIZES
+                further = _run(runnable, larger.inputs)
             if threads and system.threads and chosen.reach == CONFINED:
                 stage = THREADS
                 other = system.with_threads(runnable, model, chosen, Path(made), OTHER_THREADS)
@@ -128,21 +134,22 @@ def tried(
         # Libraries raise whatever their assumptions break into: that is what's looked for.
         except Exception as error:  # noqa: BLE001
             return Trial((), how_ended(stage, error, case), seconds=time.perf_counter() - begun)
-    return Trial(tuple(answers), None, otherwise, time.perf_counter() - begun)
+    return Trial(tuple(answers), None, otherwise, further, time.perf_counter() - begun)
 
 
 def with_options(system: System, setting: Setting, case: Case) -> Setting:
-    """A setting with a case's own options besides.
+    """A setting with a case's own options besides, built for all sizes that the case leaves open, where it can be.
 
     Args:
         system: Whose they are.
         setting: Of it.
         case: Any.
     """
-    return system.with_drawn(setting, case.options.get(system.name, {}))
+    chosen = system.with_drawn(setting, case.options.get(system.name, {}))
+    return (system.symbolic(chosen) or chosen) if open_sizes(case) else chosen
 
 
-def _run(runnable: Runnable, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+def _run(runnable: Runnable, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Answers as they're stored, that stay as they are, whatever the runtime does with its memory."""
     found = runnable.run(dict(inputs))
     return {spec.name: np.array(_stored(spec, found[spec.name])) for spec in runnable.outputs}

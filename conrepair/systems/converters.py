@@ -143,6 +143,10 @@ class Converters(System):
                 given["without"] = ",".join(filter(None, (given.get("without"), part)))
         return dataclasses.replace(setting, conversion=conversion)
 
+    def symbolic(self, setting: Setting) -> Setting | None:
+        """As it is, where all of it is ONNX."""
+        return setting if all(step.target == self.format for step in self.route(setting).steps) else None
+
     def distribution(self, setting: Setting) -> str:
         """Of a converter that is one library's; its programs convert."""
         if len(setting.route) != 1 or setting.route[0] not in _ONE_LIBRARY:

@@ -71,6 +71,10 @@ class OnnxRuntime(System):
             there = Model("onnx", str(path), model_sha256(path))
         return open_network(there, FRAMEWORK.load(there).inputs)
 
+    def symbolic(self, setting: Setting) -> Setting:
+        """As it is: sessions take all sizes."""
+        return setting
+
     def distribution(self, setting: Setting) -> str:
         """ONNX Runtime's."""
         return "onnxruntime"

@@ -75,6 +75,10 @@ class Released(System):
         """None."""
         return ()
 
+    def symbolic(self, setting: Setting) -> Setting | None:
+        """As in the release that's installed here."""
+        return self._system.symbolic(setting)
+
     def program(self, setting: Setting) -> Program:
         """As in the release that's installed here."""
         return self._system.program(setting)

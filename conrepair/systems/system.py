@@ -158,6 +158,17 @@ class System(abc.ABC):
         """
         return setting.with_options({**setting.options, **options})
 
+    def symbolic(self, setting: Setting) -> Setting | None:
+        """The setting as it builds once for all sizes that a network leaves open by name.
+
+        Args:
+            setting: Of this system.
+
+        Returns:
+            None where each build is for definite sizes.
+        """
+        return None
+
     def listing(self, setting: Setting) -> Setting:
         """The setting whose `environment` a process needs that is asked for the switches of one."""
         return setting.with_options(backend(setting.backend).listing(setting.options))

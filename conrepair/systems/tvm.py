@@ -18,6 +18,7 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.networks.network import Network
 from conrepair.networks.tvm import open_build
 from conrepair.runtime.errors import ConversionError
+from conrepair.runtime.reach import GPU
 from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
@@ -108,6 +109,12 @@ class Tvm(System):
     def with_threads(self, opened: Runnable, model: Model, setting: Setting, folder: Path, count: int) -> Runnable:
         """The same build in a pool that has so many at work."""
         return TvmRunnable(opened.folder, count) if isinstance(opened, TvmRunnable) else opened
+
+    def symbolic(self, setting: Setting) -> Setting | None:
+        """On this machine's processor."""
+        if setting.reach == GPU:
+            return None
+        return setting.with_options({**setting.options, "symbolic": True})
 
     def distribution(self, setting: Setting) -> str:
         """TVM's, where programs take no schedules of conrepair."""

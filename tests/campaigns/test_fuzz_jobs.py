@@ -15,6 +15,7 @@ from conrepair.campaigns.fuzz_jobs import (
     PROGRAMMED,
     RIGHT,
     TOLD,
+    case_for,
     fuzz_recheck,
     fuzz_reduce,
     fuzz_try,
@@ -23,6 +24,7 @@ from conrepair.campaigns.fuzz_jobs import (
 )
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.cases.case import Case, read, written
+from conrepair.cases.sizes import SIZES, open_sizes
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.fuzz.apart import looked_apart
 from conrepair.fuzz.looking import RIGHT as IS_RIGHT
@@ -30,7 +32,7 @@ from conrepair.fuzz.looking import SUSPECT, Looked, look
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.intake.data import write_arrays
 from conrepair.report.encode import encode
-from conrepair.systems.registry import entry
+from conrepair.systems.registry import SYSTEMS, entry
 
 LEAST = np.array(np.iinfo(np.int32).min, np.int32)
 CRASHING = case("g (int32 x, int32 z) => (int32 y) { y = Div (x, z) }", x=LEAST, z=np.array(-1, np.int32))
@@ -107,6 +109,26 @@ def test_large_networks_and_some_others_run_with_other_threads(
     name: str, size: int, varied: float, wanted: bool
 ) -> None:
     assert threaded(right(np.zeros(size)), entry(name), varied) is wanted
+
+
+def test_sizes_that_are_open_are_varied_where_one_build_serves_them(tmp_path: Path) -> None:
+    made = case("g (float[batch, 2] x) => (float[batch, 2] y) { y = Relu (x) }", x=np.ones((3, 2), np.float32))
+    folder = network(made, tmp_path / "a")
+    drawn, _ = case_for(folder, entry("ort-all"), 0.0)
+    assert drawn.options[SIZES]["batch"] in {1, 4, 9}
+    assert open_sizes(drawn) == {"batch": 3}
+    plain, _ = case_for(folder, entry("torch-eager"), 0.0)
+    assert not plain.options
+    assert not open_sizes(plain)
+    folder = network(right(), tmp_path / "b")
+    assert case_for(folder, entry("ort-all"), 0.0)[0].key == right().key
+
+
+def test_a_network_that_takes_no_other_size_stays_as_it_is(tmp_path: Path) -> None:
+    text = "g (float[batch, 2] x) => (float[batch, 2] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> { y = Add (x, w) }"
+    folder = network(case(text, x=np.ones((3, 2), np.float32)), tmp_path / "a")
+    further = {case_for(folder, entry(name), 0.0)[0].options.get(SIZES, {}).get("batch") for name in SYSTEMS}
+    assert further <= {None, 1}
 
 
 def test_a_kernels_finding_has_all_that_is_written(tmp_path: Path) -> None:

@@ -165,7 +165,9 @@ def _importer(framework: str, options: TvmOptions) -> Callable[[Model, int], Imp
     if framework == "onnx":
         from conrepair.backends.tvm.import_onnx import import_onnx
 
-        return functools.partial(import_onnx, stable=options.stable, float64=options.float64)
+        return functools.partial(
+            import_onnx, stable=options.stable, float64=options.float64, symbolic=options.symbolic
+        )
     if options.stable or options.float64:
         raise ConversionError(f"operators of {framework} models get no other form: leave `stable` and `float64` out")
     if framework == "torch":

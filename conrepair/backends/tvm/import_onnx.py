@@ -26,7 +26,14 @@ _FILE = "imported.onnx"
 _DOMAINS = {"", "ai.onnx"}
 
 
-def import_onnx(model: Model, batch: int, *, stable: Collection[str] = (), float64: Collection[str] = ()) -> Imported:
+def import_onnx(
+    model: Model,
+    batch: int,
+    *,
+    stable: Collection[str] = (),
+    float64: Collection[str] = (),
+    symbolic: bool = False,
+) -> Imported:
     """Import a file.
 
     Args:
@@ -34,6 +41,7 @@ def import_onnx(model: Model, batch: int, *, stable: Collection[str] = (), float
         batch: In place of a symbolic one.
         stable: Operators that are computed in a stable form.
         float64: Operators that are computed in float64.
+        symbolic: Whether open sizes stay open.
 
     Raises:
         ConversionError: if the importer can't take it; names the operator. If operators have no such form.
@@ -42,7 +50,8 @@ def import_onnx(model: Model, batch: int, *, stable: Collection[str] = (), float
     import onnx
 
     runnable = framework("onnx").load(model)
-    inputs = definite(with_declared_sizes(runnable.inputs, model.inputs), batch)
+    inputs = with_declared_sizes(runnable.inputs, model.inputs)
+    inputs = inputs if symbolic else definite(inputs, batch)
     proto = definite_onnx(as_read(onnx.load(model.path)), inputs)
     formed = rewritten(proto, stable, float64) if stable or float64 else proto
     module, names = relax_of_onnx(formed, inputs, model.path)
@@ -103,7 +112,7 @@ def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> tuple[
 
     Args:
         proto: The `onnx.ModelProto`.
-        inputs: With definite shapes.
+        inputs: As the model has them; sizes that are open there stay so.
         path: For messages.
 
     Raises:
@@ -118,7 +127,7 @@ def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> tuple[
             "ONNX's default domain. Rewrite that part of the model."
         )
     importer = ONNXGraphImporter(
-        {spec.name: list(spec.shape) for spec in inputs},
+        {spec.name: list(spec.shape) for spec in inputs if all(isinstance(size, int) for size in spec.shape)},
         {spec.name: spec.dtype for spec in inputs},
         keep_params_in_input=False,
         sanitize=True,

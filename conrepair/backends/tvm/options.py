@@ -40,6 +40,7 @@ class TvmOptions:
         trials: For `tuned`: how many candidates are measured.
         database: For `tuned`: folder of an earlier tuning, to start from.
         database_sha256: Of what that folder holds.
+        symbolic: Whether sizes that an ONNX model leaves open stay so: one build for all of them.
         threads: That a kernel may use, of those that TVM's pool has (one for each physical core, or
             TVM_NUM_THREADS); default: all.
         built: Folder of a build that is taken as it is, in place of compiling.
@@ -65,6 +66,7 @@ class TvmOptions:
     trials: int = 64
     database: str | None = None
     database_sha256: str | None = None
+    symbolic: bool = False
     threads: int | None = None
     built: str | None = None
     built_sha256: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conrepair.cases.case import Case
+from conrepair.cases.sizes import SIZES
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import THREADS, Suspicion
 from conrepair.report.fuzz.reproducer import model_text
@@ -39,6 +40,9 @@ def issue_text(finding: Finding, case: Case) -> str:
             *(f"- {words}" for words in _beyond(suspicion.given, suspicion.exact)),
             "",
         ]
+    if suspicion.stage == SIZES:
+        sizes = ", ".join(f"{name} = {size}" for name, size in case.options.get(SIZES, {}).items())
+        parts += [f"It's seen when what was built, and run once, runs with {sizes}; the first answers are right.", ""]
     parts += [f"Judged by: {finding.judges}. It's seen each time it's run.", ""]
     if cause.plainly:
         parts += ["It's seen with optimizations off, too.", ""]

@@ -13,6 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from conrepair.cases.case import Array, Case
+from conrepair.cases.sizes import SIZES, resized
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import OF_NUMBERS, THREADS
@@ -156,7 +157,11 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         place=place,
     )
     trains = suspicion.of_gradients
-    program = (system.training_program(setting) if trains else system.program(setting)).text
+    own = system.training_program(setting) if trains else system.program(setting)
+    program = own.text
+    if suspicion.stage == SIZES and (further := resized(case)) is not None:
+        head += f"\n{_inputs(further, 'FURTHER')}\n"
+        program = f'{own.text}numpy.savez("inputs.npz", **FURTHER)\n{own.run}'
     outputs = [item.name for item in case.model.graph.output]
     where = outputs.index(suspicion.output) if suspicion.output in outputs else 0
     if suspicion.kind in OF_NUMBERS:
@@ -230,7 +235,7 @@ def _bytes(content: bytes) -> str:
     return 'MODEL = """\n' + "\n".join(lines) + '\n"""'
 
 
-def _inputs(case: Case) -> str:
+def _inputs(case: Case, called: str = "INPUTS") -> str:
     lines = []
     for name, array in case.inputs.items():
         if array.dtype.kind in "biuf" and array.size <= _MOST and array.dtype.isbuiltin == 1:
@@ -241,7 +246,7 @@ def _inputs(case: Case) -> str:
         np.save(stream, array)
         text = base64.b64encode(stream.getvalue()).decode()
         lines.append(f"    {name!r}: numpy.load(io.BytesIO(base64.b64decode({text!r}))),")
-    return "INPUTS = {\n" + "\n".join(lines) + "\n}"
+    return f"{called} = {{\n" + "\n".join(lines) + "\n}"
 
 
 def _tidy(text: str) -> str:
