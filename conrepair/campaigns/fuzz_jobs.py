@@ -34,6 +34,7 @@ from conrepair.fuzz.looking import (
     looked_at,
     other_answers,
     with_gradients,
+    with_seconds,
 )
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.specials import drawn_specials
@@ -69,7 +70,7 @@ _tried: set[str] = set()  # systems that this process has run
 
 
 def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str, Array] | None]:
-    """A network as a system runs it, with drawn options at times, inputs that are weights, odd numbers, further sizes.
+    """A network as a system runs it: at times with drawn options, inputs that are weights, odd numbers, other sizes.
 
     Args:
         folder: Of the network.
@@ -131,7 +132,8 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Try networks by a system, one after the other.
 
     Args:
-        payload: "entry", "networks" (folders), "seconds" (for each), "varied" (share of them that get drawn options).
+        payload: "entry", "networks" (folders), "seconds" (for each), "varied" (share of them that get drawn options),
+            "slower" (whether they're timed, too).
         folder: Receives `TOLD`, a line for each network that was tried, and `AT`, which one is being tried or judged.
 
     Returns:
@@ -148,6 +150,8 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             (folder / AT).write_text(json.dumps(at | {"judging": True}), encoding="utf-8")
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
             found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
+            if payload["slower"]:
+                found = with_seconds(found, case, asked.runs, asked.chosen, folder)
         _tried.add(asked.name)
         told = encode(found) | {"message": shortened(found.message, _LONGEST)}
         with (folder / TOLD).open("a", encoding="utf-8") as stream:

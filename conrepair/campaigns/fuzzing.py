@@ -143,7 +143,8 @@ class Campaign:
             place, limit = work / f"tries-{next(numbers)}", self._asked.network_seconds
             left[place] = name, share
             networks = [str(item.folder) for item in share]
-            payload = {"networks": networks, "seconds": limit, "varied": self._asked.varied}
+            payload = {"networks": networks, "seconds": limit}
+            payload |= {"varied": self._asked.varied, "slower": self._asked.slower}
             return fuzz_job("fuzz_try", name, payload, place, len(share) * limit)
 
         def ended(done: Job, outcome: Outcome) -> Job | None:

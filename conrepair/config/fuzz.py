@@ -7,7 +7,7 @@ from pathlib import PurePath
 from pydantic import Field, model_validator
 
 from conrepair.config.generate import ProgrammedConfig, Share
-from conrepair.config.strict import AnyPath, Int, OutputPath, Seconds
+from conrepair.config.strict import AnyPath, Bool, Int, OutputPath, Seconds
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.fuzz import Fuzz
 
@@ -33,6 +33,7 @@ class FuzzConfig(ProgrammedConfig):
     varied: Share = Field(
         _usual("varied"), description="Share of networks that run with drawn options of systems, or other threads."
     )
+    slower: Bool = Field(_usual("slower"), description="Suspect what takes over twice as long as with most left out.")
     known: AnyPath | None = Field(None, description="Findings that are known (JSON).")
     network_seconds: Seconds = Field(_usual("network_seconds"), gt=0, description="For each network on each system.")
     reduction_seconds: Seconds = Field(

@@ -9,7 +9,7 @@ from typing import Any
 
 from conrepair.cases.sizes import SIZES
 from conrepair.fuzz.cause import Cause
-from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS, THREADS, Suspicion
+from conrepair.fuzz.suspicion import GRADIENT, OF_NUMBERS, SLOWER, THREADS, Suspicion
 from conrepair.runtime.files import canonical_json
 from conrepair.systems.registry import Entry
 
@@ -87,6 +87,7 @@ class Finding:
             GRADIENT: "wrong gradients",
             "chance": "not the same each time",
             "layout": "depends on how inputs lie in memory",
+            SLOWER: "slower than with most left out",
             THREADS: "depends on the number of threads",
             "exception": f"{self.suspicion.error} ({self.suspicion.stage})",
             "crash": f"crash ({self.suspicion.error})",

@@ -22,10 +22,12 @@ from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.numbers import allowance, differing, numbers
+from conrepair.fuzz.oracles.slower import slower
 from conrepair.fuzz.oracles.threads import threads
 from conrepair.fuzz.specials import has_specials
 from conrepair.fuzz.spread import spread
-from conrepair.fuzz.suspicion import ENDS, GRADIENT, THREADS, Suspicion
+from conrepair.fuzz.suspicion import ENDS, GRADIENT, SLOWER, THREADS, Suspicion
+from conrepair.fuzz.timing import timed
 from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
 from conrepair.generate.running import RefusedError, run
@@ -48,6 +50,7 @@ __all__ = [
     "looked_at",
     "other_answers",
     "with_gradients",
+    "with_seconds",
 ]
 
 RIGHT, REFUSED, SUSPECT, ILL = "right", "refused", "suspect", "ill-conditioned"
@@ -99,12 +102,14 @@ def look(
         folder: For files.
         other: ONNX Runtime's answers without optimizations, where they're known.
         strict: Whether what equals these is judged, too: where ONNX Runtime is accused it's no witness.
-        stage: Of what is looked for: gradients and other numbers of threads are tried where it's theirs.
+        stage: Of what is looked for: gradients, other numbers of threads and times are tried where it's theirs.
     """
     trial = tried(case, system, setting, folder, threads=stage == THREADS)
     if trial.answers and other is None:
         other = other_answers(case)
     found = looked_at(case, trial, other, setting, strict=strict)
+    if stage == SLOWER:
+        return with_seconds(found, case, system, setting, folder)
     return with_gradients(found, case, trial, system, setting, folder) if stage == GRADIENT else found
 
 
@@ -126,6 +131,27 @@ def with_gradients(found: Looked, case: Case, trial: Trial, system: System, sett
     if (first := next(wrong_gradients(training), None)) is not None:
         return Looked(SUSPECT, first, "", seconds)
     return dataclasses.replace(found, message=training.words, seconds=seconds)
+
+
+def with_seconds(found: Looked, case: Case, system: System, setting: Setting, folder: Path) -> Looked:
+    """Judge how long it takes, too, where answers aren't suspect, beside the plain setting on the same processor.
+
+    Args:
+        found: Of the answers.
+        case: That was tried.
+        system: Which.
+        setting: How it's run.
+        folder: For files.
+    """
+    plain = system.settings[system.plain]
+    alike = setting.reach == plain.reach and (system.kernels or setting.backend == plain.backend)
+    if found.verdict in {SUSPECT, REFUSED} or setting == plain or not alike:
+        return found
+    try:
+        first = next(slower(*timed(case, system, (setting, plain), folder)), None)
+    except Exception as error:  # noqa: BLE001 (whatever the plain setting stumbles over, nothing is compared with it)
+        return dataclasses.replace(found, message=f"it isn't timed: {type(error).__name__}: {error}")
+    return found if first is None else Looked(SUSPECT, first, "", found.seconds)
 
 
 def other_answers(case: Case) -> dict[str, Array] | None:

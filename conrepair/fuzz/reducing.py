@@ -13,7 +13,8 @@ from conrepair.cases.sizes import SIZES, definite, resized
 from conrepair.fuzz.apart import PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
-from conrepair.fuzz.suspicion import ENDS, Suspicion
+from conrepair.fuzz.suspicion import ENDS, SLOWER, Suspicion
+from conrepair.fuzz.timing import RUNS
 from conrepair.fuzz.worse import worse
 from conrepair.runtime.errors import ConrepairError, UsageError
 from conrepair.systems.registry import Entry, entry
@@ -145,6 +146,8 @@ def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -
     """Whether others say the same: nobody is blamed on one word."""
     if suspicion.of_gradients:
         return SUSPECT, f"{accused.runs.name}-{accused.runs.plain} in float64, and in the network's own types"
+    if suspicion.kind == SLOWER:
+        return SUSPECT, f"{accused.runs.name}-{accused.runs.plain}, by medians of {RUNS} runs in turn"
     if suspicion.kind not in _OF_ANSWERS:
         return SUSPECT, "ONNX's checker takes the network, and its reference or ONNX Runtime computes it"
     for_it, against = [], []

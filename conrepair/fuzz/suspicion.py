@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "THREADS", "Suspicion"]
+__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "SLOWER", "THREADS", "Suspicion"]
 
 GRADIENT = "gradient"
 """A kind, and the stage of all that's seen when a network is differentiated."""
@@ -16,6 +16,9 @@ ENDS = frozenset({"crash", "hang", "memory"})
 
 THREADS = "threads"
 """The same of what is seen with another number of threads."""
+
+SLOWER = "slower"
+"""The same of what takes longer than with most left out."""
 
 OF_NUMBERS = frozenset({"numbers", "not finite", "differs", GRADIENT})
 """Kinds that say which element is what, and what it should be."""
@@ -34,8 +37,8 @@ class Suspicion:
     Attributes:
         kind: "exception", "crash", "hang", "memory", "numbers", "not finite", "shape", "type", "outputs", "chance"
             (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one),
-            "threads" (hangs on how many there are), or "differs": from another system by more than rounding
-            explains, where nobody computes exact values.
+            "threads" (hangs on how many there are), "slower" (than with most left out), or "differs": from
+            another system by more than rounding explains, where nobody computes exact values.
         stage: In which it was seen; "answers" of those, "sizes" where further ones of a build are wrong.
         error: The exception's type, or the signal.
         message: The tool's words, or ours.

@@ -69,6 +69,12 @@ class Fuzz(Programmed):
         "models",
         default=0.3,
     )
+    slower: bool = option(
+        "Suspect settings that take more than twice as long as those with most left out, too.",
+        Value(arguments.flag, parsed=True),
+        "models",
+        default=False,
+    )
     known: str | Path | None = option(
         "Findings that are known (JSON): they're named as such, and end nothing.",
         Value(arguments.path, metavar="FILE"),
@@ -112,4 +118,5 @@ class Fuzz(Programmed):
         from conrepair.frameworks.model import to_json
 
         wishes = to_json(self.wishes)
-        return {"seed": self.seed, "wishes": wishes, "systems": list(self.entries), "varied": self.varied}
+        told = {"seed": self.seed, "wishes": wishes, "systems": list(self.entries), "varied": self.varied}
+        return told | ({"slower": True} if self.slower else {})

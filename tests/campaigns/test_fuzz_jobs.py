@@ -88,7 +88,7 @@ def test_networks_are_tried_one_after_the_other_and_each_is_told(tmp_path: Path)
     ]
     folders = [network(item, tmp_path / str(place)) for place, item in enumerate(made)]
     (tmp_path / "job").mkdir()
-    asked = {"entry": "ort-none", "networks": list(map(str, folders)), "seconds": 30, "varied": 0.0}
+    asked = {"entry": "ort-none", "networks": list(map(str, folders)), "seconds": 30, "varied": 0.0, "slower": False}
     assert fuzz_try(asked, tmp_path / "job") == {}
     told = [from_json(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
     assert [item.verdict for item in told] == ["right", "suspect", "refused"]

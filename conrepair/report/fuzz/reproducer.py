@@ -16,8 +16,10 @@ from conrepair.cases.case import Array, Case
 from conrepair.cases.sizes import SIZES, resized
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
-from conrepair.fuzz.suspicion import OF_NUMBERS, THREADS
+from conrepair.fuzz.suspicion import OF_NUMBERS, SLOWER, THREADS
+from conrepair.fuzz.timing import RUNS
 from conrepair.fuzz.trial import OTHER_THREADS, with_options
+from conrepair.systems.program import Program
 from conrepair.systems.registry import SYSTEMS
 
 __all__ = ["model_text", "reproducer"]
@@ -96,6 +98,18 @@ if allowed is None or one.shape != two.shape:
 values = one[index].item(), two[index].item()
 print(f"{{name}}[{{index}}] is {{values[0]!r}}, and {{values[1]!r}} with {other} threads; right: {{allowed!r}} apart")
 sys.exit(int(not abs(values[0] - values[1]) <= allowed))
+"""
+_SLOWER = """
+took = [[], []]
+runs = [loaded(), plain()]
+for _ in range({runs} + 1):
+    for seconds, run in zip(took, runs):
+        begun = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - begun)
+mine, other = (statistics.median(seconds[1:]) for seconds in took)
+print(f"a run takes {{mine:.3g}} s, and {{other:.3g}} s with most left out, files that are read and written among it")
+sys.exit(int(mine - other > {least!r}))
 """
 _ENDS = """
 try:
@@ -178,6 +192,11 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
     if suspicion.kind in {"shape", "type"} and right is not None:
         face = (right.dtype.name, list(right.shape))
         return _tidy(head + program + _FACES.format(name=suspicion.output, face=face, place=where))
+    if suspicion.kind == SLOWER and suspicion.given is not None and suspicion.exact is not None:
+        plain = with_options(system, system.settings[system.plain], case)
+        parts = _function("loaded", own) + _function("plain", system.program(plain))
+        tail = _SLOWER.format(runs=RUNS, least=(suspicion.given - suspicion.exact) / 2)
+        return _tidy(f"{head}\nimport statistics\nimport time\n{parts}\n{tail}")
     if suspicion.kind in {"crash", "hang", "memory"}:
         return _tidy(head + program + '\nprint("it ended")\n')
     if suspicion.kind == "outputs":
@@ -199,6 +218,12 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
     tail = _TWICE if suspicion.kind in {"chance", "layout"} else _ENDS.format(run=run)
     return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
+
+
+def _function(name: str, program: Program) -> str:
+    """What loads a model, and gives what runs it."""
+    run = f"def run():\n{textwrap.indent(program.run, '    ')}\nreturn run\n"
+    return f"\n\ndef {name}():\n{textwrap.indent(program.load + run, '    ')}"
 
 
 def _harmless(text: str) -> str:

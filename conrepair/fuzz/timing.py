@@ -1,0 +1,44 @@
+"""How long a case takes by several settings of a system."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+from conrepair.cases.case import Case
+from conrepair.fuzz.case_file import case_file
+from conrepair.fuzz.trial import with_options
+from conrepair.systems.system import Setting, System
+
+__all__ = ["RUNS", "timed"]
+
+RUNS = 9
+
+
+def timed(case: Case, system: System, settings: Sequence[Setting], folder: Path) -> list[float]:
+    """Seconds of a run by each setting: the median of `RUNS`, in turn, so that what else runs here meets all.
+
+    Args:
+        case: Any.
+        system: Which.
+        settings: Of it; the case's options of the system are added.
+        folder: For files.
+
+    Raises:
+        Exception: whatever one of them stumbles over.
+    """
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        model = case_file(case, Path(made))
+        opened = [system.open(model, with_options(system, setting, case), Path(made)) for setting in settings]
+        for runnable in opened:
+            runnable.run(dict(case.inputs))
+        took: list[list[float]] = [[] for _ in opened]
+        for _ in range(RUNS):
+            for runnable, seconds in zip(opened, took, strict=True):
+                begun = perf_counter()
+                runnable.run(dict(case.inputs))
+                seconds.append(perf_counter() - begun)
+    return list(map(statistics.median, took))
