@@ -8,7 +8,7 @@ import importlib.metadata
 import json
 import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +123,21 @@ def read_network(folder: Path) -> tuple[Case, dict[str, Array] | None]:
         folder: Of a generated network, or one of the same form.
     """
     network = (folder / MODEL).read_bytes()
-    inputs = opened_arrays(folder / INPUTS) if onnx.load_from_string(network).graph.input else {}
-    right = opened_arrays(folder / OUTPUTS) if (folder / OUTPUTS).is_file() else None
-    return Case(network, dict(inputs)), None if right is None else dict(right)
+    graph = onnx.load_from_string(network).graph
+    inputs = _typed(opened_arrays(folder / INPUTS), graph.input) if graph.input else {}
+    right = _typed(opened_arrays(folder / OUTPUTS), graph.output) if (folder / OUTPUTS).is_file() else None
+    return Case(network, inputs), right
+
+
+def _typed(arrays: Mapping[str, Array], values: Iterable[onnx.ValueInfoProto]) -> dict[str, Array]:
+    """Arrays in a network's own types, of which NumPy's files don't have all."""
+    types = {item.name: item.type.tensor_type.elem_type for item in values}
+    return {
+        name: array.astype(onnx.helper.tensor_dtype_to_np_dtype(types[name]), copy=False)
+        if types.get(name)
+        else array
+        for name, array in arrays.items()
+    }
 
 
 def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import NARROW_INTEGERS, Quantization, TensorSpec, numpy_dtype
 from conrepair.runtime.errors import DataError
 
-__all__ = ["as_text", "quantized", "real_values", "to_real", "to_stored"]
+__all__ = ["ONLY_ELSEWHERE", "as_text", "fileable", "quantized", "real_values", "to_real", "to_stored"]
 
 Array = npt.NDArray[Any]
 
 _BLOCK = 1 << 15
+ONLY_ELSEWHERE = ("bfloat16", "float8")  # types that NumPy has from other libraries, and no file of its own
 
 
 def to_stored(spec: TensorSpec, array: Array) -> Array:
@@ -59,6 +60,11 @@ def to_real(spec: TensorSpec, array: Array) -> Array:
     if spec.dtype == "string":
         return as_text(array)
     return array if spec.quantization is None else real_values(array, spec.quantization)
+
+
+def fileable(array: Array) -> Array:
+    """The same numbers as NumPy's files hold them: float32, which has them all, where they have no such type."""
+    return array.astype(np.float32) if array.dtype.name.startswith(ONLY_ELSEWHERE) else array
 
 
 def as_text(array: Array) -> Array:

@@ -31,6 +31,7 @@ from conrepair.fuzz.timing import timed
 from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
 from conrepair.generate.running import RefusedError, run
+from conrepair.metrics.ulps import is_real
 from conrepair.runtime.errors import InferenceError
 from conrepair.systems.system import Setting, System
 from conrepair.tracing.exact_side import ExactSide
@@ -266,7 +267,7 @@ def _judged(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, witn
     far, near = False, 0.0
     for name, exact in truth.items():
         mine = given[name]
-        if mine.dtype.kind not in "biuf" or mine.shape != exact.shape:
+        if not (mine.dtype.kind in "biu" or is_real(mine)) or mine.shape != exact.shape:
             continue
         with np.errstate(all="ignore"):
             errors = distances(mine, exact)

@@ -8,7 +8,7 @@ import numpy as np
 
 from conrepair.cases.case import Array, Case
 from conrepair.generate.running import ModelSession, RefusedError
-from conrepair.metrics.ulps import grid_of
+from conrepair.metrics.ulps import grid_of, is_real
 from conrepair.truth.noise import furthest, with_noise
 
 __all__ = ["spread"]
@@ -28,7 +28,7 @@ def spread(case: Case, right: Mapping[str, Array]) -> dict[str, Array] | None:
         take the network with disturbances.
     """
     network, ones = with_noise(case.model)
-    numbers = {name: array for name, array in right.items() if array.dtype.kind in "biuf"}
+    numbers = {name: array for name, array in right.items() if array.dtype.kind in "biu" or is_real(array)}
     try:
         session = ModelSession(network, [item.name for item in network.graph.output])
         far = furthest(session.run, {**case.inputs, **ones}, numbers)
@@ -39,7 +39,7 @@ def spread(case: Case, right: Mapping[str, Array]) -> dict[str, Array] | None:
 
 def _allowed(right: Array, far: Array) -> Array:
     """Of what is real a multiple, and some of the last place where nothing moves; else all, where it does."""
-    if right.dtype.kind != "f":
+    if not is_real(right):
         return np.where(far == 0, 0.0, np.inf)
     with np.errstate(all="ignore"):
         return _MARGIN * np.maximum(far, grid_of(right.dtype).ulp(np.abs(right.astype(np.float64))))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conrepair.cases.case import Case
 from conrepair.fuzz.case_file import case_file
+from conrepair.metrics.ulps import is_real
 from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.system import Setting, System
 from conrepair.tracing.exact_side import ExactSide, over_bound
@@ -37,10 +38,8 @@ def worse(case: Case, system: System, setting: Setting, folder: Path, *, seconds
         try:
             runnable = system.open(case_file(case, Path(made)), setting, Path(made))
             exact = ExactSide(Analysis(case.model), runnable.inputs, runnable.outputs)
-            kept = [{name: array for name, array in case.inputs.items() if array.dtype.kind != "f"}]
-            size = max(
-                [HIGH, *(float(abs(array).max()) for array in case.inputs.values() if array.dtype.kind == "f")]
-            )
+            kept = [{name: array for name, array in case.inputs.items() if not is_real(array)}]
+            size = max([HIGH, *(float(abs(array).max()) for array in case.inputs.values() if is_real(array))])
             space = space_of(runnable.inputs, min(LOW, -size), size, around=kept, seed=0)
             found = search_inputs(
                 Sides(runnable, exact, space, functools.partial(over_bound, exact)),

@@ -19,7 +19,7 @@ from conrepair.generate.tensors import TensorType, numpy_type, value_in
 
 __all__ = ["Drawing", "Fresh", "Source", "chosen_dtype"]
 
-_WEIGHTS = {"float32": 8, "float16": 2, "float64": 2, "int64": 2, "int32": 2}
+_WEIGHTS = {"float32": 8, "float16": 2, "bfloat16": 2, "float64": 2, "int64": 2, "int32": 2}
 """How likely element types are; others have 1."""
 
 _MOST, _LARGE = 4096, 0.6

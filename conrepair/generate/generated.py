@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 
 from conrepair import __version__
+from conrepair.data.stored_values import fileable
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.form import forms
@@ -30,6 +31,7 @@ from conrepair.generate.networks import GeneratedNetwork
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes
+from conrepair.intake.data import write_arrays
 
 __all__ = ["ABOUT", "INPUTS", "MODEL", "OUTPUTS", "Generated", "each_generated", "generated", "versions"]
 
@@ -65,10 +67,10 @@ class Generated:
         return Generated(self.model, self.inputs, self.outputs, self.about | {"reference": verdict})
 
     def write(self, folder: Path) -> None:
-        """Write it into a folder, `ABOUT` last."""
+        """Write it into a folder, `ABOUT` last; bfloat16 as float32, which NumPy's files have."""
         (folder / MODEL).write_bytes(self.model.SerializeToString(deterministic=True))
-        np.savez(folder / INPUTS, **self.inputs)  # type: ignore[arg-type]
-        np.savez(folder / OUTPUTS, **self.outputs)  # type: ignore[arg-type]
+        for file, arrays in ((INPUTS, self.inputs), (OUTPUTS, self.outputs)):
+            write_arrays(folder / file, {name: fileable(array) for name, array in arrays.items()})
         self.write_about(folder)
 
     def write_about(self, folder: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from conrepair.generate.running import RefusedError, run
+from conrepair.metrics.ulps import is_real
 from conrepair.truth.bound import Analysis
 from conrepair.truth.judging import judge
 from conrepair.truth.referees import CannotJudgeError, OnnxReference
@@ -18,7 +19,7 @@ __all__ = ["ResultDifference", "difference", "optimized", "refereed"]
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
-_TOLERANCES = {"float64": (1e-2, 1e-3), "float32": (1e-2, 1e-3), "float16": (5e-2, 1e-2)}
+_TOLERANCES = {"float64": (1e-2, 1e-3), "float32": (1e-2, 1e-3), "float16": (5e-2, 1e-2), "bfloat16": (2e-1, 5e-2)}
 """Relative and absolute, by the coarsest real numbers that are computed with on the way; others must be equal."""
 
 _MOST_REFEREED = 20_000
@@ -118,7 +119,7 @@ def _of_one(
 ) -> ResultDifference | None:
     if expected.shape != found.shape:
         return ResultDifference(name, None, expected.size)
-    if expected.dtype.kind == "f":
+    if is_real(expected):
         relative, absolute = _TOLERANCES[min(coarsest, expected.dtype.name, key=_precision)]
         one, other = expected.astype(np.float64), found.astype(np.float64)
         with np.errstate(invalid="ignore"):

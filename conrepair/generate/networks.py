@@ -98,7 +98,7 @@ class GeneratedNetwork:
     def coarsest(self) -> str:
         """The coarsest real numbers that it computes with."""
         types = {tensor.type.dtype for tensor in self.draft.tensors.values()}
-        return next((dtype for dtype in ("float16", "float32") if dtype in types), "float64")
+        return next((dtype for dtype in ("bfloat16", "float16", "float32") if dtype in types), "float64")
 
     @property
     def parts(self) -> set[str]:

@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 import onnx
 
+from conrepair.frameworks.onnx_files.border import plain_border
 from conrepair.generate.graph import Draft
+from conrepair.generate.tensors import numpy_type
 from conrepair.generate.values.drawn import drawn_values
 
 __all__ = ["ModelSession", "RefusedError", "accepted", "run"]
+
+_NARROW = "tensor(bfloat16)"
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -22,7 +26,7 @@ class RefusedError(Exception):
 
 
 class ModelSession:
-    """A model that is loaded, to be run again and again.
+    """A model that is loaded, to be run again and again; bfloat16 comes and goes as what NumPy has.
 
     Args:
         model: The network.
@@ -35,11 +39,18 @@ class ModelSession:
 
     def __init__(self, model: onnx.ModelProto, names: Collection[str], *, optimized: bool = False) -> None:
         self._names = tuple(names)
-        runtime, text = _runtime(), model.SerializeToString()
-        try:
-            self._session = runtime.InferenceSession(text, _options(optimized), providers=["CPUExecutionProvider"])
-        except Exception as error:  # the runtime's errors have no common class
-            raise RefusedError(str(error)) from error
+        self._narrow: dict[str, np.dtype[Any]] = {}
+        text = model.SerializeToString()
+        self._session = _opened(text, optimized)
+        ends = (*self._session.get_inputs(), *self._session.get_outputs())
+        if narrow := {value.name for value in ends if value.type == _NARROW}:
+            plain = onnx.ModelProto.FromString(text)
+            for value in plain.graph.output:
+                if value.name in narrow:
+                    value.type.tensor_type.elem_type = onnx.TensorProto.BFLOAT16
+            border = plain_border(plain)
+            self._narrow = {name: numpy_type(dtype) for name, dtype in border.narrow.items()}
+            self._session = _opened(plain.SerializeToString(), optimized)
 
     def run(self, feeds: Arrays) -> dict[str, np.ndarray[Any, Any]]:
         """Compute the outputs, by name.
@@ -51,10 +62,17 @@ class ModelSession:
             RefusedError: if ONNX Runtime doesn't compute it.
         """
         try:
-            found = self._session.run(None, dict(feeds))
+            found = self._session.run(None, {name: self._fed(name, array) for name, array in feeds.items()})
         except Exception as error:  # the runtime's errors have no common class
             raise RefusedError(str(error)) from error
-        return dict(zip(self._names, found, strict=True))
+        narrow = self._narrow
+        return {
+            name: array.astype(narrow[name]) if name in narrow else array
+            for name, array in zip(self._names, found, strict=True)
+        }
+
+    def _fed(self, name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return array.astype(np.float32) if name in self._narrow and array.dtype == self._narrow[name] else array
 
 
 def run(
@@ -73,6 +91,13 @@ def accepted(model: onnx.ModelProto, draft: Draft) -> bool:
     except RefusedError:
         return False
     return True
+
+
+def _opened(text: bytes, optimized: bool) -> Any:
+    try:
+        return _runtime().InferenceSession(text, _options(optimized), providers=["CPUExecutionProvider"])
+    except Exception as error:  # the runtime's errors have no common class
+        raise RefusedError(str(error)) from error
 
 
 @cache

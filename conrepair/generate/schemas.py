@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx
 
-from conrepair.generate.tensors import in_schema
+from conrepair.generate.tensors import BOOL, NUMERIC, in_schema
 from conrepair.runtime.errors import ConrepairError
 
 __all__ = ["VARIADIC", "SpecificationError", "dtypes_of", "schema_of"]
@@ -47,22 +47,4 @@ def dtypes_of(op: str, opset: int, variable: str) -> tuple[str, ...]:
     schema = schema_of(op, opset)
     texts = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == variable), [variable])
     found = (in_schema(text) for text in texts)
-    return tuple(dtype for dtype in found if dtype is not None and dtype in _DTYPES)
-
-
-_DTYPES = frozenset(
-    {
-        "float32",
-        "float16",
-        "float64",
-        "bool",
-        "int64",
-        "int32",
-        "int16",
-        "int8",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-    }
-)
+    return tuple(dtype for dtype in found if dtype is not None and dtype in NUMERIC + BOOL)

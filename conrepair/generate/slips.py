@@ -13,6 +13,7 @@ from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.schemas import schema_of
 from conrepair.generate.tensors import numpy_type
 from conrepair.generate.weaving import REAL, Weaver
+from conrepair.metrics.ulps import is_real
 
 __all__ = ["Slipping"]
 
@@ -104,7 +105,7 @@ def _another_constant(
     """It has another shape that broadcasts: an axis of one element, an axis more, which widens the result."""
     place = w.picked(inputs, constant=True)
     value = w.draft.tensors[str(inputs[place])].value
-    if value is None or value.dtype.kind != "f":
+    if value is None or not is_real(value):
         raise NotAllowedError("it holds sizes")
     other = w.random.choice([value[None], np.repeat(value[None], 2, axis=0), np.atleast_1d(value)[..., :1]])
     return _with(inputs, place, w.constant(other, value.dtype.name)), attributes

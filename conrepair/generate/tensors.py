@@ -13,12 +13,26 @@ from onnx import helper
 
 from conrepair.generate.expressions import Number, Unknown, product, value_of
 
-__all__ = ["BOOL", "FLOATS", "INTEGERS", "NUMERIC", "Range", "TensorType", "element_type", "in_schema", "numpy_type"]
+__all__ = [
+    "BOOL",
+    "FLOATS",
+    "INTEGERS",
+    "NUMERIC",
+    "REALS",
+    "Range",
+    "TensorType",
+    "element_type",
+    "in_schema",
+    "numpy_type",
+]
 
 FLOATS = ("float32", "float16", "float64")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64")
 BOOL = ("bool",)
-NUMERIC = FLOATS + INTEGERS
+REALS = (*FLOATS, "bfloat16")
+"""With the one that ONNX Runtime's processor moves and converts, but hardly computes with."""
+
+NUMERIC = REALS + INTEGERS
 
 
 class TensorType(NamedTuple):

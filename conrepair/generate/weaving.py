@@ -18,7 +18,7 @@ from conrepair.generate.reading import Reading
 from conrepair.generate.schemas import dtypes_of, schema_of
 from conrepair.generate.shapes import AnyShape
 from conrepair.generate.specifications.specification import specifications
-from conrepair.generate.tensors import FLOATS, Range, TensorType, numpy_type
+from conrepair.generate.tensors import FLOATS, REALS, Range, TensorType, numpy_type
 
 __all__ = ["REAL", "Body", "Weaver"]
 
@@ -125,7 +125,7 @@ class Weaver:
         if prod(shape) > self._most:
             raise NotAllowedError("too many elements")
         drawn = np.random.default_rng(self.random.getrandbits(64)).uniform(low, high, shape)
-        return self.constant(drawn if numpy_type(dtype).kind == "f" else np.floor(drawn), dtype)
+        return self.constant(drawn if dtype in REALS else np.floor(drawn), dtype)
 
     def dtype(self, dtypes: Collection[str] = FLOATS) -> str:
         """One of some element types."""

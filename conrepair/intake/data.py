@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.array_axes import common_length
+from conrepair.data.stored_values import ONLY_ELSEWHERE, fileable
 from conrepair.intake.arguments import path, refused
 from conrepair.runtime.errors import DataError, UsageError
 from conrepair.runtime.words import shortened
@@ -22,7 +23,6 @@ __all__ = ["arrays_of", "data_file", "write_arrays"]
 _Arrays = dict[str, npt.NDArray[Any]]
 
 _KNOWN = "a path, an array, a mapping of arrays by input, or something that gives batches of these"
-_ONLY_ELSEWHERE = ("bfloat16", "float8")  # types that NumPy has from other libraries, and no file of its own
 _MEMBER, _LONGEST, _SHOWN = ".npy", 1000, 60
 
 
@@ -186,13 +186,12 @@ def _of_torch(value: Any) -> Any:
         return value
     tensor = value.detach().cpu()
     wide = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
-    return tensor.float() if wide.startswith(_ONLY_ELSEWHERE) else tensor
+    return tensor.float() if wide.startswith(ONLY_ELSEWHERE) else tensor
 
 
 def _checked(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     """An array that a file of tensors can hold."""
-    if array.dtype.kind == "V" and array.dtype.name.startswith(_ONLY_ELSEWHERE):
-        array = array.astype(np.float32)
+    array = fileable(array)
     if array.dtype.kind == "O" and all(isinstance(item, str) for item in array.reshape(-1)):
         array = array.astype(np.str_)
     if array.dtype.kind not in "fiubU":

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Grid", "grid_of", "relative_errors", "ulps"]
+__all__ = ["Grid", "grid_of", "is_real", "relative_errors", "ulps"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,15 @@ def grid_of(dtype: Any) -> Grid:
     """
     info = ml_dtypes.finfo(dtype)
     return Grid(int(info.nmant), int(info.minexp), int(info.maxexp) - 1, float(info.max))
+
+
+def is_real(array: npt.NDArray[Any]) -> bool:
+    """Whether an array holds real numbers: NumPy has no kind of its own for bfloat16.
+
+    Args:
+        array: Of any type.
+    """
+    return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
 
 
 def ulps(results: npt.NDArray[Any], truth: npt.NDArray[Any], dtype: Any = None) -> npt.NDArray[np.float64]:

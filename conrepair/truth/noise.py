@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from conrepair.metrics.ulps import grid_of
+from conrepair.metrics.ulps import grid_of, is_real
 from conrepair.truth.judging import distances
 from conrepair.truth.widening import types_of
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 _FACTOR, _FIRST = "zz_noise_", 100_000  # last by name and by number: converters order inputs by either
 _RUNS = 16
 _TIMES = 4.0  # half an ulp: for functions that are off by some, and so that steps which are near are met
-_REAL = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
+_REAL = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 
 def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array]]:
@@ -48,7 +48,7 @@ def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array
             if name and shapes.get(name) and types.get(name) in _REAL:
                 added.output[place] = own = f"{name}.own"
                 factor = f"{_FACTOR}{_FIRST + len(factors)}"
-                graph.node.append(helper.make_node("Mul", [own, factor], [name]))
+                graph.node.extend(_product(own, factor, name, types[name]))
                 graph.input.append(helper.make_tensor_value_info(factor, types[name], shapes[name]))
                 factors[factor] = np.ones(shapes[name], helper.tensor_dtype_to_np_dtype(types[name]))
     return noisy, factors
@@ -77,6 +77,18 @@ def furthest(
     return found
 
 
+def _product(one: str, two: str, product: str, kind: int) -> list[onnx.NodeProto]:
+    """Nodes that multiply; in float32 what hardly anybody multiplies in bfloat16."""
+    if kind != TensorProto.BFLOAT16:
+        return [helper.make_node("Mul", [one, two], [product])]
+    wide = [f"{name}.wide" for name in (one, two, product)]
+    return [
+        *(helper.make_node("Cast", [name], [f"{name}.wide"], to=TensorProto.FLOAT) for name in (one, two)),
+        helper.make_node("Mul", wide[:2], wide[2:]),
+        helper.make_node("Cast", wide[2:], [product], to=kind),
+    ]
+
+
 def _disturbed(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
     """Feeds as they are, then with each real number off by some of its last place; zeros by some of the largest's."""
     yield dict(feeds)
@@ -84,8 +96,8 @@ def _disturbed(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
     for _ in range(_RUNS):
         found = dict(feeds)
         for name, array in feeds.items():
-            if array.dtype.kind == "f":
-                size = np.abs(array)
+            if is_real(array):
+                size = np.abs(array.astype(np.float64))
                 size = np.where(size == 0, size.max(initial=0, where=np.isfinite(size)) or 1, size)
                 step = generator.uniform(-_TIMES, _TIMES, array.shape) * grid_of(array.dtype).unit * size
                 found[name] = np.asarray(array + step, array.dtype)

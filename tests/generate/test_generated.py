@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
+from conrepair.campaigns.fuzz_jobs import read_network
 from conrepair.generate.blocks import block
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.forms.form import forms
@@ -48,6 +49,27 @@ def test_what_is_said_of_a_network_is_so(tmp_path: Path) -> None:
             assert {name: str(array.dtype) for name, array in read.items()} == {
                 name: text.partition("[")[0] for name, text in about["inputs"].items()
             }
+
+
+def test_bfloat16_is_in_networks_and_survives_a_folder(tmp_path: Path) -> None:
+    operators = ("Cast", "Concat", "Identity", "Relu", "Transpose")
+    wishes = Wishes(nodes=4, operators=operators, dtypes=("bfloat16", "float32"), extremes=1.0)
+    narrow = 0
+    for place, network in enumerate(itertools.islice(block(wishes, 3, 0, Probed(20, accepted)), 12)):
+        assert isinstance(network, GeneratedNetwork)
+        found = generated(network, 3, place).judged()
+        ends = (*found.inputs.values(), *found.outputs.values())
+        narrow += any(array.dtype.name == "bfloat16" for array in ends)
+        assert found.about["optimized"]["verdict"] == "same"
+        found.write(tmp_path)
+        case, right = read_network(tmp_path)
+        assert right is not None
+        for arrays, read in ((found.inputs, case.inputs), (found.outputs, right)):
+            assert {name: array.dtype for name, array in read.items()} == {
+                name: array.dtype for name, array in arrays.items()
+            }
+            assert all(read[name].tobytes() == array.tobytes() for name, array in arrays.items())
+    assert narrow >= 4
 
 
 @pytest.mark.parametrize(

@@ -27,3 +27,13 @@ def test_ones_change_nothing_and_others_do() -> None:
     np.testing.assert_array_equal(same["z"], plain["z"])
     np.testing.assert_array_equal(doubled["y"], 4 * X)
     np.testing.assert_allclose(doubled["z"], 2 * np.exp(4 * X), rtol=1e-6)
+
+
+def test_bfloat16_is_disturbed_by_its_own_last_place() -> None:
+    text = "g (float[3] x) => (bfloat16[3] n, float[3] y) { n = Cast <to = 16> (x) y = Cast <to = 1> (n) }"
+    model, ones = with_noise(case(text, x=X).model)
+    assert [array.dtype.name for array in ones.values()] == ["bfloat16", "float32"]
+    first = next(iter(ones))
+    found = other_answers(Case.of(model, {"x": X, **ones, first: 2 * ones[first]}))
+    assert found is not None
+    np.testing.assert_array_equal(found["y"], 2 * X)

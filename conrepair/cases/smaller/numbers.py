@@ -10,11 +10,11 @@ import numpy as np
 
 from conrepair.cases.case import Array
 from conrepair.cases.draft import Change, Draft, Level
+from conrepair.metrics.ulps import is_real
 
 __all__ = ["SIMPLER", "levels", "rounded"]
 
 _BLOCKS = 16  # of an array, each of which may become simpler by itself
-_NUMBERS = "biuf"
 
 Simpler = Callable[[Array], Array]
 
@@ -27,11 +27,12 @@ def rounded(digits: int) -> Simpler:
     """
 
     def simpler(array: Array) -> Array:
-        if array.dtype.kind != "f":
+        if not is_real(array):
             return array
         with np.errstate(all="ignore"):
-            part, exponent = np.frexp(array)
-            return np.where(np.isfinite(array), np.ldexp(np.rint(part * 2**digits) / 2**digits, exponent), array)
+            part, exponent = np.frexp(array.astype(np.float64))
+            near = np.ldexp(np.rint(part * 2**digits) / 2**digits, exponent)
+            return np.where(np.isfinite(array), near, array).astype(array.dtype)
 
     return simpler
 
@@ -39,9 +40,9 @@ def rounded(digits: int) -> Simpler:
 SIMPLER: tuple[Simpler, ...] = (
     np.zeros_like,
     np.ones_like,
-    lambda array: np.full_like(array, array.flat[0]) if array.size and array.dtype.kind == "f" else array,
-    lambda array: np.sign(array) if array.dtype.kind in "if" else array,
-    lambda array: np.rint(array) if array.dtype.kind == "f" else array,
+    lambda array: np.full_like(array, array.flat[0]) if array.size and is_real(array) else array,
+    lambda array: np.sign(array) if array.dtype.kind == "i" or is_real(array) else array,
+    lambda array: np.rint(array) if is_real(array) else array,
     rounded(1),
     rounded(3),
     rounded(8),
@@ -74,7 +75,7 @@ def _level(
 
     found: list[Change] = []
     for name, array in arrays(draft).items():
-        if array.dtype.kind not in _NUMBERS:
+        if array.dtype.kind not in "biu" and not is_real(array):
             continue
         bounds = sorted({array.size * place // blocks for place in range(blocks + 1)})
         for where in itertools.starmap(slice, itertools.pairwise(bounds)):

@@ -131,7 +131,9 @@ def _listed(node: onnx.NodeProto, names: Collection[str]) -> tuple[int | str, ..
 
 
 def _rename(graph: onnx.GraphProto, old: str, new: str) -> None:
-    """Call a value otherwise wherever nodes read or give it, in place."""
+    """Call a value otherwise wherever it's held, and nodes read or give it, in place."""
+    for held in graph.initializer:
+        held.name = new if held.name == old else held.name
     for node in graph.node:
         for names in (node.input, node.output):
             names[:] = [new if name == old else name for name in names]
@@ -219,6 +221,8 @@ class _Rewriting:
         ends = [(value, True) for value in self._graph.input if value.name not in held]
         for value, fed in [*ends, *((value, False) for value in self._graph.output)]:
             name, kind = value.name, _narrow(value)
+            if name in found:  # an input that is an output, too
+                value.type.tensor_type.elem_type = _WIDER[kind]
             if not kind or name in found:
                 continue
             found[name] = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type).name

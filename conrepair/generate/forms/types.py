@@ -15,6 +15,21 @@ def half_beside_single(w: Weaver) -> None:
     w.node("Add", w.node("Cast", scaled, to=element_type("float32")), x)
 
 
+@form("bfloat16 beside float32")
+def brain_beside_single(w: Weaver) -> None:
+    x = w.pick_or_new(("float32",))
+    narrow = w.node("Cast", w.node("Tanh", x), to=element_type("bfloat16"))
+    w.node("Add", w.node("Cast", narrow, to=element_type("float32")), x)
+
+
+@form("weight in bfloat16")
+def brain_weight(w: Weaver) -> None:
+    x = w.pick_or_new(("float32",), rank=range(2, 5))
+    weight = w.new("bfloat16", w.type_of(x).shape[:-3:-1])
+    moved = w.node("Transpose", weight, perm=(1, 0))
+    w.node("Mul", x, w.node("Cast", moved, to=element_type("float32")))
+
+
 @form("limits of int64")
 def limits(w: Weaver) -> None:
     x = w.pick_or_new(("int64",), rank=range(1, 5))

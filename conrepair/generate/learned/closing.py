@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from conrepair.generate.tensors import BOOL, NUMERIC
+from conrepair.generate.tensors import BOOL, FLOATS, INTEGERS
 
 __all__ = ["Closing"]
 
@@ -77,7 +77,7 @@ class Closing:
             known = self._constant(f"{name}_known", value.astype(object))
             self._node("Equal", [name, known], f"{name}_same")
             self.outputs.append(f"{name}_same")
-        elif value.dtype.name in NUMERIC + BOOL:
+        elif value.dtype.name in FLOATS + INTEGERS + BOOL:
             self.outputs.append(name)
         else:
             self._node("Cast", [name], f"{name}_wide", to=TensorProto.FLOAT)
@@ -97,7 +97,7 @@ class Closing:
             every = self._constant(f"{name}_every", value.ravel().astype(object))
             self.feeds[f"{name}_which"] = np.arange(value.size).reshape(value.shape)
             self._node("Gather", [every, f"{name}_which"], name)
-        elif value.dtype.name in NUMERIC + BOOL:
+        elif value.dtype.name in FLOATS + INTEGERS + BOOL:
             self.feeds[name] = value
         else:
             self.feeds[f"{name}_wide"] = value.astype(np.float32)

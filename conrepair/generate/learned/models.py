@@ -11,7 +11,7 @@ from conrepair.generate.learned.instances import MOST, Instance, spread
 from conrepair.generate.learned.trying import tried
 from conrepair.generate.real.opened import OpenedFile, opened
 from conrepair.generate.real.units import units_of
-from conrepair.generate.tensors import BOOL, NUMERIC
+from conrepair.generate.tensors import REALS
 
 __all__ = ["harvest"]
 
@@ -49,7 +49,7 @@ def _cases(model: OpenedFile) -> Iterator[tuple[str, Closing]]:
         for name in dict.fromkeys(name for node in unit.nodes for name in read_by(node)):
             if name in model.constants:
                 array = model.constant(name)
-                if array.dtype.name in NUMERIC + BOOL and array.dtype.kind == "f" and array.size > _FREE:
+                if array.dtype.name in REALS and array.size > _FREE:
                     feeds[name] = array
                 else:
                     held.append(model.constants[name])

@@ -12,7 +12,7 @@ from conrepair.generate.graph import Draft
 from conrepair.generate.learned.instances import Instance
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.specifications.specification import specifications
-from conrepair.generate.tensors import FLOATS, TensorType, element_type
+from conrepair.generate.tensors import REALS, TensorType, element_type
 from conrepair.generate.weaving import Weaver
 
 __all__ = ["ORIGIN", "Learned"]
@@ -121,7 +121,7 @@ def _put(weaver: Weaver, item: Instance, room: int, single: bool) -> None:
     nodes = len(draft.nodes)
     node = weaver.piece(item.piece, [_input(weaver, item, place, last) for place in range(len(item.ranges))])
     for place, (seen, made) in enumerate(zip(item.ranges, item.piece.inputs, strict=True)):
-        if seen is not None and made.dtype in FLOATS:
+        if seen is not None and made.dtype in REALS:
             node.domains[place] = seen
     if len(draft.nodes) > nodes + room or (single and len(draft.outputs()) > 1):
         raise NotAllowedError("more nodes, or outputs, than there should be")
@@ -134,7 +134,7 @@ def _input(weaver: Weaver, item: Instance, place: int, last: Collection[str]) ->
         if name is not None:
             return name
     source = weaver.draft.source(wanted, values)
-    source.wish = item.ranges[place] if wanted.dtype in FLOATS else None
+    source.wish = item.ranges[place] if wanted.dtype in REALS else None
     return source.name
 
 
@@ -176,7 +176,7 @@ def _fitted(weaver: Weaver, name: str, wanted: TensorType) -> str:
 
 
 def _castable(dtype: str, wanted: str) -> bool:
-    return dtype == wanted or wanted == "bool" or (wanted in FLOATS and dtype != "bool")
+    return dtype == wanted or wanted == "bool" or (wanted in REALS and dtype != "bool")
 
 
 def _nearly(made: TensorType, wanted: TensorType) -> bool:

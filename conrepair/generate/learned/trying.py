@@ -16,7 +16,7 @@ from conrepair.generate.onnx_form import IR_VERSION, imports_of
 from conrepair.generate.pieces import Piece, operator_of
 from conrepair.generate.running import ModelSession, RefusedError
 from conrepair.generate.schemas import SpecificationError, schema_of
-from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType
+from conrepair.generate.tensors import BOOL, FLOATS, INTEGERS, Range, TensorType
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.values.search import flaw_of
 
@@ -49,7 +49,7 @@ def tried(op: str, closing: Closing, source: str) -> Instance | None:
         The instance; None if no opset computes it, or it has large tensors or others than of our types, or what it
         makes isn't finite or not always the same.
     """
-    if any(array.size > MOST or array.dtype.name not in NUMERIC + BOOL for array in closing.feeds.values()):
+    if any(array.size > MOST or array.dtype.name not in FLOATS + INTEGERS + BOOL for array in closing.feeds.values()):
         return None
     trial = _Trial(closing)
     fitting: dict[int, dict[str, Array]] = {}
@@ -129,7 +129,10 @@ class _Trial:
         except (RefusedError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
             return None
         arrays = list(made.values())
-        if any(array.size > MOST or array.dtype.name not in NUMERIC + BOOL or flaw_of(array) for array in arrays):
+        if any(
+            array.size > MOST or array.dtype.name not in FLOATS + INTEGERS + BOOL or flaw_of(array)
+            for array in arrays
+        ):
             return None
         return made if all(np.array_equal(array, again[name]) for name, array in made.items()) else None
 

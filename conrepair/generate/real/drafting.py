@@ -20,6 +20,7 @@ from conrepair.generate.real.opened import OpenedFile
 from conrepair.generate.real.units import Unit
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import BOOL, NUMERIC, Range, TensorType, element_type
+from conrepair.metrics.ulps import is_real
 
 __all__ = ["ORIGIN", "Base", "drafted"]
 
@@ -189,7 +190,7 @@ class _Drafting:
 
 
 def _weight(array: Array) -> bool:
-    return array.size > (_SMALL if array.dtype.kind == "f" else _WHOLE)
+    return array.size > (_SMALL if is_real(array) else _WHOLE)
 
 
 def _whole_range(array: Array) -> Range | None:

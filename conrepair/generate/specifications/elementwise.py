@@ -6,7 +6,7 @@ from conrepair.generate.expressions import Number
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
 from conrepair.generate.specifications.specification import operator
-from conrepair.generate.tensors import FLOATS, Range
+from conrepair.generate.tensors import REALS, Range
 
 _INFINITE = float("inf")
 
@@ -132,7 +132,7 @@ def quotient(s: Setting) -> None:
 def remainder(s: Setting) -> None:
     a = s.input("A")
     b = _divisor(s, a.shape, a.dtype)
-    s.require(s.flag("fmod") or a.dtype not in FLOATS, "floats have fmod's sign only")
+    s.require(s.flag("fmod") or a.dtype not in REALS, "floats have fmod's sign only")
     s.output(s.broadcast(a.shape, b))
 
 
@@ -162,7 +162,7 @@ def of_several(s: Setting) -> None:
 
 def _divisor(s: Setting, shape: tuple[Number, ...], dtype: str) -> tuple[Number, ...]:
     """What is divided by: never what stops the process (0; -1, under the smallest integer), nor near 0."""
-    if dtype in FLOATS:
+    if dtype in REALS:
         return s.input("B", Broadcast(shape), domain=(1e-2, _INFINITE)).shape
     signed = not dtype.startswith("u")
     return s.input("B", Broadcast(shape), values=Range(-8 if signed else 1, 8, without=(-1, 0))).shape

@@ -147,18 +147,21 @@ def different(s: Setting) -> None:
             s.no_output()
 
 
+_HALVES = ("float16", "bfloat16")
+
+
 def _reduction(s: Setting, halves: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
     """What is done with what was there, and element types of which that can be done.
 
     Args:
         s: The node.
-        halves: What ONNX Runtime does with float16 besides nothing.
+        halves: What ONNX Runtime does with real numbers of 16 bits besides nothing.
     """
     options = ("none", "add", "mul", "max", "min")
     chosen = s.choice("reduction", options[: 5 if s.opset >= 18 else 3])
     if chosen == "none":
         return chosen, (*NUMERIC, *BOOL)
-    return chosen, tuple(dtype for dtype in NUMERIC if dtype != "float16" or chosen in halves)
+    return chosen, tuple(dtype for dtype in NUMERIC if dtype not in _HALVES or chosen in halves)
 
 
 def _of_depth(batch: Sequence[Number], depth: int, rank: int) -> Lettered:

@@ -59,7 +59,7 @@ def by_layer(s: Setting) -> None:
     s.output(x.shape)
     for name in ("Mean", "InvStdDev"):
         if s.has(name):
-            s.output([*x.shape[:axis], *(1 for _ in x.shape[axis:])])
+            s.output([*x.shape[:axis], *(1 for _ in x.shape[axis:])], "float32")
 
 
 @operator("RMSNormalization", least_opset=23)

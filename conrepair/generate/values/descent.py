@@ -10,6 +10,7 @@ import numpy as np
 
 from conrepair.generate.graph import Draft, Node, Tensor
 from conrepair.generate.values.derivatives import gradients
+from conrepair.metrics.ulps import grid_of, is_real
 
 __all__ = ["Descent"]
 
@@ -100,7 +101,7 @@ class Descent:
         self.steps += 1
         moved = False
         for name, tensor in self.draft.sources.items():
-            if name not in derivatives or sources[name].dtype.kind != "f" or not np.any(derivatives[name]):
+            if name not in derivatives or not is_real(sources[name]) or not np.any(derivatives[name]):
                 continue
             moved = True
             first, second = self.moments.get(name, (0.0, 0.0))
@@ -117,7 +118,7 @@ def _large(node: Node, values: Mapping[str, Array]) -> dict[int, Array]:
     found: dict[int, Array] = {}
     for place, name in enumerate(node.inputs):
         read = values.get(name)
-        if read is not None and read.dtype.kind == "f":
+        if read is not None and is_real(read):
             wide = _bounded(read.astype(np.float64))
             found[place] = np.where(np.abs(wide) > _CALM, np.sign(wide), 0.1 * np.sign(wide))
     return found
@@ -136,5 +137,5 @@ def _stepped(value: Array, step: Array, tensor: Tensor) -> Array:
     found = wide - step * np.maximum(1.0, np.abs(wide))
     if tensor.values is not None:
         found = np.clip(found, tensor.values.low, tensor.values.high)
-    largest = float(np.finfo(value.dtype).max)
+    largest = grid_of(value.dtype).largest
     return np.asarray(np.clip(found, -largest, largest).astype(value.dtype))

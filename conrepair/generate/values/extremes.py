@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.generate.graph import Tensor
+from conrepair.metrics.ulps import grid_of, is_real
 
 __all__ = ["EXTREMES", "extreme"]
 
@@ -21,7 +22,7 @@ def _large(x: Array, generator: np.random.Generator) -> Array:
 
 
 def _tiny(x: Array, generator: np.random.Generator) -> Array:
-    return x * float(np.finfo(x.dtype).tiny) * 8
+    return x * 2.0 ** grid_of(x.dtype).lowest * 8
 
 
 def _zeros(x: Array, generator: np.random.Generator) -> Array:
@@ -49,7 +50,7 @@ EXTREMES: Mapping[str, tuple[str, Change]] = {
     "tiny values": ("f", _tiny),
     "values at a threshold": ("f", _halves),
 }
-"""By name, the kinds of types that it's for (as NumPy calls them), and what becomes of an array."""
+"""By name, the kinds of types that it's for (as NumPy calls them; bfloat16 is an "f"), and what an array becomes."""
 
 
 def extreme(tensor: Tensor, value: Array, random: Random) -> tuple[str, Array] | None:
@@ -63,7 +64,8 @@ def extreme(tensor: Tensor, value: Array, random: Random) -> tuple[str, Array] |
     Returns:
         The end's name, and the new value; None for a source whose values are prescribed, or of a type without ends.
     """
-    names = [name for name, (kinds, _) in EXTREMES.items() if value.dtype.kind in kinds]
+    kind = "f" if is_real(value) else value.dtype.kind
+    names = [name for name, (kinds, _) in EXTREMES.items() if kind in kinds]
     if tensor.values is not None or not names or not value.size:
         return None
     name = random.choice(names)

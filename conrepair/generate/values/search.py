@@ -19,6 +19,7 @@ from conrepair.generate.running import ModelSession, RefusedError
 from conrepair.generate.values.descent import Descent
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.generate.values.extremes import extreme
+from conrepair.metrics.ulps import grid_of, is_real
 
 __all__ = ["Settled", "Settling", "flaw_of"]
 
@@ -29,9 +30,6 @@ _STEPS, _PATIENCE = 120, 12
 
 _STILL = 0.04
 """The share of a network's outputs that may stay as they are when inputs are drawn anew."""
-
-_TINY = {dtype().itemsize: float(np.finfo(dtype).tiny) for dtype in (np.float16, np.float32, np.float64)}
-"""The smallest normal number, by bytes."""
 
 
 @dataclass
@@ -172,9 +170,10 @@ class Settling:
 
 def flaw_of(array: Array) -> str:
     """What is wrong with a tensor's values; "" for nothing."""
-    if array.dtype.kind != "f" or not array.size:
+    if not is_real(array) or not array.size:
         return ""
-    largest = float(np.abs(array).max())  # NaN where there's one
+    with np.errstate(invalid="ignore"):  # bfloat16's largest warns of NaN
+        largest = float(np.abs(array).max())  # NaN where there's one
     if not math.isfinite(largest):
         return "not finite"
-    return "subnormal" if 0 < largest < _TINY.get(array.dtype.itemsize, 0) else ""
+    return "subnormal" if 0 < largest < 2.0 ** grid_of(array.dtype).lowest else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -112,7 +113,7 @@ def test_weights_become_simpler_and_inputs_stay() -> None:
     assert not made("values").inputs["x"].any()
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int64, np.uint8, np.bool_])
+@pytest.mark.parametrize("kind", [np.float32, np.float16, ml_dtypes.bfloat16, np.int64, np.uint8, np.bool_])
 def test_simpler_numbers_keep_their_type_and_shape(kind: type) -> None:
     array = np.array([[0, 1, 3], [5, 100, 7]]).astype(kind)
     for simpler in SIMPLER:
