@@ -118,19 +118,19 @@ def tried(
             stage = LOAD
             runnable = system.open(model, chosen, Path(made))
             stage = RUN
-            answers.append(_run(runnable, case.inputs))
+            answers.append(_run(runnable, _copies(case.inputs)))
             if runs > 1:
                 answers.append(_run(runnable, {name: _laid_otherwise(array) for name, array in case.inputs.items()}))
             if runs > 2:
                 _disturb(runnable, case.inputs)
-                answers.append(_run(runnable, case.inputs))
+                answers.append(_run(runnable, _copies(case.inputs)))
             if (larger := resized(case)) is not None and system.symbolic(chosen) is not None:
                 stage = SIZES
                 further = _run(runnable, larger.inputs)
             if threads and system.threads and chosen.reach == CONFINED:
                 stage = THREADS
                 other = system.with_threads(runnable, model, chosen, Path(made), OTHER_THREADS)
-                otherwise = _run(other, case.inputs)
+                otherwise = _run(other, _copies(case.inputs))
         # Libraries raise whatever their assumptions break into: that is what's looked for.
         except Exception as error:  # noqa: BLE001
             return Trial((), how_ended(stage, error, case), seconds=time.perf_counter() - begun)
@@ -153,6 +153,11 @@ def _run(runnable: Runnable, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """Answers as they're stored, that stay as they are, whatever the runtime does with its memory."""
     found = runnable.run(dict(inputs))
     return {spec.name: np.array(_stored(spec, found[spec.name])) for spec in runnable.outputs}
+
+
+def _copies(inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Inputs that a system may write into, as some do."""
+    return {name: np.array(array) for name, array in inputs.items()}
 
 
 def _stored(spec: TensorSpec, array: Array) -> Array:

@@ -72,7 +72,9 @@ class ModelSession:
         }
 
     def _fed(self, name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return array.astype(np.float32) if name in self._narrow and array.dtype == self._narrow[name] else array
+        """A copy: there are operators that write into what they read."""
+        narrow = name in self._narrow and array.dtype == self._narrow[name]
+        return array.astype(np.float32) if narrow else np.array(array)
 
 
 def run(

@@ -75,6 +75,27 @@ def test_options_of_a_case_reach_its_system(tmp_path: Path) -> None:
     assert "nonsense" in found.ended.message
 
 
+def test_what_a_system_writes_into_what_it_is_fed_changes_no_case(tmp_path: Path) -> None:
+    class Writing(type(ORT.runs)):  # type: ignore[misc]
+        def open(self, *args: Any) -> Any:
+            opened = super().open(*args)
+            run = opened.run
+
+            def written(feeds: Mapping[str, Any]) -> Any:
+                found = run(feeds)
+                for array in feeds.values():
+                    if array.flags.writeable:
+                        array[...] = 7
+                return found
+
+            opened.run = written
+            return opened
+
+    made = right()
+    tried(made, Writing(), ORT.chosen, tmp_path)
+    assert made.inputs["x"].tolist() == [0.5, -2.0]
+
+
 def test_the_second_run_is_fed_arrays_with_gaps(tmp_path: Path) -> None:
     fed: list[Mapping[str, Any]] = []
 

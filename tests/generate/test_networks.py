@@ -10,6 +10,7 @@ import pytest
 
 from conrepair.generate.forms.form import forms
 from conrepair.generate.graph import Draft
+from conrepair.generate.judging import refereed
 from conrepair.generate.networks import NotMadeError, made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.running import accepted, run
@@ -132,6 +133,18 @@ def test_nodes_depend_on_inputs_and_outputs_move_with_them() -> None:
         moving += sum(not np.array_equal(array, network.answers[name]) for name, array in others.items())
     assert folded <= 0.1 * nodes
     assert moving >= 0.85 * outputs
+
+
+def test_a_normalization_that_trains_is_right_and_leaves_what_others_read() -> None:
+    wishes = Wishes(nodes=5, operators=("BatchNormalization", "Neg", "Transpose"))
+    training = 0
+    for seed in range(16):
+        network = made(wishes, Random(seed), SUPPORT)
+        training += any(node.attributes.get("training_mode") for node in network.draft.nodes)
+        assert refereed(network.model, network.inputs, network.answers, network.coarsest) == {"verdict": "same"}
+        again = run(network.model, network.inputs, network.draft.outputs())
+        assert all(again[name].tobytes() == array.tobytes() for name, array in network.answers.items())
+    assert training >= 3
 
 
 @pytest.mark.slow

@@ -12,15 +12,20 @@ _POSITIVE = (1e-2, float("inf"))
 
 @operator("BatchNormalization")
 def by_channel(s: Setting) -> None:
-    x = s.input("X", rank=range(1, 7))
+    training = s.flag("training_mode")
+    x = s.input("X", rank=range(2 if training else 1, 7))  # ONNX's reference trains with a channel alone
     channels = x.shape[1] if x.rank > 1 else 1
-    for name in ("scale", "B", "input_mean"):
+    for name in ("scale", "B"):
         s.input(name, [channels])
-    s.input("input_var", [channels], domain=_POSITIVE)
+    own = ("float32", "float64") if training else None  # of float16 ONNX Runtime overwrites what others read
+    s.input("input_mean", [channels], dtypes=own)
+    s.input("input_var", [channels], dtypes=own, domain=_POSITIVE)
     _epsilon(s)
-    s.choice("training_mode", (0,))  # in training, ONNX Runtime writes into its inputs, which others may read
     s.real("momentum", 0.0, 1.0, usual=(0.9,))
     s.output(x.shape)
+    if training:  # outputs that nobody reads, as of an unknown size: else ONNX Runtime writes them into its inputs
+        s.output([None])
+        s.output([None])
 
 
 @operator("InstanceNormalization")
