@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from conrepair.cases.case import Case
 from conrepair.metrics.ulps import is_real
 
-__all__ = ["drawn_constants", "with_constants"]
+__all__ = ["drawn_constants", "with_constants", "with_fed_weights"]
 
 _HALF = 0.5
 
@@ -30,6 +30,27 @@ def with_constants(case: Case, names: Collection[str]) -> Case:
     for name in sorted(set(names) - stored):
         model.graph.initializer.append(numpy_helper.from_array(np.asarray(case.inputs[name]), name))
     return Case.of(model, {name: array for name, array in case.inputs.items() if name not in names}, case.options)
+
+
+def with_fed_weights(case: Case) -> Case:
+    """A case whose real weights are inputs: what's differentiated is differentiated by these, too.
+
+    Args:
+        case: Any.
+    """
+    model = case.model
+    graph, fed = model.graph, dict(case.inputs)
+    stored = list(graph.initializer)
+    del graph.initializer[:]
+    for item in stored:
+        array = numpy_helper.to_array(item)
+        if item.name in fed or not is_real(array):
+            graph.initializer.append(item)
+            continue
+        fed[item.name] = array
+        if item.name not in {value.name for value in graph.input}:
+            graph.input.append(helper.make_tensor_value_info(item.name, item.data_type, array.shape))
+    return Case.of(model, fed, case.options) if len(fed) > len(case.inputs) else case
 
 
 def drawn_constants(case: Case, generator: np.random.Generator) -> Case:

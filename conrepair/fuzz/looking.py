@@ -17,6 +17,7 @@ from conrepair.cases.case import Array, Case
 from conrepair.cases.sizes import SIZES, resized
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
+from conrepair.fuzz.constants import with_fed_weights
 from conrepair.fuzz.oracles.again import again
 from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
@@ -117,6 +118,8 @@ def look(
 def with_gradients(found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path) -> Looked:
     """Judge gradients, too, where answers are right and a system trains: its plain setting says what's right.
 
+    They are those of inputs and, where the plain setting takes it so, of weights.
+
     Args:
         found: Of the answers.
         case: That was tried.
@@ -127,8 +130,12 @@ def with_gradients(found: Looked, case: Case, trial: Trial, system: System, sett
     """
     if found.verdict != RIGHT or not system.trains or setting == system.settings[system.plain]:
         return found
-    training = trained(case, trial.answers[0], system, setting, folder)
-    seconds = found.seconds + training.seconds
+    fed = with_fed_weights(case)
+    training, seconds = trained(fed, trial.answers[0], system, setting, folder), found.seconds
+    if training.words and fed is not case:  # not everybody converts a network with such inputs
+        seconds += training.seconds
+        training = trained(case, trial.answers[0], system, setting, folder)
+    seconds += training.seconds
     if (first := next(wrong_gradients(training), None)) is not None:
         return Looked(SUSPECT, first, "", seconds)
     return dataclasses.replace(found, message=training.words, seconds=seconds)

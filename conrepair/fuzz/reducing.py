@@ -12,6 +12,7 @@ from conrepair.cases.reduce import Budget, reduce
 from conrepair.cases.sizes import SIZES, definite, resized
 from conrepair.fuzz.apart import PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
+from conrepair.fuzz.constants import with_fed_weights
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
 from conrepair.fuzz.suspicion import ENDS, SLOWER, Suspicion
 from conrepair.fuzz.timing import RUNS
@@ -86,6 +87,9 @@ def reduced(
         looked = functools.partial(_apart, looked, longest)
     try:
         smaller, tries, smallest = _smaller(case, suspicion, looked, seconds)
+        fed = with_fed_weights(smaller) if gradients else smaller
+        if fed is not smaller and suspicion.same(looked(fed).suspicion):
+            smaller = fed  # programs show gradients of what's fed alone
         first = looked(smaller)
         if suspicion.kind == "differs" and first.suspicion is not None and first.suspicion.kind in _JUDGED:
             suspicion = first.suspicion

@@ -10,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import onnx
 import pytest
 from fuzz_cases import case
 
@@ -19,12 +20,14 @@ from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.finding import Finding
-from conrepair.fuzz.looking import RIGHT, SUSPECT, look, other_answers
+from conrepair.fuzz.looking import RIGHT, SUSPECT, Looked, look, other_answers, with_gradients
 from conrepair.fuzz.oracles.gradients import gradients
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import GRADIENT
 from conrepair.fuzz.training import Training, trained
+from conrepair.fuzz.trial import Trial
 from conrepair.report.fuzz.reproducer import reproducer
+from conrepair.runtime.errors import InferenceError
 from conrepair.systems import torch as torch_system
 from conrepair.systems.registry import entry
 
@@ -35,11 +38,13 @@ SMOOTH = "g (float[3] x) => (float[3] y) { a = Tanh (x) b = Mul (a, x) y = Exp (
 class Differing(Runnable):
     """Gradients that aren't what they should be."""
 
-    def __init__(self, right: Runnable, change: Any) -> None:
-        self.inputs, self.outputs, self._right, self._change = right.inputs, right.outputs, right, change
+    def __init__(self, right: Runnable, change: Any, only: str = "") -> None:
+        self.inputs, self.outputs, self._right = right.inputs, right.outputs, right
+        self._change, self._only = change, only
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        return {name: self._change(array) for name, array in self._right.run(feeds).items()}
+        found = self._right.run(feeds)
+        return {name: array if self._only not in {"", name} else self._change(array) for name, array in found.items()}
 
 
 class Changed(torch_system.Torch):
@@ -73,6 +78,35 @@ def test_what_is_off_by_a_hundredth_is_suspected_and_said(tmp_path: Path) -> Non
     assert (found.kind, found.stage, found.output) == (GRADIENT, GRADIENT, "x")
     assert found.given == pytest.approx(1.01 * (found.exact or 0), rel=1e-5)
     assert (found.over or 0) > 100
+
+
+class OfWeights(Changed):
+    """Wrong gradients of what's called w alone; where that's said it takes no such input."""
+
+    def __init__(self, *, refuses: bool) -> None:
+        super().__init__(lambda array: array)
+        self._refuses = refuses
+
+    def gradients(self, model: Any, setting: Any, folder: Path, *, double: bool = False) -> Runnable | None:
+        fed = {item.name for item in onnx.load(model.path).graph.input}
+        if self._refuses and "w" in fed:
+            raise InferenceError("w must be constant")
+        found = super().gradients(model, self.settings["eager"], folder, double=double)
+        assert found is not None
+        return found if setting == self.settings["eager"] else Differing(found, off, only="w")
+
+
+@pytest.mark.parametrize(("refuses", "verdict"), [(False, SUSPECT), (True, RIGHT)])
+def test_weights_have_gradients_too_where_they_are_taken_as_inputs(
+    refuses: bool, verdict: str, tmp_path: Path
+) -> None:
+    text = "g (float[3] x) => (float[3] y) <float[3] w = {2, 3, 4}> { a = Tanh (w) y = Mul (a, x) }"
+    made = case(text, x=X)
+    trial = Trial((other_answers(made) or {},), None, 0.0)
+    system = OfWeights(refuses=refuses)
+    seen = with_gradients(Looked(RIGHT), made, trial, system, system.settings["compile"], tmp_path)
+    assert (seen.verdict, seen.message) == (verdict, "")
+    assert verdict == RIGHT or (seen.suspicion is not None and seen.suspicion.output == "w")
 
 
 def test_right_gradients_are_not_suspected_and_are_known_well(tmp_path: Path) -> None:
