@@ -87,7 +87,7 @@ def reduced(
         looked = functools.partial(_apart, looked, longest)
     try:
         smaller, tries, smallest = _smaller(case, suspicion, looked, seconds)
-        fed = with_fed_weights(smaller) if gradients else smaller
+        fed = with_fed_weights(smaller) if suspicion.of_gradients else smaller
         if fed is not smaller and suspicion.same(looked(fed).suspicion):
             smaller = fed  # programs show gradients of what's fed alone
         first = looked(smaller)
