@@ -15,6 +15,8 @@ __all__ = ["corrections", "refusal", "window_sums"]
 Array = np.ndarray[Any, Any]
 _RECURRENT = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 _CUBIC = {b"cubic", b"bicubic"}
+_MEANS = {"AveragePool", "LpPool"}
+_PICTURES = 4  # axes
 _EXTRAS = ("clip", "input_forget")
 
 
@@ -46,6 +48,12 @@ def refusal(node: onnx.NodeProto) -> str | None:
             return "clip, input_forget and sequence_lens are left out"
     if node.op_type == "LpPool" and given.get("ceil_mode"):
         return "what lies beyond the padding is counted"
+    if (
+        node.op_type in _MEANS
+        and given.get("auto_pad", b"NOTSET") != b"NOTSET"
+        and max(given.get("dilations", [1])) > 1
+    ):
+        return "dilations are left out where it pads by itself"
     if node.op_type == "Loop" and (len(node.input) < 2 or not node.input[1]):
         return "without a condition it isn't run at all"
     if node.op_type == "MaxPool" and len(node.output) > 1 and node.output[1]:
@@ -55,6 +63,63 @@ def refusal(node: onnx.NodeProto) -> str | None:
     if node.op_type == "GridSample" and given.get("mode") in _CUBIC and given.get("padding_mode") == b"border":
         return "cubic interpolation at the border isn't as PyTorch and ONNX Runtime compute it"
     return None
+
+
+class AffineGrid(OpRun):
+    """The reference's gives float32."""
+
+    op_domain = ""
+
+    def _run(self, theta: Array, size: Array, align_corners: int = 0) -> tuple[Array]:
+        space = [int(length) for length in size[2:]]
+        along = [np.arange(1 - length, length, 2) / max(length - bool(align_corners), 1) for length in space]
+        places = np.meshgrid(*along, indexing="ij")
+        full = np.stack([*reversed(places), np.ones(space)])
+        return (np.moveaxis(np.tensordot(theta, full, (2, 0)), 1, -1),)
+
+
+class DeformConv(OpRun):
+    """The reference's has places in float32, and a loop for each number."""
+
+    op_domain = ""
+
+    def _run(
+        self, x: Array, w: Array, offset: Array, b: Array | None = None, mask: Array | None = None, **given: Any
+    ) -> tuple[Array]:
+        if x.ndim != _PICTURES:
+            raise NotImplementedError(f"{x.ndim - 2} spatial axes")
+        group, parts, kernel, space = given["group"], given["offset_group"], w.shape[2:], offset.shape[2:]
+        steps, gaps = (given[name] or [1, 1] for name in ("strides", "dilations"))
+        pads = given["pads"] or [0] * 4
+        moved = offset.reshape(-1, parts, *kernel, 2, *space)
+        shares = np.ones((1,)) if mask is None else mask.reshape(-1, parts, *kernel, *space)
+        at = []
+        for axis in range(2):
+            taps = np.arange(kernel[axis]).reshape([-1 if axis == place else 1 for place in range(4)]) * gaps[axis]
+            starts = (
+                np.arange(space[axis]).reshape([-1 if axis + 2 == place else 1 for place in range(4)]) * steps[axis]
+            )
+            at.append(taps + starts - pads[axis] + moved[:, :, :, :, axis])
+        channels = x.reshape(x.shape[0], parts, -1, *x.shape[2:])
+        columns = np.zeros((*channels.shape[:3], *kernel, *space))
+        low = [np.floor(place) for place in at]
+        for corner in np.ndindex(2, 2):
+            near = [(below + more).astype(int) for below, more in zip(low, corner, strict=True)]
+            weight = shares * np.prod(
+                [1 - np.abs(place - whole) for place, whole in zip(at, near, strict=True)], axis=0
+            )
+            inside = np.all(
+                [(whole >= 0) & (whole < size) for whole, size in zip(near, x.shape[2:], strict=True)], axis=0
+            )
+            rows, lines = (np.clip(whole, 0, size - 1) for whole, size in zip(near, x.shape[2:], strict=True))
+            batch, part = np.ogrid[: x.shape[0], :parts]
+            there = (item.reshape(*item.shape, *[1] * 4) for item in (batch, part))
+            picked = channels[(*there, slice(None), rows, lines)]  # channels come last
+            columns += np.moveaxis(picked, -1, 2) * np.where(inside, weight, 0)[:, :, None]
+        grouped = columns.reshape(x.shape[0], group, -1, *kernel, *space)
+        result = np.einsum("ngcijhw,gocij->ngohw", grouped, w.reshape(group, -1, *w.shape[1:]))
+        result = result.reshape(x.shape[0], -1, *space)
+        return (result if b is None else result + b.reshape(1, -1, 1, 1),)
 
 
 class GlobalMaxPool(OpRun):
@@ -106,7 +171,7 @@ class GlobalLpPool(OpRun):
 
 
 class GridSample(AnyGridSample):
-    """The reference's knows the names of opset 20 alone."""
+    """The reference's knows the names of opset 20 alone, and has coordinates in float32."""
 
     op_domain = ""
 
@@ -114,6 +179,10 @@ class GridSample(AnyGridSample):
         names = {"bilinear": "linear", "bicubic": "cubic"}
         found: tuple[Array] = super()._run(x, grid, mode=names.get(mode, mode), **given)
         return found
+
+    def _gs_denormalize_coordinates(self, n: Any, dims: Any, align_corners: bool) -> Array:
+        pairs = zip(n, dims, strict=False)
+        return np.array([self._gs_denormalize(place, size, align_corners) for place, size in pairs], np.float64)
 
 
 class LpPool(CommonPool):
@@ -198,6 +267,16 @@ class LRN(OpRun):
 def corrections() -> list[type]:
     """As `ReferenceEvaluator(new_ops=...)` takes them."""
     return [
-        *(ConvTranspose, GlobalLpPool, GlobalMaxPool, GridSample, GroupNormalization, LpNormalization, LpPool),
+        *(
+            AffineGrid,
+            ConvTranspose,
+            DeformConv,
+            GlobalLpPool,
+            GlobalMaxPool,
+            GridSample,
+            GroupNormalization,
+            LpNormalization,
+            LpPool,
+        ),
         *(LRN, Mean, MeanVarianceNormalization, Pad),
     ]

@@ -103,6 +103,9 @@ def test_refusals_name_the_operator(network: onnx.ModelProto) -> None:
     with pytest.raises(CannotJudgeError, match="left out") as raised:
         OnnxReference().answers(_model(clipped), FEEDS)
     assert raised.value.operator == "RNN"
+    pooled = 'AveragePool <auto_pad = "VALID", dilations = [2], kernel_shape = [2]> (x)'
+    with pytest.raises(CannotJudgeError, match="pads by itself"):
+        OnnxReference().answers(_model(f"g (float[1, 2, 3] x) => (float[1, 2, 1] y) {{ y = {pooled} }}", 19), FEEDS)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +151,16 @@ CORRECTED = {
         {"w": (2, 1, 3)},
     ),
     "ConvTranspose <output_shape = [8], strides = [2]> (x, w)": ((1, 2, 4), {"w": (2, 3, 3)}),
+    "AffineGrid (x, size)": ((2, 2, 3), {"size": (2, 1, 4, 5)}),
+    "AffineGrid <align_corners = 1> (x, size)": ((1, 3, 4), {"size": (1, 1, 2, 3, 4)}),
+    "DeformConv <pads = [1, 0, 2, 1], strides = [1, 2], dilations = [2, 1]> (x, w, o)": (
+        (2, 2, 6, 5),
+        {"w": (3, 2, 2, 3), "o": (2, 12, 7, 2)},
+    ),
+    "DeformConv <group = 2, offset_group = 2> (x, w, o, b, m)": (
+        (1, 4, 4, 3),
+        {"w": (6, 2, 2, 2), "o": (1, 16, 3, 2), "b": (6,), "m": (1, 8, 3, 2)},
+    ),
     "GlobalMaxPool (x)": ((2, 3, 4), {}),
     "LpNormalization <p = 1> (x)": ((2, 5), {}),
     "LRN <size = 5> (x)": ((1, 3, 2, 2), {}),
@@ -166,9 +179,9 @@ CORRECTED = {
 
 def _opsets(text: str) -> tuple[int, ...]:
     """Those in which it can be written so."""
-    if "Grid" in text:
-        return (16,)
-    return (21,) if "Group" in text else (11, 21)
+    since = {"GridSample": 16, "AffineGrid": 20, "DeformConv": 19, "GroupNormalization": 21}
+    first = since.get(text.split()[0])
+    return (11, 21) if first is None else (first,)
 
 
 @pytest.mark.parametrize(("text", "opset"), [(text, opset) for text in CORRECTED for opset in _opsets(text)])
@@ -176,7 +189,7 @@ def test_the_reference_computes_what_onnxruntime_does_and_in_float64(text: str, 
     shape, weights = CORRECTED[text]
     generator = np.random.default_rng(2)
     arrays = {
-        name: np.array(size) if name == "pads" else generator.normal(size=size).astype(np.float32)
+        name: np.array(size) if name in {"pads", "size"} else generator.normal(size=size).astype(np.float32)
         for name, size in weights.items()
     }
     sizes = ", ".join(map(str, shape))
