@@ -64,6 +64,7 @@ is another system's, but for what rounding does to that. `UNJUDGED`: nobody can 
 _WHOLE = frozenset(number for name, number in onnx.TensorProto.DataType.items() if "INT" in name)
 _DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 _SLOW = 1.0  # seconds of a processor, for exact values
+_NEAR = 4.0  # units in the last place: a loose bound hides no larger fault than that
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ def _judged(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, witn
         return _compared(case, trial, other, witness=witness)
     if time.process_time() - begun > _SLOW:  # estimates take many times as long
         return _compared(case, trial, other, witness=witness)
-    side.estimated(case.inputs, given)
+    side.estimated(case.inputs, given, ulps=_NEAR)
     allowed = {
         name: allowance(given[name], exact, side.bound[name]) for name, exact in truth.items() if name in given
     }

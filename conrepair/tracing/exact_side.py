@@ -9,6 +9,7 @@ import numpy as np
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.runnable import Array, Runnable
+from conrepair.metrics.ulps import grid_of
 from conrepair.runtime.errors import InferenceError
 from conrepair.truth.bound import Accuracy, Analysis
 from conrepair.truth.disturbed import disturbed
@@ -70,12 +71,15 @@ class ExactSide(Runnable):
         """Whether the bound of the last run is less than the numbers themselves, as behind many layers it isn't."""
         return all(np.median(self.bound[name]) < _size(array) for name, array in self._last.items() if array.size)
 
-    def estimated(self, feeds: Mapping[str, Array], *answers: Mapping[str, Array]) -> dict[str, Array]:
+    def estimated(
+        self, feeds: Mapping[str, Array], *answers: Mapping[str, Array], ulps: float | None = None
+    ) -> dict[str, Array]:
         """Take an estimate in place of the last run's bound, where that explains what no rounding should.
 
         Args:
             feeds: Of the last run.
             answers: That are judged.
+            ulps: What answers may be off by without one, in their type's last place; a relative `LARGE` if None.
 
         Returns:
             By output, for which elements `bound` is an estimate now: answers are off by much there, and less than
@@ -86,7 +90,7 @@ class ExactSide(Runnable):
             for given in (answer[name] for answer in answers):
                 if truth.dtype.kind in _NUMBERS and given.shape == truth.shape:
                     error = distances(given, truth)
-                    masks[name] |= (error > LARGE * np.abs(truth)) & (error <= self.bound[name])
+                    masks[name] |= (error > _usual(given, truth, ulps)) & (error <= self.bound[name])
         if any(mask.any() for mask in masks.values()):
             found = {**self.bound, **disturbed(self._analysis, feeds, self._accuracy)}
             masks = {name: mask & (found[name] < self.bound[name]) for name, mask in masks.items()}
@@ -95,6 +99,14 @@ class ExactSide(Runnable):
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         return self.run(feeds)
+
+
+def _usual(given: Array, truth: Array, ulps: float | None) -> Array:
+    """What no estimate is made for."""
+    if ulps is None or given.dtype.kind != "f":
+        return LARGE * np.abs(truth)
+    grid = grid_of(given.dtype)
+    return ulps * grid.ulp(np.asarray(truth, np.float64)) + 2.0**grid.lowest
 
 
 def _size(array: Array) -> float:

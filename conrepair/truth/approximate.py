@@ -18,6 +18,7 @@ from conrepair.metrics.ulps import Grid
 __all__ = ["Approximate", "Machine"]
 
 Array = np.ndarray[Any, Any]
+_BY_CHANCE = 3.0  # standard deviations
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,9 @@ class Machine:
         ulps: Accuracy of the operator's own function, in units in the last place; one for each element, or one.
         flush: Whether results below the smallest normal number may become zero.
         likely: Whether the roundings of a sum are taken to be of both signs: the square root of their number counts
-            (Higham, Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41, 2019).
+            (Higham, Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41, 2019),
+            of what the sum is on the way: itself, and where terms cancel what's left of them by chance (the same,
+            "Sharper Probabilistic Backward Error Analysis for Basic Linear Algebra Kernels with Random Data", 2020).
     """
 
     grid: Grid | None
@@ -69,7 +72,9 @@ class Machine:
         moved = np.where(np.isnan(moved), np.inf, moved)
         if self.grid is None:
             return moved
-        count = np.sqrt(count) if self.likely else count
+        if self.likely:
+            count = np.sqrt(count)
+            terms = np.minimum(terms, np.abs(value) + moved + _BY_CHANCE * terms / np.maximum(count, 1))
         share = count * self.grid.unit
         share = np.where(share < 1, share / np.maximum(1 - share, self.grid.unit), np.inf)  # more terms than digits
         rounded = share * terms + count * (2.0**self.grid.lowest if self.flush else self.grid.tiny)

@@ -22,10 +22,10 @@ import numpy as np
 import onnx
 
 from conrepair.frameworks.proto_file import read_within
-from conrepair.metrics.ulps import grid_of
+from conrepair.metrics.ulps import Grid, grid_of
 from conrepair.truth.approximate import Machine
 from conrepair.truth.referees import reference_of
-from conrepair.truth.rules import UNDEFINED, Call, estimate, full, lost, rule_of
+from conrepair.truth.rules import LEFT_OPEN, Call, estimate, full, lost, rule_of
 from conrepair.truth.widening import types_of, widened_feeds
 
 __all__ = ["Accuracy", "Analysis", "Bounded", "Step"]
@@ -174,15 +174,29 @@ class Analysis:
         del values[""]
         return values
 
-    def rounding(self, step: Step, accuracy: Accuracy) -> list[Any]:
+    def rounding(self, step: Step, accuracy: Accuracy, times: float = 1.0) -> list[Any]:
         """What a node's own rounding likely comes to at the most: of its results, as its operands are.
 
         Args:
             step: The node.
             accuracy: As of `at`.
+            times: Of that, as far as the node's bound and as many roundings of its results go.
         """
         exact = [None if value is None else full(value, 0.0) for value in step.given]
-        return self._bounded(step, exact, accuracy, 1.0, likely=True)[0]
+        likely = self._bounded(step, exact, accuracy, 1.0, likely=True)[0]
+        bounds = self._bounded(step, exact, accuracy, 1.0)[0]
+        found = []
+        for name, output, low, high in zip(step.written, step.outputs, likely, bounds, strict=False):
+            if not isinstance(output, np.ndarray) or output.dtype.kind != "f":
+                found.append(low)
+                continue
+            least = times * self._grid(name, output).ulp(output) / 2
+            found.append(np.minimum(times * np.asarray(low), np.maximum(high, least)))
+        return found
+
+    def _grid(self, name: str, output: Array) -> Grid:
+        """Of a real result; the reference may be coarser than the network is."""
+        return max(self._grids.get(name, self._default), grid_of(output.dtype), key=lambda grid: grid.unit)
 
     def _bounded(
         self,
@@ -201,14 +215,15 @@ class Analysis:
         ulps = ulps(step.given[0]) if callable(ulps) else ulps
 
         def machine(name: str, output: Any) -> Machine:
-            real = rounds and isinstance(output, np.ndarray) and output.dtype.kind == "f"
-            return Machine(self._grids.get(name, self._default) if real else None, ulps, flush, likely)
+            if not rounds or not isinstance(output, np.ndarray) or output.dtype.kind != "f":
+                return Machine(None, ulps, flush, likely)
+            return Machine(self._grid(name, output), ulps, flush, likely)
 
         machines = [machine(*pair) for pair in zip(step.written, step.outputs, strict=False)]
         outputs = step.outputs[: len(machines)]
         call = Call(step.operator, step.node, step.run, step.given, operands, outputs, machines)
-        known = call.certain(range(len(step.given))) and not any(item.grid for item in machines)
-        known &= step.operator not in UNDEFINED
+        certain = call.certain(range(len(step.given))) and step.operator not in LEFT_OPEN
+        known = certain and not any(item.grid for item in machines)
         with np.errstate(all="ignore"):
             return lost(call, call.all(0.0) if known else rule(call)), rule is estimate and not known
 

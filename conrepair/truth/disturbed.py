@@ -22,7 +22,7 @@ __all__ = ["disturbed"]
 Array = np.ndarray[Any, Any]
 RUNS = 16
 _NUMBERS = "biuf"
-_TIMES = 4.0  # a node's own rounding, so that steps which are near are met, too
+_TIMES = 4.0  # a node's own rounding, so that steps which are near are met, too; no more than its bound
 _MARGIN = 2.0  # for errors of one sign, which random ones aren't
 
 
@@ -43,7 +43,7 @@ def disturbed(
     """
     generator = np.random.default_rng(seed)
     exact = analysis.given(feeds)
-    own = [analysis.rounding(step, accuracy) for step in analysis.steps(exact)]
+    own = [analysis.rounding(step, accuracy, _TIMES) for step in analysis.steps(exact)]
     names = [
         name
         for name in analysis.outputs
@@ -55,7 +55,7 @@ def disturbed(
         for step, bounds in zip(analysis.steps(values), own, strict=True):
             for place, bound in enumerate(bounds):
                 output = step.outputs[place]
-                if isinstance(output, np.ndarray) and output.shape == np.shape(bound):
+                if isinstance(output, np.ndarray) and output.dtype.kind in "fiu" and output.shape == np.shape(bound):
                     step.outputs[place] = _moved(output, bound, generator)
         for name in names:
             there = np.shape(values[name]) == exact[name].shape  # else it has another size now
@@ -64,11 +64,12 @@ def disturbed(
 
 
 def _moved(output: Array, bound: Array, generator: np.random.Generator) -> Array:
-    """A result moved by as much as its bound; a whole number that may be any (divided by zero) becomes any."""
+    """A result off by what its own rounding comes to; a whole number stays one, of its type."""
     if output.dtype.kind == "f":
-        return output + generator.uniform(-_TIMES, _TIMES, output.shape) * bound
-    if output.dtype.kind in "iu" and np.isinf(bound).any():
-        ends = np.iinfo(output.dtype)
-        other = generator.integers(ends.min, ends.max, output.shape, output.dtype, endpoint=True)
-        return np.where(np.isinf(bound), other, output)
-    return output
+        return np.asarray(output + generator.uniform(-1, 1, output.shape) * bound)
+    if not bound.any():
+        return output
+    ends = np.iinfo(output.dtype)
+    low, high = float(ends.min), np.nextafter(float(ends.max), 0)
+    steps = np.rint(generator.uniform(-1, 1, output.shape) * np.minimum(bound, high - low))
+    return np.where(bound > 0, np.clip(output + steps, low, high).astype(output.dtype), output)

@@ -89,8 +89,8 @@ def softsign(x: Array) -> Array:
 
 
 def shrink(x: Array, bias: float = 0.0, lambd: float = 0.5) -> Array:
-    """X nearer to zero by the bias, or zero within lambd."""
-    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0 * x))
+    """X nearer to zero by the bias, or zero within lambd; of x's type."""
+    return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0 * x)).astype(x.dtype)
 
 
 def _shifted(x: Array, axis: int | tuple[int, ...] | None) -> tuple[Array, Array, Array]:

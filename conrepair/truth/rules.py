@@ -19,7 +19,7 @@ from conrepair.metrics.ulps import grid_of
 from conrepair.truth.approximate import Approximate, Machine
 from conrepair.truth.corrected import window_sums
 
-__all__ = ["UNDEFINED", "Call", "estimate", "full", "lost", "rule_of"]
+__all__ = ["LEFT_OPEN", "Call", "estimate", "full", "lost", "rule_of"]
 
 Array = np.ndarray[Any, Any]
 Bounds = list[Any]  # an array for each output; a list of arrays for a sequence
@@ -88,10 +88,6 @@ class Call:
     def all(self, bound: float) -> Bounds:
         """One bound for everything."""
         return [full(output, bound) for output in self.outputs]
-
-
-UNDEFINED = frozenset({"Div", "Mod"})
-"""Operators that ONNX says nothing of for some whole numbers."""
 
 
 def lost(call: Call, found: Bounds) -> Bounds:
@@ -292,6 +288,34 @@ def _logical(call: Call) -> Bounds:
     return [uncertain]
 
 
+_WHOLE_IN_FLOAT32 = 2.0**24
+
+
+def _made_whole(rule: Rule) -> Rule:
+    """What's computed in real numbers and made whole then, where operands are.
+
+    ONNX doesn't say which neighbour is taken of what lies between two, nor what's taken beyond the type's ends.
+    """
+
+    def whole(call: Call) -> Bounds:
+        if call.result.dtype.kind not in "iu":
+            return rule(call)
+        real = np.asarray(call.run(np.asarray(call.values[0], np.float64), *call.values[1:])[0])
+        single = replace(call, machines=[Machine(grid_of("float32"))], outputs=[real])
+        ends = np.iinfo(call.result.dtype)
+        sure = (real == np.rint(real)) & (np.abs(real) <= _WHOLE_IN_FLOAT32) & call.certain(range(len(call.values)))
+        sure &= call.operator not in _BY_COORDINATES
+        inside = (real > ends.min - 1.0) & (real < ends.max + 1.0)
+        return [np.where(inside, np.where(sure, 0.0, rule(single)[0] + 1), np.inf)]
+
+    return whole
+
+
+_BY_COORDINATES = {"Resize"}  # whose weights are rounded: a sum that should be whole may not be
+LEFT_OPEN = frozenset({"Div", "Mod", "Resize", "Shrink"})
+"""Operators of which ONNX doesn't say what some whole numbers give: divided by zero, made of fractions."""
+
+
 def _whole(call: Call) -> Bounds:
     """All or nothing: which elements there are, or which one is where."""
     return _exact(call) if call.certain(range(len(call.values))) else call.all(np.inf)
@@ -432,6 +456,20 @@ def _norm(call: Call) -> Bounds:
     return [(x * x).sum(_axes(call)).through(np.sqrt).bound.reshape(call.result.shape)]
 
 
+def _power_pool(call: Call) -> Bounds:
+    """The root of a sum of powers, each of which may be flushed to zero."""
+    x, p = call.operand(0), int(call.attribute("p", 2))
+    size = Approximate(np.abs(x.value), x.bound, x.machine)
+    powers = size.through(lambda base: np.maximum(base, 0) ** p)
+    value, terms, moved = (call.run(part ** (1.0 / p))[0] ** p for part in (powers.value, powers.value, powers.bound))
+    count = math.prod(call.attribute("kernel_shape", np.shape(x.value)[2:]))
+    total = Approximate(value, call.machine.accumulated(value, moved, count, terms + moved), x.machine)
+    root = total.through(lambda base: np.maximum(base, 0) ** (1.0 / p))
+    unit = call.machine.grid.unit if call.machine.grid else 0.0
+    exponent = np.abs(np.log(np.where(value > 0, value, 1.0))) / p * unit  # 1 / p is rounded, too
+    return [root.bound + root.value * exponent]
+
+
 def _unit(call: Call) -> Bounds:
     x, axis = call.operand(0), (int(call.attribute("axis", -1)),)
     if int(call.attribute("p", 2)) == 1:
@@ -506,6 +544,8 @@ def _response(call: Call) -> Bounds:
 
 def _resized(call: Call) -> Bounds:
     """Bounds are weighed as values are; the weights are of coordinates that are rounded in the network's type."""
+    if _cut_short(call):
+        return call.all(np.inf)
     x, mode, rest = call.operand(0), call.attribute("mode", "nearest"), call.values[1:]
     unit = call.machine.grid.unit if call.machine.grid else 0.0
     off = 8 * unit * max((*x.value.shape, *call.result.shape), default=1)
@@ -518,6 +558,19 @@ def _resized(call: Call) -> Bounds:
         return [np.where(_between(call, off), np.inf, moved)]
     peak = np.asarray(np.max(np.abs(x.value) + x.bound, initial=0))
     return [call.machine.accumulated(call.result, moved + off * peak, 8, peak)]
+
+
+def _cut_short(call: Call) -> bool:
+    """Whether a resized length has a fraction that was cut off, where coordinates hang on it: cut off or not?"""
+    if call.attribute("coordinate_transformation_mode", "half_pixel") not in {"align_corners", "tf_crop_and_resize"}:
+        return False
+    scales = call.values[2] if len(call.values) > 2 else None
+    if scales is None or not np.size(scales):
+        return bool(call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch")
+    axes = call.attribute("axes")
+    sizes = np.asarray(np.shape(call.values[0]))[slice(None) if axes is None else list(axes)]
+    lengths = np.asarray(scales, np.float64) * sizes
+    return bool((lengths != np.floor(lengths)).any())
 
 
 def _between(call: Call, off: float) -> Array:
@@ -629,7 +682,7 @@ _ROUNDED: Mapping[str, Rule] = _table(
     ("Gelu", _turning(-0.7517916243924, -0.7524614220711)),
     ("Swish", _turning_at(lambda alpha: [-1.2784645427611 / alpha if alpha else 0.0], "alpha")),
     ("ThresholdedRelu", _turning_at(_jumps, "alpha")),
-    ("Shrink", _turning_at(lambda end: _jumps(-end) + _jumps(end), "lambd")),
+    ("Shrink", _made_whole(_turning_at(lambda end: _jumps(-end) + _jumps(end), "lambd"))),
     ("Sin", _periodic(np.cos)),
     ("Cos", _periodic(np.sin)),
     ("Tan", _poles(lambda x: np.floor(x / np.pi + 0.5))),
@@ -657,7 +710,9 @@ _ROUNDED: Mapping[str, Rule] = _table(
     ("MeanVarianceNormalization", _whitened),
     ("BatchNormalization", _batch),
     ("LRN", _response),
-    ("Resize", _resized),
+    ("Resize", _made_whole(_resized)),
+    ("LpPool", _power_pool),
+    ("GlobalLpPool", _power_pool),
 )
 
 

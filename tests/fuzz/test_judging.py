@@ -7,11 +7,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
 from fuzz_cases import case, right
 
 from conrepair.cases.case import Case
-from conrepair.fuzz.looking import ALIKE, RIGHT, SUSPECT, UNJUDGED, Looked, look, looked_at, other_answers
+from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look, looked_at, other_answers
 from conrepair.fuzz.trial import Trial
 from conrepair.systems.registry import entry
 
@@ -122,6 +123,64 @@ def test_a_bfloat16_is_fed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["ort-none", "ort-all", "convert-version"])
 def test_networks_without_inputs_or_elements_are_right(text: str, name: str, tmp_path: Path) -> None:
     assert seen(case(text), name, tmp_path).verdict in {RIGHT, UNJUDGED}
+
+
+UNSAID = {
+    "a fraction that's made whole": (
+        "g (int32[3, 2] x) => (int32[13, 2] y) <int64[2] s = {13, 2}> "
+        '{ y = Resize <mode = "linear", coordinate_transformation_mode = "half_pixel"> (x, , , s) }',
+        np.array([[-7, 2], [-5, 3], [8, -1]], np.int32),
+    ),
+    "what a type has no number for": (
+        "g (uint8[3] x) => (uint8[3] y) { y = Shrink <bias = 4.96, lambd = 0.5> (x) }",
+        np.array([3, 5, 200], np.uint8),
+    ),
+    "a length that was cut off": (
+        "g (float[5, 2] x) => (float[a, b] y) <int64[2] s = {2, 6}, float[4] r = {0.6, 0.8, 0.1, 0.9}> "
+        '{ y = Resize <mode = "cubic", keep_aspect_ratio_policy = "not_larger", '
+        'coordinate_transformation_mode = "tf_crop_and_resize"> (x, r, , s) }',
+        np.arange(10, dtype=np.float32).reshape(5, 2) ** 2,
+    ),
+    "powers that are flushed to zero": (
+        "g (float[1, 1, 4] x) => (float[1, 1, 3] y) { y = LpPool <kernel_shape = [2]> (x) }",
+        np.array([[[1e-37, -2e-37, 3e-37, 1]]], np.float32),
+    ),
+    "dilations where a pool pads by itself": (
+        "g (float[1, 1, 6] x) => (float[1, 1, 2] y) "
+        '{ y = AveragePool <auto_pad = "VALID", dilations = [2], kernel_shape = [3]> (x) }',
+        np.array([[[1, 2, 4, 8, 16, 32]]], np.float32),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSAID)
+def test_what_onnx_does_not_say_is_nobodys_fault(name: str, tmp_path: Path) -> None:
+    text, x = UNSAID[name]
+    made = Case.of(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> {text}'), {"x": x})
+    assert seen(made, "ort-none", tmp_path).verdict in {RIGHT, ILL, UNJUDGED}
+
+
+def test_a_whole_number_that_is_no_neighbour_is_suspect() -> None:
+    text, x = UNSAID["a fraction that's made whole"]
+    made = Case.of(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> {text}'), {"x": x})
+    theirs = other_answers(made)
+    assert theirs is not None
+    wrong = theirs["y"].copy()
+    wrong[6] += 2
+    assert kind(answered(made, wrong)) == "numbers"
+
+
+@pytest.mark.parametrize("dtype", ["float", "float16"])
+def test_a_fault_far_larger_than_rounding_is_told_though_the_worst_case_is_larger_still(dtype: str) -> None:
+    generator, terms = np.random.default_rng(0), 2048
+    real = np.float16 if dtype == "float16" else np.float32
+    x, w = (generator.uniform(0.5, 1, shape).astype(real) / 32 for shape in ((1, terms), (terms, 3)))
+    made = case(
+        f"g ({dtype}[1, {terms}] x, {dtype}[{terms}, 3] w) => ({dtype}[1, 3] y) {{ y = MatMul (x, w) }}", x=x, w=w
+    )
+    unit, exact = float(np.finfo(real).eps), x.astype(np.float64) @ w.astype(np.float64)
+    assert answered(made, (exact * (1 + 2 * unit)).astype(real)).verdict in {RIGHT, ILL}
+    assert kind(answered(made, (exact * (1 + terms * unit / 3)).astype(real))) == "numbers"
 
 
 def test_optional_and_several_outputs(tmp_path: Path) -> None:

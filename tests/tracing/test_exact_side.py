@@ -51,3 +51,15 @@ def test_an_estimate_stands_for_one_that_says_nothing_where_an_answer_is_far_off
     assert np.flatnonzero(exact.estimated(feeds, {name: truth}, {name: given})[name]).tolist() == [2]
     assert exact.bound[name][0, 2] < 0.05 * np.abs(truth[0, 2])
     np.testing.assert_array_equal(np.delete(exact.bound[name], 2), np.delete(bound, 2))
+
+
+def test_an_estimate_is_asked_for_from_some_units_in_the_last_place_on() -> None:
+    exact = side(10)
+    feeds = {"h0": np.ones((1, WIDTH), np.float32)}
+    truth = exact.run(feeds)["h10"]
+    unit = float(np.finfo(np.float32).eps)
+    given = truth.astype(np.float32)
+    given[0, 1] *= 1 + 2 * unit
+    given[0, 2] *= 1 + 20 * unit
+    assert not exact.estimated(feeds, {"h10": given})["h10"].any()
+    assert np.flatnonzero(exact.estimated(feeds, {"h10": given}, ulps=4.0)["h10"]).tolist() == [2]

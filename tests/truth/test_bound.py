@@ -61,6 +61,8 @@ MAPS = {
     "ConvTranspose <group = 2, strides = [2, 2]> (m, w)": {"w": _random(4, 3, 3, 3, seed=1)},
     "AveragePool <kernel_shape = [2, 2]> (m)": {},
     "MaxPool <kernel_shape = [2, 2]> (m)": {},
+    "LpPool <kernel_shape = [2, 2], p = 3, strides = [2, 1]> (m)": {},
+    "GlobalLpPool (m)": {},
     "GlobalAveragePool (m)": {},
     "BatchNormalization (m, s, b, mean, s)": {
         name: np.abs(_random(4, seed=place)) for place, name in enumerate(("s", "b", "mean"))

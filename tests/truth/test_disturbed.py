@@ -92,6 +92,13 @@ def test_a_step_that_rounding_may_reach_is_seen(margin: float, stepped: bool) ->
     assert bool(found.item()) is stepped
 
 
+def test_a_whole_number_between_two_is_disturbed() -> None:
+    model = network("c = Cast <to = 6> (x) s = Shrink <bias = 0.3, lambd = 1.0> (c) y = Cast <to = 1> (s)", 2)
+    x = np.array([[5, 1]], np.float32)
+    found = disturbed(Analysis(model), {"x": x}, ACCURACY)["y"]
+    assert found.tolist() == [[2, 0]]  # 4.7 is 4 or 5, with the margin of an estimate
+
+
 def test_what_may_overflow_may_be_anything() -> None:
     model = network("a = Mul (x, x) y = Identity (a)", 2)
     x = np.array([[1.8446743e19, 3]], np.float32)
