@@ -165,7 +165,7 @@ def _add_architectures(verbs: Verbs[Parser]) -> None:
         "--seed", type=seed, default=0, metavar="N", help="Seed of the random weights (default: %(default)s)."
     )
     parser["search"].add_argument(
-        "--workers", type=count, default=2, metavar="N", help="Conversions in parallel (default: %(default)s)."
+        "--workers", type=count, default=2, metavar="N", help="Jobs side by side (default: %(default)s)."
     )
     parser["search"].add_argument(
         "--each",

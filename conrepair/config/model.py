@@ -647,7 +647,11 @@ class LimitsConfig(Strict):
         description="What was compiled gets no further samples after so many seconds, and is judged on those that it "
         "had: a slow device needn't hold up an audit. Default: it gets all.",
     )
-    workers: Int = Field(2, ge=1, le=64, description="Conversions side by side (executions run alone).")
+    workers: Int = Field(2, ge=1, le=64, description="Jobs side by side, as far as there is memory for them.")
+    timed: Bool = Field(
+        True,
+        description="Executions run alone, so that times can be compared. false: side by side, as all else.",
+    )
     memory_gb: Float | None = Field(
         None,
         gt=0,

@@ -39,15 +39,13 @@ class Here:
         self,
         tasks: Sequence[Task],
         *,
-        side_by_side: int = 1,
         advance: Callable[[str], None] = lambda _: None,
         show: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Run tasks, each behind those that it depends on; their results go to `results`.
+        """Run tasks one at a time, each behind those that it depends on; their results go to `results`.
 
         Args:
             tasks: In any order; they may depend on tasks of earlier calls.
-            side_by_side: One at a time, whatever is said.
             advance: Called with the name of each finished task.
             show: Not called.
         """

@@ -22,7 +22,7 @@ from conrepair.runtime.heartbeat import begun, ended
 from conrepair.runtime.journal import Journal, blame, forget_tried
 from conrepair.runtime.store import Entry, Store, job_key
 from conrepair.runtime.timings import job_done, job_recalled
-from conrepair.runtime.workers import ENDED, NO_LIBRARY, STORAGE, Failure, Job, Success
+from conrepair.runtime.workers import ENDED, MEMORY, NO_LIBRARY, OVERSIZED, STORAGE, Failure, Job, Success
 
 __all__ = [
     "NotStoredError",
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _STOPPED = "stopped"
-_DIED_KINDS = {"memory", "crash"}
+_DIED_KINDS = {MEMORY, "crash"}
 _DEATHS = 3  # of one task's workers, behind each of which it goes on
 
 
@@ -63,7 +63,7 @@ class Task:
         continues: Whether the job goes on where one that was killed stopped. Its payload gets "journal", the folder
             of what was done, and "whose" it is; where its result has "unfinished", that is of use to this run only.
             Where its worker dies of something that the journal names, it goes on without that.
-        alone: Whether it measures times, so that nothing should run beside it.
+        alone: Whether it needs its machine to itself, as it measures times, or as jobs can't share its device.
         device: Where it runs, as of `reach_of`.
         environment: As of `Job`. It follows from the payload: the key of the result doesn't have it.
         progress: What the job, while it runs, has done so far, by the folder of its files; "" for nothing to say.
@@ -126,7 +126,6 @@ class Runner(Protocol):
         self,
         tasks: Sequence[Task],
         *,
-        side_by_side: int,
         advance: Callable[[str], None] = lambda _: None,
         show: Callable[[str], None] = lambda _: None,
     ) -> None:
@@ -157,21 +156,22 @@ class Scheduler:
         self._recall = recall
         self.results: dict[str, Result] = {}
         self._deaths: Counter[str] = Counter()
+        self._alone: set[str] = set()
         self._whose = str(os.getpid())
 
     def run(
         self,
         tasks: Sequence[Task],
         *,
-        side_by_side: int,
         advance: Callable[[str], None] = lambda _: None,
         show: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Run tasks; their results go to `results`.
+        """Run tasks, as many at a time as there are workers for; their results go to `results`.
+
+        One that's stopped as all together take too much memory is run again, alone.
 
         Args:
             tasks: In any order; they may depend on tasks of earlier calls.
-            side_by_side: How many at a time.
             advance: Called with the name of each finished task.
             show: Called with what a running task has done so far, from time to time.
 
@@ -181,7 +181,7 @@ class Scheduler:
         """
         running: dict[concurrent.futures.Future[Any], _Running] = {}
         try:
-            self._run(list(tasks), running, side_by_side, advance, show)
+            self._run(list(tasks), running, advance, show)
         finally:
             for unfinished in running.values():
                 ended(unfinished.doing)
@@ -205,7 +205,6 @@ class Scheduler:
         self,
         waiting: list[Task],
         running: dict[concurrent.futures.Future[Any], _Running],
-        side_by_side: int,
         advance: Callable[[str], None],
         show: Callable[[str], None],
     ) -> None:
@@ -228,17 +227,18 @@ class Scheduler:
                     work = prepared[task.name]
                     if self._recall:
                         raise NotStoredError(task.name)
-                    if len(running) >= side_by_side:
-                        continue
                     if any((other.task.kind, other.work.key) == (task.kind, work.key) for other in running.values()):
                         continue
-                    lane = self._workers.idle_lane(task.needs, task.reach, task.environment)
+                    alone = task.alone or task.name in self._alone
+                    lane = self._workers.idle_lane(task.needs, task.reach, task.environment, alone=alone)
                     if lane is None:
                         continue
                     settled = _unprepared(task)
                     if settled is None:
                         started = self._start(task, work, lane)
                         running[started.future] = started
+                        for other in running.values() if len(running) > 1 else ():
+                            other.beside = True
                 if settled is not None:
                     self.results[task.name] = settled
                     advance(task.name)
@@ -326,7 +326,7 @@ class Scheduler:
                 if "value" in stored.result:
                     return Result(Entry(stored.folder, stored.result["value"]), seconds=stored.result["seconds"])
                 return Result(failure=Failure(**stored.result["failure"]), reused=True)
-            if running.task.continues and self._goes_on(running, outcome):
+            if self._is_to_be_alone(running, outcome) or (running.task.continues and self._goes_on(running, outcome)):
                 return None
             if outcome.repeatable and running.task.continues:
                 Journal.remove(self._store.journal(kind, running.work.key))
@@ -337,6 +337,14 @@ class Scheduler:
             return Result(failure=outcome)
         finally:
             running.scratch.__exit__(None, None, None)
+
+    def _is_to_be_alone(self, running: _Running, failure: Failure) -> bool:
+        """Whether memory ran out that others had a part of, so that the task may have enough by itself."""
+        own_limit = self._workers.memory_gb is not None and failure.error_type == OVERSIZED
+        if failure.kind != MEMORY or own_limit or not running.beside:
+            return False
+        self._alone.add(running.task.name)
+        return True
 
     def _goes_on(self, running: _Running, failure: Failure) -> bool:
         """Whether a worker has died of what its journal names, which is left out from now on."""
@@ -429,6 +437,7 @@ class _Running:
     scratch: Any
     started: float
     doing: int
+    beside: bool = False  # another one, at any time
 
 
 def _empty(folder: Path) -> None:

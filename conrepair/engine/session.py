@@ -151,7 +151,7 @@ class Session:
         def work() -> Result:
             scheduler = Scheduler(self.store, self._executor)
             with ProgressDisplay(quiet=self._quiet) as display, display.stage(task.kind, 1) as stage:
-                scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
+                scheduler.run([task], advance=stage.advance, show=stage.show)
             return scheduler.results[task.name]
 
         return self.kept(work)
@@ -190,7 +190,7 @@ class Session:
         def work() -> dict[str, Result]:
             scheduler = Scheduler(self.store, self._executor)
             with display.stage(name, len(tasks)) as stage:
-                scheduler.run(tasks, side_by_side=1, advance=stage.advance, show=stage.show)
+                scheduler.run(tasks, advance=stage.advance, show=stage.show)
             return scheduler.results
 
         return self.kept(work)

@@ -116,7 +116,7 @@ def settings_of(config: AuditConfig) -> Settings:
         top_k=config.top_k,
         seconds=config.limits.seconds,
         compiled_seconds=config.limits.compiled_seconds,
-        workers=config.limits.workers,
+        timed=config.limits.timed,
     )
 
 

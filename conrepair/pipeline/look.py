@@ -76,7 +76,7 @@ def look_in_one_job(state: RunState) -> Looked | None:
         return None
     task = _task(state)
     with state.display.stage("look", 1) as stage:
-        state.scheduler.run([task], side_by_side=1, advance=stage.advance, show=stage.show)
+        state.scheduler.run([task], advance=stage.advance, show=stage.show)
     result = state.scheduler.results[task.name]
     if result.entry is None:
         if result.failure is not None and result.failure.kind in {*ENDED, "refused"}:

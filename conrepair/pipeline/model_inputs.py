@@ -41,7 +41,7 @@ def model_inputs(
     photos = PhotoRoom(session.store, reuse=True)
     try:
         with session.scheduler() as (scheduler, display):
-            settings = Settings(seconds=timeout, workers=1)
+            settings = Settings(seconds=timeout)
             state = RunState(settings, [subject], display, scheduler, photos, notes=notes)
             build(state)
             draw(state)

@@ -139,7 +139,7 @@ class Settings:
         top_k: Classes of an answer that are compared.
         seconds: For one conversion or execution.
         compiled_seconds: After which what was compiled gets no further samples; None: it gets all.
-        workers: Conversions side by side.
+        timed: Whether each execution has the machine to itself, so that times can be compared.
         steps: Inputs in a row that make a sample; None: one, and some of models that keep a state.
     """
 
@@ -150,7 +150,7 @@ class Settings:
     top_k: int = 5
     seconds: float = 600.0
     compiled_seconds: float | None = None
-    workers: int = 2
+    timed: bool = True
     steps: int | None = None
 
 
@@ -168,7 +168,6 @@ def answer_settings(options: Compare) -> Settings:
         layers=LayerSettings(when="excused"),
         stages=Stages(localize=True),
         seconds=options.timeout,
-        workers=1,
         steps=options.steps,
     )
 
@@ -215,7 +214,6 @@ def layer_settings(options: Localize | Repair) -> Settings:
         repair=repair or RepairSettings(),
         stages=Stages(localize=True, repair=repair is not None),
         seconds=options.timeout,
-        workers=1,
         steps=options.steps,
     )
 
@@ -230,6 +228,5 @@ def conversion_settings(options: Convert) -> Settings:
         stages=Stages(execute=options.check, repair=options.mend),
         repair=RepairSettings(targets=False, seconds=options.seconds),
         seconds=options.timeout,
-        workers=1,
         steps=options.steps,
     )

@@ -178,7 +178,7 @@ def execute_model(
     Raises:
         ConrepairError: if it can't be run.
     """
-    settings = Settings(seconds=timeout, workers=1, steps=steps)
+    settings = Settings(seconds=timeout, steps=steps)
     looked, told = run_models(session, settings, [subject], notes=notes, kind="execute")
     row = looked.rows[-1]
     if row.ran.run is None:

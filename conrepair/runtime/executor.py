@@ -30,9 +30,24 @@ class Executor(Protocol):
         """How often to call `stop_oversized`."""
 
     def idle_lane(
-        self, needs: frozenset[str], reach: str = CONFINED, environment: Mapping[str, str] | None = None
+        self,
+        needs: frozenset[str],
+        reach: str = CONFINED,
+        environment: Mapping[str, str] | None = None,
+        *,
+        alone: bool = False,
     ) -> Any:
-        """A slot that is free for a job of that reach and environment; None where all are busy."""
+        """A slot for a job that needs these libraries, in a process of that reach and environment.
+
+        Args:
+            needs: Frameworks that it imports.
+            reach: How far it may reach.
+            environment: As of `Job`.
+            alone: Whether nothing else may run on its machine meanwhile.
+
+        Returns:
+            None where none is free.
+        """
 
     def start(self, lane: Any, job: Job) -> concurrent.futures.Future[Any]:
         """Run a job in a slot; returns a future for `outcome`."""
@@ -69,7 +84,7 @@ class InProcess:
     def __exit__(self, *_: object) -> None:
         forget()
 
-    def idle_lane(self, _: frozenset[str], __: str = CONFINED, ___: Mapping[str, str] | None = None) -> InProcess:
+    def idle_lane(self, *_: Any, alone: bool = False) -> InProcess:
         """It's always free: jobs run one behind the other."""
         return self
 

@@ -27,8 +27,10 @@ from conrepair.runtime.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STOR
 
 __all__ = [
     "ENDED",
+    "MEMORY",
     "NO_DEVICE",
     "NO_LIBRARY",
+    "OVERSIZED",
     "STORAGE",
     "Failure",
     "FailureKind",
@@ -40,7 +42,10 @@ __all__ = [
     "words_since",
 ]
 
-ENDED = frozenset({"crash", "memory", "timeout"})
+MEMORY, OVERSIZED = "memory", "MemoryLimit"
+"""Kind of a failure for want of memory, and its type where a worker was stopped for what it held."""
+
+ENDED = frozenset({"crash", MEMORY, "timeout"})
 """Kinds of failure of a worker that ended, by itself or since it was ended."""
 
 FailureKind = str
@@ -154,6 +159,7 @@ class Lane:
         setup: For its process, which is made when it's first used.
         imported: What jobs so far needed.
         busy: Whether it has a job.
+        alone: Whether nothing else may run beside that.
         process: The worker.
         oversized: GiB that the worker held when it was stopped for it; else 0.
         folder: Of the worker's own, for temporary files and for what compilers keep.
@@ -162,6 +168,7 @@ class Lane:
     setup: Mapping[str, Any]
     imported: set[str] = field(default_factory=set)
     busy: bool = False
+    alone: bool = False
     process: WorkerProcess | None = None
     oversized: float = 0.0
     folder: Path | None = None
@@ -268,7 +275,12 @@ class Workers:
         self._temporary = None
 
     def idle_lane(
-        self, needs: frozenset[str], reach: str = CONFINED, environment: Mapping[str, str] | None = None
+        self,
+        needs: frozenset[str],
+        reach: str = CONFINED,
+        environment: Mapping[str, str] | None = None,
+        *,
+        alone: bool = False,
     ) -> Lane | None:
         """The idle worker of that reach and environment that has imported most of the needs, least of the rest."""
         variables = checked_environment(environment or {})
@@ -277,10 +289,13 @@ class Workers:
         lanes = self._lanes.pop(key, None) or [Lane(setup) for _ in range(self._count)]
         self._close_others(key[1])
         self._lanes[key] = lanes
-        if sum(lane.busy for lane in self._all()) >= self._count:
+        busy = [lane for lane in self._all() if lane.busy]
+        if len(busy) >= (1 if alone else self._count) or any(lane.alone for lane in busy):
             return None
         idle = [lane for lane in lanes if not lane.busy]
-        return max(idle, key=lambda lane: (len(needs & lane.imported), -len(lane.imported)))
+        chosen = max(idle, key=lambda lane: (len(needs & lane.imported), -len(lane.imported)))
+        chosen.alone = alone
+        return chosen
 
     def _close_others(self, wanted: frozenset[tuple[str, str]]) -> None:
         """End idle workers of environments that aren't wanted now, but for as many as may be busy at a time."""
@@ -437,8 +452,8 @@ def _oversized(job: Job, held: float, allowed: float | None, free: int | None) -
             "sets a limit of your own for each worker."
         )
     return Failure(
-        kind="memory",
-        error_type="MemoryLimit",
+        kind=MEMORY,
+        error_type=OVERSIZED,
         message=f"stopped at {held:.1f} GiB of memory, {limit}",
         last_words=_last_words(job),
         explanation=words,
@@ -458,7 +473,7 @@ def _crashed(job: Job, exit_code: int | None, between: str = "") -> Failure:
         return Failure(STORAGE, name, full, words)  # a file on it was mapped
     killed = name == "SIGKILL"
     return Failure(
-        kind="memory" if killed else "crash",
+        kind=MEMORY if killed else "crash",
         error_type=name,
         message=f"the worker process died ({name})",
         last_words=words,

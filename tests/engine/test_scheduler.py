@@ -43,11 +43,11 @@ class Room:
         self.tally = folder / "tally"
         self.workers = workers
 
-    def run(self, *tasks: Task, reuse: bool = True, side_by_side: int = 2) -> dict[str, Result]:
+    def run(self, *tasks: Task, reuse: bool = True) -> dict[str, Result]:
         """As a new run of the program does."""
         with Store(self.root, fresh=not reuse) as store:
             scheduler = Scheduler(store, self.workers, reuse=reuse)
-            scheduler.run(tasks, side_by_side=side_by_side)
+            scheduler.run(tasks)
         return scheduler.results
 
     def task(self, name: str, kind: str = "echo", *depends: str, timeout: float = 30.0, **payload: Any) -> Task:
@@ -101,8 +101,8 @@ def test_a_task_is_given_the_results_that_it_depends_on(room: Room) -> None:
 
 def test_a_task_may_depend_on_one_of_an_earlier_call(room: Room) -> None:
     scheduler = Scheduler(Store(room.root), room.workers)
-    scheduler.run([room.task("a")], side_by_side=1)
-    scheduler.run([room.task("b", "echo", "a")], side_by_side=1)
+    scheduler.run([room.task("a")])
+    scheduler.run([room.task("b", "echo", "a")])
     assert set(scheduler.results) == {"a", "b"}
     assert room.ran == ["a", "b"]
 
@@ -117,7 +117,7 @@ def test_every_finished_task_is_announced_once(room: Room) -> None:
     scheduler = Scheduler(Store(room.root), room.workers)
     announced: list[str] = []
     tasks = [room.task("stored"), room.task("bad", "fail"), room.task("blocked", "echo", "bad"), room.task("good")]
-    scheduler.run(tasks, side_by_side=2, advance=announced.append)
+    scheduler.run(tasks, advance=announced.append)
     assert sorted(announced) == ["bad", "blocked", "good", "stored"]
 
 
@@ -132,20 +132,30 @@ def test_a_running_task_says_what_it_has_done(room: Room, tmp_path: Path) -> Non
 
     shown: list[str] = []
     scheduler = Scheduler(Store(room.root), room.workers)
-    scheduler.run([replace(task, progress=progress)], side_by_side=1, show=shown.append)
+    scheduler.run([replace(task, progress=progress)], show=shown.append)
     assert shown
     assert set(shown) == {"a: half"}
     assert len(shown) == len(folders) - 1
     assert {folder.is_relative_to(room.root) for folder in folders} == {True}
 
 
-@pytest.mark.parametrize("side_by_side", [1, 2])
-def test_so_many_run_at_a_time(room: Room, tmp_path: Path, side_by_side: int) -> None:
+@pytest.mark.parametrize("alone", [False, True])
+def test_as_many_run_at_a_time_as_there_are_workers_but_for_those_that_run_alone(
+    room: Room, tmp_path: Path, alone: bool
+) -> None:
     (tmp_path / "room").mkdir()
-    alone = side_by_side == 1
     common = {"room": str(tmp_path / "room"), "patience": 0.2 if alone else 20.0, "leaves": alone}
-    results = room.run(*(room.task(name, "meet", **common) for name in "ab"), side_by_side=side_by_side)
+    one, two = (room.task(name, "meet", **common) for name in "ab")
+    results = room.run(replace(one, alone=alone), two)
     assert [entry(results[name]).result["met"] for name in "ab"] == [not alone] * 2
+
+
+def test_what_memory_ran_out_for_beside_another_is_tried_again_alone(room: Room) -> None:
+    results = room.run(room.task("large", "out_of_memory"), room.task("other", "swell", mib=64))
+    assert results["large"].failure is not None
+    assert results["large"].failure.kind == "memory"
+    assert results["other"].entry is not None
+    assert room.ran == ["large", "large", "other"]
 
 
 def test_equal_tasks_are_done_once(room: Room) -> None:
@@ -296,7 +306,7 @@ def test_a_model_that_was_moved_is_used_at_its_new_place(
 
     def describe(path: Path) -> Result:
         scheduler = Scheduler(Store(tmp_path / "store"), workers)
-        scheduler.run([source_task(Subject(name="net", origin=OnDisk(path)), 30.0)], side_by_side=1)
+        scheduler.run([source_task(Subject(name="net", origin=OnDisk(path)), 30.0)])
         return scheduler.results["net"]
 
     assert model_of(entry(describe(old))).model.path == str(old)
@@ -382,7 +392,7 @@ def test_a_disk_that_others_share_may_be_done_without(room: Room) -> None:
         Store(room.root, own=room.root / "own") as store,
         pytest.raises(StorageError, match="no space left"),
     ):
-        Scheduler(store, room.workers).run([room.task("a", "disk_full")], side_by_side=1)
+        Scheduler(store, room.workers).run([room.task("a", "disk_full")])
 
 
 def test_recalling_runs_nothing_and_needs_no_files(room: Room) -> None:
@@ -391,10 +401,10 @@ def test_recalling_runs_nothing_and_needs_no_files(room: Room) -> None:
     with Store(room.root) as store:
         store.release([folder])
         recalling = Scheduler(store, room.workers, recall=True)
-        recalling.run([task], side_by_side=1)
+        recalling.run([task])
         assert entry(recalling.results["a"]).result == {"file": "sub/out.txt"}
         with pytest.raises(NotStoredError, match="b"):
-            recalling.run([room.task("b", "write", text="other")], side_by_side=1)
+            recalling.run([room.task("b", "write", text="other")])
     assert room.ran == ["a"]
     again = entry(room.run(task)["a"])
     assert (again.folder / "sub" / "out.txt").read_text() == "whole", "who needs the files gets them"
@@ -446,7 +456,10 @@ def test_a_search_goes_on_without_what_its_worker_died_of(room: Room, signal_: i
     task = room.task("a", "search", items=["1", "2", "3", "4"], fatal=["2", "3"], signal=int(signal_))
     result = room.run(replace(task, continues=True), room.task("b"), reuse=reuse)["a"]
     assert entry(result).result == {"tried": ["1", "4"]}
-    assert room.ran == ["a", "a", "a", "b"]
+    tries = (
+        4 if signal_ == signal.SIGKILL else 3
+    )  # which may have been for memory: it's tried alone before it's blamed
+    assert room.ran == ["a"] * tries + ["b"]
     assert room.kept == ["echo", "search"], "no journal is left"
 
 
@@ -475,7 +488,7 @@ def test_an_interruption_leaves_no_scratch_folder(room: Room) -> None:
     def run() -> None:
         with Workers(2, jobs={**JOBS, **OWN}) as workers:
             scheduler = Scheduler(Store(room.root), workers)
-            scheduler.run([room.task("a", "hang"), room.task("b")], side_by_side=2, advance=interrupt)
+            scheduler.run([room.task("a", "hang"), room.task("b")], advance=interrupt)
 
     with pytest.raises(KeyboardInterrupt):
         run()
@@ -506,9 +519,7 @@ def test_a_task_is_prepared_once_before_it_runs_and_not_when_its_result_is_store
 def test_a_task_that_cannot_be_prepared_fails_and_blocks(room: Room) -> None:
     calls: list[str] = []
     error = ToolEnvironmentError("environment x could not be made: no network")
-    results = room.run(
-        prepared(room.task("a"), calls, error), room.task("b", "echo", "a"), room.task("c"), side_by_side=1
-    )
+    results = room.run(prepared(room.task("a"), calls, error), room.task("b", "echo", "a"), room.task("c"))
     failure = results["a"].failure
     assert failure is not None
     assert (str(failure), failure.exit_code) == (str(error), int(error.exit_code))

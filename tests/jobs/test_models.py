@@ -69,13 +69,13 @@ def test_such_a_failure_is_not_kept(tmp_path: Path) -> None:
     with Workers(1, jobs=JOBS) as workers, Store(tmp_path / "store") as store:
         small.onnx_convnet(path, opset=13)
         scheduler = Scheduler(store, workers)
-        scheduler.run([task], side_by_side=1)
+        scheduler.run([task])
         failure = scheduler.results["net"].failure
         assert failure is not None
         assert failure.kind == "changed"
         path.write_bytes(before)
         again = Scheduler(store, workers)
-        again.run([task], side_by_side=1)
+        again.run([task])
         assert again.results["net"].entry is not None
 
 

@@ -21,7 +21,7 @@ def run(tmp_path: Path, kind: str, victim: Path, **options: bool) -> Result:
     with Store(tmp_path / "store") as store, Workers(1, jobs=jobs, folders=(store.work,)) as workers:
         scheduler = Scheduler(store, workers)
         task = Task("a", kind, lambda _: {"victim": str(victim)}, timeout=20.0, **options)
-        scheduler.run([task], side_by_side=1)
+        scheduler.run([task])
         return scheduler.results["a"]
 
 

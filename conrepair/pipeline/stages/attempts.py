@@ -144,7 +144,7 @@ class Attempts:
         self._count += 1
         name = f"{kind} {id(self)} {self._count}"
         task = Task(name, kind, lambda _: payload, needs=needs, timeout=self._seconds, keep_failure=True)
-        self._scheduler.run([task], side_by_side=1)
+        self._scheduler.run([task])
         return self._scheduler.results[name]
 
 

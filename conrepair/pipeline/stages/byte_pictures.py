@@ -30,7 +30,7 @@ def prepare_pictures(state: RunState) -> None:
     """
     tasks = {subject.name: task for subject in state.subjects if (task := _task(state, subject)) is not None}
     with state.display.stage("prepare pictures", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+        state.scheduler.run(list(tasks.values()), advance=stage.advance)
     for name, task in tasks.items():
         entry = state.scheduler.results[task.name].entry
         if entry is None:

@@ -46,7 +46,7 @@ def prepare(state: RunState, models: Iterable[Made]) -> None:
         state.scheduler.take_stored(unmade, "no earlier run made this conversion")
     elif unmade:
         with state.display.stage("convert", len(unmade)) as stage:
-            state.scheduler.run(unmade, side_by_side=state.settings.workers, advance=stage.advance)
+            state.scheduler.run(unmade, advance=stage.advance)
 
 
 def _plan(
@@ -91,13 +91,11 @@ def compile_task(
 
 
 def compile_builds(state: RunState, builds: Sequence[Task]) -> None:
-    """Compile side by side; what measures on the way (tuning) alone."""
+    """Compile; what measures on the way (tuning) alone."""
     if not builds:
         return
     if not state.settings.stages.execute:
         state.scheduler.take_stored(builds, "stage execute is off, and no earlier run compiled this")
         return
     with state.display.stage("compile", len(builds)) as stage:
-        others, alone = [[task for task in builds if task.alone is wanted] for wanted in (False, True)]
-        for tasks, side_by_side in ((others, state.settings.workers), (alone, 1)):
-            state.scheduler.run(tasks, side_by_side=side_by_side, advance=stage.advance, show=stage.show)
+        state.scheduler.run(builds, advance=stage.advance, show=stage.show)

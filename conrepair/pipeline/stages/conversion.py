@@ -39,7 +39,7 @@ def convert(state: RunState) -> None:
             state.conversions[name] = [item for item in planned if state.scheduler.results[item.name].entry]
         return
     with state.display.stage("convert", len(tasks)) as stage:
-        state.scheduler.run(tasks, side_by_side=state.settings.workers, advance=stage.advance)
+        state.scheduler.run(tasks, advance=stage.advance)
 
 
 def conversion_task(

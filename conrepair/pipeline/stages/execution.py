@@ -22,6 +22,7 @@ from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.reach import CONFINED
 from conrepair.runtime.store import Entry
 
 __all__ = ["Runs", "execute", "execute_sources", "plan_conversion", "plan_execution", "run_executions"]
@@ -56,7 +57,7 @@ def execute_sources(state: RunState) -> list[Execution]:
 
 
 def execute(state: RunState) -> list[Execution]:
-    """Compile, and run every model on every backend, one at a time so that times mean something."""
+    """Compile, and run every model on every backend."""
     executed: list[Execution] = []
     runs = Runs()
     for subject in state.subjects:
@@ -72,7 +73,7 @@ def run_executions(state: RunState, executed: Sequence[Execution], runs: Runs) -
     compile_builds(state, builds)
     if state.settings.stages.execute:
         with state.display.stage("execute", len(tasks)) as stage:
-            state.scheduler.run(tasks, side_by_side=1, advance=stage.advance)
+            state.scheduler.run(tasks, advance=stage.advance)
     else:
         state.scheduler.take_stored(tasks, "stage execute is off, and no earlier run did it")
         for item in executed:
@@ -108,7 +109,7 @@ def _refused(state: RunState, item: Execution, executed: Sequence[Execution]) ->
     others = {"batch_size": most, "limit": most, "other_batches": True}
     payload = execution_of(state, state.subject(one.model), one.source, one.on) | others
     task = _execution_task(state, f"{one.task}, other batches", one.source, payload)
-    state.scheduler.run([task], side_by_side=1)
+    state.scheduler.run([task])
     entry = state.scheduler.results[task.name].entry
     known = {} if entry is None else entry.result["refused"]
     left = {int(size): words for size, words in ran["refused"].items() if size not in known}
@@ -127,7 +128,7 @@ def _baked(state: RunState, item: Execution) -> str:
     needs = framework_needs(item.source.model.framework)
     name = f"{item.task}, shapes"
     task = Task(name, "baked", lambda _: payload, needs=needs, timeout=state.settings.seconds)
-    state.scheduler.run([task], side_by_side=1)
+    state.scheduler.run([task])
     entry = state.scheduler.results[name].entry
     return "" if entry is None else str(entry.result["words"])
 
@@ -265,6 +266,7 @@ def _execution_task(
         build = {"path": str(entry.folder), "sha256": entry.result["sha256"]}
         return payload | {"options": payload["options"] | {"build": build}}
 
+    device = device_of(payload["backend"], payload["options"])
     task = Task(
         name,
         "execute",
@@ -272,7 +274,8 @@ def _execution_task(
         depends=() if build_task is None else (build_task,),
         needs=framework_needs(source.model.framework) if build_task is None else frozenset({payload["backend"]}),
         timeout=state.settings.seconds,
-        device=device_of(payload["backend"], payload["options"]),
+        alone=state.settings.timed or device != CONFINED,
+        device=device,
         environment=backend(payload["backend"]).environment(payload["options"]),
     )
     return state.kept(task)

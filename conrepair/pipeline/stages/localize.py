@@ -25,6 +25,7 @@ from conrepair.pipeline.stages.localizing import (
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Compared, Row
+from conrepair.runtime.reach import CONFINED
 
 __all__ = ["localization_task", "localize", "localized"]
 
@@ -69,7 +70,7 @@ def _with_other_samples(
     others = {place: first for place in places if (first := _worst_samples(state, rows[place], executed[place]))}
     tasks = {place: localization_task(state, executed[place], first=first) for place, first in others.items()}
     with state.display.stage("localize other samples", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+        state.scheduler.run(list(tasks.values()), advance=stage.advance)
     for place, task in tasks.items():
         item = executed[place]
         found = LocalizationOutcome.of(state.scheduler.results[task.name], problem_of, _compared(state, item))
@@ -108,7 +109,7 @@ def localized(
     tasks = {item.looked_at: localization_task(state, item, latent=item.looked_at in later) for item in items}
     compared = {item.looked_at: _compared(state, item) for item in items}
     with state.display.stage("localize", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+        state.scheduler.run(list(tasks.values()), advance=stage.advance)
     results = state.scheduler.results
     return {
         name: LocalizationOutcome.of(results[task.name], problem_of, compared[name]) for name, task in tasks.items()
@@ -212,6 +213,7 @@ def _into_build(state: RunState, item: Execution, count: int) -> Task:
         | {"build": {"path": str(item.build.folder), "sha256": item.build.result["sha256"]}},
     }
     settings = dataclasses.asdict(options_of(state.settings, item.intent, subject.limits))
+    device = device_of(item.on.name, item.on.options)
     return Task(
         f"{item.looked_at}, localization",
         "localize",
@@ -219,7 +221,8 @@ def _into_build(state: RunState, item: Execution, count: int) -> Task:
         needs=framework_needs(item.source.model.framework) | framework_needs(compiled.model.framework) | {"tvm"},
         timeout=state.settings.seconds,
         parts=_parts,
-        device=device_of(item.on.name, item.on.options),
+        alone=device != CONFINED,
+        device=device,
     )
 
 

@@ -41,7 +41,7 @@ def name_optimizers(state: RunState, executed: Sequence[Execution], rows: Sequen
     if not tasks:
         return tuple(rows)
     with state.display.stage("name optimizations", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+        state.scheduler.run(list(tasks.values()), advance=stage.advance)
     found = list(rows)
     for place, task in tasks.items():
         entry = state.scheduler.results[task.name].entry

@@ -66,7 +66,6 @@ def build(state: RunState) -> None:
         state.scheduler.take_stored(stored, "stage build is off, and no earlier run built this model")
         state.scheduler.run(
             [state.kept(task) for task in tasks.values() if task not in stored],
-            side_by_side=state.settings.workers,
             advance=stage.advance,
         )
     for subject in state.subjects:

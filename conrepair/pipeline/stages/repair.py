@@ -33,7 +33,7 @@ def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) 
     places = rows_to_repair(rows)
     tasks = {place: _repair_task(state, executed[place], rows[place]) for place in places}
     with state.display.stage("repair", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+        state.scheduler.run(list(tasks.values()), advance=stage.advance)
     result = list(rows)
     for place, task in tasks.items():
         result[place] = with_repair(rows[place], state.scheduler.results[task.name], problem_of)

@@ -43,7 +43,7 @@ def measure_rounding(state: RunState, executed: Sequence[Execution], rows: Seque
     ]
     tasks = {item.model: _task(state, item) for item in items}
     with state.display.stage("measure rounding", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), side_by_side=1, advance=stage.advance)
+        state.scheduler.run(list(tasks.values()), advance=stage.advance)
     for item in items:
         entry = state.scheduler.results[tasks[item.model].name].entry
         item.rounding = entry if entry is not None and entry.result["outputs"] else None

@@ -35,7 +35,7 @@ def try_route(
     inputs = subject.inputs(subject.source)
     known = state.scheduler.results
     tasks = [conversion_task(state, subject, item, inputs) for item in chain if item.name not in known]
-    state.scheduler.run(tasks, side_by_side=1)
+    state.scheduler.run(tasks)
     trial = trial_of(state, subject, chain)
     if trial.failure is not None:
         return trial
