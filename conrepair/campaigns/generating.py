@@ -17,7 +17,8 @@ from conrepair.campaigns.generate_jobs import AT, TRYING
 from conrepair.campaigns.generate_material import MaterialFiles, material_files
 from conrepair.campaigns.narrowing import element_types, support_of
 from conrepair.campaigns.network_folder import NetworkFolder, name_of, read_about, text_of
-from conrepair.engine.job_table import JOBS, reach_of
+from conrepair.engine.job_table import reach_of
+from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import to_json
@@ -28,10 +29,11 @@ from conrepair.generate.learned.instances import Instance, text_of_instances
 from conrepair.generate.narrowing.table import Acceptance
 from conrepair.generate.wishes import Wishes
 from conrepair.runtime.errors import UsageError
+from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import canonical_json, make_folder, storage_error, write_json, write_text
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import scratch_folder
-from conrepair.runtime.workers import Failure, Job, Outcome, Workers
+from conrepair.runtime.workers import Failure, Job, Outcome
 from conrepair.verbs.generate import Generate
 
 __all__ = ["GenerationRequest", "generate", "request_of"]
@@ -111,7 +113,7 @@ def generate(
     display: ProgressDisplay,
     *,
     force: bool = False,
-    within: tuple[Workers, Path] | None = None,
+    within: tuple[Executor, Path] | None = None,
 ) -> dict[str, Any]:
     """Generate networks; those that are there already are kept.
 
@@ -164,8 +166,8 @@ def generate(
 
 @contextlib.contextmanager
 def _place(
-    asked: GenerationRequest, root: Path, within: tuple[Workers, Path] | None
-) -> Iterator[tuple[Workers, Path]]:
+    asked: GenerationRequest, root: Path, within: tuple[Executor, Path] | None
+) -> Iterator[tuple[Executor, Path]]:
     """Workers, and a folder that they write in."""
     if within is not None:
         workers, parent = within
@@ -174,7 +176,7 @@ def _place(
         return
     with (
         scratch_folder(root, _WORK) as work,
-        Workers(asked.workers, (), jobs=JOBS, memory_gb=asked.memory_gb, folders=(work,)) as workers,
+        executor(asked.workers, memory_gb=asked.memory_gb, folders=(work,)) as workers,
     ):
         yield workers, work
 
@@ -225,7 +227,7 @@ class _Making:
         places = range(block * BLOCK, min((block + 1) * BLOCK, self._asked.count))
         return [index for index in places if index not in made and index not in refused]
 
-    def convert(self, workers: Workers, work: Path, display: ProgressDisplay, begun: float) -> None:
+    def convert(self, workers: Executor, work: Path, display: ProgressDisplay, begun: float) -> None:
         """Convert them all, as `run` makes them."""
         from conrepair.campaigns.network_formats import convert_networks, missing_conversions
 
@@ -254,7 +256,7 @@ class _Making:
         self._learned = work / "learned.json"
         write_text(self._learned, text_of_instances(self._instances))
 
-    def run(self, workers: Workers, work: Path, advance: Any, begun: float) -> None:
+    def run(self, workers: Executor, work: Path, advance: Any, begun: float) -> None:
         """Make them all.
 
         Args:

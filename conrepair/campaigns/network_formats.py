@@ -14,8 +14,9 @@ from conrepair.engine.job_table import reach_of
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
+from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import make_folder
-from conrepair.runtime.workers import Failure, Job, Outcome, Workers
+from conrepair.runtime.workers import Failure, Job, Outcome
 
 __all__ = ["convert_networks", "missing_conversions"]
 
@@ -39,7 +40,7 @@ def missing_conversions(folder: NetworkFolder, formats: tuple[str, ...]) -> list
 def convert_networks(
     folder: NetworkFolder,
     formats: tuple[str, ...],
-    workers: Workers,
+    workers: Executor,
     work: Path,
     timeout: float,
     meanwhile: Callable[[], None],

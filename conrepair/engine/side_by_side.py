@@ -6,13 +6,14 @@ import concurrent.futures
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from conrepair.runtime.workers import Job, Outcome, Workers
+from conrepair.runtime.executor import Executor
+from conrepair.runtime.workers import Job, Outcome
 
 __all__ = ["run_side_by_side"]
 
 
 def run_side_by_side(
-    workers: Workers,
+    workers: Executor,
     jobs: Iterable[Job],
     ended: Callable[[Job, Outcome], Job | None],
     meanwhile: Callable[[], None],

@@ -18,9 +18,9 @@ from conrepair.config.model import (
 )
 from conrepair.engine.scheduler import NotStoredError, Scheduler
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.executor import Executor
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store
-from conrepair.runtime.workers import Workers
 from conrepair.zoo.architectures import Architecture, select
 
 __all__ = ["architecture_models", "audit_one_by_one", "model_folders"]
@@ -62,7 +62,7 @@ def audit_one_by_one(
     audit: Callable[[ModelConfig, Scheduler], Part],
     config: AuditConfig,
     store: Store,
-    workers: Workers,
+    workers: Executor,
     display: ProgressDisplay,
     kept: Iterable[Path],
 ) -> Iterator[Part]:

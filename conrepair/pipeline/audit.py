@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from conrepair.config.model import AuditConfig, ModelConfig
-from conrepair.engine.job_table import JOBS
+from conrepair.engine.place import executor
 from conrepair.engine.scheduler import Scheduler
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
 from conrepair.pipeline.compiling import check_backends
@@ -24,7 +24,6 @@ from conrepair.report.result import AuditResult
 from conrepair.runtime.confinement import CONFINED, within_reach
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store
-from conrepair.runtime.workers import Workers
 
 __all__ = ["check_output", "run_audit"]
 
@@ -105,8 +104,8 @@ def _run_parts(
     if not (hold := within_reach(CONFINED)).full:
         display.note(f"workers are {hold}: see docs/security.md")
     parts: list[Looked] = []
-    with Workers(
-        config.limits.workers, folders, jobs=JOBS, memory_gb=config.limits.memory_gb, folders=(store.work,)
+    with executor(
+        config.limits.workers, folders, memory_gb=config.limits.memory_gb, folders=(store.work,)
     ) as workers:
         scheduler = Scheduler(store, workers, reuse=config.reuse)
         try:

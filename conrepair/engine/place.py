@@ -1,0 +1,66 @@
+"""Where the jobs of a command run: on this machine, if nothing else is said."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from conrepair.engine.job_table import JOBS
+from conrepair.runtime.executor import Executor
+from conrepair.runtime.workers import Workers
+
+__all__ = ["Place", "executor", "jobs_run_at"]
+
+
+class Place(Protocol):
+    """Opens executors that run jobs elsewhere."""
+
+    def __call__(
+        self, here: Workers, *, memory_gb: float | None, folders: Sequence[Path]
+    ) -> contextlib.AbstractContextManager[Executor]:
+        """An executor.
+
+        Args:
+            here: Runs what has to run on this machine.
+            memory_gb: That a worker may hold; None for a share of what's free.
+            folders: Where jobs write, or what they read lies.
+        """
+
+
+_places: list[Place] = []
+
+
+@contextlib.contextmanager
+def jobs_run_at(place: Place) -> Iterator[None]:
+    """Let the executors that are opened in the block run jobs elsewhere.
+
+    Args:
+        place: Where.
+    """
+    _places.append(place)
+    try:
+        yield
+    finally:
+        _places.pop()
+
+
+@contextlib.contextmanager
+def executor(
+    count: int, module_folders: tuple[str, ...] = (), *, memory_gb: float | None = None, folders: Sequence[Path]
+) -> Iterator[Executor]:
+    """What runs many jobs side by side.
+
+    Args:
+        count: Worker processes on this machine.
+        module_folders: As of `Workers`.
+        memory_gb: As of `Workers`.
+        folders: As of `Workers`.
+    """
+    with contextlib.ExitStack() as stack:
+        workers = Workers(count, module_folders, jobs=JOBS, memory_gb=memory_gb, folders=folders)
+        here: Executor = stack.enter_context(workers)
+        if _places:
+            here = stack.enter_context(_places[-1](workers, memory_gb=memory_gb, folders=folders))
+        yield here
