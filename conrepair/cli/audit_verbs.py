@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from conrepair.cli.engine import add_engine
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_quiet
 from conrepair.cli.time_limit import add_timeout
@@ -47,12 +48,13 @@ def _add_run(verbs: Verbs[Parser], default_config: str) -> None:
     parser["output"].add_argument(
         "-o", "--output", metavar="FOLDER", help="Folder of all outputs (default: the configuration's)."
     )
+    add_engine(parser)
     add_quiet(parser)
 
     def run(options: argparse.Namespace) -> int:
         from conrepair.cli.commands.audit import run_config
 
-        return run_config(options.config, fresh=options.fresh, output=options.output, quiet=options.quiet)
+        return run_config(options)
 
     parser.runs(run)
 

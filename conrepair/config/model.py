@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from conrepair.config.device_url import DEVICE_URL, device_of_url
+from conrepair.config.engine import EngineConfig
 from conrepair.config.fuzz import FuzzConfig
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.rules import LOCAL_DEVICE, broken_rules
@@ -726,6 +727,7 @@ class AuditConfig(Strict):
     localize: LocalizeConfig = LocalizeConfig()
     repair: RepairConfig = RepairConfig()
     limits: LimitsConfig = LimitsConfig()
+    engine: EngineConfig = EngineConfig()
     batch_size: Int = Field(16, ge=1)
     top_k: Int = Field(5, ge=1, le=1000)
     reuse: Bool = Field(True, description="Take stored results whose inputs are unchanged.")

@@ -65,7 +65,7 @@ def run_audit(
             parts,
             name=config.name,
             folder=output / config.name,
-            config=config.model_dump(mode="json", by_alias=True),
+            config=config.model_dump(mode="json", by_alias=True, exclude={"engine"}),
             seconds=time.perf_counter() - started,
             top_k=config.top_k,
             architectures={model.name for model in architectures},

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conrepair.cli.engine import engine_of
 from conrepair.cli.told import tell
 from conrepair.config.for_run import load_for_run
+from conrepair.crowd.engine import engine
 from conrepair.pipeline.audit import run_and_write
 
 if TYPE_CHECKING:
@@ -15,24 +18,27 @@ if TYPE_CHECKING:
 __all__ = ["audit_and_report", "run_config"]
 
 
-def run_config(path: str, *, fresh: bool, output: str | None, quiet: bool) -> int:
+def run_config(options: argparse.Namespace) -> int:
     """Run a configured audit, write its folder, show the summary.
 
     Args:
-        path: Of the configuration.
-        fresh: Reuse nothing.
-        output: Instead of the configuration's output folder.
-        quiet: No progress.
+        options: "config" (its path), "fresh" (reuse nothing), "output" (instead of the configuration's), "quiet" (no
+            progress), and those of `conrepair.cli.engine`.
 
     Returns:
         The exit code.
     """
-    file = Path(path)
-    config = load_for_run(file, quiet=quiet)
-    changes: dict[str, Any] = {"reuse": config.reuse and not fresh}
-    if output is not None:
-        changes["output"] = str(Path(output).absolute())
-    return _run_all(config.model_copy(update=changes), file.absolute().parent, quiet=quiet)
+    file = Path(options.config)
+    config = load_for_run(file, quiet=options.quiet)
+    changes: dict[str, Any] = {
+        "reuse": config.reuse and not options.fresh,
+        "engine": engine_of(options, config.engine),
+    }
+    if options.output is not None:
+        changes["output"] = str(Path(options.output).absolute())
+    config = config.model_copy(update=changes)
+    with engine(config.engine, quiet=options.quiet):
+        return _run_all(config, file.absolute().parent, quiet=options.quiet)
 
 
 def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:

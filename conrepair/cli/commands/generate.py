@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from conrepair.campaigns.generating import generate, request_of
 from conrepair.campaigns.network_folder import name_of
 from conrepair.cli.commands.support import show_support
+from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import command, tell_next
+from conrepair.crowd.engine import engine
 from conrepair.pipeline.from_config import asked_networks
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, say
@@ -37,7 +39,7 @@ def generate_networks(options: argparse.Namespace) -> int:
     if options.output is None:
         return show_support(options.support, asked.wishes, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
-    with ProgressDisplay(quiet=options.quiet) as display:
+    with engine(engine_of(options), quiet=options.quiet), ProgressDisplay(quiet=options.quiet) as display:
         summary = generate(asked, root, display, force=options.force)
     return tell_generated(summary, root, as_json=options.format == "json")
 

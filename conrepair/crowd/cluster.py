@@ -1,0 +1,173 @@
+"""A Dask cluster, as far as jobs need one: asked again when its scheduler comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from conrepair.crowd import there
+from conrepair.crowd.admission import check_addresses
+from conrepair.runtime.errors import DeviceError, UsageError
+from conrepair.runtime.workers import NO_LIBRARY, Failure
+
+__all__ = ["Cluster"]
+
+_KNOWN_SECONDS = 2.0  # for which it's believed what the scheduler has said of its workers
+_PAUSE_SECONDS = 1.0
+_CONNECT_SECONDS = 10
+_INSTALL = "jobs on a Dask cluster need the library distributed. Install it: pip install 'conrepair[crowd]'"
+
+
+class Cluster:
+    """Asks a scheduler to have jobs done. Use as a context manager.
+
+    Args:
+        scheduler: Its address.
+        without_tls: As of `check_addresses`.
+        patience: Seconds for which a scheduler may be away.
+
+    Raises:
+        UsageError: if Dask isn't installed.
+    """
+
+    def __init__(self, scheduler: str, *, without_tls: str | None = None, patience: float = 600.0) -> None:
+        try:
+            import distributed
+        except ImportError as error:
+            raise UsageError(f"{_INSTALL}.") from error
+        self._dask = distributed
+        self._scheduler, self._without_tls, self._patience = scheduler, without_tls, patience
+        self._turn = threading.RLock()
+        self._opened: Any = None
+        self._over = False
+        self._known: tuple[float, Mapping[str, Any]] = (0.0, {})
+
+    def __enter__(self) -> Cluster:
+        check_addresses([self._scheduler], self._without_tls)
+        self._client()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        with self._turn:
+            self._close()
+
+    @property
+    def workers(self) -> Mapping[str, Any]:
+        """What the scheduler says of its workers, by their addresses.
+
+        Raises:
+            UsageError: if one isn't encrypted that should be.
+        """
+        with self._turn:
+            when, known = self._known
+            if time.monotonic() - when < _KNOWN_SECONDS:
+                return known
+            try:
+                known = dict(self._client().scheduler_info(n_workers=-1)["workers"])
+            except (OSError, TimeoutError, concurrent.futures.CancelledError):
+                return known  # it's away: those that wait for it say so
+            check_addresses(known, self._without_tls)
+            self._known = time.monotonic(), known
+            return known
+
+    @property
+    def page(self) -> str:
+        """Address of Dask's own dashboard; where it has none, of nothing."""
+        with self._turn:
+            return str(self._client().dashboard_link)
+
+    def done(
+        self, key: str, request: Mapping[str, Any], resources: Mapping[str, float], without: Collection[str]
+    ) -> Mapping[str, Any]:
+        """Have a job done, and wait for it.
+
+        Args:
+            key: Names it: the same key is the same work.
+            request: As of `there.run`.
+            resources: That a worker must have.
+            without: Addresses of workers that don't get it.
+
+        Returns:
+            As of `there.run`; a failure of the job where no worker survives it.
+
+        Raises:
+            DeviceError: if the scheduler doesn't come back.
+        """
+        while True:
+            client = self._client()
+            left = [address for address in self.workers if address not in without] if without else None
+            future = client.submit(
+                there.run,
+                request,
+                key=key,
+                resources=dict(resources) or None,
+                workers=left,
+                allow_other_workers=False,
+                pure=True,
+                retries=0,
+            )
+            try:
+                answer: Mapping[str, Any] = future.result()
+            except (Exception, asyncio.CancelledError) as error:
+                if future.status != "error":  # it's the scheduler that has failed, and not the work
+                    self._lost(client)
+                    continue
+                if isinstance(error, self._dask.scheduler.KilledWorker):
+                    return there.nothing("", _killed(error))
+                if isinstance(error, ImportError):
+                    words = f"a worker lacks conrepair: {error}"
+                    return there.nothing("", Failure(NO_LIBRARY, type(error).__name__, words))
+                raise
+            finally:
+                future.release()
+            return answer
+
+    def _client(self) -> Any:
+        """A client whose scheduler answers."""
+        with self._turn:
+            if self._over:
+                raise DeviceError(f"the Dask cluster at {self._scheduler} isn't asked any more")
+            ends = time.monotonic() + self._patience
+            while self._opened is None or self._opened.status != "running":
+                self._close()
+                try:
+                    self._opened = self._dask.Client(
+                        self._scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, name="conrepair"
+                    )
+                except (OSError, TimeoutError) as error:
+                    if time.monotonic() > ends:
+                        raise DeviceError(
+                            f"no Dask scheduler answers at {self._scheduler}: {error}. Start it, and run the same "
+                            "command again: what is done is kept."
+                        ) from error
+                    time.sleep(_PAUSE_SECONDS)
+            return self._opened
+
+    def _close(self) -> None:
+        if self._opened is not None:
+            self._opened.close(timeout=_PAUSE_SECONDS)
+            self._opened = None
+
+    def _lost(self, client: Any) -> None:
+        """Take leave of a scheduler that has lost what it was asked, once for all who asked."""
+        with self._turn:
+            if self._opened is client:
+                self._close()
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _killed(error: Exception) -> Failure:
+    return Failure(
+        kind="crash",
+        error_type="KilledWorker",
+        message=f"every machine that was given it went down: {str(error).partition('.')[0]}",
+        explanation=(
+            "Dask gives up a job when so many workers have died of it (`distributed.scheduler.allowed-failures`). "
+            "Most likely their machines ran out of memory: give the workers more, or set `limits.memory_gb`."
+        ),
+    )

@@ -1,0 +1,38 @@
+"""The engine that a configuration names: this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from conrepair.config.engine import EngineConfig
+from conrepair.engine.place import jobs_run_at
+from conrepair.runtime.words import complain
+
+__all__ = ["engine"]
+
+
+@contextlib.contextmanager
+def engine(wanted: EngineConfig, *, quiet: bool = True) -> Iterator[None]:
+    """Run the jobs of the block where a configuration says.
+
+    Args:
+        wanted: What it says.
+        quiet: Whether nothing is told of the cluster.
+
+    Raises:
+        UsageError: if the cluster isn't one that may be used, or Dask isn't installed.
+        DeviceError: if its scheduler doesn't answer.
+    """
+    if wanted.dask is None:
+        yield
+        return
+    from conrepair.crowd.executor import crowd_at
+
+    with crowd_at(wanted.dask.scheduler, wanted.dask.exchange, without_tls=wanted.dask.without_tls) as place:
+        if not quiet:
+            complain(place.told)
+        with jobs_run_at(place):
+            yield
+        if not quiet:
+            complain(place.tally)

@@ -1,0 +1,258 @@
+"""An executor whose slots are those of a Dask cluster; what has to run where its user is, runs on this machine."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import contextlib
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from conrepair.crowd.blobs import Blobs
+from conrepair.crowd.border import paths_of, with_texts
+from conrepair.crowd.cluster import Cluster
+from conrepair.crowd.identity import identity
+from conrepair.crowd.placing import wanted_resources
+from conrepair.crowd.there import SENT
+from conrepair.crowd.trees import Hashes
+from conrepair.runtime.confinement import CONFINED
+from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.files import canonical_json
+from conrepair.runtime.inside import place_in
+from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
+
+__all__ = ["Crowd", "crowd_at"]
+
+_WATCH_SECONDS = 0.1
+_AHEAD = 1.25  # jobs that are given for each that runs, so that what they read is there when it's their turn
+_ELSEWHERE = {NO_LIBRARY, STORAGE}  # failures of a machine, where another may do
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """A place in the cluster.
+
+    Attributes:
+        needs: Libraries of the job.
+        alone: Whether it gets its machine to itself.
+    """
+
+    needs: frozenset[str]
+    alone: bool
+
+
+class Crowd:
+    """Runs confined jobs on a cluster.
+
+    Args:
+        cluster: Which.
+        blobs: By which files go there and back.
+        here: Runs all others.
+        memory_gb: That a worker may hold; None for a share of what's free on its machine.
+
+    Attributes:
+        memory_gb: As given.
+        moved: Bytes by where: "sent" and "received" of this machine, "fetched" and "put" of workers.
+        jobs: How many each worker did, by its name.
+        again: How many jobs went to another worker, since one lacked something.
+    """
+
+    watch_seconds = _WATCH_SECONDS
+
+    def __init__(self, cluster: Cluster, blobs: Blobs, here: Workers, memory_gb: float | None) -> None:
+        self._cluster, self._blobs, self._here, self.memory_gb = cluster, blobs, here, memory_gb
+        self._hashes, self._turn, self._busy = Hashes(), threading.Lock(), 0
+        self.moved = dict.fromkeys(("sent", "received", "fetched", "put"), 0)
+        self.jobs: dict[str, int] = {}
+        self.again = 0
+
+    def idle_lane(
+        self,
+        needs: frozenset[str],
+        reach: str = CONFINED,
+        environment: Mapping[str, str] | None = None,
+        *,
+        alone: bool = False,
+    ) -> Any:
+        """As of `Executor`."""
+        if reach not in SENT:
+            return self._here.idle_lane(needs, reach, environment, alone=alone)
+        threads = sum(worker["nthreads"] for worker in self._cluster.workers.values())
+        return _Slot(needs, alone) if self._busy < max(1, int(_AHEAD * threads)) else None
+
+    def start(self, lane: Any, job: Job) -> concurrent.futures.Future[Any]:
+        """As of `Executor`."""
+        if not isinstance(lane, _Slot):
+            begun: concurrent.futures.Future[Any] = self._here.start(lane, job)
+            return begun
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+        def work() -> None:
+            try:
+                future.set_result(self._done(lane, job))
+            # It's raised where the outcome is asked for.
+            except BaseException as error:  # noqa: BLE001
+                future.set_exception(error)
+
+        self._busy += 1
+        threading.Thread(target=work, name="job", daemon=True).start()
+        return future
+
+    def outcome(self, lane: Any, job: Job, future: Any) -> Outcome:
+        """As of `Executor`."""
+        if not isinstance(lane, _Slot):
+            return self._here.outcome(lane, job, future)
+        try:
+            result: Outcome = future.result()
+        finally:
+            self._busy -= 1
+        return result
+
+    def stop_oversized(self) -> None:
+        """Of those on this machine: workers see to their own."""
+        self._here.stop_oversized()
+
+    def _done(self, slot: _Slot, job: Job) -> Outcome:
+        try:
+            request, paths = self._request(slot, job)
+            answer, name = self._answer(request, job)
+            self._receive(answer, job)
+        except ConrepairError as error:
+            return Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code))
+        texts = {
+            text: str(job.folder) if meant == "folder" else str(paths[int(meant)])
+            for text, meant in answer["texts"].items()
+        }
+        fields = with_texts(answer["fields"], texts)
+        if answer["kind"] == "success":
+            return Success(fields["value"], fields["seconds"])
+        failure = Failure(**fields)
+        return replace(failure, message=f"{name}: {failure.message}") if failure.kind in _ELSEWHERE else failure
+
+    def _request(self, slot: _Slot, job: Job) -> tuple[dict[str, Any], list[Path]]:
+        """What a worker is told, and the paths that are meant by it; what it reads is put where it gets it."""
+        payload = json.loads(json.dumps(dict(job.payload)))
+        journal = payload.pop("journal", None)
+        places, paths = [], []
+        for place, path in paths_of(payload):
+            tree, moved = self._hashes.put(path, self._blobs)
+            self._count(sent=moved)
+            places.append((list(place), tree.as_json()))
+            paths.append(path)
+        if journal is not None:
+            journal, moved = self._hashes.put(Path(journal), self._blobs)
+            self._count(sent=moved)
+        told = {
+            "function": job.function,
+            "payload": payload,
+            "paths": places,
+            "journal": None if journal is None else journal.as_json(),
+            "needs": sorted(job.needs),
+            "timeout": job.timeout,
+            "reach": job.reach,
+            "environment": dict(job.environment),
+            "alone": slot.alone,
+            "exchange": self._blobs.exchange,
+            "memory_gb": self.memory_gb,
+            "identity": identity(job.function),
+        }
+        return told, paths
+
+    def _answer(self, request: Mapping[str, Any], job: Job) -> tuple[Mapping[str, Any], str]:
+        """What a worker makes of it, and who: the first one that isn't short of something, or why none isn't."""
+        key = f"{job.function}-{hashlib.sha256(canonical_json(request).encode()).hexdigest()}"
+        short: dict[str, str] = {}
+        while True:
+            workers = self._cluster.workers
+            resources = wanted_resources(job.needs, job.reach, workers.values())
+            tried = f"{key}-{len(short)}" if short else key
+            answer = self._cluster.done(tried, request, resources, short)
+            self._count(fetched=answer["fetched"], put=answer["put"])
+            name = answer["worker"]
+            with self._turn:
+                self.jobs[name] = self.jobs.get(name, 0) + 1
+            if answer["kind"] == "success" or answer["fields"]["kind"] not in _ELSEWHERE:
+                return answer, name
+            known = {address: str(about["name"]) for address, about in self._cluster.workers.items()}
+            short |= {address: said for address, said in known.items() if said == name}
+            if set(known) <= set(short) or name not in short.values():
+                return answer, ", ".join(sorted({*short.values(), name} - {""}))
+            self.again += 1
+
+    def _receive(self, answer: Mapping[str, Any], job: Job) -> None:
+        """Lay down what the job left."""
+        kept = job.payload.get("journal")
+        for files, folder in ((answer["files"], job.folder), (answer["journal"] or {}, Path(kept or job.folder))):
+            for name, sha256 in files.items():
+                file = place_in(folder, name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                if file.exists() and self._hashes.of(file) == sha256:
+                    continue
+                self._count(received=self._blobs.fetch(sha256, file))
+        if answer["journal"] is not None and kept is not None:
+            for file in Path(kept).iterdir():
+                if file.is_file() and file.name not in answer["journal"]:
+                    file.unlink()
+
+    def _count(self, **moved: int) -> None:
+        with self._turn:
+            for name, size in moved.items():
+                self.moved[name] += size
+
+
+@dataclass(frozen=True)
+class CrowdPlace:
+    """Where jobs run that go to a cluster, as of `conrepair.engine.place`.
+
+    Attributes:
+        cluster: Which.
+        exchange: As of `Blobs`.
+    """
+
+    cluster: Cluster
+    exchange: str
+    _opened: list[Crowd] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def __call__(self, here: Workers, *, memory_gb: float | None, folders: Sequence[Path]) -> Iterator[Crowd]:
+        """An executor on it."""
+        self._opened.append(Crowd(self.cluster, Blobs(self.exchange), here, memory_gb))
+        yield self._opened[-1]
+
+    @property
+    def told(self) -> str:
+        """What there is, for people."""
+        workers = self.cluster.workers.values()
+        threads = sum(worker["nthreads"] for worker in workers)
+        return f"conrepair: Dask has {len(workers)} workers with {threads} threads; its page is {self.cluster.page}"
+
+    @property
+    def tally(self) -> str:
+        """What they did, for people."""
+        jobs: collections.Counter[str] = collections.Counter()
+        moved: collections.Counter[str] = collections.Counter()
+        for crowd in self._opened:
+            jobs.update(crowd.jobs)
+            moved.update(crowd.moved)
+        by = ", ".join(f"{name or 'none'}: {count:,}" for name, count in sorted(jobs.items()))
+        sizes = ", ".join(f"{name} {size / 2**20:,.1f} MiB" for name, size in moved.items())
+        again = sum(crowd.again for crowd in self._opened)
+        return f"conrepair: jobs by worker: {by or 'none'}; {again:,} went to another; {sizes}"
+
+
+@contextlib.contextmanager
+def crowd_at(scheduler: str, exchange: str, *, without_tls: str | None = None) -> Iterator[CrowdPlace]:
+    """A cluster, until the block is left.
+
+    Args:
+        scheduler: Address of Dask's scheduler.
+        exchange: A folder that all machines see, or a URL that fsspec opens.
+        without_tls: As of `check_addresses`.
+    """
+    with Cluster(scheduler, without_tls=without_tls) as cluster:
+        yield CrowdPlace(cluster, exchange)

@@ -1,0 +1,196 @@
+"""What a Dask worker does with a job: it fetches what the job reads, runs it confined, and puts what it left.
+
+Nothing of the job runs in Dask's process: it gets a process of ours, with the limits that it has everywhere. What
+that writes is read as files and as JSON, and goes back by hash.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import concurrent.futures
+import contextlib
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from conrepair.crowd.blobs import Blobs
+from conrepair.crowd.border import with_paths
+from conrepair.crowd.identity import otherwise
+from conrepair.crowd.trees import Hashes, Shelf, Tree, ordinary_files
+from conrepair.engine.job_table import JOBS, reach_of
+from conrepair.runtime.confinement import CONFINED, GPU
+from conrepair.runtime.errors import ConrepairError, StorageError
+from conrepair.runtime.files import storage_error
+from conrepair.runtime.reach import OPEN
+from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
+
+__all__ = ["SENT", "nothing", "run"]
+
+SENT = frozenset({CONFINED, GPU})
+"""How far jobs may reach that are sent to other machines: what isn't confined stays where its user is."""
+
+_rooms: dict[tuple[str, float | None], _Room] = {}
+_opening = threading.Lock()
+
+
+def run(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Do a job on this machine; called by Dask.
+
+    Args:
+        request: Plain. "function", "payload", "paths" (place in the payload, and tree), "journal" (tree, or None),
+            "needs", "timeout", "reach", "environment", "alone", "exchange", "memory_gb", "identity".
+
+    Returns:
+        "kind" ("success" or "failure") and "fields" of the outcome; "files" (contents by path that the job left),
+        "journal" (the same of its journal), "texts" (paths of this machine, and what they stand for: a number of
+        "paths", or "folder"), "worker" (this one's name), "fetched" and "put" (bytes).
+    """
+    name, folder = _about_worker()
+    words = otherwise(request["function"], request["identity"])
+    if words:
+        return nothing(name, Failure(NO_LIBRARY, "OtherVersions", f"{words}."))
+    if request["reach"] not in SENT or reach_of(request["function"], device=GPU) == OPEN:
+        return nothing(name, Failure("refused", "NotConfined", f"{request['function']} isn't run for others."))
+    try:
+        return _room(request, folder).run(request) | {"worker": name}
+    except StorageError as error:
+        return nothing(name, Failure(STORAGE, type(error).__name__, str(error)))
+    except ConrepairError as error:
+        failure = Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code))
+        return nothing(name, failure)
+
+
+def _about_worker() -> tuple[str, Path]:
+    """This worker's name, and a folder of its own."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    return str(worker.name), Path(worker.local_directory)
+
+
+def _threads() -> int:
+    from distributed import get_worker
+
+    return int(get_worker().state.nthreads)
+
+
+def nothing(name: str, failure: Failure) -> dict[str, Any]:
+    """What `run` returns of a job that wasn't begun.
+
+    Args:
+        name: Of the worker.
+        failure: Why.
+    """
+    told = {"kind": "failure", "fields": asdict(failure), "files": {}, "journal": None, "texts": {}}
+    return told | {"worker": name, "fetched": 0, "put": 0}
+
+
+def _room(request: Mapping[str, Any], folder: Path) -> _Room:
+    key = request["exchange"], request["memory_gb"]
+    with _opening:
+        if key not in _rooms:
+            with storage_error(folder):
+                place = Path(tempfile.mkdtemp(prefix="conrepair-", dir=folder))
+            _rooms[key] = _Room(place, Blobs(request["exchange"]), _threads(), request["memory_gb"])
+        return _rooms[key]
+
+
+class _Room:
+    """What jobs of one exchange have in a worker: processes, and what was fetched."""
+
+    def __init__(self, folder: Path, blobs: Blobs, count: int, memory_gb: float | None) -> None:
+        self._blobs, self._work = blobs, folder / "work"
+        self._work.mkdir()
+        self._shelf, self._hashes = Shelf(folder / "shelf", blobs), Hashes()
+        self._workers = Workers(count, jobs=JOBS, memory_gb=memory_gb, folders=(self._work,)).__enter__()
+        self._turn = threading.Condition()
+        self._queue: collections.deque[object] = collections.deque()
+        atexit.register(self._close, folder)
+
+    def _close(self, folder: Path) -> None:
+        self._workers.__exit__()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """As `run`, but for the worker's name."""
+        before = self._shelf.fetched
+        with storage_error(self._work), tempfile.TemporaryDirectory(dir=self._work) as room:
+            folder = Path(room) / "files"
+            folder.mkdir()
+            texts: dict[str, Any] = {str(folder): "folder"}
+            paths, payload = [], dict(request["payload"])
+            for number, (place, tree) in enumerate(request["paths"]):
+                path = str(self._shelf.place(Tree.of_json(tree)))
+                paths.append((tuple(place), path))
+                texts[path] = number
+            payload = with_paths(payload, paths)
+            journal = None
+            if request["journal"] is not None:
+                journal = self._journal(Tree.of_json(request["journal"]), Path(room) / "journal")
+                payload["journal"] = str(journal)
+            job = Job(
+                request["function"],
+                payload,
+                folder,
+                frozenset(request["needs"]),
+                request["timeout"],
+                request["reach"],
+                request["environment"],
+            )
+            outcome = self._ended(job, alone=request["alone"])
+            files, moved = self._put(folder)
+            kept, more = (None, 0) if journal is None else self._put(journal)
+        success = isinstance(outcome, Success)
+        return {
+            "kind": "success" if success else "failure",
+            "fields": asdict(outcome),
+            "files": files,
+            "journal": kept,
+            "texts": texts,
+            "fetched": self._shelf.fetched - before,
+            "put": moved + more,
+        }
+
+    def _journal(self, tree: Tree, place: Path) -> Path:
+        """A journal that a job may write to: what was in it is copied."""
+        shutil.copytree(self._shelf.place(tree), place, copy_function=shutil.copyfile)
+        return place
+
+    def _ended(self, job: Job, *, alone: bool) -> Outcome:
+        """Run a job when it's its turn: first come, first served, so that who needs the machine alone gets it."""
+        ticket = object()
+        with self._turn:
+            self._queue.append(ticket)
+            while (lane := self._idle(ticket, job, alone=alone)) is None:
+                self._turn.wait()
+            self._queue.popleft()
+            try:
+                future = self._workers.start(lane, job)
+            finally:
+                self._turn.notify_all()
+        while not concurrent.futures.wait([future], self._workers.watch_seconds).done:
+            with self._turn:
+                self._workers.stop_oversized()
+        with self._turn:
+            try:
+                return self._workers.outcome(lane, job, future)
+            finally:
+                self._turn.notify_all()
+
+    def _idle(self, ticket: object, job: Job, *, alone: bool) -> Any:
+        if self._queue[0] is not ticket:
+            return None
+        return self._workers.idle_lane(job.needs, job.reach, job.environment, alone=alone)
+
+    def _put(self, folder: Path) -> tuple[dict[str, str], int]:
+        found, moved = {}, 0
+        for name, file in ordinary_files(folder):
+            with contextlib.suppress(FileNotFoundError):  # what a job left may still be going
+                found[name] = self._hashes.of(file)
+                moved += self._blobs.put(file, found[name])
+        return found, moved
