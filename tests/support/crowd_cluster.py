@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import ipaddress
 import os
 import signal
@@ -18,7 +18,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-_ROOT = Path(__file__).parents[2]
+_SUPPORT = Path(__file__).parent
+_ROOT = _SUPPORT.parents[1]
 _START_SECONDS = 60.0
 
 
@@ -26,16 +27,17 @@ def certificate(folder: Path) -> dict[str, str]:
     """Files of one certificate that everybody has, and that signs itself."""
     folder.mkdir(parents=True, exist_ok=True)
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     made = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=True)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(names, critical=True)
         .sign(key, hashes.SHA256())
     )
     private = key.private_bytes(
@@ -48,9 +50,9 @@ def certificate(folder: Path) -> dict[str, str]:
 
 def tls_config(files: Mapping[str, str]) -> dict[str, Any]:
     """Dask's own settings for it."""
-    own = {"cert": files["ca"], "key": files["key"]}
-    tls = {"ca-file": files["ca"], "client": own, "scheduler": own, "worker": own}
-    return {"distributed.comm.tls": tls, "distributed.comm.require-encryption": True}
+    tls = "distributed.comm.tls"
+    own = {f"{tls}.client.cert": files["ca"], f"{tls}.client.key": files["key"]}
+    return {f"{tls}.ca-file": files["ca"], "distributed.comm.require-encryption": True} | own
 
 
 class LoopbackCluster:
@@ -98,6 +100,7 @@ class LoopbackCluster:
     def start_worker(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         options = [self.address, "--name", name, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
         options += ["--local-directory", str(self.folder / name), "--preload", "conrepair.crowd.worker"]
+        options += ["--preload", "crowd_jobs"]
         options += ["--host", "127.0.0.1", "--memory-limit", "0"]
         self.workers[name] = self._started(name, "worker", options, environment)
 
@@ -116,11 +119,12 @@ class LoopbackCluster:
     ) -> subprocess.Popen[bytes]:
         (self.folder / name).mkdir(exist_ok=True)
         tls = ["--tls-ca-file", self.files["ca"], "--tls-cert", self.files["ca"], "--tls-key", self.files["key"]]
-        own = {"PYTHONPATH": str(_ROOT), "CONREPAIR_CACHE": ""}
+        places = [*((environment or {}).get("PYTHONPATH", "").split(os.pathsep)), str(_ROOT), str(_SUPPORT)]
+        own = {"PYTHONPATH": os.pathsep.join(filter(None, places)), "CONREPAIR_CACHE": ""}
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.dask_{what}", *options, *tls],
                 stdout=log,
                 stderr=log,
-                env=os.environ | own | (environment or {}),
+                env=os.environ | (environment or {}) | own,
             )

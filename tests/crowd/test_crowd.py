@@ -1,0 +1,272 @@
+"""A cluster on loopback with TLS: what it does is what this machine does, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed")
+pytest.importorskip("cryptography")
+
+import dask
+import numpy as np
+import onnx
+import onnx_networks
+from crowd_cluster import LoopbackCluster, tls_config
+
+from conrepair.config.engine import DaskConfig, EngineConfig
+from conrepair.config.load import parse_config
+from conrepair.converters.all_converters import converter
+from conrepair.crowd.blobs import Blobs
+from conrepair.crowd.cluster import Cluster
+from conrepair.crowd.engine import engine
+from conrepair.crowd.executor import Crowd
+from conrepair.engine.job_table import JOBS
+from conrepair.frameworks.identity import model_sha256
+from conrepair.frameworks.model import Model
+from conrepair.jobs.models import conversion_payload
+from conrepair.pipeline.audit import run_and_write
+from conrepair.runtime.errors import UsageError
+from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
+
+pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.timeout(600)]
+
+_CHANGING = {"seconds", "times", "folder", "path", "load_seconds", "run_seconds", "command"}
+_PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackCluster]:
+    with LoopbackCluster(tmp_path_factory.mktemp("cluster")) as cluster, dask.config.set(tls_config(cluster.files)):
+        yield cluster
+
+
+@pytest.fixture
+def crowd(cluster: LoopbackCluster) -> Iterator[Crowd]:
+    for name in {"w0", "w1", "w2"} - set(cluster.workers):
+        cluster.start_worker(name)
+    with Cluster(cluster.address, patience=_PATIENCE) as some, Workers(1, jobs=JOBS) as here:
+        until(lambda: len(some.workers) == 3)
+        yield Crowd(some, Blobs(str(cluster.exchange)), here, None)
+
+
+def until(holds: Callable[[], Any]) -> Any:
+    ends = time.monotonic() + _PATIENCE
+    while time.monotonic() < ends:
+        if found := holds():
+            return found
+        time.sleep(0.1)
+    raise TimeoutError
+
+
+def start(crowd: Crowd, place: Path, kind: str, **payload: Any) -> Callable[[], Outcome]:
+    place.mkdir()
+    job = Job(kind, payload, place, timeout=60.0)
+    lane = until(lambda: crowd.idle_lane(job.needs))
+    future = crowd.start(lane, job)
+    return lambda: crowd.outcome(lane, job, future)
+
+
+def at_work(crowd: Crowd) -> str:
+    """The name of the worker that has a job."""
+
+    def name() -> str:
+        client = crowd._cluster._client()
+        busy = [address for address, keys in client.processing().items() if keys]
+        return str(crowd._cluster.workers[busy[0]]["name"]) if busy else ""
+
+    return str(until(name))
+
+
+# --- The same as here ---
+
+
+def audit(folder: Path) -> dict[str, Any]:
+    """Sources and targets, one of them wrong, one of them no model."""
+    folder.mkdir()
+    models = []
+    for name in ("residual", "branching", "split"):
+        source = getattr(onnx_networks, name)(folder / f"{name}.onnx")
+        target = changed(source, folder / f"{name}-target.onnx")
+        models.append({"name": name, "path": source.name})
+        models.append({"name": f"{name}-t", "path": target.name, "compare_with": name})
+    (folder / "broken.onnx").write_bytes(b"no model")
+    models.append({"name": "broken", "path": "broken.onnx", "compare_with": "residual"})
+    stages = {"localize": True, "repair": True}
+    return {"name": "many", "models": models, "stages": stages, "dataset": {"synthetic": {"samples": 4}}}
+
+
+def changed(source: Path, target: Path) -> Path:
+    """A copy with a weight that's off."""
+    model = onnx.load(source)
+    weight = next(item for item in reversed(model.graph.initializer) if item.data_type == onnx.TensorProto.FLOAT)
+    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight) + np.float32(0.3), weight.name))
+    onnx.save(model, target)
+    return target
+
+
+def plain(value: Any, folder: Path) -> Any:
+    """A document without what changes from run to run."""
+    if isinstance(value, dict):
+        return {key: plain(item, folder) for key, item in value.items() if key not in _CHANGING}
+    if isinstance(value, list):
+        return [plain(item, folder) for item in value]
+    return value.replace(str(folder), "") if isinstance(value, str) else value
+
+
+def document(folder: Path) -> Any:
+    return plain(json.loads((folder / "many" / "result.json").read_text()), folder)
+
+
+def entries(folder: Path) -> dict[str, Any]:
+    """Hashes of all files of results, by entry; those that have times in them have no hash here."""
+    records = {path.parent.name: json.loads(path.read_text()) for path in (folder / "store").glob("*/record.json")}
+    return {
+        name: {file: sha256 for file, sha256 in record["files"].items() if "seconds" not in file}
+        for name, record in records.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def right(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, Any]]:
+    """An audit of this machine: models, output, configuration."""
+    folder = tmp_path_factory.mktemp("right")
+    asked = audit(folder / "models")
+    run_and_write(parse_config(asked | {"output": str(folder / "out")}, "audit.json"), folder / "models", quiet=True)
+    return folder / "models", folder / "out", asked
+
+
+def test_an_audit_comes_to_the_same(
+    cluster: LoopbackCluster, crowd: Crowd, right: tuple[Path, Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    models, out, asked = right
+    config = DaskConfig(scheduler=cluster.address, exchange=str(cluster.exchange))
+    with engine(EngineConfig(dask=config)):
+        run_and_write(parse_config(asked | {"output": str(tmp_path / "out")}, "audit.json"), models, quiet=True)
+    assert document(tmp_path / "out") == document(out)
+    assert entries(tmp_path / "out") == entries(out)
+
+
+def test_a_client_that_was_killed_goes_on(
+    cluster: LoopbackCluster, crowd: Crowd, right: tuple[Path, Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    models, out, asked = right
+    config = models / "audit.json"
+    config.write_text(json.dumps(asked))
+    words = ["run", str(config), "-q", "-o", str(tmp_path / "out"), "--engine", "dask"]
+    words += ["--scheduler", cluster.address, "--exchange", str(cluster.exchange)]
+    tls = {"CA_FILE": "ca", "CLIENT__CERT": "ca", "CLIENT__KEY": "key"}
+    own = {f"DASK_DISTRIBUTED__COMM__TLS__{name}": cluster.files[file] for name, file in tls.items()}
+    command = [sys.executable, "-m", "conrepair", *words]
+    env = os.environ | own | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    first = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
+    until(lambda: len(list((tmp_path / "out" / "store").glob("execute-*"))) > 1)
+    first.kill()
+    first.wait()
+    kept = set(entries(tmp_path / "out"))
+    again = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert again.returncode == 1, again.stderr
+    assert kept
+    assert document(tmp_path / "out") == document(out)
+    assert entries(tmp_path / "out") == entries(out)
+
+
+# --- What dies, and what's missing ---
+
+
+def test_files_go_there_and_back(crowd: Crowd, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("of the client's")
+    assert start(crowd, tmp_path / "a", "read", path=str(tmp_path / "words"))().value == {"text": "of the client's"}
+    outcome = start(crowd, tmp_path / "b", "write", text="whole")()
+    assert isinstance(outcome, Success)
+    assert (tmp_path / "b" / "sub" / "out.txt").read_text() == "whole"
+    failed = start(crowd, tmp_path / "c", "fail")()
+    assert isinstance(failed, Failure)
+    assert (failed.kind, failed.last_words) == ("exception", "converting layer 7")
+    assert (tmp_path / "c" / "half.bin").read_bytes() == b"half-made", "whoever asks may look at it"
+
+
+def test_a_crash_is_one_of_its_process_and_not_of_the_worker(crowd: Crowd, tmp_path: Path) -> None:
+    failed = start(crowd, tmp_path / "a", "die", signal=11)()
+    assert isinstance(failed, Failure)
+    assert (failed.kind, failed.error_type) == ("crash", "SIGSEGV")
+    assert len(crowd._cluster.workers) == 3
+
+
+def test_a_worker_that_is_killed(cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path) -> None:
+    outcome = start(crowd, tmp_path / "a", "swell", mib=16, rests=6)
+    time.sleep(2)
+    cluster.kill(name := at_work(crowd))
+    assert isinstance(outcome(), Success)
+    assert name not in crowd.jobs
+
+
+def test_a_scheduler_that_comes_back(cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path) -> None:
+    outcome = start(crowd, tmp_path / "a", "swell", mib=16, rests=4)
+    at_work(crowd)
+    cluster.stop_scheduler()
+    for name in list(cluster.workers):
+        cluster.kill(name)
+    cluster.start_scheduler()
+    for name in ("w0", "w1", "w2"):
+        cluster.start_worker(name)
+    assert isinstance(outcome(), Success)
+
+
+def test_what_kills_one_machine_after_the_other_is_a_failure(
+    cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path
+) -> None:
+    outcome = start(crowd, tmp_path / "a", "swell", mib=16, rests=50)
+    found: list[Outcome] = []
+    waits = threading.Thread(target=lambda: found.append(outcome()))
+    waits.start()
+    while waits.is_alive():
+        before = at_work(crowd)
+        cluster.kill(before)
+        cluster.start_worker(before)
+        waits.join(3.0)
+    assert isinstance(found[0], Failure)
+    assert (found[0].kind, found[0].error_type) == ("crash", "KilledWorker")
+
+
+def test_what_no_machine_has_is_said_with_their_names(crowd: Crowd, tmp_path: Path) -> None:
+    failed = start(crowd, tmp_path / "a", "lack_library")()
+    assert isinstance(failed, Failure)
+    assert failed.kind == "library"
+    assert failed.message.startswith("w0, w1, w2: the library onnxsim")
+    full = start(crowd, tmp_path / "b", "disk_full")()
+    assert isinstance(full, Failure)
+    assert full.kind == "storage"
+    assert full.message.startswith("w0, w1, w2: ")
+    assert crowd.again == 4
+
+
+def test_what_one_machine_lacks_another_does(cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path) -> None:
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "onnxsim.py").write_text("raise ModuleNotFoundError('none here', name='onnxsim')")
+    model = onnx_networks.residual(tmp_path / "model.onnx")
+    for name in ("w0", "w1"):
+        cluster.kill(name)
+        cluster.start_worker(name, {"PYTHONPATH": str(tmp_path / "without")})
+    until(lambda: len(crowd._cluster.workers) == 3)
+    step = converter("onnx-onnxsim")
+    payload = conversion_payload(Model("onnx", str(model), model_sha256(model)), step, step.complete({}), ())
+    outcomes = [start(crowd, tmp_path / str(number), "convert", **payload | {"again": number}) for number in range(3)]
+    assert all(isinstance(outcome(), Success) for outcome in outcomes)
+    assert crowd.again
+    for name in ("w0", "w1"):
+        cluster.kill(name)
+
+
+def test_a_cluster_that_strangers_reach_is_refused() -> None:
+    with pytest.raises(UsageError, match="isn't encrypted"), Cluster("tcp://10.0.0.1:8786"):
+        pass
