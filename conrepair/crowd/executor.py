@@ -7,6 +7,8 @@ import concurrent.futures
 import contextlib
 import hashlib
 import json
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -185,19 +187,23 @@ class Crowd:
             self.again += 1
 
     def _receive(self, answer: Mapping[str, Any], job: Job) -> None:
-        """Lay down what the job left."""
-        kept = job.payload.get("journal")
-        for files, folder in ((answer["files"], job.folder), (answer["journal"] or {}, Path(kept or job.folder))):
-            for name, sha256 in files.items():
-                file = place_in(folder, name)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                if file.exists() and self._hashes.of(file) == sha256:
-                    continue
-                self._count(received=self._blobs.fetch(sha256, file))
-        if answer["journal"] is not None and kept is not None:
-            for file in Path(kept).iterdir():
-                if file.is_file() and file.name not in answer["journal"]:
-                    file.unlink()
+        """Lay down what the job left; each thing of its folder appears whole, as somebody may be looking there."""
+        parts = [(job.folder, answer["files"])]
+        if answer["journal"] is not None:
+            parts.append((Path(job.payload["journal"]), answer["journal"]))
+        for folder, files in parts:
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".received-") as room:
+                for name, sha256 in files.items():
+                    file = place_in(Path(room), name)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    self._count(received=self._blobs.fetch(sha256, file))
+                for item in Path(room).iterdir():
+                    if (before := folder / item.name).is_dir():
+                        shutil.rmtree(before)
+                    item.rename(before)
+        for file in parts[1][0].iterdir() if len(parts) > 1 else ():
+            if file.is_file() and file.name not in answer["journal"]:
+                file.unlink()
 
     def _count(self, **moved: int) -> None:
         with self._turn:

@@ -23,6 +23,7 @@ import onnx
 import onnx_networks
 from crowd_cluster import LoopbackCluster, tls_config
 
+from conrepair.campaigns.generating import GenerationRequest, generate
 from conrepair.config.engine import DaskConfig, EngineConfig
 from conrepair.config.load import parse_config
 from conrepair.converters.all_converters import converter
@@ -33,14 +34,17 @@ from conrepair.crowd.executor import Crowd
 from conrepair.engine.job_table import JOBS
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
+from conrepair.generate.blocks import BLOCK
+from conrepair.generate.wishes import Wishes
 from conrepair.jobs.models import conversion_payload
 from conrepair.pipeline.audit import run_and_write
-from conrepair.runtime.errors import UsageError
+from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
 
 pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.timeout(600)]
 
-_CHANGING = {"seconds", "times", "folder", "path", "load_seconds", "run_seconds", "command"}
+_CHANGING = {"seconds", "times", "folder", "path", "load_seconds", "run_seconds", "command", "reused"}
 _PATIENCE = 60.0
 
 
@@ -156,6 +160,22 @@ def test_an_audit_comes_to_the_same(
     assert entries(tmp_path / "out") == entries(out)
 
 
+def test_generated_networks_are_the_same(cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path) -> None:
+    def generated(place: Path) -> dict[str, Any]:
+        asked = GenerationRequest(Wishes(nodes=4), count=2 * BLOCK + 3, seed=5)
+        with ProgressDisplay(quiet=True) as display:
+            generate(asked, place, display)
+        files = (file for file in place.rglob("*") if file.is_file() and file.name != "generated.json")
+        return {file.relative_to(place).as_posix(): file.read_bytes() for file in files}
+
+    here = generated(tmp_path / "here")
+    config = DaskConfig(scheduler=cluster.address, exchange=str(cluster.exchange))
+    with engine(EngineConfig(dask=config)):
+        there = generated(tmp_path / "there")
+    assert len(here) > 2 * BLOCK
+    assert there == here
+
+
 def test_a_client_that_was_killed_goes_on(
     cluster: LoopbackCluster, crowd: Crowd, right: tuple[Path, Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -174,7 +194,7 @@ def test_a_client_that_was_killed_goes_on(
     first.wait()
     kept = set(entries(tmp_path / "out"))
     again = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert again.returncode == 1, again.stderr
+    assert again.returncode == ExitCode.MODEL_LOAD, again.stderr
     assert kept
     assert document(tmp_path / "out") == document(out)
     assert entries(tmp_path / "out") == entries(out)
