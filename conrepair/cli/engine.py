@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from conrepair.cli.parser import Parser
-from conrepair.config.engine import DaskConfig, EngineConfig
 from conrepair.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from conrepair.config.model import EngineConfig
 
 __all__ = ["add_engine", "engine_of"]
 
@@ -42,6 +45,9 @@ def engine_of(options: argparse.Namespace, configured: EngineConfig | None = Non
     Raises:
         UsageError: if options lack each other.
     """
+    from conrepair.config.engine import DaskConfig
+    from conrepair.config.model import EngineConfig
+
     known = configured or EngineConfig()
     if options.engine == "here":
         known = EngineConfig()

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from conrepair.config.strict import Strict
 
-__all__ = ["WITHOUT_TLS", "DaskConfig", "EngineConfig"]
+__all__ = ["WITHOUT_TLS", "DaskConfig"]
 
 WITHOUT_TLS = "whoever reaches these addresses may run programs there and here"
 """What somebody writes who does without encryption and certificates."""
@@ -26,9 +26,3 @@ class DaskConfig(Strict):
     without_tls: Literal["whoever reaches these addresses may run programs there and here"] | None = Field(
         None, description="Said in these words, addresses beyond this machine needn't be encrypted."
     )
-
-
-class EngineConfig(Strict):
-    """What runs jobs; without anything in it, this machine."""
-
-    dask: DaskConfig | None = None

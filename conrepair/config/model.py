@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from conrepair.config.device_url import DEVICE_URL, device_of_url
-from conrepair.config.engine import EngineConfig
+from conrepair.config.engine import DaskConfig
 from conrepair.config.fuzz import FuzzConfig
 from conrepair.config.generate import GenerateConfig
 from conrepair.config.rules import LOCAL_DEVICE, broken_rules
@@ -659,6 +659,12 @@ class LimitsConfig(Strict):
         description="A worker that holds more GiB is stopped, and its job fails (on Linux). Default: all together "
         "may hold what's free when the first job starts, less a reserve; else the largest is stopped.",
     )
+
+
+class EngineConfig(Strict):
+    """What runs jobs; without anything in it, this machine."""
+
+    dask: DaskConfig | None = None
 
 
 def _items(value: Any, key: str) -> list[Any]:

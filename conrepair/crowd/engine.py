@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from conrepair.config.engine import EngineConfig
+from conrepair.config.model import EngineConfig
 from conrepair.engine.place import jobs_run_at
 from conrepair.runtime.words import complain
 

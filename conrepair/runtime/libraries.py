@@ -73,6 +73,11 @@ EXTRAS = (
     ),
     Extra("generate", "random networks", {"z3": "z3-solver"}),
     Extra("trace", "the search method cmaes", {"cma": "cma"}),
+    Extra(
+        "crowd",
+        "jobs on a Dask cluster",
+        {"distributed": "distributed", "fsspec": "fsspec", "cryptography": "cryptography"},
+    ),
     Extra("zoo", "packaged models and photos", {"pypi_simple": "pypi-simple", "requests": "requests"}),
 )
 

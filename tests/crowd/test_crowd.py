@@ -24,8 +24,8 @@ import onnx_networks
 from crowd_cluster import LoopbackCluster, tls_config
 
 from conrepair.campaigns.generating import GenerationRequest, generate
-from conrepair.config.engine import DaskConfig, EngineConfig
 from conrepair.config.load import parse_config
+from conrepair.config.model import DaskConfig, EngineConfig
 from conrepair.converters.all_converters import converter
 from conrepair.crowd.blobs import Blobs
 from conrepair.crowd.cluster import Cluster
