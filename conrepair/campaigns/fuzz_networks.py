@@ -14,8 +14,8 @@ from conrepair.campaigns.generating import GenerationRequest, generate
 from conrepair.campaigns.network_folder import name_of
 from conrepair.generate.functions import FINDING
 from conrepair.generate.generated import MODEL
+from conrepair.runtime.executor import Executor
 from conrepair.runtime.progress import ProgressDisplay
-from conrepair.runtime.workers import Workers
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
@@ -52,7 +52,7 @@ def rounds(
     root: Path,
     own: Sequence[tuple[Path, str]],
     display: ProgressDisplay,
-    within: tuple[Workers, Path] | None = None,
+    within: tuple[Executor, Path] | None = None,
 ) -> Iterator[list[FuzzNetwork]]:
     """Networks, some at a time: a person's own, or generated ones; those of one operator come first each time.
 

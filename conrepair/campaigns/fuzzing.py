@@ -23,7 +23,7 @@ from conrepair.campaigns.generate_functions import functions_at
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.campaigns.network_folder import read_about, text_of
 from conrepair.cases.case import read
-from conrepair.engine.job_table import JOBS
+from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import from_json
@@ -35,10 +35,11 @@ from conrepair.fuzz.looking import SUSPECT, UNJUDGED, Looked
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.report.encode import encode
 from conrepair.report.fuzz.folder import write_finding
+from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import make_folder, storage_error
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import scratch_folder
-from conrepair.runtime.workers import ENDED, Failure, Job, Outcome, Workers
+from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
@@ -113,7 +114,7 @@ class Campaign:
             with (
                 contextlib.suppress(_TimeIsUpError),
                 scratch_folder(self._root, _WORK) as work,
-                Workers(self._asked.workers, (), jobs=JOBS, folders=(work,)) as workers,
+                executor(self._asked.workers, folders=(work,)) as workers,
             ):
                 for networks in rounds(self._asked, self._root, self._own, self._display, (workers, work)):
                     self._networks |= {item.name: item for item in networks}
@@ -130,7 +131,7 @@ class Campaign:
 
     # Trying
 
-    def _try(self, networks: Sequence[FuzzNetwork], database: Database, workers: Workers, work: Path) -> None:
+    def _try(self, networks: Sequence[FuzzNetwork], database: Database, workers: Executor, work: Path) -> None:
         blocks = []
         for name, share in dealt(self._asked, networks).items():
             tried = database.tried(name)
@@ -163,7 +164,7 @@ class Campaign:
 
     # Looking into
 
-    def _look_into(self, database: Database, workers: Workers, work: Path) -> None:
+    def _look_into(self, database: Database, workers: Executor, work: Path) -> None:
         chosen = self._chosen(database)
         jobs, whose = [], {}
         for place, suspect in enumerate(chosen):

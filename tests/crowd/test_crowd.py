@@ -23,6 +23,7 @@ import onnx
 import onnx_networks
 from crowd_cluster import LoopbackCluster, tls_config
 
+from conrepair.campaigns.fuzzing import FINDINGS
 from conrepair.campaigns.generating import GenerationRequest, generate
 from conrepair.config.load import parse_config
 from conrepair.config.model import DaskConfig, EngineConfig
@@ -38,12 +39,27 @@ from conrepair.generate.blocks import BLOCK
 from conrepair.generate.wishes import Wishes
 from conrepair.jobs.models import conversion_payload
 from conrepair.pipeline.audit import run_and_write
+from conrepair.pipeline.systems.fuzzing import fuzz
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
+from conrepair.verbs.fuzz import Fuzz
 
 pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.timeout(600)]
 
+CAMPAIGN = Fuzz(
+    systems=["ort-none", "ort-all", "convert-version"],
+    alone=6,
+    count=2,
+    nodes=4,
+    seed=5,
+    operators=["Min", "Max", "Elu", "Relu", "Add", "Mul", "Neg"],
+    workers=1,
+    reduction_seconds=5,
+    varied=0.0,
+    slips=0.0,
+    bare=0.0,
+)
 _CHANGING = {"seconds", "times", "folder", "path", "load_seconds", "run_seconds", "command", "reused"}
 _PATIENCE = 60.0
 
@@ -174,6 +190,21 @@ def test_generated_networks_are_the_same(cluster: LoopbackCluster, crowd: Crowd,
         there = generated(tmp_path / "there")
     assert len(here) > 2 * BLOCK
     assert there == here
+
+
+def test_a_campaign_finds_the_same(cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path) -> None:
+    def findings(place: Path) -> tuple[Any, dict[str, bytes]]:
+        told = fuzz(CAMPAIGN, place, quiet=True)
+        files = {path.relative_to(place).as_posix(): path for path in (place / FINDINGS).rglob("*") if path.is_file()}
+        ended = told.findings, told.counts, told.refusals, told.seen_in, told.suspicions, told.over
+        return ended, {name: path.read_bytes() for name, path in files.items()}
+
+    here = findings(tmp_path / "here")
+    config = DaskConfig(scheduler=cluster.address, exchange=str(cluster.exchange))
+    with engine(EngineConfig(dask=config)):
+        there = findings(tmp_path / "there")
+    assert there == here
+    assert here[1]
 
 
 def test_a_client_that_was_killed_goes_on(

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conrepair.campaigns.rechecking import Rechecked, recheck
+from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import tell_next
 from conrepair.config.for_run import load_for_run
+from conrepair.crowd.engine import engine
 from conrepair.pipeline.systems.fuzzing import fuzz as run_campaign
 from conrepair.report.encode import encode
 from conrepair.report.fuzz.folder import PAGE, REPRODUCE
@@ -36,12 +38,15 @@ def fuzz(options: argparse.Namespace) -> int:
         config = load_for_run(file, quiet=options.quiet)
         if config.fuzz is None:
             raise UsageError(f"{file} has no section `fuzz` (docs/configuration.md).")
-        return fuzz_configured(config, file.absolute().parent, quiet=options.quiet)
+        with engine(engine_of(options, config.engine), quiet=options.quiet):
+            return fuzz_configured(config, file.absolute().parent, quiet=options.quiet)
     asked = Fuzz.of(vars(options))
     if asked.recheck is not None:
         return _recheck(asked, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
-    return _tell(run_campaign(asked, root, quiet=options.quiet), root, as_json=options.format == "json")
+    with engine(engine_of(options), quiet=options.quiet):
+        found = run_campaign(asked, root, quiet=options.quiet)
+    return _tell(found, root, as_json=options.format == "json")
 
 
 def fuzz_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
