@@ -7,6 +7,7 @@ import functools
 import hashlib
 import importlib.metadata
 import re
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -37,6 +38,7 @@ _LIBRARIES = (
     "torchvision",
 )
 _ALL = "conrepair.engine.job_table"  # names every job
+_parsing = threading.Lock()  # of two threads that parse, Python 3.11 refuses one: it counts their depth together
 _NAMED = re.compile(r"\bconrepair((?:\.\w+)+)")
 
 
@@ -120,7 +122,9 @@ def _files(package: Path, named: str) -> Iterable[Path]:
 def _part(text: str, kind: str) -> str:
     """A function of a module, with what it uses of it: other definitions, and the imports that bind its names."""
     definitions: dict[str, ast.stmt] = {}
-    for statement in ast.parse(text).body:
+    with _parsing:
+        statements = ast.parse(text).body
+    for statement in statements:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             definitions |= {item.asname or item.name.partition(".")[0]: statement for item in statement.names}
         elif isinstance(statement, ast.FunctionDef | ast.ClassDef):

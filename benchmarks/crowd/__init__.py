@@ -1,0 +1,1 @@
+"""What a cluster costs beside the jobs themselves."""
