@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import itertools
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -98,34 +99,48 @@ class Cluster:
         Raises:
             DeviceError: if the scheduler doesn't come back.
         """
-        while True:
-            client = self._client()
-            left = [address for address in self.workers if address not in without] if without else None
-            future = client.submit(
-                there.run,
-                request,
-                key=key,
-                resources=dict(resources) or None,
-                workers=left,
-                allow_other_workers=False,
-                pure=True,
-                retries=0,
-            )
-            try:
-                answer: Mapping[str, Any] = future.result()
-            except (Exception, asyncio.CancelledError) as error:
-                if future.status != "error":  # it's the scheduler that has failed, and not the work
-                    self._lost(client)
-                    continue
-                if isinstance(error, self._dask.scheduler.KilledWorker):
-                    return there.nothing("", _killed(error))
-                if isinstance(error, ImportError):
-                    words = f"a worker lacks conrepair: {error}"
-                    return there.nothing("", Failure(NO_LIBRARY, type(error).__name__, words))
-                raise
-            finally:
-                future.release()
-            return answer
+        attempts = (key if number == 0 else f"{key}-{number}" for number in itertools.count())
+        while (answer := self._tried(next(attempts), request, resources, without)) is None:
+            time.sleep(_PAUSE_SECONDS)
+        return answer
+
+    def _tried(
+        self, key: str, request: Mapping[str, Any], resources: Mapping[str, float], without: Collection[str]
+    ) -> Mapping[str, Any] | None:
+        """As `done`, or None where the cluster isn't what it was any more."""
+        client = self._client()
+        left = [address for address in self.workers if address not in without] if without else None
+        if left == []:
+            return None
+        future = client.submit(
+            there.run,
+            request,
+            key=key,
+            resources=dict(resources) or None,
+            workers=left,
+            allow_other_workers=False,
+            pure=True,
+            retries=0,
+        )
+        try:
+            while left is not None and not future.done():
+                if not set(left) & set(self.workers):
+                    return None  # Dask would wait until one comes back at the same address
+                time.sleep(_PAUSE_SECONDS)
+            answer: Mapping[str, Any] = future.result()
+        except (Exception, asyncio.CancelledError) as error:
+            if future.status != "error":  # it's the scheduler that has failed, and not the work
+                self._lost(client)
+                return None
+            if isinstance(error, self._dask.scheduler.KilledWorker):
+                return there.nothing("", _killed(error))
+            if isinstance(error, ImportError):
+                words = f"a worker lacks conrepair: {error}"
+                return there.nothing("", Failure(NO_LIBRARY, type(error).__name__, words))
+            raise
+        finally:
+            future.release()
+        return answer
 
     def _client(self) -> Any:
         """A client whose scheduler answers."""
@@ -158,7 +173,6 @@ class Cluster:
         with self._turn:
             if self._opened is client:
                 self._close()
-        time.sleep(_PAUSE_SECONDS)
 
 
 def _killed(error: Exception) -> Failure:

@@ -22,6 +22,7 @@ from conrepair.crowd.identity import identity
 from conrepair.crowd.placing import wanted_resources
 from conrepair.crowd.there import SENT
 from conrepair.crowd.trees import Hashes
+from conrepair.data.pictures.prepare import wait_for_photos
 from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.files import canonical_json
@@ -142,6 +143,7 @@ class Crowd:
         journal = payload.pop("journal", None)
         places, paths = [], []
         for place, path in paths_of(payload):
+            wait_for_photos(path)
             tree, moved = self._hashes.put(path, self._blobs)
             self._count(sent=moved)
             places.append((list(place), tree.as_json()))

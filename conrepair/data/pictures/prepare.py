@@ -7,6 +7,7 @@ become ready, so decoding overlaps with inference, and models that share the geo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import struct
@@ -25,7 +26,7 @@ from conrepair.data.pictures.recipe import SpatialRecipe, apply_spatial
 from conrepair.runtime.errors import ConrepairError, DataError
 from conrepair.runtime.files import storage_error
 
-__all__ = ["PhotoPreparation", "PreparedPhotos"]
+__all__ = ["PhotoPreparation", "PreparedPhotos", "wait_for_photos"]
 
 _PIXELS = "pixels.npy"
 _READY = "ready"
@@ -148,6 +149,18 @@ class PreparedPhotos:
 
     def _ready(self) -> int:
         return int(struct.unpack("<q", os.pread(self._counter.fileno(), 8, 0))[0])
+
+
+def wait_for_photos(folder: Path) -> None:
+    """Wait until all rows in a folder are decoded, or nobody decodes them any more; of any other folder, not at all.
+
+    Args:
+        folder: Of one geometry, for somebody who takes it along as it is.
+    """
+    with contextlib.suppress(DataError):
+        if (folder / _READY).is_file():
+            count = len(np.load(folder / _PIXELS, mmap_mode="r"))
+            PreparedPhotos(folder, count).read(count, count)
 
 
 def _allocate(folder: Path, count: int, spatial: SpatialRecipe) -> npt.NDArray[Any]:
