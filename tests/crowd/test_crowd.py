@@ -26,7 +26,7 @@ from crowd_cluster import LoopbackCluster, tls_config
 from conrepair.campaigns.fuzzing import FINDINGS
 from conrepair.campaigns.generating import GenerationRequest, generate
 from conrepair.config.load import parse_config
-from conrepair.config.model import DaskConfig, EngineConfig
+from conrepair.config.model import AuditConfig, DaskConfig, EngineConfig
 from conrepair.converters.all_converters import converter
 from conrepair.crowd.blobs import Blobs
 from conrepair.crowd.cluster import Cluster
@@ -134,6 +134,10 @@ def changed(source: Path, target: Path) -> Path:
     return target
 
 
+def config_of(asked: dict[str, Any], output: Path) -> AuditConfig:
+    return parse_config(asked | {"output": str(output)}, "audit.json")
+
+
 def plain(value: Any, folder: Path) -> Any:
     """A document without what changes from run to run."""
     if isinstance(value, dict):
@@ -161,7 +165,7 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[st
     """An audit of this machine: models, output, configuration."""
     folder = tmp_path_factory.mktemp("right")
     asked = audit(folder / "models")
-    run_and_write(parse_config(asked | {"output": str(folder / "out")}, "audit.json"), folder / "models", quiet=True)
+    run_and_write(config_of(asked, folder / "out"), folder / "models", quiet=True)
     return folder / "models", folder / "out", asked
 
 
@@ -171,7 +175,32 @@ def test_an_audit_comes_to_the_same(
     models, out, asked = right
     config = DaskConfig(scheduler=cluster.address, exchange=str(cluster.exchange))
     with engine(EngineConfig(dask=config)):
-        run_and_write(parse_config(asked | {"output": str(tmp_path / "out")}, "audit.json"), models, quiet=True)
+        run_and_write(config_of(asked, tmp_path / "out"), models, quiet=True)
+    assert document(tmp_path / "out") == document(out)
+    assert entries(tmp_path / "out") == entries(out)
+
+
+def test_an_audit_by_object_storage(
+    right: tuple[Path, Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = pytest.importorskip("moto.server")
+    fsspec = pytest.importorskip("s3fs")
+    models, out, asked = right
+    storage = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    storage.start()
+    host, port = storage.get_host_and_port()
+    own = {"ENDPOINT_URL": f"http://{host}:{port}", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
+    for name, value in own.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    fsspec.S3FileSystem(skip_instance_cache=True).mkdir("bucket")
+    try:
+        with LoopbackCluster(tmp_path, workers=2) as cluster, dask.config.set(tls_config(cluster.files)):
+            config = DaskConfig(scheduler=cluster.address, exchange="s3://bucket/place")
+            with engine(EngineConfig(dask=config)):
+                run_and_write(config_of(asked, tmp_path / "out"), models, quiet=True)
+    finally:
+        storage.stop()
     assert document(tmp_path / "out") == document(out)
     assert entries(tmp_path / "out") == entries(out)
 

@@ -119,7 +119,12 @@ class LoopbackCluster:
     ) -> subprocess.Popen[bytes]:
         (self.folder / name).mkdir(exist_ok=True)
         tls = ["--tls-ca-file", self.files["ca"], "--tls-cert", self.files["ca"], "--tls-key", self.files["key"]]
-        places = [*((environment or {}).get("PYTHONPATH", "").split(os.pathsep)), str(_ROOT), str(_SUPPORT)]
+        places = [
+            *((environment or {}).get("PYTHONPATH", "").split(os.pathsep)),
+            str(_ROOT),
+            str(_SUPPORT),
+            *sys.path,
+        ]
         own = {"PYTHONPATH": os.pathsep.join(filter(None, places)), "CONREPAIR_CACHE": ""}
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
