@@ -21,6 +21,7 @@ from conrepair.campaigns import generate_jobs, generating
 from conrepair.campaigns.generating import GenerationRequest
 from conrepair.cli import main
 from conrepair.cli.commands.generate import tell_generated
+from conrepair.engine import place
 from conrepair.engine.job_table import JOBS
 from conrepair.generate.blocks import BLOCK
 from conrepair.generate.diversity import Diversity
@@ -84,7 +85,7 @@ def test_a_seed_gives_the_same_files_however_it_comes_to_them(tmp_path: Path) ->
 
 def test_networks_that_are_there_are_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = generate(tmp_path / "out")
-    monkeypatch.setattr(generating, "JOBS", {})
+    monkeypatch.setattr(place, "JOBS", {})
     again = generate(tmp_path / "out")
     assert again | {"seconds": 0} == first | {"seconds": 0}
 
@@ -186,7 +187,7 @@ def test_onnx_runtime_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_ends_a_worker_costs_one_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = tmp_path / "expected"
     generate(expected, count=8)
-    monkeypatch.setattr(generating, "JOBS", {**JOBS, "generate": "ending_networks:generate"})
+    monkeypatch.setattr(place, "JOBS", {**JOBS, "generate": "ending_networks:generate"})
     summary = generate(tmp_path / "out", count=8, timeout=3.0)
     kills, hangs, fails = ending_networks.KILLS, ending_networks.HANGS, ending_networks.FAILS
     reasons = {item["index"]: item["reason"] for item in summary["refused"]}

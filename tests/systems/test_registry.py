@@ -206,7 +206,7 @@ def test_drawn_options_are_the_backends(name: str) -> None:
     assert drawn == [asked.runs.drawn(asked.chosen, np.random.default_rng(seed)) for seed in range(20)]
     for options in drawn:
         backend(asked.chosen.backend).check({**asked.chosen.options, **options})
-    assert any(drawn) == (name in {"ort-all", "tvm-O2", "torch-compile"})
+    assert any(drawn) == (name in {"ort-all", "tvm-O2", "torch-compile", "convert-onnxslim"})
 
 
 def test_a_single_number_stays_one_in_tensorflow(tmp_path: Path) -> None:
