@@ -20,6 +20,7 @@ __all__ = ["Cluster"]
 _KNOWN_SECONDS = 2.0  # for which it's believed what the scheduler has said of its workers
 _PAUSE_SECONDS = 1.0
 _CONNECT_SECONDS = 10
+_FIRST_SECONDS = 30.0  # for one that has never answered, whose address or certificate is most likely wrong
 _INSTALL = "jobs on a Dask cluster need the library distributed. Install it: pip install 'conrepair[crowd]'"
 
 
@@ -44,7 +45,7 @@ class Cluster:
         self._scheduler, self._without_tls, self._patience = scheduler, without_tls, patience
         self._turn = threading.RLock()
         self._opened: Any = None
-        self._over = False
+        self._answered = self._over = False
         self._known: tuple[float, Mapping[str, Any]] = (0.0, {})
 
     def __enter__(self) -> Cluster:
@@ -147,13 +148,16 @@ class Cluster:
         with self._turn:
             if self._over:
                 raise DeviceError(f"the Dask cluster at {self._scheduler} isn't asked any more")
-            ends = time.monotonic() + self._patience
+            ends = time.monotonic() + (self._patience if self._answered else min(self._patience, _FIRST_SECONDS))
             while self._opened is None or self._opened.status != "running":
                 self._close()
                 try:
                     self._opened = self._dask.Client(
                         self._scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, name="conrepair"
                     )
+                    self._answered = True
+                except RuntimeError as error:  # of Dask's configuration, which asks for another connection
+                    raise UsageError(f"Dask doesn't connect to {self._scheduler}: {error}.") from error
                 except (OSError, TimeoutError) as error:
                     if time.monotonic() > ends:
                         raise DeviceError(

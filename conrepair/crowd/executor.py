@@ -24,7 +24,7 @@ from conrepair.crowd.there import SENT
 from conrepair.crowd.trees import Hashes
 from conrepair.data.pictures.prepare import wait_for_photos
 from conrepair.runtime.confinement import CONFINED
-from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.errors import StorageError
 from conrepair.runtime.files import canonical_json
 from conrepair.runtime.inside import place_in
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
@@ -107,7 +107,11 @@ class Crowd:
         return future
 
     def outcome(self, lane: Any, job: Job, future: Any) -> Outcome:
-        """As of `Executor`."""
+        """As of `Executor`.
+
+        Raises:
+            ConrepairError: if the cluster or the exchange has failed, and not the job: nothing is said of that then.
+        """
         if not isinstance(lane, _Slot):
             return self._here.outcome(lane, job, future)
         try:
@@ -125,8 +129,8 @@ class Crowd:
             request, paths = self._request(slot, job)
             answer, name = self._answer(request, job)
             self._receive(answer, job)
-        except ConrepairError as error:
-            return Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code))
+        except StorageError as error:
+            return Failure(STORAGE, type(error).__name__, str(error))
         texts = {
             text: str(job.folder) if meant == "folder" else str(paths[int(meant)])
             for text, meant in answer["texts"].items()

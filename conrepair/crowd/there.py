@@ -60,9 +60,8 @@ def run(request: Mapping[str, Any]) -> dict[str, Any]:
         return _room(request, folder).run(request) | {"worker": name}
     except StorageError as error:
         return nothing(name, Failure(STORAGE, type(error).__name__, str(error)))
-    except ConrepairError as error:
-        failure = Failure("refused", type(error).__name__, str(error), exit_code=int(error.exit_code))
-        return nothing(name, failure)
+    except ConrepairError as error:  # what it reads isn't there as it was sent
+        return nothing(name, Failure("changed", type(error).__name__, str(error), exit_code=int(error.exit_code)))
 
 
 def _about_worker() -> tuple[str, Path]:

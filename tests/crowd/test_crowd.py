@@ -40,7 +40,8 @@ from conrepair.generate.wishes import Wishes
 from conrepair.jobs.models import conversion_payload
 from conrepair.pipeline.audit import run_and_write
 from conrepair.pipeline.systems.fuzzing import fuzz
-from conrepair.runtime.errors import ExitCode, UsageError
+from conrepair.runtime.errors import DeviceError, ExitCode, UsageError
+from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
 from conrepair.verbs.fuzz import Fuzz
@@ -345,6 +346,33 @@ def test_what_one_machine_lacks_another_does(cluster: LoopbackCluster, crowd: Cr
     assert crowd.again
     for name in ("w0", "w1"):
         cluster.kill(name)
+
+
+def test_what_was_sent_and_is_another_is_no_result_of_the_job(
+    cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path
+) -> None:
+    (tmp_path / "words").write_text("of the client's")
+    sha256 = sha256_of(tmp_path / "words")
+    place = cluster.exchange / sha256[:2] / sha256
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("of somebody's!!")
+    for name in list(cluster.workers):  # they may have it
+        cluster.kill(name)
+    for name in ("w0", "w1", "w2"):
+        cluster.start_worker(name)
+    failed = start(crowd, tmp_path / "a", "read", path=str(tmp_path / "words"))()
+    assert isinstance(failed, Failure)
+    assert failed.kind == "changed"
+    assert not failed.repeatable
+    place.unlink()
+    assert isinstance(start(crowd, tmp_path / "b", "read", path=str(tmp_path / "words"))(), Success)
+
+
+def test_a_scheduler_that_never_answers_ends_the_command(cluster: LoopbackCluster) -> None:
+    with pytest.raises(DeviceError, match="no Dask scheduler answers"), Cluster("tls://127.0.0.1:1", patience=0.5):
+        pass
+    with pytest.raises(UsageError, match="encryption required"), Cluster("tcp://127.0.0.1:1"):
+        pass
 
 
 def test_a_cluster_that_strangers_reach_is_refused() -> None:
