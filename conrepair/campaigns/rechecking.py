@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.campaigns.fuzz_job import fuzz_job
-from conrepair.engine.job_table import JOBS
+from conrepair.engine.place import executor
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import to_json
 from conrepair.fuzz.finding import Finding
@@ -16,7 +16,7 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outside.environments import make_environment
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
-from conrepair.runtime.workers import ENDED, Failure, Job, Outcome, Workers
+from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
 from conrepair.systems.registry import entry
 
 __all__ = ["Rechecked", "recheck"]
@@ -62,7 +62,7 @@ def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int,
         if (environment := entry(name).within) is not None:
             make_environment(environment, display)
     found: dict[Path, Rechecked] = {}
-    with scratch_folder(room, SCRATCH) as work, Workers(workers, (), jobs=JOBS, folders=(work,)) as pool:
+    with scratch_folder(room, SCRATCH) as work, executor(workers, folders=(work,)) as pool:
         jobs, whose = [], {}
         for place, (where, finding) in enumerate(zip(folders, findings, strict=True)):
             payload = {"case": str(where), "key": finding.case, "suspicion": to_json(finding.suspicion)}

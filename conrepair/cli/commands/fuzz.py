@@ -42,7 +42,8 @@ def fuzz(options: argparse.Namespace) -> int:
             return fuzz_configured(config, file.absolute().parent, quiet=options.quiet)
     asked = Fuzz.of(vars(options))
     if asked.recheck is not None:
-        return _recheck(asked, as_json=options.format == "json", quiet=options.quiet)
+        with engine(engine_of(options), quiet=options.quiet):
+            return _recheck(asked, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
     with engine(engine_of(options), quiet=options.quiet):
         found = run_campaign(asked, root, quiet=options.quiet)
