@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
 from conrepair.systems.registry import entry
 
-__all__ = ["Rechecked", "recheck"]
+__all__ = ["Rechecked", "recheck", "tried_again"]
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,33 @@ def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int,
     folders = [path.parent for path in sorted(folder.rglob(FINDING))]
     if not folders:
         raise UsageError(f"{folder} holds no finding ({FINDING}). Give a campaign's folder, or one below it.")
-    findings = [read_finding(item) for item in folders]
-    for name in dict.fromkeys(finding.entry for finding in findings):
+    return tried_again(
+        [(item, read_finding(item)) for item in folders], room, display, workers=workers, seconds=seconds
+    )
+
+
+def tried_again(
+    findings: Sequence[tuple[Path, Finding]], room: Path, display: ProgressDisplay, *, workers: int, seconds: float
+) -> list[Rechecked]:
+    """Try some cases again, by the releases that findings say.
+
+    Args:
+        findings: Each with the folder of its case.
+        room: As of `recheck`.
+        display: As of `recheck`.
+        workers: As of `recheck`.
+        seconds: As of `recheck`.
+
+    Raises:
+        ToolEnvironmentError: if an environment can't be made.
+    """
+    for name in dict.fromkeys(finding.entry for _, finding in findings):
         if (environment := entry(name).within) is not None:
             make_environment(environment, display)
     found: dict[Path, Rechecked] = {}
     with scratch_folder(room, SCRATCH) as work, executor(workers, folders=(work,)) as pool:
         jobs, whose = [], {}
-        for place, (where, finding) in enumerate(zip(folders, findings, strict=True)):
+        for place, (where, finding) in enumerate(findings):
             payload = {"case": str(where), "key": finding.case, "suspicion": to_json(finding.suspicion)}
             job = fuzz_job("fuzz_recheck", finding.entry, payload, work / str(place), seconds)
             jobs.append(job)
@@ -77,7 +97,7 @@ def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int,
 
         with display.stage("recheck", len(jobs)) as stage:
             run_side_by_side(pool, jobs, ended, lambda: None)
-    return [found[where] for where in folders]
+    return [found[where] for where, _ in findings]
 
 
 def _rechecked(finding: Finding, outcome: Outcome) -> Rechecked:

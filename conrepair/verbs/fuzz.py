@@ -87,6 +87,14 @@ class Fuzz(Programmed):
         "models",
         default=None,
     )
+    releases: int | None = option(
+        "With recheck: since which release of their library findings are seen, and until which, by asking up to N "
+        "before theirs and N behind it, each in an environment of its own.",
+        _COUNT,
+        "models",
+        usual="what is installed is asked",
+        default=None,
+    )
     workers: int = option("Worker processes.", _COUNT, "search", key="limits.workers", default=2)
     seconds: float | None = option(
         "Begin nothing more after S seconds.", _SECONDS, "search", usual="no limit", searches=True, default=None
@@ -104,6 +112,8 @@ class Fuzz(Programmed):
         for name in ("network_seconds", "reduction_seconds"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"{name} is 0: give more seconds")
+        if self.releases is not None and self.recheck is None:
+            raise UsageError("releases are those of findings: give their folder, too (recheck)")
         if self.data is not None and not self.models:
             raise UsageError("data is fed to models of your own: give these, too; generated networks have inputs")
 

@@ -7,11 +7,7 @@ pip's own settings (index, certificate, proxy) are honoured.
 
 from __future__ import annotations
 
-import ast
-import functools
 import shutil
-import subprocess
-import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -23,6 +19,7 @@ import platformdirs
 
 from conrepair.runtime.errors import FetchError
 from conrepair.runtime.files import sha256_of, storage_error
+from conrepair.runtime.outside.package_index import package_index
 from conrepair.runtime.scratch import scratch_folder
 
 __all__ = ["PackageArchive", "cache_folder", "fetch"]
@@ -102,62 +99,23 @@ def fetch(
 
 
 def _download(archive: PackageArchive, destination: Path, progress: ProgressCallback | None) -> None:
-    import pypi_simple
-    import requests
-
-    try:
-        with requests.Session() as session:
-            settings = _pip_settings()
-            session.verify = settings.get("cert") or True
-            if proxy := settings.get("proxy"):
-                session.proxies = {"http": proxy, "https": proxy}
-            index = settings.get("index-url", pypi_simple.PYPI_SIMPLE_ENDPOINT)
-            with pypi_simple.PyPISimple(index, session=session) as client:
-                page = client.get_project_page(archive.project, timeout=30)
-            matches = [item for item in page.packages if item.filename == archive.filename]
-            if not matches:
-                raise FetchError(
-                    f"{archive.project}: the package index doesn't have {archive.filename}. "
-                    "If pip is configured for a mirror, that mirror must carry it."
-                )
-            with session.get(matches[0].url, stream=True, timeout=60) as response:
-                response.raise_for_status()
-                total = int(response.headers.get("content-length", 0))
-                with destination.open("wb") as stream:
-                    for chunk in response.iter_content(_CHUNK):
-                        stream.write(chunk)
-                        if progress is not None:
-                            progress(archive.filename, stream.tell(), total)
-    except (
-        requests.RequestException,
-        pypi_simple.NoSuchProjectError,
-        pypi_simple.UnsupportedContentTypeError,
-    ) as error:
-        raise FetchError(
-            f"{archive.project} {archive.version} ({archive.filename}) could not be fetched: "
-            f"{_short(error)}. Check the network and pip's settings (`pip config list`), or leave the models "
-            "and photos that need it out of the configuration."
-        ) from error
-
-
-def _short(error: Exception) -> str:
-    text = f"{type(error).__name__}: {error}"
-    return text if len(text) < 300 else text[:300] + "..."
-
-
-@functools.cache
-def _pip_settings() -> dict[str, str]:
-    """Pip's index, certificate and proxy, from its files and environment, the latter winning."""
-    listing = subprocess.run(
-        [sys.executable, "-P", "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
-    ).stdout
-    settings: dict[str, str] = {}
-    for line in sorted(listing.splitlines(), key=lambda line: line.startswith(":env:")):
-        name, _, value = line.partition("=")
-        key = name.rpartition(".")[2]
-        if key in {"index-url", "cert", "proxy"}:
-            settings[key] = str(ast.literal_eval(value))
-    return settings
+    wanted = f"{archive.project} {archive.version} ({archive.filename})"
+    advice = ", or leave the models and photos that need it out of the configuration"
+    with package_index(wanted, advice) as index:
+        matches = [item for item in index.files(archive.project) if item.filename == archive.filename]
+        if not matches:
+            raise FetchError(
+                f"{archive.project}: the package index doesn't have {archive.filename}. "
+                "If pip is configured for a mirror, that mirror must carry it."
+            )
+        with index.session.get(matches[0].url, stream=True, timeout=60) as response:
+            response.raise_for_status()
+            total = int(response.headers.get("content-length", 0))
+            with destination.open("wb") as stream:
+                for chunk in response.iter_content(_CHUNK):
+                    stream.write(chunk)
+                    if progress is not None:
+                        progress(archive.filename, stream.tell(), total)
 
 
 def _unpack(archive: Path, select: Callable[[str], str | None], folder: Path) -> int:

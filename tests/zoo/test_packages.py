@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from conrepair.runtime.errors import ExitCode, FetchError
+from conrepair.runtime.outside import package_index
 from conrepair.zoo import packages
 from conrepair.zoo.packages import PackageArchive, fetch
 
@@ -91,7 +92,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     index.url = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(packages, "_pip_settings", lambda: {"index-url": f"{index.url}/simple"})
+    monkeypatch.setattr(package_index, "_pip_settings", lambda: {"index-url": f"{index.url}/simple"})
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     yield index
     server.shutdown()
@@ -162,7 +163,7 @@ def test_a_wrong_hash_is_refused_and_nothing_is_kept(index: Index, tmp_path: Pat
 
 
 def test_an_index_that_cant_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "_pip_settings", lambda: {"index-url": "http://127.0.0.1:9/simple"})
+    monkeypatch.setattr(package_index, "_pip_settings", lambda: {"index-url": "http://127.0.0.1:9/simple"})
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     text = refusal(described(b""), tmp_path)
     assert text.startswith(f"nets 1.0 ({FILENAME}) could not be fetched: ConnectionError")
@@ -175,7 +176,7 @@ def test_an_index_that_cant_be_reached(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_proxy_that_cant_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """pip's proxy is really used: an index that nobody asks for directly."""
     settings = {"index-url": "http://index.invalid/simple", "proxy": "http://127.0.0.1:9"}
-    monkeypatch.setattr(packages, "_pip_settings", lambda: settings)
+    monkeypatch.setattr(package_index, "_pip_settings", lambda: settings)
     assert "ProxyError" in refusal(described(b""), tmp_path)
 
 
@@ -303,18 +304,18 @@ def test_pips_settings_are_honoured_and_the_environment_wins(tmp_path: Path, mon
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
     monkeypatch.setenv("PIP_CERT", "/certificates/o'neil.pem")
-    packages._pip_settings.cache_clear()
+    package_index._pip_settings.cache_clear()
     try:
-        assert packages._pip_settings() == {
+        assert package_index._pip_settings() == {
             "index-url": "https://file.invalid/simple",
             "proxy": "http://p.invalid:3128",
             "cert": "/certificates/o'neil.pem",
         }
         monkeypatch.setenv("PIP_INDEX_URL", "https://env.invalid/simple?a=b")
-        packages._pip_settings.cache_clear()
-        assert packages._pip_settings()["index-url"] == "https://env.invalid/simple?a=b"
+        package_index._pip_settings.cache_clear()
+        assert package_index._pip_settings()["index-url"] == "https://env.invalid/simple?a=b"
     finally:
-        packages._pip_settings.cache_clear()
+        package_index._pip_settings.cache_clear()
 
 
 def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

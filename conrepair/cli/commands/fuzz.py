@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conrepair.campaigns.rechecking import Rechecked, recheck
+from conrepair.campaigns.since import since
 from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import tell_next
 from conrepair.config.for_run import load_for_run
@@ -86,14 +87,21 @@ def _tell(summary: Summary, root: Path, *, as_json: bool = False) -> int:
 def _recheck(asked: Fuzz, *, as_json: bool, quiet: bool) -> int:
     if asked.recheck is None:
         raise ValueError("there is no folder to recheck")
+    folder, room = Path(asked.recheck).absolute(), Path(tempfile.gettempdir())
+    if asked.releases is not None:
+        with ProgressDisplay(quiet=quiet) as display:
+            each = since(
+                folder, room, display, workers=asked.workers, seconds=asked.network_seconds, most=asked.releases
+            )
+        if as_json:
+            say(json.dumps([encode(item) for item in each], indent=2, ensure_ascii=False))
+        else:
+            for known in each:
+                say(f"{known.finding.name}: {known.words}")
+                say("\n".join(f"  {release}: {words}" for release, words in known.asked.items()))
+        return int(ExitCode.EQUIVALENT)
     with ProgressDisplay(quiet=quiet) as display:
-        found = recheck(
-            Path(asked.recheck).absolute(),
-            Path(tempfile.gettempdir()),
-            display,
-            workers=asked.workers,
-            seconds=asked.network_seconds,
-        )
+        found = recheck(folder, room, display, workers=asked.workers, seconds=asked.network_seconds)
     if as_json:
         say(json.dumps([encode(item) for item in found], indent=2, ensure_ascii=False))
     else:
