@@ -57,7 +57,8 @@ def model_of(
     initializers = [numpy_helper.from_array(array, name) for name, array in kept.items() if array is not None]
     graph = helper.make_graph(nodes, "generated", inputs, outputs, [*initializers, *constants])
     imports = imports_of({operator_of(node).rpartition("::")[0] for node in nodes}, draft.opset)
-    return helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="conrepair")
+    ir = min(IR_VERSION, helper.find_min_ir_version_for(imports, ignore_unknown=True))  # older releases read it, too
+    return helper.make_model(graph, opset_imports=imports, ir_version=ir, producer_name="conrepair")
 
 
 def imports_of(domains: Collection[str], opset: int) -> list[onnx.OperatorSetIdProto]:
