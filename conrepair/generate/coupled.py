@@ -32,10 +32,11 @@ def solved_by_z3(
         NotAllowedError: if there are none, or none was found with that effort.
     """
     z3 = _z3()
-    solver = z3.SimpleSolver()
+    context = z3.Context()  # of its own: what was solved before in this process would have a part in what's found
+    solver = z3.SimpleSolver(ctx=context)
     solver.set("rlimit", _EFFORT)
     solver.set("random_seed", random.randrange(2**16))
-    terms: dict[Unknown, Any] = {unknown: z3.Int(unknown.name) for unknown in unknowns}
+    terms: dict[Unknown, Any] = {unknown: z3.Int(unknown.name, context) for unknown in unknowns}
     for unknown, term in terms.items():
         solver.add(term >= unknown.low, term <= unknown.high)
     both: dict[Unknown, Any] = {**values, **terms}
@@ -84,7 +85,9 @@ def _term(number: Number, terms: Mapping[Unknown, Any]) -> Any:
         case "and":
             return z3.And(left, right)
         case "//":
-            return left // right if isinstance(left, int) and isinstance(right, int) else _int(z3, left) / right
+            return (
+                left // right if isinstance(left, int) and isinstance(right, int) else _int(z3, left, right) / right
+            )
         case "%":
             return left % right
         case "+":
@@ -102,5 +105,5 @@ def _term(number: Number, terms: Mapping[Unknown, Any]) -> Any:
     return left < right
 
 
-def _int(z3: Any, number: Any) -> Any:
-    return z3.IntVal(number) if isinstance(number, int) else number
+def _int(z3: Any, number: Any, other: Any) -> Any:
+    return z3.IntVal(number, other.ctx) if isinstance(number, int) else number
