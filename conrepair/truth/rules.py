@@ -257,7 +257,10 @@ def _power(call: Call) -> Bounds:
             off = np.where(corner == value, 0, np.abs(corner - value))
             moved = np.where(np.isnan(corner) & ~np.isnan(value), np.inf, np.fmax(moved, off))
     exact = np.broadcast_to((base.bound == 0) & (exponent.bound == 0), value.shape)
-    return [call.machine.settled(value, np.where(exact, 0, moved))]
+    moved = np.where(exact, 0, moved)
+    if np.asarray(value).dtype.kind != "f":
+        moved = np.where(np.broadcast_to(exponent.value < 0, value.shape), np.inf, moved)  # a fraction, made whole
+    return [call.machine.settled(value, moved)]
 
 
 def _remainder(call: Call) -> Bounds:
@@ -312,8 +315,8 @@ def _made_whole(rule: Rule) -> Rule:
 
 
 _BY_COORDINATES = {"Resize"}  # whose weights are rounded: a sum that should be whole may not be
-LEFT_OPEN = frozenset({"Div", "Mod", "Resize", "Shrink"})
-"""Operators of which ONNX doesn't say what some whole numbers give: divided by zero, made of fractions."""
+LEFT_OPEN = frozenset({"Div", "Mod", "Pow", "Resize", "Shrink"})
+"""Operators of which ONNX leaves some whole numbers open: divided by zero, made of fractions, of negative powers."""
 
 
 def _whole(call: Call) -> Bounds:

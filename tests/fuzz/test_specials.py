@@ -74,3 +74,12 @@ def test_not_a_number_goes_through(tmp_path: Path) -> None:
     assert look(made, asked.runs, asked.chosen, tmp_path).verdict == RIGHT
     answers = {"y": np.zeros(2, np.float32)}
     assert looked_at(made, Trial((answers,) * 3), None, asked.chosen).verdict == SUSPECT
+
+
+def test_what_a_negative_power_of_whole_numbers_gives_is_nobodys_fault() -> None:
+    text = "g (int32[3] a, float[3] b) => (int32[3] y) { y = Pow (a, b) }"
+    made = case(text, a=np.array([2, -1, 3], np.int32), b=np.array([-1, -3, 2], np.float32))
+    setting = entry("ort-none").chosen
+    for value, verdicts in (((0, -1, 9), {RIGHT, ILL}), ((1, 0, 9), {RIGHT, ILL}), ((0, -1, 8), {SUSPECT})):
+        answers = {"y": np.array(value, np.int32)}
+        assert looked_at(made, Trial((answers,) * 3), None, setting).verdict in verdicts
