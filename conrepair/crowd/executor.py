@@ -24,8 +24,8 @@ from conrepair.crowd.there import SENT
 from conrepair.crowd.trees import Hashes
 from conrepair.data.pictures.prepare import wait_for_photos
 from conrepair.runtime.confinement import CONFINED
-from conrepair.runtime.errors import StorageError
-from conrepair.runtime.files import canonical_json
+from conrepair.runtime.errors import DataError, StorageError
+from conrepair.runtime.files import canonical_json, storage_error
 from conrepair.runtime.inside import place_in
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
 
@@ -202,7 +202,7 @@ class Crowd:
                 for name, sha256 in files.items():
                     file = place_in(Path(room), name)
                     file.parent.mkdir(parents=True, exist_ok=True)
-                    self._count(received=self._blobs.fetch(sha256, file))
+                    self._count(received=self._laid(sha256, answer["inline"].get(sha256), file))
                 for item in Path(room).iterdir():
                     if (before := folder / item.name).is_dir():
                         shutil.rmtree(before)
@@ -210,6 +210,16 @@ class Crowd:
         for file in parts[1][0].iterdir() if len(parts) > 1 else ():
             if file.is_file() and file.name not in answer["journal"]:
                 file.unlink()
+
+    def _laid(self, sha256: str, content: bytes | None, file: Path) -> int:
+        """Write a content that came in an answer, or is in the exchange; its size."""
+        if content is None:
+            return self._blobs.fetch(sha256, file)
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise DataError(f"a worker's answer has another content for {sha256}.")
+        with storage_error(file.parent):
+            file.write_bytes(content)
+        return len(content)
 
     def _count(self, **moved: int) -> None:
         with self._turn:

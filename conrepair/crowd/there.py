@@ -10,6 +10,7 @@ import atexit
 import collections
 import concurrent.futures
 import contextlib
+import hashlib
 import shutil
 import tempfile
 import threading
@@ -31,6 +32,9 @@ from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome
 
 __all__ = ["SENT", "nothing", "run"]
 
+_SMALL, _MOST = 1 << 16, 1 << 22
+"""Bytes of a file that goes in the answer itself, and of all that do: asking the exchange for each costs more."""
+
 SENT = frozenset({CONFINED, GPU})
 """How far jobs may reach that are sent to other machines: what isn't confined stays where its user is."""
 
@@ -47,8 +51,9 @@ def run(request: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         "kind" ("success" or "failure") and "fields" of the outcome; "files" (contents by path that the job left),
-        "journal" (the same of its journal), "texts" (paths of this machine, and what they stand for: a number of
-        "paths", or "folder"), "worker" (this one's name), "fetched" and "put" (bytes).
+        "inline" (small contents by hash; others are in the exchange), "journal" (as "files", of its journal), "texts"
+        (paths of this machine, and what they stand for: a number of "paths", or "folder"), "worker" (this one's
+        name), "fetched" and "put" (bytes).
     """
     name, folder = _about_worker()
     words = otherwise(request["function"], request["identity"])
@@ -85,7 +90,7 @@ def nothing(name: str, failure: Failure) -> dict[str, Any]:
         name: Of the worker.
         failure: Why.
     """
-    told = {"kind": "failure", "fields": asdict(failure), "files": {}, "journal": None, "texts": {}}
+    told = {"kind": "failure", "fields": asdict(failure), "files": {}, "inline": {}, "journal": None, "texts": {}}
     return told | {"worker": name, "fetched": 0, "put": 0}
 
 
@@ -142,13 +147,15 @@ class _Room:
                 request["environment"],
             )
             outcome = self._ended(job, alone=request["alone"])
-            files, moved = self._put(folder)
-            kept, more = (None, 0) if journal is None else self._put(journal)
+            inline: dict[str, bytes] = {}
+            files, moved = self._put(folder, inline)
+            kept, more = (None, 0) if journal is None else self._put(journal, inline)
         success = isinstance(outcome, Success)
         return {
             "kind": "success" if success else "failure",
             "fields": asdict(outcome),
             "files": files,
+            "inline": inline,
             "journal": kept,
             "texts": texts,
             "fetched": self._shelf.fetched - before,
@@ -186,10 +193,17 @@ class _Room:
             return None
         return self._workers.idle_lane(job.needs, job.reach, job.environment, alone=alone)
 
-    def _put(self, folder: Path) -> tuple[dict[str, str], int]:
+    def _put(self, folder: Path, inline: dict[str, bytes]) -> tuple[dict[str, str], int]:
         found, moved = {}, 0
         for name, file in ordinary_files(folder):
             with contextlib.suppress(FileNotFoundError):  # what a job left may still be going
-                found[name] = self._hashes.of(file)
-                moved += self._blobs.put(file, found[name])
+                size = file.stat().st_size
+                if size <= min(_SMALL, _MOST - sum(map(len, inline.values()))):
+                    content = file.read_bytes()
+                    found[name] = hashlib.sha256(content).hexdigest()
+                    inline[found[name]] = content
+                    moved += size
+                else:
+                    found[name] = self._hashes.of(file)
+                    moved += self._blobs.put(file, found[name])
         return found, moved

@@ -342,7 +342,8 @@ def test_what_one_machine_lacks_another_does(cluster: LoopbackCluster, crowd: Cr
     step = converter("onnx-onnxsim")
     payload = conversion_payload(Model("onnx", str(model), model_sha256(model)), step, step.complete({}), ())
     outcomes = [start(crowd, tmp_path / str(number), "convert", **payload | {"again": number}) for number in range(3)]
-    assert all(isinstance(outcome(), Success) for outcome in outcomes)
+    ended = [outcome() for outcome in outcomes]
+    assert all(isinstance(outcome, Success) for outcome in ended), ended
     assert crowd.again
     for name in ("w0", "w1"):
         cluster.kill(name)
