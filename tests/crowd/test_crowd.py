@@ -48,6 +48,8 @@ from conrepair.verbs.fuzz import Fuzz
 
 pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.timeout(600)]
 
+_TARGETS = 20
+
 CAMPAIGN = Fuzz(
     systems=["ort-none", "ort-all", "convert-version"],
     alone=6,
@@ -112,25 +114,28 @@ def at_work(crowd: Crowd) -> str:
 
 
 def audit(folder: Path) -> dict[str, Any]:
-    """Sources and targets, one of them wrong, one of them no model."""
+    """Sources and 20 targets, each wrong in its way, one of them no model."""
     folder.mkdir()
     models = []
-    for name in ("residual", "branching", "split"):
+    for name in (sources := ("residual", "branching", "split")):
         source = getattr(onnx_networks, name)(folder / f"{name}.onnx")
-        target = changed(source, folder / f"{name}-target.onnx")
         models.append({"name": name, "path": source.name})
-        models.append({"name": f"{name}-t", "path": target.name, "compare_with": name})
+    for number in range(_TARGETS - 1):
+        name = sources[number % len(sources)]
+        target = changed(folder / f"{name}.onnx", folder / f"target-{number}.onnx", number // len(sources))
+        models.append({"name": f"{name}-{number}", "path": target.name, "compare_with": name})
     (folder / "broken.onnx").write_bytes(b"no model")
     models.append({"name": "broken", "path": "broken.onnx", "compare_with": "residual"})
     stages = {"localize": True, "repair": True}
     return {"name": "many", "models": models, "stages": stages, "dataset": {"synthetic": {"samples": 4}}}
 
 
-def changed(source: Path, target: Path) -> Path:
-    """A copy with a weight that's off."""
+def changed(source: Path, target: Path, number: int) -> Path:
+    """A copy with a weight that's off: which, and by how much, hangs on a number."""
     model = onnx.load(source)
-    weight = next(item for item in reversed(model.graph.initializer) if item.data_type == onnx.TensorProto.FLOAT)
-    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight) + np.float32(0.3), weight.name))
+    weights = [item for item in model.graph.initializer if item.data_type == onnx.TensorProto.FLOAT]
+    weight, off = weights[-1 - number % len(weights)], np.float32(0.3 + number / 10)
+    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight) + off, weight.name))
     onnx.save(model, target)
     return target
 
@@ -208,7 +213,7 @@ def test_an_audit_by_object_storage(
 
 def test_generated_networks_are_the_same(cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path) -> None:
     def generated(place: Path) -> dict[str, Any]:
-        asked = GenerationRequest(Wishes(nodes=4), count=2 * BLOCK + 3, seed=5)
+        asked = GenerationRequest(Wishes(nodes=4), count=200, seed=5)
         with ProgressDisplay(quiet=True) as display:
             generate(asked, place, display)
         files = (file for file in place.rglob("*") if file.is_file() and file.name != "generated.json")
