@@ -32,7 +32,7 @@ from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.finding import Finding, key_of
 from conrepair.fuzz.known import Known
 from conrepair.fuzz.looking import SUSPECT, UNJUDGED, Looked
-from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.suspicion import OF_RUNS, Suspicion
 from conrepair.report.encode import encode
 from conrepair.report.fuzz.folder import write_finding
 from conrepair.runtime.executor import Executor
@@ -321,8 +321,8 @@ class Campaign:
             (
                 other
                 for other in self.findings.values()
-                if (other.system, other.suspicion.kind, other.suspicion.error)
-                == (finding.system, finding.suspicion.kind, finding.suspicion.error)
+                if (other.system, other.suspicion.error) == (finding.system, finding.suspicion.error)
+                and _alike(other.suspicion.kind, finding.suspicion.kind)
                 and other.suspicion.kind != "exception"
                 and (other.cause.plainly or other.cause.causes == finding.cause.causes)
                 and set(other.operators) < set(finding.operators)
@@ -346,6 +346,10 @@ class Campaign:
             cause for _, _, verdict, _, cause in database.reductions() if verdict in {SUSPECT, DOUBLE}
         )
         self.seen_in = {item.name: counts[key] for key, item in self.findings.items()}
+
+
+def _alike(one: str, two: str) -> bool:
+    return one == two or {one, two} <= OF_RUNS
 
 
 def _told(folder: Path, share: Sequence[FuzzNetwork]) -> list[tuple[str, Looked]]:

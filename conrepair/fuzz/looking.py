@@ -95,6 +95,7 @@ def look(
     other: Mapping[str, Array] | None = None,
     strict: bool = False,
     stage: str = "",
+    runs: int = 3,
 ) -> Looked:
     """Try a case, and judge what comes.
 
@@ -105,9 +106,10 @@ def look(
         folder: For files.
         other: ONNX Runtime's answers without optimizations, where they're known.
         strict: Whether what equals these is judged, too: where ONNX Runtime is accused it's no witness.
+        runs: As of `tried`.
         stage: Of what is looked for: gradients, other numbers of threads and times are tried where it's theirs.
     """
-    trial = tried(case, system, setting, folder, threads=stage == THREADS)
+    trial = tried(case, system, setting, folder, runs=runs, threads=stage == THREADS)
     if trial.answers and other is None:
         other = other_answers(case)
     found = looked_at(case, trial, other, setting, strict=strict)

@@ -14,7 +14,7 @@ from conrepair.fuzz.apart import PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.constants import with_fed_weights
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
-from conrepair.fuzz.suspicion import ENDS, SLOWER, Suspicion
+from conrepair.fuzz.suspicion import ENDS, OF_RUNS, SLOWER, Suspicion
 from conrepair.fuzz.timing import RUNS
 from conrepair.fuzz.worse import worse
 from conrepair.runtime.errors import ConrepairError, UsageError
@@ -77,7 +77,8 @@ def reduced(
         apart: Whether each case is looked at in a process of its own, as smaller ones may end it.
     """
     system, setting = accused.runs, accused.chosen
-    looked = functools.partial(look, system=system, setting=setting, folder=folder)
+    runs = 3 if suspicion.kind in OF_RUNS else 1
+    looked = functools.partial(look, system=system, setting=setting, folder=folder, runs=runs)
     if suspicion.stage == SIZES and (alone := _of_one_size(case, suspicion, looked)) is not None:
         case, suspicion = alone
     looked = functools.partial(looked, stage=suspicion.stage)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "SLOWER", "THREADS", "Suspicion"]
+__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "OF_RUNS", "SLOWER", "THREADS", "Suspicion"]
 
 GRADIENT = "gradient"
 """A kind, and the stage of all that's seen when a network is differentiated."""
@@ -19,6 +19,9 @@ THREADS = "threads"
 
 SLOWER = "slower"
 """The same of what takes longer than with most left out."""
+
+OF_RUNS = frozenset({"chance", "layout"})
+"""Kinds that several runs show: memory that nobody wrote to may look like either."""
 
 OF_NUMBERS = frozenset({"numbers", "not finite", "differs", GRADIENT})
 """Kinds that say which element is what, and what it should be."""

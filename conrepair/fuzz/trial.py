@@ -45,7 +45,7 @@ _GAP = re.compile(
     r"|only (?:support|works|takes)|only [\w/ ]{1,60} (?:are |is )?(?:currently )?supported|no onnx function found"
     r"|needs? to be (?:a )?(?:constant|static)|must be (?:a )?(?:constant|static|known)"
     r"|didn't find op for|couldn't load custom c\+\+ ops|scalartype \w+ is an unexpected"
-    r"|no schema registered|no previous version|unknown \w+ (?:or \w+ )?type"
+    r"|no corresponding numpy type|no schema registered|no previous version|unknown \w+ (?:or \w+ )?type"
     r"|neither a custom op nor a flex op|could not translate mlir to flatbuffer"  # of TFLite
     r"|requires a fixed tensor list size"  # of XLA, which differentiates no loop without a largest number of rounds
     r"|unknown op|unrecognized|not registered|isn't known|can't (?:be )?(?:say|said|take|import|express)",
