@@ -125,6 +125,10 @@ class Database:
         )
         return [Suspect(network, entry, from_json(Suspicion, json.loads(told))) for network, entry, told in rows]
 
+    def suspected(self) -> set[tuple[str, str]]:
+        """Networks and entries that are suspect, whatever was made of it."""
+        return set(self._connection.execute("select network, entry from tries where verdict = ?", (SUSPECT,)))
+
     def add_reduction(self, suspect: Suspect, verdict: str, told: Mapping[str, Any], cause: str = "") -> None:
         """Keep what was made of a suspicion.
 

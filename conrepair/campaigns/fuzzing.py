@@ -219,9 +219,12 @@ class Campaign:
         ]
 
     def _chosen(self, database: Database) -> list[Suspect]:
-        """Some suspicions of each sort, on the smallest networks; those that may be of what's found come last."""
-        sorts: dict[tuple[str, ...], dict[tuple[str, ...], Suspect]] = {}
-        waiting, nodes = [], {}
+        """Some suspicions of each sort, on the smallest networks; those that may be of what's found come last.
+
+        What the same system's plain setting isn't suspect of is a sort of its own: kernels' faults don't hide it.
+        """
+        sorts: dict[tuple[Any, ...], dict[tuple[str, ...], Suspect]] = {}
+        waiting, nodes, suspected = [], {}, database.suspected()
         for suspect in database.suspects():
             if suspect.network not in self._networks:
                 continue
@@ -230,16 +233,19 @@ class Campaign:
             one, asked = suspect.suspicion, entry(suspect.entry)
             thrown = one.kind == "exception"
             words = (one.words_without(operators), one.place) if thrown else ()
-            sort = sorts.setdefault((asked.system, asked.release, one.kind, one.stage, one.error, *words), {})
+            plain = asked.plain.name
+            only = plain in self._asked.entries and (suspect.network, plain) not in suspected
+            key = asked.system, asked.release, only, one.kind, one.stage, one.error, *words
+            sort = sorts.setdefault(key, {})
             seen = suspect.network, one.output, "" if thrown else one.message
             if seen in sort or (thrown and self._said(suspect, operators)):  # by another setting, or network
                 waiting.append(suspect)
             else:
                 sort[seen] = suspect
         chosen = []
-        for sort in sorts.values():
+        for (_, _, only, *_), sort in sorts.items():
             suspects = sorted(sort.values(), key=nodes.__getitem__)
-            covered = [item for item in suspects if self._covered(item)]
+            covered = [item for item in suspects if self._covered(item, only=only)]
             fresh = [item for item in suspects if item not in covered]
             taken = fresh[:_MOST_ALIKE] + covered[: _MOST_COVERED if len(fresh) < _MOST_ALIKE else 0]
             chosen += taken
@@ -257,7 +263,7 @@ class Campaign:
             if (item.system, item.release, item.suspicion.kind) == (asked.system, asked.release, one.kind)
         )
 
-    def _covered(self, suspect: Suspect) -> bool:
+    def _covered(self, suspect: Suspect, *, only: bool) -> bool:
         """Whether its network has all operators of a finding of the same sort: it's likely a double."""
         folder = self._networks[suspect.network].folder
         there = set(read_about(folder).get("operators", ()))
@@ -265,6 +271,7 @@ class Campaign:
             item.system == entry(suspect.entry).system
             and item.suspicion.kind == suspect.suspicion.kind
             and set(item.operators) <= there
+            and not (only and item.cause.plainly)
             for item in self.findings.values()
         )
 
@@ -324,7 +331,7 @@ class Campaign:
                 if (other.system, other.suspicion.error) == (finding.system, finding.suspicion.error)
                 and _alike(other.suspicion.kind, finding.suspicion.kind)
                 and other.suspicion.kind != "exception"
-                and (other.cause.plainly or other.cause.causes == finding.cause.causes)
+                and (other.cause.plainly, other.cause.causes) == (finding.cause.plainly, finding.cause.causes)
                 and set(other.operators) < set(finding.operators)
             ),
             None,

@@ -1,0 +1,80 @@
+"""Which suspicions are looked into, and which findings are one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fuzz_cases import compared_by_halves, padded_pool
+from fuzz_findings import finding_of
+
+from conrepair.campaigns.fuzz_database import Database
+from conrepair.campaigns.fuzz_networks import FuzzNetwork
+from conrepair.campaigns.fuzzing import Campaign
+from conrepair.fuzz.cause import Cause
+from conrepair.fuzz.known import Known
+from conrepair.fuzz.looking import RIGHT, SUSPECT, Looked
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.generate.generated import ABOUT
+from conrepair.runtime.progress import ProgressDisplay
+from conrepair.verbs.fuzz import Fuzz
+
+SYSTEMS = ["ort-none", "ort-all"]
+
+
+def campaign(folder: Path) -> Campaign:
+    with ProgressDisplay(quiet=True) as display:
+        return Campaign(Fuzz(systems=SYSTEMS), folder, [], Known(), display)
+
+
+def network(folder: Path, name: str, operators: dict[str, int]) -> FuzzNetwork:
+    (folder / name).mkdir()
+    (folder / name / ABOUT).write_text(json.dumps({"operators": operators}))
+    return FuzzNetwork(name, 0, folder / name, False, "")
+
+
+def wrong(message: str) -> Looked:
+    return Looked(SUSPECT, Suspicion("numbers", "answers", message=message, output="y"))
+
+
+def chosen(
+    folder: Path, tried: dict[str, tuple[dict[str, int], Looked, Looked]], known: Campaign
+) -> list[tuple[str, str]]:
+    known._networks = {name: network(folder, name, operators) for name, (operators, _, _) in tried.items()}
+    with Database(folder / "campaign.sqlite", {}) as database:
+        for place, name in enumerate(SYSTEMS):
+            database.add_tries(name, [(each, told[1 + place]) for each, told in tried.items()])
+        return [(item.network, item.entry) for item in known._chosen(database)]
+
+
+def test_the_same_of_two_settings_is_looked_into_once(tmp_path: Path) -> None:
+    found = chosen(tmp_path, {"a": ({"Max": 1}, wrong("y is 1"), wrong("y is 1"))}, campaign(tmp_path))
+    assert len(found) == 1
+    other = {"b": ({"Max": 1}, wrong("y is 1"), wrong("y is 2"))}
+    (tmp_path / "other").mkdir()
+    assert len(chosen(tmp_path / "other", other, campaign(tmp_path))) == 2
+
+
+def test_kernels_faults_do_not_hide_those_of_optimizations(tmp_path: Path) -> None:
+    tried = {
+        f"n{number}": ({"Max": 1, "Add": 3}, wrong(f"y is {number}"), wrong(f"y is {number}")) for number in range(20)
+    }
+    tried["last"] = {"Pad": 1, "Max": 9}, Looked(RIGHT), wrong("y is 0")
+    known = campaign(tmp_path)
+    kernels = finding_of(compared_by_halves(), "ort-none", tmp_path)
+    known.findings[kernels.key] = kernels
+    found = chosen(tmp_path, tried, known)
+    assert ("last", "ort-all") in found
+    assert len(found) <= 6
+
+
+@pytest.mark.parametrize(("plainly", "double"), [(True, True), (False, False)])
+def test_what_hangs_on_a_switch_is_no_double_of_a_kernels_fault(plainly: bool, double: bool, tmp_path: Path) -> None:
+    known = campaign(tmp_path)
+    suspicion = Suspicion("numbers", "answers")
+    kernels = finding_of(padded_pool(), "ort-all", tmp_path, suspicion=suspicion, operators=("AveragePool",))
+    known.findings[kernels.key] = kernels
+    cause = Cause(plainly=True) if plainly else Cause(causes=(("PadFusion",),))
+    other = finding_of(padded_pool(), "ort-all", tmp_path, suspicion=suspicion, cause=cause)
+    assert (known._double(other) is not None) is double
