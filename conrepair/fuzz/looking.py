@@ -265,15 +265,17 @@ def _judged(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, witn
         side, truth = _exact(case.model, case.inputs)
     except InferenceError:
         return _compared(case, trial, other, witness=witness)
-    if time.process_time() - begun > _SLOW:  # estimates take many times as long
+    if time.process_time() - begun > _SLOW:
         return _compared(case, trial, other, witness=witness)
-    side.estimated(case.inputs, given, ulps=_NEAR)
-    allowed = {
-        name: allowance(given[name], exact, side.bound[name]) for name, exact in truth.items() if name in given
-    }
-    found = itertools.chain(threads(given, trial.otherwise, allowed), numbers(given, truth, side.bound))
-    if (first := next(found, None)) is not None:
-        return Looked(SUSPECT, first, "", seconds)
+    for estimating in (False, True):  # estimates are never larger, and take many times as long
+        if estimating:
+            side.estimated(case.inputs, given, ulps=_NEAR)
+        allowed = {
+            name: allowance(given[name], exact, side.bound[name]) for name, exact in truth.items() if name in given
+        }
+        found = itertools.chain(threads(given, trial.otherwise, allowed), numbers(given, truth, side.bound))
+        if (first := next(found, None)) is not None:
+            return Looked(SUSPECT, first, "", seconds)
     far, near = False, 0.0
     for name, exact in truth.items():
         mine = given[name]
