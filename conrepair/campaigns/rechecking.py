@@ -20,7 +20,7 @@ from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
 from conrepair.systems.registry import entry
 
-__all__ = ["Rechecked", "recheck", "tried_again"]
+__all__ = ["Rechecked", "findings_below", "recheck", "tried_again"]
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,23 @@ def recheck(folder: Path, room: Path, display: ProgressDisplay, *, workers: int,
         DataError: if one isn't what it says.
         ToolEnvironmentError: if an environment can't be made.
     """
+    return tried_again(findings_below(folder), room, display, workers=workers, seconds=seconds)
+
+
+def findings_below(folder: Path) -> list[tuple[Path, Finding]]:
+    """Findings, each with its folder, in order.
+
+    Args:
+        folder: Of a campaign, of findings, or of one.
+
+    Raises:
+        UsageError: if there are none.
+        DataError: if one isn't what it says.
+    """
     folders = [path.parent for path in sorted(folder.rglob(FINDING))]
     if not folders:
         raise UsageError(f"{folder} holds no finding ({FINDING}). Give a campaign's folder, or one below it.")
-    return tried_again(
-        [(item, read_finding(item)) for item in folders], room, display, workers=workers, seconds=seconds
-    )
+    return [(item, read_finding(item)) for item in folders]
 
 
 def tried_again(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.campaigns.rechecking import tried_again
+from conrepair.campaigns.rechecking import findings_below, tried_again
 from conrepair.fuzz.finding import Finding
-from conrepair.report.fuzz.folder import FINDING, read_finding
 from conrepair.runtime.errors import ToolEnvironmentError, UsageError
 from conrepair.runtime.outside.package_index import releases_of
 from conrepair.runtime.progress import ProgressDisplay
@@ -96,19 +96,12 @@ def since(
         DataError: if one isn't what it says.
         FetchError: if the package index can't be asked.
     """
-    folders = [path.parent for path in sorted(folder.rglob(FINDING))]
-    if not folders:
-        raise UsageError(f"{folder} holds no finding ({FINDING}). Give a campaign's folder, or one below it.")
-    known: dict[str, list[str]] = {}
-    found = []
-    for where in folders:
-        finding = read_finding(where)
+    releases, found = functools.cache(releases_of), []
+    for where, finding in findings_below(folder):
         system = SYSTEMS[finding.system]
         distribution = system.distribution(system.settings[finding.setting])
         if not distribution:
             raise UsageError(f"{finding.name}: this setting can't be run in other releases (docs/fuzz.md).")
-        if distribution not in known:
-            known[distribution] = releases_of(distribution)
         asked: dict[str, str] = {}
 
         def shows(
@@ -124,7 +117,7 @@ def since(
             return _SHOWS.get(said.verdict)
 
         own = finding.blamed[distribution]
-        found.append(_of_one(finding, known[distribution], own, shows, asked, most))
+        found.append(_of_one(finding, releases(distribution), own, shows, asked, most))
     return found
 
 

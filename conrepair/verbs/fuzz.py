@@ -19,6 +19,7 @@ USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-
 
 _COUNT = Value(arguments.COUNT, numbers.count, "N")
 _OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
+_SHARE = Value(arguments.real(), numbers.share, "SHARE")
 _SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
 
 
@@ -52,20 +53,20 @@ class Fuzz(Programmed):
     alone: int = option("Networks of one operator, which come first.", _OR_NONE, "models", default=100)
     slips: float = option(
         "Share of patterns in which one node isn't as it should be.",
-        Value(arguments.real(), numbers.share, "SHARE"),
+        _SHARE,
         "models",
         default=0.5,
     )
     bare: float = option(
         "Share of the networks of several operators that are one pattern and nothing else.",
-        Value(arguments.real(), numbers.share, "SHARE"),
+        _SHARE,
         "models",
         default=0.5,
     )
     varied: float = option(
         "Share of the networks that a system runs with drawn options (passes left out, less fused), share with "
         "inputs that are weights, and share that runs with another number of threads, too.",
-        Value(arguments.real(), numbers.share, "SHARE"),
+        _SHARE,
         "models",
         default=0.3,
     )
