@@ -16,7 +16,7 @@ from conrepair.runtime.outside.environments import ENVIRONMENTS, make_environmen
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.words import meant
 
-__all__ = ["Converter", "Option", "parts_without"]
+__all__ = ["Converter", "Option", "comma_parts", "parts_without"]
 
 _TRUTH = {"true": True, "false": False}
 
@@ -158,6 +158,11 @@ class Converter:
         return result
 
 
+def comma_parts(text: str) -> list[str]:
+    """Names that an option has, separated by commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def parts_without(name: str, text: str, parts: Sequence[str]) -> list[str]:
     """What option `without` of a converter names.
 
@@ -169,7 +174,7 @@ def parts_without(name: str, text: str, parts: Sequence[str]) -> list[str]:
     Raises:
         ConfigError: if there's none of a name.
     """
-    off = [part.strip() for part in text.split(",") if part.strip()]
+    off = comma_parts(text)
     for part in off:
         if part not in parts:
             raise ConfigError(f"option 'without' of {name}: there is no pass {part!r}{meant(part, parts)}")

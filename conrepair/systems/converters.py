@@ -12,7 +12,7 @@ import numpy as np
 
 from conrepair.backends.base import Switch
 from conrepair.converters.all_converters import converter
-from conrepair.converters.base import Converter
+from conrepair.converters.base import Converter, comma_parts
 from conrepair.frameworks.model import Model
 from conrepair.systems import ort
 from conrepair.systems.program import Program
@@ -53,7 +53,7 @@ _ONE_LIBRARY: Mapping[str, Callable[[_Options], str]] = MappingProxyType(
         "onnx-onnxslim": lambda said: (
             "import onnxslim\n\n"
             f"slim = onnxslim.slim(model, no_shape_infer={not said['infer_shapes']}, "
-            f"skip_fusion_patterns={_names(said) or None})\nonnx.save(slim, 'converted.onnx')"
+            f"skip_fusion_patterns={comma_parts(said['without']) or None})\nonnx.save(slim, 'converted.onnx')"
         ),
         "onnx-onnxsim": lambda said: (
             "import onnxsim\n\n"
@@ -63,7 +63,7 @@ _ONE_LIBRARY: Mapping[str, Callable[[_Options], str]] = MappingProxyType(
         ),
         "onnx-onnxoptimizer": lambda said: (
             "import onnxoptimizer\n\npasses = onnxoptimizer.get_fuse_and_elimination_passes()\n"
-            f"passes = [name for name in passes if name not in {_names(said)}]\n"
+            f"passes = [name for name in passes if name not in {comma_parts(said['without'])}]\n"
             "onnx.save(onnxoptimizer.optimize(model, passes), 'converted.onnx')"
         ),
         "onnx-version-converter": lambda said: (
@@ -169,11 +169,6 @@ class Converters(System):
         plain = dataclasses.replace(setting, conversion={})
         name = next(name for name, known in self.settings.items() if known == plain)
         return Program(_THROUGH_CONREPAIR.format(name=name, conversion=dict(setting.conversion)), _RUN)
-
-
-def _names(said: _Options) -> list[str]:
-    """Of what is left out."""
-    return [name.strip() for name in said["without"].split(",") if name.strip()]
 
 
 def _switches(step: Converter) -> Iterator[Switch]:
