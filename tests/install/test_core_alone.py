@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 CONREPAIR = [sys.executable, "-m", "conrepair"]
 BROUGHT = {
     "flatbuffers",
+    "packaging",
     "sympy",
     "requests",
 }  # by libraries of the core, or by what an installation may have besides
