@@ -17,7 +17,7 @@ from conrepair.generate.setting import Setting
 from conrepair.generate.sizes import drawn_size
 from conrepair.generate.tensors import TensorType, numpy_type, value_in
 
-__all__ = ["Drawing", "Fresh", "Source", "chosen_dtype"]
+__all__ = ["Drawing", "Fresh", "Source", "chosen_dtype", "drawn"]
 
 _WEIGHTS = {"float32": 8, "float16": 2, "bfloat16": 2, "float64": 2, "int64": 2, "int32": 2}
 """How likely element types are; others have 1."""
@@ -104,7 +104,7 @@ class Drawing(Setting):
         return operand
 
     def _value(self, name: str, domain: Domain) -> Any:
-        self.attributes[name] = value = _drawn(domain, self.random)
+        self.attributes[name] = value = drawn(domain, self.random)
         return value
 
     def _constant(self, name: str, domain: Domain, dtypes: tuple[str, ...]) -> Any:
@@ -114,7 +114,7 @@ class Drawing(Setting):
             self._put(formal, there)
             self._bind(formal, there.type.dtype)
             return value_in(there.array)
-        value = _drawn(domain, self.random)
+        value = drawn(domain, self.random)
         dtype = "int64" if "int64" in dtypes and self.random.random() < 0.8 else self.random.choice(dtypes)
         array = np.asarray(value, dtype=numpy_type(dtype))
         self._put(formal, Operand(TensorType(dtype, array.shape), array=array))
@@ -129,7 +129,16 @@ class Drawing(Setting):
         self.require(result.elements <= self.most, "too many elements")
 
 
-def _drawn(domain: Domain, random: Random) -> Any:
+def drawn(domain: Domain, random: Random) -> Any:
+    """A value that a domain allows.
+
+    Args:
+        domain: Of it.
+        random: By which it's drawn.
+
+    Raises:
+        NotAllowedError: if none is left.
+    """
     value = domain.drawn(random)
     if not domain.allows(value):
         raise NotAllowedError("no value is left")

@@ -3,76 +3,116 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 import numpy as np
 from onnx import helper
 
 from conrepair.generate.ports import NotAllowedError
-from conrepair.generate.schemas import schema_of
+from conrepair.generate.reading import Reading
+from conrepair.generate.redrawing import Redrawing
 from conrepair.generate.tensors import numpy_type
 from conrepair.generate.weaving import REAL, Weaver
 from conrepair.metrics.ulps import is_real
 
 __all__ = ["Slipping"]
 
-_AT = 0.3  # how likely it's the next node
 _SQUARE = 0.5  # how likely its tensors have axes of one size
 _TYPES = "float64", "float16"
-_OF_TYPE = 0.2  # of those that slip: the type of all
-_FLAG = "keepdims"
+_OF_TYPE = 0.15  # of those that slip: the type of all
+_TWO, _EACH = 0.2, 0.5  # how likely a second one slips; how likely all further ones of the operator do so alike
+_SOME, _TRIES = 8, 6  # nodes of a pattern that wasn't woven yet; values drawn for a node
 
-_Inputs = tuple[str | None, ...]
-_Slip = Callable[["Slipping", str, _Inputs, dict[str, Any]], tuple[_Inputs, dict[str, Any]]]
+
+@dataclass(frozen=True)
+class _Said:
+    op: str
+    inputs: tuple[str | None, ...]
+    attributes: Mapping[str, Any]
+    outputs: int
+
+    def fed(self, place: int, name: str) -> _Said:
+        return replace(self, inputs=(*self.inputs[:place], name, *self.inputs[place + 1 :]))
 
 
 class Slipping(Weaver):
-    """Writes down what a pattern says, but for one node."""
+    """Writes down what a pattern says, but for one node, or two, or for all of one operator."""
 
-    _slipped = False
+    _nodes = _SOME  # of the pattern, as it was last time
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """As a weaver's; each try slips anew."""
-        self._slipped = self.random.random() < _OF_TYPE
-        self.real = self.random.choice(_TYPES) if self._slipped else REAL
+        """As a weaver's; each try slips anew.
+
+        Raises:
+            NotAllowedError: if something wasn't allowed, or nothing slipped.
+        """
+        typed = self.random.random() < _OF_TYPE
+        self.real = self.random.choice(_TYPES) if typed else REAL
         self.square = self.random.random() < _SQUARE
+        places = [
+            self.random.randrange(self._nodes) for _ in range(0 if typed else 1 + (self.random.random() < _TWO))
+        ]
+        self._left, self._place = set(places), 0
+        self._alike: tuple[str, _Slip, int] | None = None
         with super().whole():
-            yield
+            try:
+                yield
+            except (IndexError, ValueError) as error:  # a pattern takes what it reads to be as it wrote it
+                raise NotAllowedError(f"it can't go on: {error}") from error
+            self._nodes = max(self._place, 1)
+            if self._left:
+                raise NotAllowedError("nothing slipped")
 
     def nodes(self, op: str, *inputs: str | None, outputs: int = 1, **attributes: Any) -> list[str]:
         """As a weaver's, or nearly."""
-        if not self._slipped and self.random.random() < _AT:
-            self._slipped = True
-            inputs, attributes = self.random.choice(_SLIPS)(self, op, inputs, attributes)
-        return super().nodes(op, *inputs, outputs=outputs, **attributes)
+        said = _Said(op, *self.by_schema(op, inputs, attributes), outputs)
+        if self._alike is not None and self._alike[0] == op:
+            said = self._slipped(said, *self._alike[1:])
+        elif self._place in self._left:
+            self._left.remove(self._place)
+            slip, seed = self.random.choice(_SLIPS), self.random.getrandbits(32)
+            said = self._slipped(said, slip, seed)
+            if self.random.random() < _EACH:
+                self._alike = op, slip, seed
+        self._place += 1
+        return super().nodes(op, *said.inputs, outputs=outputs, **said.attributes)
 
-    def picked(self, inputs: _Inputs, *, constant: bool) -> int:
-        """The place of an input that is a constant, or isn't.
+    def _slipped(self, said: _Said, slip: _Slip, seed: int) -> _Said:
+        """By numbers of its own, so that others of the operator can slip alike."""
+        kept = self.random, self._place, self._left, self._alike
+        self.random, self._left, self._alike = Random(seed), set(), None  # what it adds slips no further
+        try:
+            return slip(self, said)
+        finally:
+            self.random, self._place, self._left, self._alike = kept
+
+    def picked(self, said: _Said, *, constant: bool) -> tuple[int, str]:
+        """An input that is a constant, or isn't: its place and name.
+
+        Args:
+            said: What reads it.
+            constant: Which.
 
         Raises:
             NotAllowedError: if there's none.
         """
-        known = [(place, name) for place, name in enumerate(inputs) if name is not None]
-        found = [place for place, name in known if (self.draft.tensors[name].value is not None) == constant]
+        known = [(place, name) for place, name in enumerate(said.inputs) if name is not None]
+        found = [(place, name) for place, name in known if (self.draft.tensors[name].value is not None) == constant]
         if not found:
             raise NotAllowedError("there's no such input")
         return self.random.choice(found)
 
 
-def _with(inputs: _Inputs, place: int, name: str) -> _Inputs:
-    return (*inputs[:place], name, *inputs[place + 1 :])
+_Slip = Callable[[Slipping, _Said], _Said]
 
 
-def _something_between(
-    w: Slipping, _: str, inputs: _Inputs, attributes: dict[str, Any]
-) -> tuple[_Inputs, dict[str, Any]]:
+def _something_between(w: Slipping, said: _Said) -> _Said:
     """A node that changes nothing stands in front of it."""
-    place = w.picked(inputs, constant=False)
-    name = inputs[place]
-    if name is None:
-        raise NotAllowedError("there's no such input")
+    place, name = w.picked(said, constant=False)
     made = w.type_of(name)
     to = helper.np_dtype_to_tensor_dtype(numpy_type(made.dtype))
     nodes: Mapping[str, dict[str, Any]] = {
@@ -81,52 +121,56 @@ def _something_between(
         "Transpose": {"perm": tuple(range(len(made.shape)))},
     }
     op = w.random.choice(sorted(nodes))
-    return _with(inputs, place, w.node(op, name, **nodes[op])), attributes
+    return said.fed(place, w.node(op, name, **nodes[op]))
 
 
-def _another_attribute(
-    w: Slipping, op: str, inputs: _Inputs, attributes: dict[str, Any]
-) -> tuple[_Inputs, dict[str, Any]]:
-    """Axes are dropped or kept, others, or in another order."""
-    if _FLAG in schema_of(op, w.draft.opset).attributes:
-        return inputs, {**attributes, _FLAG: 1 - attributes.get(_FLAG, 1)}
-    if "axis" in attributes:
-        return inputs, {**attributes, "axis": attributes["axis"] + w.random.choice([-1, 1])}
-    lists = [name for name, value in attributes.items() if isinstance(value, tuple) and len(set(value)) > 1]
-    if not lists:
-        raise NotAllowedError("it has no such attribute")
-    name = w.random.choice(lists)
-    return inputs, {**attributes, name: tuple(w.random.sample(attributes[name], len(attributes[name])))}
+def _another_value(w: Slipping, said: _Said) -> _Said:
+    """An attribute, or a constant that is one to its operator, has another value, as its specification allows."""
+    read = w.read(Reading, said.op, said.inputs, said.attributes, said.outputs)
+    names = list(Redrawing.may_free(read))
+    for _ in range(_TRIES if names else 0):
+        freed = w.random.choice(names)
+        with suppress(NotAllowedError):
+            other = w.read(Redrawing, said.op, said.inputs, said.attributes, said.outputs, freed=freed)
+            if other.constant is not None:
+                place, dtype = other.place, other.constant.dtype.name
+                return said.fed(place, w.constant(other.constant, dtype))
+            if freed in other.attributes and other.attributes[freed] != read.attributes.get(freed):
+                return replace(said, attributes={**said.attributes, freed: other.attributes[freed]})
+    raise NotAllowedError("it has no such attribute")
 
 
-def _another_constant(
-    w: Slipping, _: str, inputs: _Inputs, attributes: dict[str, Any]
-) -> tuple[_Inputs, dict[str, Any]]:
+def _another_constant(w: Slipping, said: _Said) -> _Said:
     """It has another shape that broadcasts: an axis of one element, an axis more, which widens the result."""
-    place = w.picked(inputs, constant=True)
-    value = w.draft.tensors[str(inputs[place])].value
+    place, name = w.picked(said, constant=True)
+    value = w.draft.tensors[name].value
     if value is None or not is_real(value):
         raise NotAllowedError("it holds sizes")
     other = w.random.choice([value[None], np.repeat(value[None], 2, axis=0), np.atleast_1d(value)[..., :1]])
-    return _with(inputs, place, w.constant(other, value.dtype.name)), attributes
+    return said.fed(place, w.constant(other, value.dtype.name))
 
 
-def _other_way_round(
-    _: Slipping, __: str, inputs: _Inputs, attributes: dict[str, Any]
-) -> tuple[_Inputs, dict[str, Any]]:
+def _other_way_round(_: Slipping, said: _Said) -> _Said:
     """Its two inputs are exchanged."""
-    if len(inputs) != 2:
+    if len(said.inputs) != 2:
         raise NotAllowedError("it has another number of inputs")
-    return inputs[::-1], attributes
+    return replace(said, inputs=said.inputs[::-1])
 
 
-def _shown(w: Slipping, _: str, inputs: _Inputs, attributes: dict[str, Any]) -> tuple[_Inputs, dict[str, Any]]:
+def _shown(w: Slipping, said: _Said) -> _Said:
     """What it reads is an output, too."""
-    name = inputs[w.picked(inputs, constant=False)]
-    if name is None or name in w.draft.sources:
+    _, name = w.picked(said, constant=False)
+    if name in w.draft.sources:
         raise NotAllowedError("no node makes it")
     w.draft.shown.add(name)
-    return inputs, attributes
+    return said
 
 
-_SLIPS: tuple[_Slip, ...] = (_something_between, _another_attribute, _another_constant, _other_way_round, _shown)
+_SLIPS: tuple[_Slip, ...] = (
+    _something_between,
+    _another_value,
+    _another_value,  # there are many
+    _another_constant,
+    _other_way_round,
+    _shown,
+)

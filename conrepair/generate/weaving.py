@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from conrepair.generate.tensors import FLOATS, REALS, Range, TensorType, numpy_t
 
 __all__ = ["REAL", "Body", "Weaver"]
 
-
 REAL = "float32"
+
+_Read = TypeVar("_Read", bound=Reading)
 
 
 class Weaver:
@@ -165,20 +166,8 @@ class Weaver:
         Raises:
             NotAllowedError: if the operator's specification forbids it.
         """
-        found = specifications().get(op)
-        if found is None or found.least_opset > self.draft.opset:
-            raise NotAllowedError(f"opset {self.draft.opset} has no {op}")
-        inputs, attributes = self._by_schema(op, inputs, attributes)
-        setting = Reading(
-            op,
-            self.draft.opset,
-            self.random,
-            self._support,
-            given=[None if name is None else self._operand(name) for name in inputs],
-            said=attributes,
-            results=[True] * outputs,
-        )
-        found.body(setting)
+        inputs, attributes = self.by_schema(op, inputs, attributes)
+        setting = self.read(Reading, op, inputs, attributes, outputs)
         setting.attributes = dict(attributes)
         setting.inputs = [None if name is None else self._operand(name) for name in inputs]
         for made in setting.outputs:
@@ -189,6 +178,41 @@ class Weaver:
         node = self.draft.add(setting, origin=self._origin)
         self._added.append(node)
         return node.outputs
+
+    def read(
+        self,
+        how: type[_Read],
+        op: str,
+        inputs: Sequence[str | None],
+        attributes: Mapping[str, Any],
+        outputs: int,
+        **more: Any,
+    ) -> _Read:
+        """Let an operator's specification read a node.
+
+        Args:
+            how: In which way.
+            op: The operator.
+            inputs: Names of tensors, as the opset has them.
+            attributes: Those that are said.
+            outputs: How many it has.
+            **more: What that way of reading needs besides.
+
+        Raises:
+            NotAllowedError: if the specification forbids the node.
+        """
+        setting = how(
+            op,
+            self.draft.opset,
+            self.random,
+            self._support,
+            given=[None if name is None else self._operand(name) for name in inputs],
+            said=attributes,
+            results=[True] * outputs,
+            **more,
+        )
+        specifications()[op].body(setting)
+        return setting
 
     def piece(self, piece: Piece, inputs: Sequence[str]) -> Node:
         """Add a piece as it is.
@@ -209,11 +233,23 @@ class Weaver:
                 self._moved.append((node, node.inputs))
                 self.draft.replace_input(node, old, new)
 
-    def _by_schema(
-        self, op: str, inputs: tuple[str | None, ...], said: dict[str, Any]
+    def by_schema(
+        self, op: str, inputs: tuple[str | None, ...], said: Mapping[str, Any]
     ) -> tuple[tuple[str | None, ...], dict[str, Any]]:
-        """Inputs and attributes as the opset has them."""
-        schema, opset = schema_of(op, self.draft.opset), self.draft.opset
+        """Inputs and attributes as the opset has them: what it has as an input becomes a constant.
+
+        Args:
+            op: The operator.
+            inputs: Names of tensors; None for those that are left out.
+            said: Values by name.
+
+        Raises:
+            NotAllowedError: if the opset has no such operator, or name.
+        """
+        found, opset = specifications().get(op), self.draft.opset
+        if found is None or found.least_opset > opset:
+            raise NotAllowedError(f"opset {opset} has no {op}")
+        schema = schema_of(op, opset)
         formals = {formal.name: (place, formal.type_str) for place, formal in enumerate(schema.inputs)}
         placed = list(inputs)
         for name in said:

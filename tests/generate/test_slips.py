@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from contextlib import suppress
 from random import Random
 
 import onnx
@@ -11,24 +12,25 @@ import pytest
 
 from conrepair.generate.graph import Draft
 from conrepair.generate.networks import made
+from conrepair.generate.patterns.convolutions import pad_pool
 from conrepair.generate.patterns.norms import written_layer_norm
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.slips import Slipping
+from conrepair.generate.weaving import Body
 from conrepair.generate.wishes import Wishes
 
 WISHES = Wishes(nodes=14, woven=1.0, patterns={"layer norm written out": 1.0})
 
 
-def slipped(seed: int) -> Draft | None:
-    """A layer norm in which something slips; None where that isn't allowed."""
+def slipped(seed: int, pattern: Body = written_layer_norm) -> Draft | None:
+    """A pattern in which something slips; None where that isn't allowed."""
     draft = Draft(20)
-    weaver = Slipping(draft, Random(seed), Support(), 4096, "layer norm written out")
-    try:
-        with weaver.whole():
-            written_layer_norm(weaver)
-    except NotAllowedError:
-        return None
-    return draft
+    weaver = Slipping(draft, Random(seed), Support(), 4096, "pattern")
+    for _ in range(4):
+        with suppress(NotAllowedError), weaver.whole():
+            pattern(weaver)
+            return draft
+    return None
 
 
 def written(draft: Draft) -> list[tuple[str, tuple[tuple[str, object], ...]]]:
@@ -65,6 +67,29 @@ def test_a_pattern_slips_into_another_type() -> None:
         for draft in drafts
     }
     assert types == {frozenset({"float16"}), frozenset({"float32"}), frozenset({"float64"})}
+
+
+def test_all_nodes_of_an_operator_slip_alike() -> None:
+    flags = [
+        [node.attributes.get("keepdims", 1) for node in draft.nodes if node.op == "ReduceMean"]
+        for seed in range(600)
+        if (draft := slipped(seed)) is not None
+    ]
+    assert [0, 0] in flags
+    assert [0, 1] in flags or [1, 0] in flags
+
+
+def test_what_a_specification_allows_is_drawn_anew() -> None:
+    found = Counter[str]()
+    for draft in filter(None, (slipped(seed, pad_pool) for seed in range(600))):
+        for node in draft.nodes:
+            if node.op == "AveragePool":
+                said = {"kernel_shape": (3, 3), "count_include_pad": 1}
+                found.update(name for name, value in node.attributes.items() if said.get(name) != value)
+            if node.op == "Pad":
+                array = draft.tensors[node.inputs[1]].value
+                found.update(["pads of Pad"] if array is not None and set(array[[0, 1]]) != {0} else [])
+    assert {"ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides", "pads of Pad"} <= found.keys(), found
 
 
 def test_a_network_of_one_pattern_has_nothing_else() -> None:
