@@ -23,7 +23,7 @@ _TABLES = """
 create table if not exists campaign (name text primary key, value text not null);
 create table if not exists tries (
     network text not null, entry text not null, verdict text not null, suspicion text, message text not null,
-    seconds real not null, near real not null, primary key (network, entry)
+    seconds real not null, near real not null, plainly integer, odd integer not null, primary key (network, entry)
 ) without rowid;
 create table if not exists reductions (
     network text not null, entry text not null, verdict text not null, told text not null, cause text not null,
@@ -40,11 +40,15 @@ class Suspect:
         network: In which it was seen.
         entry: By which.
         suspicion: What was seen.
+        plainly: Whether the system's plain setting shows it, too; None where nobody asked.
+        odd: Whether it was seen with odd numbers.
     """
 
     network: str
     entry: str
     suspicion: Suspicion
+    plainly: bool | None = None
+    odd: bool = False
 
 
 class Database:
@@ -109,25 +113,33 @@ class Database:
                 item.message,
                 item.seconds,
                 item.near,
+                item.plainly,
+                item.odd,
             )
             for network, item in found
         ]
         self._connection.execute("begin")
-        self._connection.executemany("insert or ignore into tries values (?, ?, ?, ?, ?, ?, ?)", rows)
+        self._connection.executemany("insert or ignore into tries values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._connection.execute("commit")
 
     def suspects(self) -> list[Suspect]:
         """Suspicions of which nothing was made, in an order that doesn't depend on who was faster."""
         rows = self._connection.execute(
-            "select network, entry, suspicion from tries where verdict = ? and not exists (select 1 from reductions "
+            "select network, entry, suspicion, plainly, odd from tries where verdict = ? and not exists "
+            "(select 1 from reductions "
             "where reductions.network = tries.network and reductions.entry = tries.entry) order by network, entry",
             (SUSPECT,),
         )
-        return [Suspect(network, entry, from_json(Suspicion, json.loads(told))) for network, entry, told in rows]
-
-    def suspected(self) -> set[tuple[str, str]]:
-        """Networks and entries that are suspect, whatever was made of it."""
-        return set(self._connection.execute("select network, entry from tries where verdict = ?", (SUSPECT,)))
+        return [
+            Suspect(
+                network,
+                entry,
+                from_json(Suspicion, json.loads(told)),
+                None if plainly is None else bool(plainly),
+                bool(odd),
+            )
+            for network, entry, told, plainly, odd in rows
+        ]
 
     def add_reduction(self, suspect: Suspect, verdict: str, told: Mapping[str, Any], cause: str = "") -> None:
         """Keep what was made of a suspicion.

@@ -8,7 +8,8 @@ import importlib.metadata
 import json
 import tempfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +70,14 @@ _THREADED = 10_000  # elements that libraries deal to threads
 _tried: set[str] = set()  # systems that this process has run
 
 
-def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str, Array] | None]:
-    """A network as a system runs it: at times with drawn options, inputs that are weights, odd numbers, other sizes.
+def case_for(folder: Path, asked: Entry, varied: float, *, odd: bool = False) -> tuple[Case, dict[str, Array] | None]:
+    """A network as a system runs it: at times with drawn options, inputs that are weights, other sizes.
 
     Args:
         folder: Of the network.
         asked: The system.
-        varied: Share with options, share with weights, and share with such numbers.
+        varied: Share with options, and share with weights.
+        odd: Whether it's fed odd numbers.
 
     Returns:
         It, and ONNX Runtime's answers where they're there.
@@ -86,9 +88,12 @@ def case_for(folder: Path, asked: Entry, varied: float) -> tuple[Case, dict[str,
         case = dataclasses.replace(case, options={asked.system: options})
     if generator.random() < varied:
         case = drawn_constants(case, generator)
-    if generator.random() < varied and (other := drawn_specials(case, generator)) is not case:
-        case, right = other, None
-    return _of_sizes(case, asked, generator), right
+    case = _of_sizes(case, asked, generator)
+    return (_odd(case), None) if odd else (case, right)
+
+
+def _odd(case: Case) -> Case:
+    return drawn_specials(case, np.random.default_rng(zlib.crc32(f"odd {case.key}".encode())))
 
 
 def _of_sizes(case: Case, asked: Entry, generator: np.random.Generator) -> Case:
@@ -144,7 +149,8 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Try networks by a system, one after the other.
 
     Args:
-        payload: "entry", "networks" (folders), "seconds" (for each), "varied" (share of them that get drawn options),
+        payload: "entry", "networks" (folders), "seconds" (for each), "varied" (share of them that get drawn options;
+            where it's more than 0 all get odd numbers, too),
             "slower" (whether they're timed, too).
         folder: Receives `TOLD`, a line for each network that was tried, and `AT`, which one is being tried or judged.
 
@@ -153,17 +159,25 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     asked = entry(payload["entry"])
     for place, where in enumerate(payload["networks"]):
-        at = {"place": place, "judging": False}
-        (folder / AT).write_text(json.dumps(at), encoding="utf-8")
+        at = _At(folder / AT, place)
         more = 0.0 if asked.name in _tried else _FIRST_SECONDS
         with bounded(payload["seconds"] + more):
             case, right = case_for(Path(where), asked, payload["varied"])
-            trial = tried(case, asked.runs, asked.chosen, folder, threads=threaded(case, asked, payload["varied"]))
-            (folder / AT).write_text(json.dumps(at | {"judging": True}), encoding="utf-8")
+            threads = threaded(case, asked, payload["varied"])
+            others = _others(case, at) if payload["varied"] else ()
+            trial = tried(case, asked.runs, asked.chosen, folder, threads=threads, others=others)
+            at.judging()
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
             found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
             if payload["slower"]:
                 found = with_seconds(found, case, asked.runs, asked.chosen, folder)
+            for other, seen in trial.others if found.suspicion is None else ():
+                odd = looked_at(other, seen, other_answers(other), asked.chosen)
+                found = dataclasses.replace(odd, seconds=found.seconds, odd=True) if odd.suspicion else found
+                case = other if odd.suspicion else case
+            if found.suspicion is not None:
+                plainly = _plainly(case, found.suspicion, asked, folder)
+                found = dataclasses.replace(found, plainly=plainly)
         _tried.add(asked.name)
         told = encode(found) | {"message": shortened(found.message, _LONGEST)}
         with (folder / TOLD).open("a", encoding="utf-8") as stream:
@@ -171,12 +185,52 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {}
 
 
+@dataclass(frozen=True)
+class _At:
+    """Keeps what is being tried, for whoever finds the process ended."""
+
+    path: Path
+    place: int
+
+    def __post_init__(self) -> None:
+        self._keep()
+
+    def _keep(self, *, judging: bool = False, odd: bool = False) -> None:
+        told = {"place": self.place, "judging": judging, "odd": odd}
+        self.path.write_text(json.dumps(told), encoding="utf-8")
+
+    def judging(self) -> None:
+        self._keep(judging=True)
+
+    def odd(self) -> None:
+        self._keep(odd=True)
+
+
+def _others(case: Case, at: _At) -> Iterator[Case]:
+    """The same case with odd numbers, where it can have such: said before it's run, for it may end the process."""
+    other = _odd(case)
+    if other is not case:
+        at.odd()
+        yield other
+
+
+def _plainly(case: Case, suspicion: Suspicion, asked: Entry, folder: Path) -> bool | None:
+    """Whether a system's plain setting shows the same; None where it doesn't run in this process."""
+    plain = asked.plain
+    if plain == asked:
+        return True
+    if asked.runs.environment(plain.chosen) != asked.runs.environment(asked.chosen):
+        return None
+    return _shown(case, suspicion, plain.name, folder)
+
+
 def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Make a finding of a suspicion.
 
     Args:
-        payload: "entry", "network" (folder), "varied" (as of `fuzz_try`), "suspicion", "seconds" (for the reduction),
-            "longest" (for a try of what may hang), "others" (entries that are asked whether they show it, too),
+        payload: "entry", "network" (folder), "varied" (as of `fuzz_try`), "odd" (whether odd numbers showed it),
+            "suspicion", "seconds" (for the reduction), "longest" (for a try of what may hang), "others" (entries that
+            are asked whether they show it, too),
             "apart" (whether each case is looked at in a process of its own).
         folder: Receives `CASE`, `PROGRAMMED` and `RIGHT`.
 
@@ -185,7 +239,7 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "versions".
     """
     asked = entry(payload["entry"])
-    case, _ = case_for(Path(payload["network"]), asked, payload["varied"])
+    case, _ = case_for(Path(payload["network"]), asked, payload["varied"], odd=payload["odd"])
     found = reduced(
         case,
         from_json(Suspicion, payload["suspicion"]),

@@ -179,6 +179,7 @@ class Campaign:
                 "others": self._others(suspect.entry),
                 "apart": False,
                 "varied": self._asked.varied,
+                "odd": suspect.odd,
             }
             jobs.append(fuzz_job("fuzz_reduce", suspect.entry, payload, folder, longest + 4 * seconds))
         done: dict[Path, Mapping[str, Any]] = {}
@@ -224,7 +225,7 @@ class Campaign:
         What the same system's plain setting isn't suspect of is a sort of its own: kernels' faults don't hide it.
         """
         sorts: dict[tuple[Any, ...], dict[tuple[str, ...], Suspect]] = {}
-        waiting, nodes, suspected = [], {}, database.suspected()
+        waiting, nodes = [], {}
         for suspect in database.suspects():
             if suspect.network not in self._networks:
                 continue
@@ -233,8 +234,7 @@ class Campaign:
             one, asked = suspect.suspicion, entry(suspect.entry)
             thrown = one.kind == "exception"
             words = (one.words_without(operators), one.place) if thrown else ()
-            plain = asked.plain.name
-            only = plain in self._asked.entries and (suspect.network, plain) not in suspected
+            only = suspect.plainly is False
             key = asked.system, asked.release, only, one.kind, one.stage, one.error, *words
             sort = sorts.setdefault(key, {})
             seen = suspect.network, one.output, "" if thrown else one.message
@@ -378,9 +378,11 @@ def _ended(job: Job, failure: Failure, place: int) -> Looked:
     if at["judging"]:
         return Looked(UNJUDGED, None, f"judging it ended its process: {failure}")
     if failure.error_type == _ALARM or failure.kind == "timeout":
-        return Looked(SUSPECT, Suspicion("hang", PROCESS, message="it doesn't end"))
-    kind = "memory" if failure.kind == "memory" else "crash"
-    return Looked(SUSPECT, Suspicion(kind, PROCESS, failure.error_type, failure.message))
+        suspicion = Suspicion("hang", PROCESS, message="it doesn't end")
+    else:
+        kind = "memory" if failure.kind == "memory" else "crash"
+        suspicion = Suspicion(kind, PROCESS, failure.error_type, failure.message)
+    return Looked(SUSPECT, suspicion, odd=at["odd"])
 
 
 def _verdicts(database: Database) -> dict[str, int]:

@@ -77,6 +77,8 @@ class Looked:
         message: Why the system doesn't take it, or why gradients aren't judged.
         seconds: That the trial took, and differentiating.
         near: The largest error in bounds, where it was judged: near 1 other inputs may lie beyond.
+        plainly: Whether the system's plain setting is suspect of the same, where that was asked.
+        odd: Whether it was seen with `conrepair.fuzz.specials` alone, which the same build was fed.
     """
 
     verdict: str
@@ -84,6 +86,8 @@ class Looked:
     message: str = ""
     seconds: float = field(default=0.0, compare=False)
     near: float = field(default=0.0, compare=False)
+    plainly: bool | None = None
+    odd: bool = False
 
 
 def look(

@@ -8,7 +8,7 @@ import re
 import tempfile
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,7 @@ class Trial:
         ended: How.
         otherwise: Answers with `OTHER_THREADS`, where they were asked for.
         further: Answers of the same build with the case's further sizes, where it has any.
+        others: Further cases of the same network that the same build ran, once each, and what came of them.
         seconds: That it took.
     """
 
@@ -88,11 +89,19 @@ class Trial:
     ended: Ended | None = None
     otherwise: Mapping[str, Array] = field(default_factory=dict)
     further: Mapping[str, Array] = field(default_factory=dict)
+    others: tuple[tuple[Case, Trial], ...] = ()
     seconds: float = field(default=0.0, compare=False)
 
 
 def tried(
-    case: Case, system: System, setting: Setting, folder: Path, *, runs: int = 3, threads: bool = False
+    case: Case,
+    system: System,
+    setting: Setting,
+    folder: Path,
+    *,
+    runs: int = 3,
+    threads: bool = False,
+    others: Iterable[Case] = (),
 ) -> Trial:
     """Convert, load and run a case.
 
@@ -106,6 +115,7 @@ def tried(
         folder: For files.
         runs: How many; 1 for answers alone.
         threads: Whether another one has another number of threads, where the system can.
+        others: Further cases of the same network, each taken when it's to be run, behind all else.
     """
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=folder) as made:
@@ -131,10 +141,18 @@ def tried(
                 stage = THREADS
                 other = system.with_threads(runnable, model, chosen, Path(made), OTHER_THREADS)
                 otherwise = _run(other, _copies(case.inputs))
+            seen = tuple((one, _once(runnable, one)) for one in others)
         # Libraries raise whatever their assumptions break into: that is what's looked for.
         except Exception as error:  # noqa: BLE001
             return Trial((), how_ended(stage, error, case), seconds=time.perf_counter() - begun)
-    return Trial(tuple(answers), None, otherwise, further, time.perf_counter() - begun)
+    return Trial(tuple(answers), None, otherwise, further, seen, time.perf_counter() - begun)
+
+
+def _once(runnable: Runnable, case: Case) -> Trial:
+    try:
+        return Trial((_run(runnable, _copies(case.inputs)),))
+    except Exception as error:  # noqa: BLE001 (as above)
+        return Trial((), how_ended(RUN, error, case))
 
 
 def with_options(system: System, setting: Setting, case: Case) -> Setting:

@@ -65,7 +65,8 @@ class Fuzz(Programmed):
     )
     varied: float = option(
         "Share of the networks that a system runs with drawn options (passes left out, less fused), share with "
-        "inputs that are weights, and share that runs with another number of threads, too.",
+        "inputs that are weights, and share that runs with another number of threads, too. Above 0 what is built is "
+        "fed odd numbers (NaN, infinities, zeros) besides.",
         _SHARE,
         "models",
         default=0.3,

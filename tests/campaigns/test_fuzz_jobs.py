@@ -25,14 +25,17 @@ from conrepair.campaigns.fuzz_jobs import (
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.cases.case import Case, read, written
 from conrepair.cases.sizes import SIZES, open_sizes
-from conrepair.frameworks.model import from_json, to_json
+from conrepair.frameworks.model import Model, from_json, to_json
+from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.apart import looked_apart
 from conrepair.fuzz.looking import RIGHT as IS_RIGHT
 from conrepair.fuzz.looking import SUSPECT, Looked, look
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.intake.data import write_arrays
 from conrepair.report.encode import encode
+from conrepair.systems.ort import SYSTEM as ORT
 from conrepair.systems.registry import SYSTEMS, entry
+from conrepair.systems.system import Setting
 
 LEAST = np.array(np.iinfo(np.int32).min, np.int32)
 CRASHING = case("g (int32 x, int32 z) => (int32 y) { y = Div (x, z) }", x=LEAST, z=np.array(-1, np.int32))
@@ -64,6 +67,7 @@ def reduction(made: Case, name: str, suspicion: Any, folder: Path, others: tuple
         "seconds": 10,
         "longest": 10,
         "varied": 0.0,
+        "odd": False,
     }
     return fuzz_reduce({**asked, "others": list(others), "apart": False}, folder / "job")
 
@@ -92,7 +96,53 @@ def test_networks_are_tried_one_after_the_other_and_each_is_told(tmp_path: Path)
     assert fuzz_try(asked, tmp_path / "job") == {}
     told = [from_json(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
     assert [item.verdict for item in told] == ["right", "suspect", "refused"]
-    assert json.loads((tmp_path / "job" / AT).read_text()) == {"place": 2, "judging": True}
+    assert json.loads((tmp_path / "job" / AT).read_text()) == {"place": 2, "judging": True, "odd": False}
+
+
+class Losing(type(ORT)):  # type: ignore[misc]
+    """ONNX Runtime, with another number wherever it's NaN."""
+
+    name = "losing"
+
+    def open(self, model: Model, setting: Setting, folder: Path) -> Runnable:
+        opened = super().open(model, setting, folder)
+        run = opened._run
+        opened._run = lambda feeds: {name: np.nan_to_num(array) for name, array in run(feeds).items()}
+        return opened
+
+
+def test_one_build_is_fed_odd_numbers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SYSTEMS, "losing", Losing())
+    text = "g (float[8] x) => (float[8] y) { y = Neg (x) }"
+    made = [case(text, x=np.full(8, place, np.float32)) for place in range(6)]
+    folders = [network(item, tmp_path / str(place)) for place, item in enumerate(made)]
+    found = []
+    for varied in (0.0, 0.01):
+        (tmp_path / f"job-{varied}").mkdir()
+        asked = {"entry": "losing-all", "networks": list(map(str, folders)), "seconds": 30, "varied": varied}
+        fuzz_try({**asked, "slower": False}, tmp_path / f"job-{varied}")
+        lines = (tmp_path / f"job-{varied}" / TOLD).read_text().splitlines()
+        found.append([from_json(Looked, json.loads(line)) for line in lines])
+    plain, odd = found
+    assert {(item.verdict, item.odd) for item in plain} == {("right", False)}
+    suspect = [item.suspicion.kind for item in odd if item.odd and item.suspicion is not None]
+    assert set(suspect) <= {"not finite", "numbers"}
+    fed = [
+        [case_for(where, entry("losing-all"), 0.0, odd=odd)[0].inputs["x"] for odd in (False, True)]
+        for where in folders
+    ]
+    assert all(np.isfinite(usual).all() for usual, _ in fed)
+    assert sum(not np.isfinite(special).all() for _, special in fed) >= len(suspect) > 1
+
+
+def test_the_plain_setting_is_asked_where_another_is_suspect(tmp_path: Path) -> None:
+    found = []
+    for name, made in (("ort-all", padded_pool()), ("ort-none", compared_by_halves())):
+        asked = {"entry": name, "networks": [str(network(made, tmp_path / name))], "seconds": 30, "varied": 0.0}
+        (tmp_path / f"{name}-job").mkdir()
+        fuzz_try({**asked, "slower": False}, tmp_path / f"{name}-job")
+        found.append(from_json(Looked, json.loads((tmp_path / f"{name}-job" / TOLD).read_text())))
+    assert [(item.verdict, item.plainly) for item in found] == [("suspect", False), ("suspect", True)]
 
 
 @pytest.mark.parametrize(
