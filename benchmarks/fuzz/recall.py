@@ -22,8 +22,8 @@ from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
 _SYSTEMS = (
-    "ort-none@1.20.1,ort-all@1.20.1",
-    "ort-none@1.27.0,ort-all@1.27.0",
+    "ort-all@1.20.1",
+    "ort-all@1.27.0",
     "tvm-O2@0.25.0",
     "tvm-O2@0.26.0",
     "tvm-O2@0.27.0",

@@ -21,9 +21,9 @@ from conrepair.verbs.fuzz import Fuzz
 
 __all__ = ["ROUND", "FuzzNetwork", "dealt", "functions_of", "parts", "rounds"]
 
-ROUND, _MOST = 100, 400
-"""Networks behind which suspicions are looked into for the first time; each round is twice as large as the last, up
-to a limit."""
+ROUND, _MOST = 100, 800
+"""Networks behind which suspicions are looked into for the first time. Each round has twice as many of several
+operators as the last, up to a limit, and as many of one operator."""
 
 _NETWORKS, _ALONE = "networks", "alone"
 
@@ -66,10 +66,10 @@ def rounds(
     if own:
         yield [FuzzNetwork(folder.name, place, folder, False, source) for place, (folder, source) in enumerate(own)]
         return
-    sorts = ((_ALONE, 1, asked.alone), (_NETWORKS, asked.nodes, asked.count))
-    for bounds in itertools.zip_longest(*(parts(count) for _, _, count in sorts)):
+    sorts = ((_ALONE, 1, asked.alone, ROUND), (_NETWORKS, asked.nodes, asked.count, _MOST))
+    for bounds in itertools.zip_longest(*(parts(count, most) for _, _, count, most in sorts)):
         found = []
-        for (sort, nodes, _), ends in zip(sorts, bounds, strict=True):
+        for (sort, nodes, *_), ends in zip(sorts, bounds, strict=True):
             if ends is not None:
                 generate(_request(asked, nodes, ends[1]), root / sort, display, within=within)
                 found += _made(asked, root / sort, nodes, range(*ends))
@@ -90,16 +90,17 @@ def _made(asked: Fuzz, folder: Path, nodes: int, places: Iterable[int]) -> list[
     ]
 
 
-def parts(count: int) -> Iterator[tuple[int, int]]:
+def parts(count: int, most: int) -> Iterator[tuple[int, int]]:
     """Rounds of a number of networks: where each begins and ends.
 
     Args:
         count: Of all of them.
+        most: Of a round.
     """
     begin, size = 0, ROUND
     while begin < count:
         yield begin, min(begin + size, count)
-        begin, size = begin + size, min(2 * size, _MOST)
+        begin, size = begin + size, min(2 * size, most)
 
 
 def functions_of(asked: Fuzz) -> tuple[FunctionFile, ...]:

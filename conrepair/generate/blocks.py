@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
 from random import Random
 
 from conrepair.generate.diversity import Diversity
+from conrepair.generate.fitting import fitting
 from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.networks import GeneratedNetwork, NotMadeError, made
 from conrepair.generate.ports import Support
@@ -43,24 +46,34 @@ def block(
     Yields:
         Each network, or why there is none.
     """
-    seen = Diversity(wishes.operators)
+    seen, in_turn = Diversity(wishes.operators), _in_turn(fitting(wishes), seed)
     for place in range(count):
         if place in without:
             yield NotMadeError("it ends the process")
             continue
         name = f"{seed}/{number}/{place}"  # seeds of texts are the same on every machine
-        streams = (Random(f"{name}/{stream}" if stream else name) for stream in range(_STREAMS))
-        yield _first(wishes, streams, support, seen, material)
+        streams = [Random(f"{name}/{stream}" if stream else name) for stream in range(_STREAMS)]
+        turns = in_turn if wishes.nodes == 1 and material == NOTHING else ()
+        yield _first(
+            wishes, streams, support, seen, material, turns[(number * BLOCK + place) % len(turns)] if turns else ""
+        )
+
+
+@cache
+def _in_turn(names: tuple[str, ...], seed: int) -> tuple[str, ...]:
+    """Operators in an order that the seed says: those of networks of one operator."""
+    return tuple(Random(f"{seed}/order").sample(names, len(names)))
 
 
 def _first(
-    wishes: Wishes, streams: Iterator[Random], support: Support, seen: Diversity, material: Material
+    wishes: Wishes, streams: Sequence[Random], support: Support, seen: Diversity, material: Material, turn: str
 ) -> GeneratedNetwork | NotMadeError:
-    """What the first stream gives that gives a network; else why none does."""
+    """A network by the first stream that gives one, at first of the operator whose turn it is; else why none does."""
     reasons: list[str] = []
-    for random in streams:
+    for place, random in enumerate(streams):
+        wished = replace(wishes, operators=(turn,)) if turn and not place else wishes
         try:
-            return made(wishes, random, support, seen, material)
+            return made(wished, random, support, seen, material)
         except NotMadeError as error:
             reasons.append(str(error))
     return NotMadeError("; then ".join(dict.fromkeys(reasons)))

@@ -203,7 +203,7 @@ def test_functions_of_ones_own_filter_findings(own: Path, tmp_path: Path, capsys
 
 @given(count=st.integers(0, 3000))
 def test_rounds_are_all_networks_each_once_and_grow(count: int) -> None:
-    found = list(parts(count))
+    found = list(parts(count, 400))
     assert [place for begin, upto in found for place in range(begin, upto)] == list(range(count))
     sizes = [upto - begin for begin, upto in found][:-1]
     assert sizes == sorted(sizes)

@@ -127,3 +127,14 @@ def test_operators_that_never_fit_cost_no_nodes() -> None:
     wishes = Wishes(nodes=6, operators=("Not", "And", *never), dtypes=("bool",), woven=0.0)
     found = [item for item in block(wishes, 0, 0, SUPPORT, 8) if isinstance(item, GeneratedNetwork)]
     assert [len(network.draft.nodes) for network in found] == [6] * 8
+
+
+def test_networks_of_one_operator_take_all_operators_in_turn() -> None:
+    names = ("Abs", "Add", "Ceil", "Exp", "Floor", "Mul", "Neg", "Relu", "Sub", "Tanh")
+    wishes = Wishes(nodes=1, operators=names, dtypes=("float32",))
+    found = [
+        [item.draft.nodes[0].op for item in block(wishes, seed, 0, SUPPORT, 20) if not isinstance(item, NotMadeError)]
+        for seed in (7, 8)
+    ]
+    assert all(sorted(each) == sorted(2 * names) and each[:10] == each[10:] for each in found)
+    assert found[0] != found[1]
