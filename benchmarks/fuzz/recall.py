@@ -34,6 +34,7 @@ _ALIKE = (
     {"shape", "type", "outputs", "exception", "crash"},  # how a wrong shape shows depends on what reads it
 )
 _ALONE, _MANY = 100_000, 100_000
+_BARE, _SLIPS = 0.9, 0.8  # a plain pattern soon says nothing new
 _REDUCTION = 20.0  # seconds
 
 
@@ -82,7 +83,8 @@ def campaign(systems: str, woven: float, seconds: float, seed: int, workers: int
     asked = Fuzz(
         systems=names,
         woven=woven,
-        bare=0.5 * woven,
+        bare=_BARE * woven,
+        slips=_SLIPS,
         seconds=seconds,
         seed=seed,
         workers=workers,

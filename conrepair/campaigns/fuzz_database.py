@@ -92,10 +92,9 @@ class Database:
         """Close the file."""
         self._connection.close()
 
-    def tried(self, entry: str) -> set[str]:
-        """Networks that a system has been tried with."""
-        rows = self._connection.execute("select network from tries where entry = ?", (entry,))
-        return {network for (network,) in rows}
+    def tried(self, entry: str) -> dict[str, str]:
+        """Networks that a system has been tried with, and their verdicts."""
+        return dict(self._connection.execute("select network, verdict from tries where entry = ?", (entry,)))
 
     def add_tries(self, entry: str, found: Iterable[tuple[str, Looked]]) -> None:
         """Keep what came of networks, all or nothing.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from conrepair.campaigns.generate_functions import FunctionFile, function_files
 from conrepair.campaigns.generate_material import material_files
 from conrepair.campaigns.generating import GenerationRequest, generate
-from conrepair.campaigns.network_folder import name_of
+from conrepair.campaigns.network_folder import name_of, read_about
 from conrepair.generate.functions import FINDING
 from conrepair.generate.generated import MODEL
 from conrepair.runtime.executor import Executor
@@ -45,6 +46,11 @@ class FuzzNetwork:
     folder: Path
     alone: bool
     source: str
+
+    @cached_property
+    def operators(self) -> Mapping[str, int]:
+        """How often it has which, where it was generated."""
+        return dict(read_about(self.folder).get("operators", {}))
 
 
 def rounds(

@@ -21,7 +21,7 @@ from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD
 from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt, functions_of, rounds
 from conrepair.campaigns.generate_functions import functions_at
 from conrepair.campaigns.generate_jobs import AT
-from conrepair.campaigns.network_folder import read_about, text_of
+from conrepair.campaigns.network_folder import text_of
 from conrepair.cases.case import read
 from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure
@@ -31,7 +31,7 @@ from conrepair.fuzz.apart import PROCESS
 from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.finding import Finding, key_of
 from conrepair.fuzz.known import Known
-from conrepair.fuzz.looking import SUSPECT, UNJUDGED, Looked
+from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, Looked
 from conrepair.fuzz.suspicion import OF_RUNS, Suspicion
 from conrepair.report.encode import encode
 from conrepair.report.fuzz.folder import write_finding
@@ -52,6 +52,7 @@ _WORK = ".fuzzing-"
 _BLOCK = 10
 _OURS = {"storage", "changed", "library", "device"}  # failures that no network is to blame for
 _ALARM = "SIGALRM"
+_ANYWAY = 5
 _MOST_ALIKE, _MOST_COVERED = 4, 1  # suspicions of a sort that are looked into in a round; where one is known already
 DOUBLE, FILTERED, WAITS = "double", "filtered", "waits"
 
@@ -118,7 +119,8 @@ class Campaign:
             ):
                 for networks in rounds(self._asked, self._root, self._own, self._display, (workers, work)):
                     self._networks |= {item.name: item for item in networks}
-                    self._try(networks, database, workers, work)
+                    for alone in (True, False):  # what is refused alone isn't dealt among others
+                        self._try([item for item in networks if item.alone == alone], database, workers, work)
                     self._look_into(database, workers, work)
                     self._count(database)
                     told()
@@ -134,8 +136,8 @@ class Campaign:
     def _try(self, networks: Sequence[FuzzNetwork], database: Database, workers: Executor, work: Path) -> None:
         blocks = []
         for name, share in dealt(self._asked, networks).items():
-            tried = database.tried(name)
-            todo = [item for item in share if item.name not in tried]
+            tried, refused = database.tried(name), self._refused(name, database)
+            todo = [item for item in share if item.name not in tried and self._worth(item, refused)]
             blocks += [(name, todo[begin : begin + _BLOCK]) for begin in range(0, len(todo), _BLOCK)]
         left: dict[Path, tuple[str, list[FuzzNetwork]]] = {}
         numbers = itertools.count()
@@ -161,6 +163,19 @@ class Campaign:
 
         with self._display.stage("try", sum(len(share) for _, share in blocks)) as stage:
             run_side_by_side(workers, (job(*item) for item in blocks), ended, self._check_time)
+
+    def _refused(self, name: str, database: Database) -> set[str]:
+        """Operators that a system has refused whenever they stood alone, more than once."""
+        verdicts = database.tried(name)
+        alone = [item for item in self._networks.values() if item.alone and item.name in verdicts]
+        counts = {verdict: collections.Counter[str]() for verdict in (True, False)}
+        for item in alone:
+            counts[verdicts[item.name] == REFUSED].update(item.operators)
+        return {op for op, times in counts[True].items() if times > 1 and op not in counts[False]}
+
+    def _worth(self, network: FuzzNetwork, refused: set[str]) -> bool:
+        """Whether a network is tried: some are that have a refused operator, for it may be taken otherwise."""
+        return network.alone or not network.place % _ANYWAY or refused.isdisjoint(network.operators)
 
     # Looking into
 
@@ -229,7 +244,7 @@ class Campaign:
         for suspect in database.suspects():
             if suspect.network not in self._networks:
                 continue
-            operators = read_about(self._networks[suspect.network].folder).get("operators", {})
+            operators = self._networks[suspect.network].operators
             nodes[suspect] = sum(operators.values())
             one, asked = suspect.suspicion, entry(suspect.entry)
             thrown = one.kind == "exception"
@@ -265,8 +280,7 @@ class Campaign:
 
     def _covered(self, suspect: Suspect, *, only: bool) -> bool:
         """Whether its network has all operators of a finding of the same sort: it's likely a double."""
-        folder = self._networks[suspect.network].folder
-        there = set(read_about(folder).get("operators", ()))
+        there = set(self._networks[suspect.network].operators)
         return any(
             item.system == entry(suspect.entry).system
             and item.suspicion.kind == suspect.suspicion.kind

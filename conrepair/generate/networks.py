@@ -150,13 +150,14 @@ def made(
     if material.reals:
         return _from_real(material.reals, growing, wishes, plain)
     draft = Draft(wishes.opset)
-    if wishes.bare and random.random() < wishes.bare:
+    bare = bool(wishes.bare) and random.random() < wishes.bare
+    if bare:
         wishes = _bare(draft, wishes, most, random, support)
         deep = False
     named = [name for name, share in sorted(wishes.patterns.items()) if random.random() < share]
     # while there's room for large ones
     chosen = _weave(draft, [(name, patterns()[name].body) for name in named], wishes, most, random, support)
-    chosen += _chosen(wishes, random)
+    chosen += [] if bare else _chosen(wishes, random)
     chained = deep or wishes.single
     for nodes in (min(wishes.nodes // 2, wishes.nodes - _ROOM), wishes.nodes - _ROOM // 3)[: 1 if chained else 2]:
         if chained:

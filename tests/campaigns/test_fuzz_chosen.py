@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -78,3 +79,26 @@ def test_what_hangs_on_a_switch_is_no_double_of_a_kernels_fault(plainly: bool, d
     cause = Cause(plainly=True) if plainly else Cause(causes=(("PadFusion",),))
     other = finding_of(padded_pool(), "ort-all", tmp_path, suspicion=suspicion, cause=cause)
     assert (known._double(other) is not None) is double
+
+
+def test_what_a_system_refuses_alone_is_seldom_dealt_among_others(tmp_path: Path) -> None:
+    known = campaign(tmp_path)
+    alone = {
+        "a": ("Det", "refused"),
+        "b": ("Det", "refused"),
+        "c": ("Abs", "refused"),
+        "d": ("Max", "refused"),
+        "e": ("Max", "right"),
+    }
+    for name, (op, _) in alone.items():
+        known._networks[name] = dataclasses.replace(network(tmp_path, name, {op: 1}), alone=True)
+    with Database(tmp_path / "campaign.sqlite", {}) as database:
+        database.add_tries("ort-all", [(name, Looked(verdict)) for name, (_, verdict) in alone.items()])
+        refused = known._refused("ort-all", database)
+    assert refused == {"Det"}
+    others = [
+        dataclasses.replace(network(tmp_path, f"n{place}", {"Det": 1, "Abs": 2}), place=place) for place in range(10)
+    ]
+    assert [item.place for item in others if known._worth(item, refused)] == [0, 5]
+    assert known._worth(network(tmp_path, "m", {"Abs": 1, "Max": 1}), refused)
+    assert known._worth(known._networks["a"], refused)

@@ -21,7 +21,7 @@ def test_tries_outlive_the_campaign_and_are_counted_once(tmp_path: Path) -> None
         database.add_tries("ort-none", [("a", Looked("refused", message="no kernel"))])
     with Database(tmp_path / DATABASE, OURS) as database:
         database.add_tries("ort-all", [("b", Looked(RIGHT))])
-        assert database.tried("ort-all") == {"a", "b"}
+        assert database.tried("ort-all") == {"a": "right", "b": "suspect"}
         assert database.counts() == {"ort-all": {"right": 1, "suspect": 1}, "ort-none": {"refused": 1}}
         assert database.refusals() == {"ort-none": [("no kernel", 1)]}
         (suspect,) = database.suspects()

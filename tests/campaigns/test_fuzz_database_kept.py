@@ -49,7 +49,7 @@ def test_what_was_told_is_there_although_nobody_closed_it(tmp_path: Path) -> Non
     (suspect,) = first.suspects()
     first.add_reduction(suspect, "gone", {"words": "ä", "over": float("inf")})
     with Database(tmp_path / DATABASE, {"seed": 1}) as second:
-        assert second.tried("x") == {"a"}
+        assert set(second.tried("x")) == {"a"}
         assert [told for *_, told, _ in second.reductions()] == [{"words": "ä", "over": float("inf")}]
     first.close()
 
@@ -64,7 +64,7 @@ def test_tries_are_kept_all_or_none(tmp_path: Path) -> None:
             database.add_tries("x", told())  # type: ignore[arg-type]
         assert not database.tried("x")
         database.add_tries("x", [("b", WRONG)])
-        assert database.tried("x") == {"b"}
+        assert set(database.tried("x")) == {"b"}
 
 
 def test_the_most_frequent_refusals_come_first(tmp_path: Path) -> None:
