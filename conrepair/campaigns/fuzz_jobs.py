@@ -45,7 +45,7 @@ from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
 from conrepair.runtime.libraries import EXTRAS
 from conrepair.runtime.words import shortened
-from conrepair.systems.registry import Entry, entry
+from conrepair.systems.registry import SYSTEMS, Entry, entry
 
 __all__ = [
     "CASE",
@@ -219,6 +219,8 @@ def _plainly(case: Case, suspicion: Suspicion, asked: Entry, folder: Path) -> bo
     plain = asked.plain
     if plain == asked:
         return True
+    if asked.release and not SYSTEMS[asked.system].distribution(plain.chosen):  # converting nothing has no releases
+        return None
     if asked.runs.environment(plain.chosen) != asked.runs.environment(asked.chosen):
         return None
     return _shown(case, suspicion, plain.name, folder)

@@ -15,6 +15,7 @@ from conrepair.campaigns.fuzz_jobs import (
     PROGRAMMED,
     RIGHT,
     TOLD,
+    _plainly,
     case_for,
     fuzz_recheck,
     fuzz_reduce,
@@ -143,6 +144,11 @@ def test_the_plain_setting_is_asked_where_another_is_suspect(tmp_path: Path) -> 
         fuzz_try({**asked, "slower": False}, tmp_path / f"{name}-job")
         found.append(from_json(Looked, json.loads((tmp_path / f"{name}-job" / TOLD).read_text())))
     assert [(item.verdict, item.plainly) for item in found] == [("suspect", False), ("suspect", True)]
+
+
+def test_another_release_of_a_converter_has_no_plain_setting(tmp_path: Path) -> None:
+    asked = entry("convert-onnxoptimizer@0.4.2")
+    assert _plainly(right(), Suspicion("numbers", "answers"), asked, tmp_path) is None
 
 
 @pytest.mark.parametrize(
