@@ -16,9 +16,12 @@ from conrepair.fuzz.suspicion import Suspicion
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import StorageError, UsageError
 
-__all__ = ["DATABASE", "Database", "Suspect"]
+__all__ = ["DATABASE", "WAITS", "Database", "Suspect"]
 
 DATABASE = "campaign.sqlite"
+WAITS = "waits"
+"""Verdict of what was put off."""
+
 _TABLES = """
 create table if not exists campaign (name text primary key, value text not null);
 create table if not exists tries (
@@ -121,13 +124,17 @@ class Database:
         self._connection.executemany("insert or ignore into tries values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self._connection.execute("commit")
 
-    def suspects(self) -> list[Suspect]:
-        """Suspicions of which nothing was made, in an order that doesn't depend on who was faster."""
+    def suspects(self, turn: int = 0) -> list[Suspect]:
+        """Suspicions of which nothing was made, in an order that doesn't depend on who was faster.
+
+        Args:
+            turn: Of the campaign: what was put off before (`put_off`) is asked for again.
+        """
         rows = self._connection.execute(
             "select network, entry, suspicion, plainly, odd from tries where verdict = ? and not exists "
-            "(select 1 from reductions "
-            "where reductions.network = tries.network and reductions.entry = tries.entry) order by network, entry",
-            (SUSPECT,),
+            "(select 1 from reductions as made where made.network = tries.network and made.entry = tries.entry "
+            "and not (made.verdict = ? and json_extract(made.told, '$.turn') < ?)) order by network, entry",
+            (SUSPECT, WAITS, turn),
         )
         return [
             Suspect(
@@ -145,7 +152,7 @@ class Database:
 
         Args:
             suspect: Which.
-            verdict: As of `conrepair.fuzz.reducing.Reduction`, or "double", or "waits" for one that's like others.
+            verdict: As of `conrepair.fuzz.reducing.Reduction`, or "double".
             told: All of it.
             cause: The key of the finding.
         """
@@ -153,6 +160,21 @@ class Database:
             "insert or replace into reductions values (?, ?, ?, ?, ?)",
             (suspect.network, suspect.entry, verdict, json.dumps(told), cause),
         )
+
+    def put_off(self, suspects: Iterable[Suspect], turn: int) -> None:
+        """Leave suspicions for later, all or nothing: others like them are looked into.
+
+        Args:
+            suspects: Which.
+            turn: In which they aren't asked for.
+        """
+        told = json.dumps({"turn": turn})
+        self._connection.execute("begin")
+        self._connection.executemany(
+            "insert or replace into reductions values (?, ?, ?, ?, '')",
+            [(item.network, item.entry, WAITS, told) for item in suspects],
+        )
+        self._connection.execute("commit")
 
     def reductions(self) -> Iterator[tuple[str, str, str, dict[str, Any], str]]:
         """Network, entry, verdict, what was told, and the finding's key, in the order of `suspects`."""

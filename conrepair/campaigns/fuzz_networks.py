@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import onnx
+
 from conrepair.campaigns.generate_functions import FunctionFile, function_files
 from conrepair.campaigns.generate_material import material_files
 from conrepair.campaigns.generating import GenerationRequest, generate
 from conrepair.campaigns.network_folder import name_of, read_about
+from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.generate.functions import FINDING
 from conrepair.generate.generated import MODEL
 from conrepair.runtime.executor import Executor
@@ -49,8 +53,11 @@ class FuzzNetwork:
 
     @cached_property
     def operators(self) -> Mapping[str, int]:
-        """How often it has which, where it was generated."""
-        return dict(read_about(self.folder).get("operators", {}))
+        """How often it has which."""
+        told = read_about(self.folder).get("operators")
+        if told is None:  # a person's own
+            return Counter(node.op_type for node in nodes_of(onnx.load_model(self.folder / MODEL).graph))
+        return dict(told)
 
 
 def rounds(

@@ -54,7 +54,7 @@ _OURS = {"storage", "changed", "library", "device"}  # failures that no network 
 _ALARM = "SIGALRM"
 _ANYWAY = 5
 _MOST_ALIKE, _MOST_COVERED = 4, 1  # suspicions of a sort that are looked into in a round; where one is known already
-DOUBLE, FILTERED, WAITS = "double", "filtered", "waits"
+DOUBLE, FILTERED = "double", "filtered"
 
 
 class _TimeIsUpError(Exception):
@@ -117,13 +117,17 @@ class Campaign:
                 scratch_folder(self._root, _WORK) as work,
                 executor(self._asked.workers, folders=(work,)) as workers,
             ):
-                for networks in rounds(self._asked, self._root, self._own, self._display, (workers, work)):
+                turn = 0
+                for turn, networks in enumerate(
+                    rounds(self._asked, self._root, self._own, self._display, (workers, work))
+                ):
                     self._networks |= {item.name: item for item in networks}
                     for alone in (True, False):  # what is refused alone isn't dealt among others
                         self._try([item for item in networks if item.alone == alone], database, workers, work)
-                    self._look_into(database, workers, work)
+                    self._look_into(turn, database, workers, work)
                     self._count(database)
                     told()
+                self._look_into(turn + 1, database, workers, work)  # what was put off
                 self.over = True
             self._count(database)
 
@@ -179,8 +183,8 @@ class Campaign:
 
     # Looking into
 
-    def _look_into(self, database: Database, workers: Executor, work: Path) -> None:
-        chosen = self._chosen(database)
+    def _look_into(self, turn: int, database: Database, workers: Executor, work: Path) -> None:
+        chosen = self._chosen(turn, database)
         jobs, whose = [], {}
         for place, suspect in enumerate(chosen):
             folder = work / f"reduction-{place}-{suspect.network.replace('/', '-')}"
@@ -234,14 +238,15 @@ class Campaign:
             and asked.runs.environment(entry(other).chosen) == variables
         ]
 
-    def _chosen(self, database: Database) -> list[Suspect]:
+    def _chosen(self, turn: int, database: Database) -> list[Suspect]:
         """Some suspicions of each sort, on the smallest networks; those that may be of what's found come last.
 
-        What the same system's plain setting isn't suspect of is a sort of its own: kernels' faults don't hide it.
+        What the same system's plain setting isn't suspect of is a sort of its own, since kernels' faults don't hide
+        it, and so is what an operator shows that stands alone. All others are put off until the next turn.
         """
         sorts: dict[tuple[Any, ...], dict[tuple[str, ...], Suspect]] = {}
         waiting, nodes = [], {}
-        for suspect in database.suspects():
+        for suspect in database.suspects(turn):
             if suspect.network not in self._networks:
                 continue
             operators = self._networks[suspect.network].operators
@@ -249,8 +254,8 @@ class Campaign:
             one, asked = suspect.suspicion, entry(suspect.entry)
             thrown = one.kind == "exception"
             words = (one.words_without(operators), one.place) if thrown else ()
-            only = suspect.plainly is False
-            key = asked.system, asked.release, only, one.kind, one.stage, one.error, *words
+            only, alone = suspect.plainly is False, next(iter(operators)) if nodes[suspect] == 1 else ""
+            key = asked.system, asked.release, only, alone, one.kind, one.stage, one.error, *words
             sort = sorts.setdefault(key, {})
             seen = suspect.network, one.output, "" if thrown else one.message
             if seen in sort or (thrown and self._said(suspect, operators)):  # by another setting, or network
@@ -258,15 +263,15 @@ class Campaign:
             else:
                 sort[seen] = suspect
         chosen = []
-        for (_, _, only, *_), sort in sorts.items():
+        for (_, _, only, alone, *_), sort in sorts.items():
             suspects = sorted(sort.values(), key=nodes.__getitem__)
             covered = [item for item in suspects if self._covered(item, only=only)]
             fresh = [item for item in suspects if item not in covered]
-            taken = fresh[:_MOST_ALIKE] + covered[: _MOST_COVERED if len(fresh) < _MOST_ALIKE else 0]
+            most = 1 if alone else _MOST_ALIKE
+            taken = fresh[:most] + covered[: _MOST_COVERED if len(fresh) < most else 0]
             chosen += taken
             waiting += [item for item in suspects if item not in taken]
-        for item in waiting:
-            database.add_reduction(item, WAITS, {})
+        database.put_off(waiting, turn)
         return chosen
 
     def _said(self, suspect: Suspect, operators: Collection[str]) -> bool:

@@ -51,6 +51,7 @@ __all__ = [
     "look",
     "looked_at",
     "other_answers",
+    "referees",
     "with_gradients",
     "with_seconds",
 ]
@@ -236,6 +237,16 @@ def _computed(case: Case) -> bool:
     except InferenceError:
         return False
     return True
+
+
+def referees(case: Case) -> frozenset[str]:
+    """Who computes a case: ONNX's reference, and ONNX Runtime without optimizations.
+
+    Args:
+        case: Any.
+    """
+    asked = {"reference": _computed(case), "runtime": other_answers(case) is not None}
+    return frozenset(name for name, computes in asked.items() if computes)
 
 
 def _without_truth(trial: Trial, right: Mapping[str, Array], *, drawn: bool) -> Iterator[Suspicion]:

@@ -13,7 +13,7 @@ from conrepair.cases.sizes import SIZES, definite, resized
 from conrepair.fuzz.apart import PROCESS, looked_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.constants import with_fed_weights
-from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look
+from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look, referees
 from conrepair.fuzz.suspicion import ENDS, OF_RUNS, SLOWER, Suspicion
 from conrepair.fuzz.timing import RUNS
 from conrepair.fuzz.worse import worse
@@ -26,6 +26,7 @@ GONE, NEAR = "gone", "near"
 """Verdicts of what isn't seen a second time, and of numbers hardly beyond the bound, on the worst inputs found."""
 
 _CLEAR = 4.0  # bounds: what functions are off by beyond what is usual is no finding yet
+_LOOKS = 3
 _JUDGED = {"numbers", "not finite"}
 _OF_ANSWERS = _JUDGED | {"differs", "shape", "type"}
 _WITNESSES = ("ort-none", "torch-eager", "convert-import", "tvm-O0")
@@ -86,6 +87,7 @@ def reduced(
         suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
     if apart or (suspicion.kind in ENDS and suspicion.stage == PROCESS):
         looked = functools.partial(_apart, looked, longest)
+    suspicion = _seen_again(case, suspicion, looked)
     try:
         smaller, tries, smallest = _smaller(case, suspicion, looked, seconds)
         fed = with_fed_weights(smaller) if suspicion.of_gradients else smaller
@@ -112,6 +114,17 @@ def reduced(
         if cause.plainly and not system.kernels:
             return Reduction(GONE, smaller, seen, "it's seen without the converter, too", tries, smallest)
     return Reduction(verdict, smaller, seen, words, tries, smallest, cause)
+
+
+def _seen_again(case: Case, suspicion: Suspicion, looked: functools.partial[Looked]) -> Suspicion:
+    """The same where it's seen again; else what is seen: memory that nobody wrote looks otherwise each time."""
+    other = suspicion
+    for _ in range(_LOOKS):
+        seen = looked(case).suspicion
+        if suspicion.same(seen):
+            return suspicion
+        other = seen or other
+    return other
 
 
 def _of_one_size(
@@ -143,7 +156,13 @@ def _apart(looked: functools.partial[Looked], longest: float, case: Case) -> Loo
 def _smaller(
     case: Case, suspicion: Suspicion, looked: functools.partial[Looked], seconds: float
 ) -> tuple[Case, int, bool]:
-    found = reduce(case, lambda tried: suspicion.same(looked(tried).suspicion), budget=Budget(seconds=seconds))
+    """Smaller while it's seen, and while those referees compute it that computed the case."""
+    wanted = frozenset() if suspicion.kind in ENDS else referees(case)
+
+    def seen(tried: Case) -> bool:
+        return suspicion.same(looked(tried).suspicion) and (not wanted or wanted <= referees(tried))
+
+    found = reduce(case, seen, budget=Budget(seconds=seconds))
     return found.case, found.tries, found.exact
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from conrepair.cases.case import Array, Case
 from conrepair.cases.sizes import SIZES, open_sizes, resized
-from conrepair.data.stored_values import to_stored
+from conrepair.data.stored_values import ONLY_ELSEWHERE, to_stored
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
@@ -179,7 +179,9 @@ def _copies(inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _stored(spec: TensorSpec, array: Array) -> Array:
-    """An answer as it's stored; as it came where it isn't what was declared, which others judge."""
+    """An answer as it's stored where runnables give real numbers instead; else as it came, which others judge."""
+    if spec.quantization is None and not spec.dtype.startswith(ONLY_ELSEWHERE):
+        return array
     try:
         return to_stored(spec, array)
     except DataError:

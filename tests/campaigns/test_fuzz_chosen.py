@@ -46,13 +46,13 @@ def chosen(
     with Database(folder / "campaign.sqlite", {}) as database:
         for place, name in enumerate(SYSTEMS):
             database.add_tries(name, [(each, told[1 + place]) for each, told in tried.items()])
-        return [(item.network, item.entry) for item in known._chosen(database)]
+        return [(item.network, item.entry) for item in known._chosen(0, database)]
 
 
 def test_the_same_of_two_settings_is_looked_into_once(tmp_path: Path) -> None:
-    found = chosen(tmp_path, {"a": ({"Max": 1}, wrong("y is 1"), wrong("y is 1"))}, campaign(tmp_path))
+    found = chosen(tmp_path, {"a": ({"Max": 2}, wrong("y is 1"), wrong("y is 1"))}, campaign(tmp_path))
     assert len(found) == 1
-    other = {"b": ({"Max": 1}, wrong("y is 1"), wrong("y is 2"))}
+    other = {"b": ({"Max": 2}, wrong("y is 1"), wrong("y is 2"))}
     (tmp_path / "other").mkdir()
     assert len(chosen(tmp_path / "other", other, campaign(tmp_path))) == 2
 
@@ -68,6 +68,31 @@ def test_kernels_faults_do_not_hide_those_of_optimizations(tmp_path: Path) -> No
     found = chosen(tmp_path, tried, known)
     assert ("last", "ort-all") in found
     assert len(found) <= 6
+
+
+def test_each_operator_that_stands_alone_is_looked_into(tmp_path: Path) -> None:
+    operators = ("Abs", "Ceil", "Exp", "Max", "Neg", "Relu", "Sign")
+    tried = {f"{op}-{number}": ({op: 1}, wrong("y"), wrong("y")) for op in operators for number in range(3)}
+    found = chosen(tmp_path, tried, campaign(tmp_path))
+    assert sorted(name for name, _ in found) == [f"{op}-0" for op in operators]
+
+
+def test_what_was_put_off_is_asked_for_in_the_next_turn(tmp_path: Path) -> None:
+    known = campaign(tmp_path)
+    tried = {f"n{number}": {"Max": 1, "Add": 3 + number} for number in range(10)}
+    known._networks = {name: network(tmp_path, name, operators) for name, operators in tried.items()}
+    turns = []
+    with Database(tmp_path / "campaign.sqlite", {}) as database:
+        database.add_tries("ort-all", [(name, wrong(f"y is {name}")) for name in tried])
+        for turn in (0, 0, 1, 2, 3, 0):  # the same turn again, as after an interruption
+            found = known._chosen(turn, database)
+            turns.append([item.network for item in found])
+            if len(turns) != 1:
+                for item in found:
+                    database.add_reduction(item, "gone", {})
+    assert turns == [
+        [f"n{number}" for number in numbers] for numbers in (range(4), range(4), range(4, 8), (8, 9), (), ())
+    ]
 
 
 @pytest.mark.parametrize(("plainly", "double"), [(True, True), (False, False)])

@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from fuzz_cases import case, compared_by_halves, padded_pool, right
 
 from conrepair.cases.case import Case
-from conrepair.fuzz.looking import RIGHT, SUSPECT, look
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.runnable import Runnable
+from conrepair.fuzz.looking import RIGHT, SUSPECT, look, referees
 from conrepair.fuzz.reducing import GONE, Reduction, reduced
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.fuzz.worse import worse
-from conrepair.systems.registry import entry
+from conrepair.systems.registry import SYSTEMS, entry
+from conrepair.systems.system import Setting
 
 
 def made_of(what: Case, name: str, folder: Path) -> Reduction:
@@ -75,3 +79,40 @@ def test_what_is_hardly_beyond_its_bound_is_searched_for_clearer_inputs(tmp_path
 def test_without_real_inputs_nothing_is_searched(tmp_path: Path) -> None:
     asked = entry("ort-none")
     assert worse(compared_by_halves(), asked.runs, asked.chosen, tmp_path) is None
+
+
+def test_a_smaller_case_is_one_that_all_referees_compute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """g (float[1,3,4] b, float[1,1,3] s, int64[1] m, float[1] i, float[1] t) => (int64[n,3] y)
+    { y = NonMaxSuppression (b, s, m, i, t) }"""
+    boxes = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], np.float32)
+    made = case(
+        text,
+        b=boxes,
+        s=np.array([[[0.9, 0.75, 0.6]]], np.float32),
+        m=np.array([3]),
+        i=np.float32([0.5]),
+        t=np.float32([0]),
+    )
+
+    class Empty(type(SYSTEMS["ort"])):  # type: ignore[misc]
+        name = "empty"
+
+        def open(self, model: Model, setting: Setting, folder: Path) -> Runnable:
+            opened = super().open(model, setting, folder)
+            run = opened._run
+            opened._run = lambda feeds: {name: array[:0] for name, array in run(feeds).items()}
+            return opened
+
+    monkeypatch.setitem(SYSTEMS, "empty", Empty())
+    seen = look(made, SYSTEMS["empty"], SYSTEMS["empty"].settings["all"], tmp_path).suspicion
+    assert seen is not None
+    found = reduced(made, seen, entry("empty-all"), tmp_path, seconds=20, longest=10)
+    assert referees(found.case) == referees(made) == {"reference", "runtime"}
+    assert found.case.inputs["b"].shape == (1, 1, 4), "fewer boxes, of four numbers each"
+    assert found.case.inputs["m"].shape == (1,)
+
+
+def test_what_is_seen_is_reduced_where_it_is_another_thing_each_time(tmp_path: Path) -> None:
+    chance = Suspicion("chance", "answers", message="y isn't the same in run 1 and run 3")
+    found = reduced(padded_pool(), chance, entry("ort-all"), tmp_path, seconds=10, longest=10)
+    assert (found.verdict, found.suspicion.kind) == (SUSPECT, "numbers")
