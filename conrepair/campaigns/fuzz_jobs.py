@@ -35,6 +35,7 @@ from conrepair.fuzz.looking import (
     looked_at,
     other_answers,
     with_gradients,
+    with_refusal,
     with_seconds,
 )
 from conrepair.fuzz.reducing import reduced
@@ -168,6 +169,7 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             trial = tried(case, asked.runs, asked.chosen, folder, threads=threads, others=others)
             at.judging()
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
+            found = with_refusal(found, case, trial, asked.runs, asked.chosen, folder)
             found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
             if payload["slower"]:
                 found = with_seconds(found, case, asked.runs, asked.chosen, folder)
@@ -175,7 +177,7 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
                 odd = looked_at(other, seen, other_answers(other), asked.chosen)
                 found = dataclasses.replace(odd, seconds=found.seconds, odd=True) if odd.suspicion else found
                 case = other if odd.suspicion else case
-            if found.suspicion is not None:
+            if found.suspicion is not None and found.plainly is None:
                 plainly = _plainly(case, found.suspicion, asked, folder)
                 found = dataclasses.replace(found, plainly=plainly)
         _tried.add(asked.name)

@@ -27,7 +27,7 @@ from conrepair.fuzz.oracles.slower import slower
 from conrepair.fuzz.oracles.threads import threads
 from conrepair.fuzz.specials import has_specials
 from conrepair.fuzz.spread import spread
-from conrepair.fuzz.suspicion import ENDS, GRADIENT, SLOWER, THREADS, Suspicion
+from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, SLOWER, THREADS, Suspicion
 from conrepair.fuzz.timing import timed
 from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
@@ -53,6 +53,7 @@ __all__ = [
     "other_answers",
     "referees",
     "with_gradients",
+    "with_refusal",
     "with_seconds",
 ]
 
@@ -118,6 +119,8 @@ def look(
     if trial.answers and other is None:
         other = other_answers(case)
     found = looked_at(case, trial, other, setting, strict=strict)
+    if stage == REFUSAL:
+        return with_refusal(found, case, trial, system, setting, folder)
     if stage == SLOWER:
         return with_seconds(found, case, system, setting, folder)
     return with_gradients(found, case, trial, system, setting, folder) if stage == GRADIENT else found
@@ -147,6 +150,29 @@ def with_gradients(found: Looked, case: Case, trial: Trial, system: System, sett
     if (first := next(wrong_gradients(training), None)) is not None:
         return Looked(SUSPECT, first, "", seconds)
     return dataclasses.replace(found, message=training.words, seconds=seconds)
+
+
+def with_refusal(found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path) -> Looked:
+    """Suspect a refusal, too, where the plain setting takes the case: an optimization made what nothing computes.
+
+    Args:
+        found: Of the trial.
+        case: That was tried.
+        trial: What came of it.
+        system: Which.
+        setting: How it's run.
+        folder: For files.
+    """
+    plain, end = system.settings[system.plain], trial.ended
+    same = (setting.reach, setting.backend) == (plain.reach, plain.backend)
+    if found.verdict != REFUSED or end is None or setting == plain or not (same and system.alike):
+        return found
+    if system.environment(plain) != system.environment(setting):  # this process can't run it
+        return found
+    if not tried(case, system, plain, folder, runs=1).answers:
+        return found
+    seen = Suspicion("exception", REFUSAL, end.error, end.message, end.place)
+    return Looked(SUSPECT, seen, "", found.seconds, plainly=False)
 
 
 def with_seconds(found: Looked, case: Case, system: System, setting: Setting, folder: Path) -> Looked:

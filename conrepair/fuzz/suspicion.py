@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "OF_RUNS", "SLOWER", "THREADS", "Suspicion"]
+__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "OF_RUNS", "REFUSAL", "SLOWER", "THREADS", "Suspicion"]
 
 GRADIENT = "gradient"
 """A kind, and the stage of all that's seen when a network is differentiated."""
@@ -19,6 +19,9 @@ THREADS = "threads"
 
 SLOWER = "slower"
 """The same of what takes longer than with most left out."""
+
+REFUSAL = "refusal"
+"""The stage of an exception that says something isn't taken, where the plain setting takes it."""
 
 OF_RUNS = frozenset({"chance", "layout"})
 """Kinds that several runs show: memory that nobody wrote to may look like either."""
@@ -42,7 +45,8 @@ class Suspicion:
             (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one),
             "threads" (hangs on how many there are), "slower" (than with most left out), or "differs": from
             another system by more than rounding explains, where nobody computes exact values.
-        stage: In which it was seen; "answers" of those, "sizes" where further ones of a build are wrong.
+        stage: In which it was seen; "answers" of those, "sizes" where further ones of a build are wrong,
+            "refusal" where optimizations alone make something of it that isn't taken.
         error: The exception's type, or the signal.
         message: The tool's words, or ours.
         place: File and function that raised it, as far as that's Python.

@@ -85,6 +85,7 @@ class System(abc.ABC):
         kernels: Whether it has kernels of its own, whose accuracy can be measured.
         trains: Whether it differentiates what it runs.
         threads: Whether its settings take an option `threads`: how many compute on the processor.
+        alike: Whether all settings of a device are to take the same networks: they optimize more or less.
     """
 
     name: str
@@ -98,6 +99,7 @@ class System(abc.ABC):
     kernels: bool = True
     trains: bool = False
     threads: bool = False
+    alike: bool = False
 
     def needs(self, setting: Setting) -> frozenset[str]:
         """Frameworks that a setting imports."""

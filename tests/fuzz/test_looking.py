@@ -9,8 +9,13 @@ import pytest
 from fuzz_cases import case, compared_by_halves, padded_pool, right
 
 from conrepair.cases.case import Case
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.looking import ILL, REFUSED, RIGHT, SUSPECT, UNJUDGED, Looked, look, other_answers
+from conrepair.fuzz.suspicion import REFUSAL
+from conrepair.systems.ort import SYSTEM as ORT
 from conrepair.systems.registry import entry
+from conrepair.systems.system import Setting
 
 
 def seen(made: Case, name: str, folder: Path) -> Looked:
@@ -70,3 +75,25 @@ def test_judges_that_stumble_say_nothing_of_the_system(tmp_path: Path, monkeypat
 def test_whole_numbers_that_are_computed_as_real_ones_are_not_judged(tmp_path: Path) -> None:
     text = "g (int64 x) => (int64 y) { y = Shrink <bias: float = 0.5> (x) }"
     assert seen(case(text, x=np.array(1, np.int64)), "ort-none", tmp_path).verdict in {RIGHT, UNJUDGED}
+
+
+def test_what_optimizations_make_that_nothing_computes_is_a_finding(tmp_path: Path) -> None:
+    text = "g (double[2] x) => (double[2] y) <double a = {1.702}> { s = Mul (x, a) t = Sigmoid (s) y = Mul (x, t) }"
+    made = case(text, x=np.ones(2))
+
+    class Refusing(type(ORT)):  # type: ignore[misc]
+        name = "refusing"
+
+        def loaded(self, there: Model, setting: Setting, folder: Path) -> Runnable:
+            if setting != self.settings[self.plain]:
+                raise NotImplementedError("could not find an implementation for QuickGelu(1)")
+            return super().loaded(there, setting, folder)
+
+    setting = ORT.settings["all"]
+    usual = look(made, Refusing(), setting, tmp_path)
+    assert (usual.verdict, usual.suspicion) == (REFUSED, None)
+    found = look(made, Refusing(), setting, tmp_path, stage=REFUSAL)
+    assert found.suspicion is not None
+    assert (found.suspicion.kind, found.suspicion.stage, found.plainly) == ("exception", REFUSAL, False)
+    nobody = case("g (double[1] x) => (double[1] y) { y = Softsign (x) }", x=np.ones(1))
+    assert look(nobody, ORT, setting, tmp_path, stage=REFUSAL).verdict == REFUSED
