@@ -15,6 +15,7 @@ from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter, comma_parts
 from conrepair.frameworks.model import Model
 from conrepair.systems import ort
+from conrepair.systems.plainly_fed import plainly_fed
 from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
@@ -154,8 +155,8 @@ class Converters(System):
         return self.route(setting).steps[0].distributions[0]
 
     def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:
-        """The ONNX file: programs convert it themselves."""
-        return model
+        """The ONNX file: programs convert it themselves. What ONNX Runtime runs then has its casts before that."""
+        return plainly_fed(model, folder) if len(setting.route) == 1 and setting.route[0] in _ONE_LIBRARY else model
 
     def program(self, setting: Setting) -> Program:
         """The converter's own call, where one library does it; else conrepair's."""

@@ -18,6 +18,7 @@ from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.files import copy_whole
 from conrepair.runtime.reach import GPU
+from conrepair.systems.plainly_fed import plainly_fed
 from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
@@ -85,6 +86,10 @@ class OnnxRuntime(System):
             return {}
         off = generator.choice(OPTIMIZERS, generator.integers(1, 6), replace=False)
         return {"disabled_optimizers": sorted(map(str, off))}
+
+    def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:
+        """The file, with casts where sessions take and give no arrays of NumPy."""
+        return plainly_fed(model, folder)
 
     def program(self, setting: Setting) -> Program:
         """A session."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from conrepair.backends.base import Switch
+from conrepair.data.stored_values import fileable
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import Model
@@ -92,11 +93,11 @@ class Released(System):
         """Load it in the environment's process, which is this one's own and stays.
 
         Raises:
-            ConversionError: if inputs are of a type that programs can't be fed.
+            ConversionError: if inputs are texts, which programs can't be fed.
             ToolError: if the library raises.
         """
         room = Path(tempfile.mkdtemp(dir=folder))
-        copy_model(Path(there.path), room / self.file)
+        copy_model(Path(self._system.programmed(there, setting, folder).path), room / self.file)
         (room / _PROGRAM).write_text(self.program(setting).module, encoding="utf-8")
         return _Elsewhere(_process(self.within(setting)), there, room)
 
@@ -107,16 +108,20 @@ class _Elsewhere(Runnable):
     def __init__(self, process: Script, model: Model, room: Path) -> None:
         self.inputs, self.outputs = specs_of_proto(read_proto(Path(model.path)))
         for spec in self.inputs:
-            if not numpy_dtype(spec.dtype).isbuiltin or numpy_dtype(spec.dtype).hasobject:
+            if numpy_dtype(spec.dtype).hasobject:
                 raise ConversionError(f"input {spec.name}: programs aren't fed {spec.dtype}")
         self._process, self._room = process, room
         process.call("load", {"folder": str(room)})
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
-        np.savez(self._room / "inputs.npz", allow_pickle=False, **feeds)
+        plain = {name: fileable(array) for name, array in feeds.items()}
+        np.savez(self._room / "inputs.npz", allow_pickle=False, **plain)
         self._process.call("run", {"folder": str(self._room)})
+        types = {spec.name: numpy_dtype(spec.dtype) for spec in self.outputs}
         with np.load(self._room / "outputs.npz") as outputs:
-            return dict(outputs)
+            return {
+                name: array.view(types[name]) if array.dtype.kind == "V" else array for name, array in outputs.items()
+            }
 
 
 _processes: dict[tuple[str, int], Script] = {}

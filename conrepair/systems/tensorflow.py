@@ -22,11 +22,13 @@ import tensorflow
 
 model = tensorflow.saved_model.load("{file}")  # holds the variables
 function = model.signatures["serving_default"]
+kinds = function.structured_input_signature[1]
 {own}run = {run}
 """
 _RUN = """\
 with numpy.load("inputs.npz") as inputs:
-    found = run(**{name: tensorflow.constant(inputs[name]) for name in inputs.files})
+    fed = {name: tensorflow.cast(inputs[name], kinds[name].dtype) for name in inputs.files}
+found = run(**fed)
 numpy.savez("outputs.npz", **{name: tensor.numpy() for name, tensor in found.items()})
 """
 _DIFFERENTIATED = """
@@ -43,7 +45,7 @@ def differentiated(arguments, cotangents):
 """
 _TRAINING = """\
 with numpy.load("inputs.npz") as inputs:
-    arguments = {name: tensorflow.constant(inputs[name]) for name in inputs.files}
+    arguments = {name: tensorflow.cast(inputs[name], kinds[name].dtype) for name in inputs.files}
 cotangents = {
     name: tensorflow.constant(numpy.random.default_rng(0).standard_normal(tensor.shape), tensor.dtype)
     for name, tensor in function(**arguments).items()

@@ -26,24 +26,35 @@ import numpy
 import torch
 {threads}{lines}
 program = {program}.module()
+kinds = [node.meta["val"].dtype for node in program.graph.nodes if node.op == "placeholder"]
 run = {run}
+
+
+def stored(tensor):
+    if tensor.dtype == torch.bfloat16:  # NumPy has none
+        return tensor.view(torch.int16).numpy(force=True).view("V2")
+    return tensor.numpy(force=True)
+
+
 """
 _RUN = """\
 with numpy.load("inputs.npz") as inputs, torch.inference_mode():
-    found = run(*(torch.from_numpy(inputs[name]){to} for name in inputs.files))
+    fed = [torch.from_numpy(inputs[name]).to(kind) for name, kind in zip(inputs.files, kinds, strict=True)]
+    found = run(*(tensor{to} for tensor in fed))
 found = found if isinstance(found, (tuple, list)) else [found]
-numpy.savez("outputs.npz", **{{f"output_{{place}}": tensor.cpu().numpy() for place, tensor in enumerate(found)}})
+numpy.savez("outputs.npz", **{{f"output_{{place}}": stored(tensor) for place, tensor in enumerate(found)}})
 """
 _TRAINING = """\
 with numpy.load("inputs.npz") as inputs:
-    leaves = {{name: torch.from_numpy(inputs[name]) for name in inputs.files}}
+    fed = zip(inputs.files, kinds, strict=True)
+    leaves = {{name: torch.from_numpy(inputs[name]).to(kind) for name, kind in fed}}
 real = {{name: leaf.requires_grad_() for name, leaf in leaves.items() if leaf.is_floating_point()}}
 found = run(*(leaf{to} for leaf in leaves.values()))
 found = [tensor for tensor in (found if isinstance(found, (tuple, list)) else [found]) if tensor.requires_grad]
 drawn = [torch.from_numpy(numpy.random.default_rng(0).standard_normal(tensor.shape)) for tensor in found]
 cotangents = [numbers.to(tensor) for numbers, tensor in zip(drawn, found)]
 products = torch.autograd.grad(found, list(real.values()), cotangents, allow_unused=True, materialize_grads=True)
-numpy.savez("outputs.npz", **{{name: product.cpu().numpy() for name, product in zip(real, products)}})
+numpy.savez("outputs.npz", **{{name: stored(product) for name, product in zip(real, products)}})
 """
 
 

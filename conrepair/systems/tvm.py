@@ -77,8 +77,9 @@ machine = relax.VirtualMachine(built, device)
 '''
 _RUN = """\
 with numpy.load("inputs.npz") as inputs:
-    names = [item.name for item in model.graph.input if item.name in inputs]
-    found = machine["main"](*(tvm.runtime.tensor(inputs[name], device) for name in names))
+    read = [(item.type.tensor_type.elem_type, inputs[item.name]) for item in model.graph.input if item.name in inputs]
+fed = [array.astype(onnx.helper.tensor_dtype_to_np_dtype(kind)) for kind, array in read]
+found = machine["main"](*(tvm.runtime.tensor(array, device) for array in fed))
 found = [found] if hasattr(found, "numpy") else list(found)
 outputs = {item.name: array.numpy() for item, array in zip(model.graph.output, found)}
 numpy.savez("outputs.npz", **outputs)

@@ -10,6 +10,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -96,6 +97,18 @@ def test_what_the_library_raises_is_told_as_its_own(tmp_path: Path) -> None:
     assert there is not None
     assert ours is not None
     assert (there.sort, there.error) == (ours.sort, ours.error)
+
+
+def test_bfloat16_is_fed_and_given(tmp_path: Path) -> None:
+    made = case(
+        "g (bfloat16[2] a) => (bfloat16[2] y, float[2] z) { y = Identity (a) z = Cast <to = 1> (a) }",
+        a=np.array([1.5, -2.0], ml_dtypes.bfloat16),
+    )
+    asked = entry(NAME)
+    found = tried(made, asked.runs, asked.chosen, tmp_path)
+    assert found.ended is None, found.ended
+    assert found.answers[0]["y"].tobytes() == made.inputs["a"].tobytes()
+    assert look(made, asked.runs, asked.chosen, tmp_path).verdict == RIGHT
 
 
 def test_what_is_said_not_to_be_taken_is_refused(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def issue_text(finding: Finding, case: Case) -> str:
     suspicion, cause = finding.suspicion, finding.cause
     parts = [f"# {finding.title}", "", _what(finding), ""]
     parts += [f"Versions: {_listed(finding.versions)}.", "", "To see it: `python reproduce.py`", ""]
-    text = model_text(case)
+    text = model_text(case.model)
     if text and text.count("\n") <= _MOST:
         parts += ["```", text.strip(), "```", ""]
     if suspicion.given is not None and suspicion.exact is not None and suspicion.allowed is not None:

@@ -14,7 +14,10 @@ from onnx import numpy_helper
 
 from conrepair.cases.case import Array, Case
 from conrepair.cases.sizes import SIZES, resized
+from conrepair.data.stored_values import fileable
+from conrepair.frameworks.onnx_files.border import is_plain_border
 from conrepair.frameworks.onnx_files.file import nodes_of
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import OF_NUMBERS, SLOWER, THREADS
 from conrepair.fuzz.timing import RUNS
@@ -50,9 +53,18 @@ os.chdir(tempfile.mkdtemp())
 {place}
 numpy.savez("inputs.npz", **INPUTS)
 '''
+_WIDENED = """
+
+def widened(array):
+    if array.dtype == "V2":  # NumPy has no bfloat16
+        return (array.view("<u2").astype("<u4") << 16).view("<f4")
+    return array
+
+
+"""
 _ANSWERS = """
 with numpy.load("outputs.npz") as outputs:
-    given = {{name: outputs[name] for name in outputs.files}}
+    given = {{name: {read} for name in outputs.files}}
 name, index, exact, allowed = {name!r}, {index!r}, {exact!r}, {allowed!r}
 there = given[name] if name in given else list(given.values())[{place}]
 value = there[index].item()
@@ -64,9 +76,8 @@ _FACES = """
 with numpy.load("outputs.npz") as outputs:
     given = {{name: outputs[name] for name in outputs.files}}
 there = given[{name!r}] if {name!r} in given else list(given.values())[{place}]
-found = (there.dtype.name, list(there.shape))
-print("found:", found, "expected:", {face!r})
-sys.exit(int(found != {face!r}))
+print("found:", {found}, "expected:", {face})
+sys.exit(int({found} != {face}))
 """
 _OUTPUTS = """
 with numpy.load("outputs.npz") as outputs:
@@ -89,7 +100,7 @@ answers = []
 for each in (run, run_otherwise):
     each()
     with numpy.load("outputs.npz") as outputs:
-        answers.append({{name: outputs[name] for name in outputs.files}})
+        answers.append({{name: {read} for name in outputs.files}})
 name, index, allowed = {name!r}, {index!r}, {allowed!r}
 one, two = (found[name] if name in found else list(found.values())[{place}] for found in answers)
 if allowed is None or one.shape != two.shape:
@@ -122,18 +133,22 @@ sys.exit(0)
 """
 
 
-def model_text(case: Case) -> str:
-    """A network as ONNX's own text, for reading; "" where there's none of it."""
+def model_text(model: onnx.ModelProto) -> str:
+    """A network as ONNX's own text, for reading; "" where there's none of it.
+
+    Args:
+        model: Which.
+    """
     try:
-        return str(onnx.printer.to_text(case.model)).strip()
+        return str(onnx.printer.to_text(model)).strip()
     except Exception:  # noqa: BLE001 (the printer raises types of its own for what it doesn't know)
         return ""
 
 
-def _read_back(text: str, case: Case) -> bool:
+def _read_back(text: str, model: onnx.ModelProto) -> bool:
     """Whether ONNX's parser makes the same network of a text: digits may be lost in it."""
     try:
-        return bool(_plain(onnx.parser.parse_model(text)) == _plain(case.model))
+        return bool(_plain(onnx.parser.parse_model(text)) == _plain(model))
     except Exception:  # noqa: BLE001 (the parser raises types of its own)
         return False
 
@@ -161,7 +176,7 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
     system = SYSTEMS[finding.system]
     setting = with_options(system, system.settings[finding.setting], case)
     suspicion = finding.suspicion
-    model, place = _placed(case, programmed, system.file)
+    model, place = _placed(programmed, system.file)
     head = _HEAD.format(
         title=finding.title,
         about=textwrap.fill(_harmless(f"{suspicion.message} ({finding.judges})"), _WIDTH),
@@ -178,6 +193,9 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
         program = f'{own.text}numpy.savez("inputs.npz", **FURTHER)\n{own.run}'
     outputs = [item.name for item in case.model.graph.output]
     where = outputs.index(suspicion.output) if suspicion.output in outputs else 0
+    read = "outputs[name]"
+    if not is_plain_border(case.model):
+        head, read = head + _WIDENED, f"widened({read})"
     if suspicion.kind in OF_NUMBERS:
         tail = _ANSWERS.format(
             name=suspicion.output,
@@ -185,13 +203,16 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
             exact=suspicion.exact,
             allowed=suspicion.allowed,
             place=where,
+            read=read,
         )
         return _tidy(head + program + tail)
     if trains:
         right = case.inputs.get(suspicion.output)  # a gradient looks like what it's of
     if suspicion.kind in {"shape", "type"} and right is not None:
-        face = (right.dtype.name, list(right.shape))
-        return _tidy(head + program + _FACES.format(name=suspicion.output, face=face, place=where))
+        found, face = "list(there.shape)", repr(list(right.shape))
+        if suspicion.kind == "type":
+            found, face = "there.dtype.name", repr(np.dtype(right.dtype.str).name)  # as NumPy's files have it
+        return _tidy(head + program + _FACES.format(name=suspicion.output, found=found, face=face, place=where))
     if suspicion.kind == SLOWER and suspicion.given is not None and suspicion.exact is not None:
         plain = with_options(system, system.settings[system.plain], case)
         parts = _function("loaded", own) + _function("plain", system.program(plain))
@@ -213,6 +234,7 @@ def reproducer(finding: Finding, case: Case, programmed: Path, right: Array | No
             index=suspicion.index,
             allowed=suspicion.allowed,
             place=where,
+            read=read,
             other=OTHER_THREADS,
         )
         return _tidy(f"{head}\n\ndef run():\n{indented}\n{tail}")
@@ -232,10 +254,11 @@ def _harmless(text: str) -> str:
     return shown.replace("\\", "/").replace('"', "'")
 
 
-def _placed(case: Case, programmed: Path, file: str) -> tuple[str, str]:
+def _placed(programmed: Path, file: str) -> tuple[str, str]:
     """The model as Python, and what writes it."""
-    text = model_text(case)
-    if file == "model.onnx" and text and _read_back(text, case):
+    model = read_proto(programmed) if file == "model.onnx" else onnx.ModelProto()
+    text = model_text(model)
+    if model.graph.node and text and _read_back(text, model):
         quoted = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
         return (
             f'MODEL = """\n{quoted}\n"""',
@@ -262,7 +285,7 @@ def _bytes(content: bytes) -> str:
 
 def _inputs(case: Case, called: str = "INPUTS") -> str:
     lines = []
-    for name, array in case.inputs.items():
+    for name, array in ((name, fileable(array)) for name, array in case.inputs.items()):
         if array.dtype.kind in "biuf" and array.size <= _MOST and array.dtype.isbuiltin == 1:
             values = repr(array.tolist()).replace("nan", 'float("nan")').replace("inf", 'float("inf")')
             lines.append(f"    {name!r}: numpy.array({values}, {array.dtype.name!r}).reshape({array.shape}),")

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from fuzz_cases import case, compared_by_halves, padded_pool, right
@@ -88,9 +89,8 @@ def test_outputs_that_are_there_end_with_0_and_others_with_1(tmp_path: Path) -> 
     made = case("g (float[1] x) => (float[1] y, float[1] z) { y = Relu (x) z = Neg (x) }", x=np.ones(1, np.float32))
     said = Suspicion("outputs", "answers", message="there is no output z")
     finding = finding_of(made, "ort-none", tmp_path, suspicion=said)
-    network = tmp_path / "one.onnx"
-    one = case("g (float[1] x) => (float[1] y) { y = Relu (x) }", x=np.ones(1, np.float32))
-    network.write_bytes(one.network)  # what a system makes of it has no z
+    network = tmp_path / "both.onnx"
+    network.write_bytes(made.network)
     path = tmp_path / "reproduce.py"
     text = reproducer(finding, made, network, None)
     path.write_text(text.replace(", float[1] z)", ")").replace("z = Neg (x)", ""))
@@ -130,6 +130,45 @@ def test_inputs_are_fed_bit_by_bit(array: Any, tmp_path: Path) -> None:
     thrown = Suspicion("exception", "run", "Fail", "boom", "", "y")
     found = shown(program_of(finding_of(made, "ort-none", tmp_path, suspicion=thrown), made, tmp_path, array))
     assert found.stdout.strip() == "no exception", found.stdout + found.stderr
+
+
+HALVES = case(
+    "g (bfloat16[2] x) => (bfloat16[2] y, float[2] z) { y = Identity (x) z = Cast <to = 1> (x) }",
+    x=np.array([1.5, -2.0], ml_dtypes.bfloat16),
+)
+
+
+@pytest.mark.cpu_seconds(60)
+@pytest.mark.parametrize(
+    ("name", "exact", "code"),
+    [
+        ("ort-none", -2.0, 0),
+        ("ort-all", -3.0, 1),
+        ("tvm-O2", -3.0, 1),
+        ("torch-eager", -3.0, 1),
+        ("tensorflow-eager", -3.0, 1),
+        ("convert-onnxslim", -2.0, 0),
+        ("convert-import", -3.0, 1),
+    ],
+)
+def test_bfloat16_is_fed_and_read_bit_by_bit(name: str, exact: float, code: int, tmp_path: Path) -> None:
+    said = Suspicion("numbers", "answers", "", "y is wrong", "", "y", (1,), -2.0, exact, 0.25)
+    program = program_of(finding_of(HALVES, name, tmp_path, suspicion=said), HALVES, tmp_path)
+    isolated = () if name == "convert-import" else ("-I",)  # the importer is of this project
+    found = subprocess.run([sys.executable, *isolated, program], capture_output=True, text=True, cwd="/", check=False)
+    assert found.returncode == code, found.stderr
+    assert "all: [1.5, -2.0]" in found.stdout
+    assert "ml_dtypes" not in program.read_text()
+
+
+@pytest.mark.cpu_seconds(60)
+@pytest.mark.parametrize(
+    ("name", "answer", "code"), [("torch-eager", HALVES.inputs["x"], 0), ("tvm-O2", np.zeros(2, np.float16), 1)]
+)
+def test_bfloat16_is_told_from_other_types(name: str, answer: Any, code: int, tmp_path: Path) -> None:
+    said = Suspicion("type", "answers", "", "y is of another type", "", "y")
+    found = shown(program_of(finding_of(HALVES, name, tmp_path, suspicion=said), HALVES, tmp_path, answer))
+    assert found.returncode == code, found.stderr
 
 
 @pytest.mark.parametrize("name", ["x", "an input/with 'odd' \"letters\" \\ 1", "ä"])
