@@ -49,12 +49,20 @@ _TO_OTHERS = MappingProxyType(
     }
 )
 _Options = Mapping[str, Any]
+
+
+def _patterns(off: Sequence[str]) -> str:
+    """As Python: of names that a release doesn't have onnxslim raises a KeyError."""
+    known = "onnxslim.core.pattern.registry.DEFAULT_FUSION_PATTERNS"
+    return f"[name for name in {off} if name in {known}]" if off else "None"
+
+
 _ONE_LIBRARY: Mapping[str, Callable[[_Options], str]] = MappingProxyType(
     {
         "onnx-onnxslim": lambda said: (
             "import onnxslim\n\n"
             f"slim = onnxslim.slim(model, no_shape_infer={not said['infer_shapes']}, "
-            f"skip_fusion_patterns={comma_parts(said['without']) or None})\nonnx.save(slim, 'converted.onnx')"
+            f"skip_fusion_patterns={_patterns(comma_parts(said['without']))})\nonnx.save(slim, 'converted.onnx')"
         ),
         "onnx-onnxsim": lambda said: (
             "import onnxsim\n\n"

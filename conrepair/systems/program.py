@@ -15,10 +15,12 @@ class Program:
     Attributes:
         load: Imports, and what makes a model that lies in the current folder ready to run.
         run: Reads `inputs.npz`, runs it, and writes `outputs.npz`, arrays by the names of the file.
+        record: An expression: what a backend's `switches` ask of a model that's loaded, JSON-able.
     """
 
     load: str
     run: str
+    record: str = "{}"
 
     @property
     def text(self) -> str:
@@ -27,5 +29,6 @@ class Program:
 
     @property
     def module(self) -> str:
-        """A module that loads the model when it's imported, and runs it by `run()`."""
-        return f"{self.load}\n\ndef run():\n{textwrap.indent(self.run, '    ')}"
+        """A module that loads the model when it's imported, says `record()`, and runs it by `run()`."""
+        record = f"def record():\n    return {self.record}"
+        return f"{self.load}\n\n{record}\n\n\ndef run():\n{textwrap.indent(self.run, '    ')}"

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["PROGRAM", "load", "run"]
 
 PROGRAM = "program.py"
-"""A module in the model's folder: imported, it loads the model, and `run()` runs it."""
+"""A module in the model's folder: imported, it loads the model; `record()` tells of it, and `run()` runs it."""
 
 _MODULE = "program"
 _loaded: list[str] = []  # the folder of the one that is
@@ -21,6 +21,9 @@ def load(arguments: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         arguments: "folder".
+
+    Returns:
+        Its record.
     """
     os.chdir(arguments["folder"])
     _loaded.clear()
@@ -28,7 +31,8 @@ def load(arguments: dict[str, Any]) -> dict[str, Any]:
     starter: Any = sys.modules["__main__"]  # script_process
     starter.load_module(Path(PROGRAM).absolute(), _MODULE)
     _loaded.append(arguments["folder"])
-    return {}
+    record: dict[str, Any] = sys.modules[_MODULE].record()
+    return record
 
 
 def run(arguments: dict[str, Any]) -> dict[str, Any]:

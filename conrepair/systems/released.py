@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +33,6 @@ _PROGRAM = program_script.PROGRAM
 
 class Released(System):
     """See `System`; what's run is the program of another system's setting.
-
-    Its passes are names of this release, so none is left out.
 
     Args:
         system: Which.
@@ -74,8 +73,20 @@ class Released(System):
         return {self._system.distribution(setting): self._version}
 
     def switches(self, model: Model, setting: Setting, folder: Path, *, gradients: bool = False) -> Sequence[Switch]:
-        """None."""
-        return ()
+        """Those of this release by name; where the backend has to see the model, what ran in the other one."""
+        return type(self._system).switches(self, model, setting, folder, gradients=gradients)
+
+    def without(self, setting: Setting, off: Sequence[Switch]) -> Setting:
+        """As in the release that's installed here."""
+        return self._system.without(setting, off)
+
+    def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
+        """As in the release that's installed here."""
+        return self._system.drawn(setting, generator)
+
+    def with_drawn(self, setting: Setting, options: Mapping[str, Any]) -> Setting:
+        """As in the release that's installed here."""
+        return self._system.with_drawn(setting, options)
 
     def symbolic(self, setting: Setting) -> Setting | None:
         """As in the release that's installed here."""
@@ -103,7 +114,11 @@ class Released(System):
 
 
 class _Elsewhere(Runnable):
-    """A model that another process runs."""
+    """A model that another process runs.
+
+    Attributes:
+        record: What the program tells of it.
+    """
 
     def __init__(self, process: Script, model: Model, room: Path) -> None:
         self.inputs, self.outputs = specs_of_proto(read_proto(Path(model.path)))
@@ -111,7 +126,7 @@ class _Elsewhere(Runnable):
             if numpy_dtype(spec.dtype).hasobject:
                 raise ConversionError(f"input {spec.name}: programs aren't fed {spec.dtype}")
         self._process, self._room = process, room
-        process.call("load", {"folder": str(room)})
+        self.record = process.call("load", {"folder": str(room)})
 
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         plain = {name: fileable(array) for name, array in feeds.items()}

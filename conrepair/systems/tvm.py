@@ -30,9 +30,7 @@ _PLAIN_LOOPS = 0.25  # share of drawn options
 _THIS_PROCESSOR = 'str(tvm.get_global_func("target.llvm_get_system_cpu")())'
 _POOL = 'tvm.get_global_func("runtime.config_threadpool")(-1, {})\n'
 _LOAD = '''\
-import collections
-{environment}
-import numpy
+{environment}import numpy
 import onnx
 import tvm
 from tvm import relax
@@ -46,14 +44,17 @@ class LeaveOut:
     """Applications of passes that don't run: a name and how often it was to run before, or a name for all."""
 
     def __init__(self):
-        self.counts, self.inside = collections.Counter(), []
+        self.met, self.ran, self.inside = [], [], []
 
     def should_run(self, module, info):
         if info.name in {{"sequential", "_pipeline"}} or not {{"sequential", "_pipeline"}}.issuperset(self.inside):
             return True
-        application = f"{{info.name}}#{{self.counts[info.name]}}"
-        self.counts[info.name] += 1
-        return info.name not in LEFT_OUT and application not in LEFT_OUT
+        application = f"{{info.name}}#{{self.met.count(info.name)}}"
+        self.met.append(info.name)
+        if info.name in LEFT_OUT or application in LEFT_OUT:
+            return False
+        self.ran.append(application)
+        return True
 
     def run_before_pass(self, module, info):
         self.inside.append(info.name)
@@ -68,7 +69,8 @@ target = {target}
 passes = [
 {passes}
 ]
-with target, tvm.transform.PassContext(opt_level=3, instruments=[LeaveOut()], config={config}):
+leave_out = LeaveOut()
+with target, tvm.transform.PassContext(opt_level=3, instruments=[leave_out], config={config}):
     for step in passes:
         module = step(module)
     built = relax.build(module, target, relax_pipeline=None)
@@ -138,7 +140,7 @@ class Tvm(System):
         imports = [f"from conrepair.backends.tvm.schedules import {name}\n" for name in schedules]
         load = _LOAD.format(
             imports="".join(imports),
-            environment="" if options.fast_math else f"import os\n\nos.environ |= {EXACT}",
+            environment="" if options.fast_math else f"import os\n\nos.environ |= {EXACT}\n",
             device=CUDA if options.parsed_target.on_gpu else "cpu",
             left_out=sorted(options.left_out),
             file=self.file,
@@ -147,7 +149,7 @@ class Tvm(System):
             config=options.pass_config,
             threads=_POOL.format(options.threads) if options.threads else "",
         )
-        return Program(load, _RUN)
+        return Program(load, _RUN, '{"applications": leave_out.ran, "target": str(target)}')
 
     def _built(self, model: Model, setting: Setting, folder: Path) -> TvmRunnable:
         found = self.open(model, setting, folder)

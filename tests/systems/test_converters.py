@@ -123,7 +123,7 @@ def test_a_right_network_is_right_with_them_too(name: str, tmp_path: Path) -> No
     ("name", "option", "value", "words"),
     [
         ("onnxslim", "onnx-onnxslim:infer_shapes", False, "no_shape_infer=True"),
-        ("onnxslim", "onnx-onnxslim:FusionGemm", False, "skip_fusion_patterns=['FusionGemm']"),
+        ("onnxslim", "onnx-onnxslim:FusionGemm", False, "skip_fusion_patterns=[name for name in ['FusionGemm']"),
         ("onnxsim", "onnx-onnxsim:fold_constants", False, "skip_constant_folding=True"),
         ("onnxsim", "onnx-onnxsim:branches", True, "include_subgraph=True"),
         ("onnxoptimizer", "onnx-onnxoptimizer:eliminate_identity", False, "not in ['eliminate_identity']"),

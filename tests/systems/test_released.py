@@ -14,14 +14,16 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from fuzz_cases import padded_pool
 
 from conrepair.cases.case import Case
+from conrepair.fuzz.case_file import case_file
+from conrepair.fuzz.cause import isolated
 from conrepair.fuzz.looking import REFUSED, RIGHT, SUSPECT, look
 from conrepair.fuzz.trial import tried
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import write_json
 from conrepair.runtime.outside import environments
-from conrepair.runtime.outside.environments import Environment
 from conrepair.systems import released
 from conrepair.systems.program import Program
 from conrepair.systems.registry import entry, installed
@@ -31,24 +33,26 @@ from conrepair.systems.system import Setting
 pytestmark = pytest.mark.timeout(120)
 HERE = importlib.metadata.version("onnxruntime")
 NAME = f"ort-all@{HERE}"
+IN_TVM = f"tvm-O2@{importlib.metadata.version('apache-tvm')}"
 
 
 @pytest.fixture(autouse=True)
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Environment]:
-    """An environment whose Python finds what ours finds."""
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Environments whose Python finds what ours finds."""
     monkeypatch.setattr(environments, "environments_folder", lambda: tmp_path / "environments")
     monkeypatch.setattr(released, "_processes", {})
-    within = entry(NAME).within
-    assert within is not None
-    folder = tmp_path / "environments" / f"{within.name}-{within.key}"
-    packages = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    packages.mkdir(parents=True)
-    (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
-    (folder / "bin").mkdir()
-    (folder / "bin" / "python").symlink_to(Path(sys.executable).resolve())
-    (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
-    write_json(folder / "record.json", {"gigabytes": 0, "seconds": 0})
-    yield within
+    for name in (NAME, IN_TVM):
+        within = entry(name).within
+        assert within is not None
+        folder = tmp_path / "environments" / f"{within.name}-{within.key}"
+        packages = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+        packages.mkdir(parents=True)
+        (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
+        (folder / "bin").mkdir()
+        (folder / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+        (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
+        write_json(folder / "record.json", {"gigabytes": 0, "seconds": 0})
+    yield
     for process in released._processes.values():
         process.close()
 
@@ -117,6 +121,38 @@ def test_what_is_said_not_to_be_taken_is_refused(tmp_path: Path) -> None:
     found = look(text, asked.runs, asked.chosen, tmp_path)
     assert found.verdict == REFUSED
     assert "programs aren't fed" in found.message
+
+
+@pytest.mark.parametrize(("name", "of_that"), [(NAME, "Pad_Fusion"), (IN_TVM, "FuseOps#0")])
+def test_what_can_be_left_out_is_what_the_release_does(name: str, of_that: str, tmp_path: Path) -> None:
+    asked, here = entry(name), entry(name.partition("@")[0])
+    model = case_file(PRODUCT, tmp_path)
+    there = asked.runs.switches(model, asked.chosen, tmp_path)
+    assert there == here.runs.switches(model, here.chosen, tmp_path)
+    off = [item for item in there if item.name == of_that]
+    setting = asked.runs.without(asked.chosen, off)
+    assert setting == here.runs.without(here.chosen, off) != asked.chosen
+    if name == IN_TVM:
+        assert of_that in asked.runs.open(model, asked.chosen, tmp_path).record["applications"]  # type: ignore[attr-defined]
+        assert of_that not in asked.runs.open(model, setting, tmp_path).record["applications"]  # type: ignore[attr-defined]
+
+
+def test_a_releases_fault_hangs_on_its_optimizer(tmp_path: Path) -> None:
+    asked = entry(NAME)
+    seen = look(padded_pool(), asked.runs, asked.chosen, tmp_path).suspicion
+    assert seen is not None
+    found = isolated(padded_pool(), seen, asked.runs, asked.chosen, tmp_path)
+    assert (found.causes, found.exact) == ((("Pad_Fusion",),), True)
+
+
+@pytest.mark.parametrize("name", [NAME, IN_TVM])
+def test_drawn_options_are_those_of_the_system(name: str, tmp_path: Path) -> None:
+    asked, here = entry(name), entry(name.partition("@")[0])
+    drawn, same = (item.runs.drawn(item.chosen, np.random.default_rng(0)) for item in (asked, here))
+    assert drawn == same
+    assert asked.runs.with_drawn(asked.chosen, drawn) == here.runs.with_drawn(here.chosen, drawn)
+    with_them = Case(PRODUCT.network, PRODUCT.inputs, {asked.system: drawn})
+    assert look(with_them, asked.runs, asked.chosen, tmp_path).verdict == RIGHT
 
 
 class _Dying(Released):

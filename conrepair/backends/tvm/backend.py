@@ -73,13 +73,12 @@ class TvmBackend(Compiler):
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
         """Applications of passes as they ran, then vectors, then parts of the target."""
-        from conrepair.backends.tvm.runnable import TvmRunnable
         from conrepair.backends.tvm.switches import switches
 
-        found = load(options)
-        if not isinstance(found, TvmRunnable):
+        record = getattr(load(options), "record", None)
+        if record is None:
             raise ConversionError("a build on another machine can't be looked into; build for this one")
-        return switches(found.record, options)
+        return switches(record, options)
 
     def without(self, options: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
         """By `left_out`, `vectorize` and `target`."""
