@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters.base import Converter, Option
+from conrepair.converters.base import Converter, Option, parts_without
 from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
 
 __all__ = ["CONVERTER"]
+
+_NAME = "keras-onnx-tf2onnx"
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
@@ -21,11 +23,20 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
     from conrepair.frameworks.keras import load_flat_keras
 
+    off = parts_without(_NAME, options["without"], list(_optimizers()))
+    optimizers = {name: factory for name, factory in _optimizers().items() if name not in off}
     network = load_flat_keras(model)
     signature = [tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name) for tensor in network.inputs]
     with collecting_often(), _functions_in_place():
-        proto, _ = tf2onnx.convert.from_keras(network, signature, opset=options["opset"])
+        proto, _ = tf2onnx.convert.from_keras(network, signature, opset=options["opset"], optimizers=optimizers)
     return save(proto, folder)
+
+
+def _optimizers() -> Mapping[str, Any]:
+    """What it does to the graph, by its own names, in its order."""
+    from tf2onnx.optimizer import _optimizers
+
+    return dict(_optimizers)
 
 
 @contextlib.contextmanager
@@ -45,11 +56,15 @@ def _functions_in_place() -> Iterator[None]:
 
 
 CONVERTER = Converter(
-    name="keras-onnx-tf2onnx",
+    name=_NAME,
     source="keras",
     target="onnx",
     distributions=("tf2onnx", "keras", "tensorflow", "onnx"),
     needs=frozenset({"tensorflow"}),
     convert=_convert,
-    options={"opset": Option(15, "ONNX opset (up to 18)", alternatives=(15, 13, 18))},
+    options={
+        "opset": Option(15, "ONNX opset (up to 18)", alternatives=(15, 13, 18, 11)),
+        "without": Option("", "optimizers that are left out, separated by commas"),
+    },
+    parts=lambda: tuple(_optimizers()),
 )

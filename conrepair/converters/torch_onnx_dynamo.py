@@ -78,7 +78,7 @@ CONVERTER = Converter(
     needs=frozenset({"torch"}),
     convert=_convert,
     options={
-        "opset": Option(0, "ONNX opset; 0 lets the exporter choose", alternatives=(0, 18, 20)),
+        "opset": Option(0, "ONNX opset; 0 lets the exporter choose", alternatives=(0, 18, 20, 23)),
         "optimize": Option(True, "let the exporter optimize the graph", alternatives=(True, False)),
     },
     preference=1,

@@ -46,7 +46,7 @@ CONVERTER = Converter(
     needs=frozenset({"torch"}),
     convert=_convert,
     options={
-        "opset": Option(17, "ONNX opset (7 to 20)", alternatives=(17, 13, 11)),
+        "opset": Option(17, "ONNX opset (7 to 20)", alternatives=(17, 13, 11, 20, 9)),
         "fold_constants": Option(
             True, "compute constant parts at export (folds BatchNorm)", alternatives=(True, False)
         ),

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from fuzz_cases import padded_pool, right
 
 from conrepair.cases.case import Case
 from conrepair.frameworks.model import Model
+from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.cause import isolated
 from conrepair.fuzz.looking import REFUSED, RIGHT, look
 from conrepair.fuzz.reducing import reduced
+from conrepair.runtime.errors import ConfigError
 from conrepair.systems.converters import SYSTEM
 from conrepair.systems.registry import entry
 
@@ -129,6 +132,14 @@ def test_a_right_network_is_right_with_them_too(name: str, tmp_path: Path) -> No
         ("onnxoptimizer", "onnx-onnxoptimizer:eliminate_identity", False, "not in ['eliminate_identity']"),
         ("version", "onnx-version-converter:opset", 22, "convert_version(model, 22)"),
         ("normalise", "onnx-normalise:opset", 17, "{'onnx-normalise': {'opset': 17}}"),
+        pytest.param(
+            "keras",
+            "keras-onnx-tf2onnx:remove_identity",
+            False,
+            "{'without': 'remove_identity'}",
+            marks=pytest.mark.cpu_seconds(20),
+        ),
+        ("script", "torch-onnx-script:opset", 9, "{'torch-onnx-script': {'opset': 9}}"),
     ],
 )
 def test_a_program_says_what_was_drawn_and_does_it(
@@ -144,6 +155,24 @@ def test_a_program_says_what_was_drawn_and_does_it(
     subprocess.run([sys.executable, "program.py"], cwd=tmp_path, check=True, capture_output=True)
     with np.load(tmp_path / "outputs.npz") as found:
         assert found["y"].tolist() == [1.0, -2.0]
+
+
+def test_optimizers_of_tf2onnx_are_switches(tmp_path: Path) -> None:
+    made = padded_pool()
+    setting = SYSTEM.settings["keras"]
+    switches = SYSTEM.switches(Model("onnx", "", ""), setting, tmp_path)
+    off = [item for item in switches if item.name == "keras-onnx-tf2onnx:optimize_transpose"]
+    counts = []
+    for one in (setting, SYSTEM.without(setting, off)):
+        there = SYSTEM.converted(case_file(made, tmp_path), one, tmp_path)
+        counts.append([node.op_type for node in onnx.load(there.path).graph.node].count("Transpose"))
+    assert counts[0] < counts[1]
+    with pytest.raises(ConfigError, match="there is no pass 'optimise_transpose'"):
+        SYSTEM.converted(
+            case_file(made, tmp_path),
+            SYSTEM.with_drawn(setting, {"keras-onnx-tf2onnx:optimise_transpose": False}),
+            tmp_path,
+        )
 
 
 def test_what_is_left_out_besides_what_was_drawn_adds_to_it(tmp_path: Path) -> None:
