@@ -119,7 +119,7 @@ def threaded(case: Case, asked: Entry, varied: float) -> bool:
         varied: Share of those that are small.
     """
     drawn = np.random.default_rng(zlib.crc32(f"threads {asked.name} {case.key}".encode())).random()
-    return asked.runs.threads and (bool(drawn < varied) or largest(case) >= _THREADED)
+    return asked.runs.threads(asked.chosen) and (bool(drawn < varied) or largest(case) >= _THREADED)
 
 
 def read_network(folder: Path) -> tuple[Case, dict[str, Array] | None]:

@@ -178,7 +178,7 @@ def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -
     if suspicion.stage == SIZES and (further := resized(case)) is not None:  # which not all build once for
         case, suspicion = definite(further), dataclasses.replace(suspicion, stage="answers")
     for witness in map(entry, _WITNESSES):
-        if _library(witness) == _library(accused):
+        if witness.runs.runner(witness.chosen) == accused.runs.runner(accused.chosen):
             continue
         seen = look(case, witness.runs, witness.chosen, folder, strict=True)
         if seen.verdict in {RIGHT, ILL, ALIKE}:
@@ -190,9 +190,3 @@ def _confirmed(case: Case, suspicion: Suspicion, accused: Entry, folder: Path) -
         first = "ONNX Runtime without optimizations" if suspicion.kind == "differs" else "ONNX's reference in float64"
         return SUSPECT, f"{first} and {for_it[0]}"
     return UNJUDGED, f"{', '.join(against)} give what {accused.name} gives" if against else "one referee alone"
-
-
-def _library(item: Entry) -> str:
-    """Whose kernels an entry runs."""
-    setting = item.chosen
-    return setting.backend if setting.backend != "libraries" else item.runs.route(setting).steps[-1].target

@@ -24,7 +24,6 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.suspicion import THREADS
 from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError, ToolError
-from conrepair.runtime.reach import CONFINED
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
 
@@ -137,7 +136,7 @@ def tried(
             if (larger := resized(case)) is not None and system.symbolic(chosen) is not None:
                 stage = SIZES
                 further = _run(runnable, larger.inputs)
-            if threads and system.threads and chosen.reach == CONFINED:
+            if threads and system.threads(chosen):
                 stage = THREADS
                 other = system.with_threads(runnable, model, chosen, Path(made), OTHER_THREADS)
                 otherwise = _run(other, _copies(case.inputs))

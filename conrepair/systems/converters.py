@@ -91,7 +91,7 @@ from conrepair.frameworks.model import Model
 from conrepair.systems.registry import entry
 
 asked = entry("convert-{name}")
-setting = dataclasses.replace(asked.chosen, conversion={conversion})
+setting = dataclasses.replace(asked.chosen, options={options}, conversion={conversion})
 runnable = asked.runs.open(Model("onnx", "model.onnx", "0" * 64), setting, Path(""))
 """
 _RUN = """\
@@ -175,9 +175,10 @@ class Converters(System):
             run = ort.SYSTEM.program(setting)
             load = run.load.replace(f'"{ort.SYSTEM.file}"', '"converted.onnx"')
             return Program(f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines(said)}\n{load}', run.run)
-        plain = dataclasses.replace(setting, conversion={})
-        name = next(name for name, known in self.settings.items() if known == plain)
-        return Program(_THROUGH_CONREPAIR.format(name=name, conversion=dict(setting.conversion)), _RUN)
+        chain = setting.route, setting.backend
+        name = next(name for name, known in self.settings.items() if (known.route, known.backend) == chain)
+        options, conversion = dict(setting.options), dict(setting.conversion)
+        return Program(_THROUGH_CONREPAIR.format(name=name, options=options, conversion=conversion), _RUN)
 
 
 def _switches(step: Converter) -> Iterator[Switch]:

@@ -52,7 +52,7 @@ class OnnxRuntime(System):
         | {"cuda": Setting("onnxruntime", _ON_CUDA), "cuda-ieee": Setting("onnxruntime", {**_ON_CUDA, "tf32": False})}
     )
     plain, usual = "none", "all"
-    threads = alike = True
+    alike = True
 
     def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
         """The optimized graph, whose nodes then run as they are: more outputs would change what is fused.

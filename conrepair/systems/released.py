@@ -43,8 +43,7 @@ class Released(System):
         self._system, self._version = system, version
         self.name, self.format, self.file = system.name, system.format, system.file
         self.settings, self.plain, self.usual = system.settings, system.plain, system.usual
-        self.seconds, self.kernels, self.threads = system.seconds, system.kernels, system.threads
-        self.alike = system.alike
+        self.seconds, self.kernels, self.alike = system.seconds, system.kernels, system.alike
 
     def within(self, setting: Setting) -> Environment:
         """The environment that a setting runs in.

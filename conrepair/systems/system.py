@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 import hashlib
 import json
 import tempfile
@@ -23,9 +24,11 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import canonical_json
+from conrepair.runtime.reach import CONFINED
 from conrepair.systems.gradients import Gradients
 from conrepair.systems.named import named
 from conrepair.systems.program import Program
+from conrepair.systems.torch_threads import Threaded
 
 __all__ = ["Setting", "System"]
 
@@ -42,6 +45,8 @@ _RUNS: Mapping[str, tuple[str, ...]] = {
     "keras": ("keras", "tensorflow"),
     "tensorflow": ("tensorflow",),
 }  # distributions by backend, or format where that's the libraries' own
+_THREADED = {"onnxruntime", "tvm", "inductor", "tflite", "torch"}
+_OF_A_PROCESS = "torch"  # whose threads are a process's own, and can be told while it runs
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,6 @@ class System(abc.ABC):
         seconds: How long a setting takes for a small network, in times of ONNX Runtime's.
         kernels: Whether it has kernels of its own, whose accuracy can be measured.
         trains: Whether it differentiates what it runs.
-        threads: Whether its settings take an option `threads`: how many compute on the processor.
         alike: Whether all settings of a device are to take the same networks: they optimize more or less.
     """
 
@@ -98,7 +102,6 @@ class System(abc.ABC):
     seconds: int = 1
     kernels: bool = True
     trains: bool = False
-    threads: bool = False
     alike: bool = False
 
     def needs(self, setting: Setting) -> frozenset[str]:
@@ -118,11 +121,16 @@ class System(abc.ABC):
             versions: Of what's installed.
         """
         names = [name for step in self.route(setting).steps for name in step.distributions]
-        if setting.backend != _LIBRARIES:
-            names += _RUNS.get(setting.backend, ())
-        elif self.route(setting).steps:
-            names += _RUNS.get(self.route(setting).steps[-1].target, ())
+        names += _RUNS.get(self.runner(setting), ())
         return {name: versions[name] for name in dict.fromkeys(names) if name in versions}
+
+    def runner(self, setting: Setting) -> str:
+        """Whose kernels a setting runs: the backend, or the format where that's the libraries' own."""
+        return setting.backend if setting.backend != _LIBRARIES else self.route(setting).steps[-1].target
+
+    def threads(self, setting: Setting) -> bool:
+        """Whether a setting takes an option `threads`: how many compute on the processor."""
+        return self.runner(setting) in _THREADED and setting.reach == CONFINED
 
     def distribution(self, setting: Setting) -> str:
         """The library whose other releases can run a setting's program, as package indices call it; "" for none."""
@@ -303,6 +311,8 @@ class System(abc.ABC):
             built.mkdir()
             COMPILERS[setting.backend].compile(there, options | {"check_device": True}, 1, built)
             options["build"] = {"path": str(built)}
+        elif (count := options.get("threads")) and there.framework == _OF_A_PROCESS:
+            return Threaded(int(count), functools.partial(chosen.load, there, options))
         return chosen.load(there, options)
 
     def converted(self, model: Model, setting: Setting, folder: Path) -> Model:

@@ -35,7 +35,7 @@ class Tflite(System):
     settings = MappingProxyType({name: Setting("tflite", {"kernels": name}) for name in _KERNELS})
     plain, usual = "reference", "delegate"
     seconds = 10
-    threads = alike = True
+    alike = True
 
     def program(self, setting: Setting) -> Program:
         """An interpreter."""

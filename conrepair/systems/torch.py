@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +15,6 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.reach import GPU
 from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
-from conrepair.systems.torch_threads import Threaded
 
 __all__ = ["SYSTEM"]
 
@@ -75,13 +73,7 @@ class Torch(System):
     )
     plain, usual = "eager", "compile"
     seconds = 50
-    trains = threads = True
-
-    def open(self, model: Model, setting: Setting, folder: Path) -> Runnable:
-        """With option `threads`, for so many: what's compiled holds their number."""
-        opening = functools.partial(super().open, model, setting, folder)
-        count = setting.options.get("threads")
-        return Threaded(int(count), opening) if count else opening()
+    trains = True
 
     def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
         """By autograd; in float64 by a mode that widens what each operator reads."""

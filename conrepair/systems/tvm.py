@@ -103,7 +103,7 @@ class Tvm(System):
     )
     plain, usual, fusion = "O0", "O3", "fusion_depth"
     seconds = 20
-    threads = alike = True
+    alike = True
 
     def observed(self, model: Model, setting: Setting, folder: Path) -> Network | None:
         """A build, whose kernels can be run one by one."""

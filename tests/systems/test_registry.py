@@ -175,7 +175,7 @@ def test_a_switch_and_its_program_do_the_same(
     assert all(item.line for item in switches)
     setting = asked.runs.without(asked.chosen, switches[len(switches) // 2 :][:1])
     assert setting != asked.chosen
-    threads = {"threads": 1} if asked.runs.threads else {}
+    threads = {"threads": 1} if asked.runs.threads(asked.chosen) else {}
     plain = in_a_plain_process(asked, setting.with_options({**setting.options, **threads}), model, feeds, tmp_path)
     found = workers.answer(setting, feeds)
     again = np.asarray(next(iter(plain.values()))).ravel()

@@ -149,7 +149,13 @@ def test_an_exception_with_other_threads_alone_is_of_that_stage(tmp_path: Path) 
 
 
 @pytest.mark.cpu_seconds(60)
-@pytest.mark.parametrize("name", ["ort-all", "tvm-O2", "torch-eager", "torch-compile", "tflite-delegate"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("ort-all", "tvm-O2", "torch-eager", "torch-compile", "tflite-delegate"),
+        *("convert-onnxslim", "convert-script", "convert-onnx2torch", "convert-tflite", "convert-tvm-torch"),
+    ],
+)
 def test_installed_systems_run_and_show_both_numbers(name: str, tmp_path: Path) -> None:
     """Their answers are the same, so their programs say that nothing is there."""
     asked = entry(name)
@@ -157,6 +163,26 @@ def test_installed_systems_run_and_show_both_numbers(name: str, tmp_path: Path) 
     assert found.ended is None, found.ended
     assert found.otherwise["y"].tolist() == found.answers[0]["y"].tolist()
     assert not tried(right(), asked.runs, asked.chosen, tmp_path).otherwise
+
+
+def test_a_chain_has_the_threads_of_what_runs_it() -> None:
+    chains = SYSTEMS["convert"]
+    without = {name for name, setting in chains.settings.items() if not chains.threads(setting)}
+    assert without == {"import", "onnx2keras"}
+    assert not any(entry(name).runs.threads(entry(name).chosen) for name in ("tensorflow-xla", "tvm-cuda"))
+
+
+@pytest.mark.cpu_seconds(60)
+@pytest.mark.parametrize("name", ["convert-onnxslim", "convert-onnx2torch"])
+def test_a_chains_program_compares_both(name: str, tmp_path: Path) -> None:
+    said = Suspicion(THREADS, THREADS, "", "the number of threads matters", "", "y", (0,), 1.0, 2.0, 1e-9)
+    program = written_finding(finding_of(right(), name, tmp_path, suspicion=said), right(), tmp_path) / "reproduce.py"
+    text = program.read_text()
+    option = f"_threads = {OTHER_THREADS}" if "onnxslim" in name else f"'threads': {OTHER_THREADS}"
+    assert text.count(option) == 1
+    found = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd="/", check=False)
+    assert found.returncode == 0, found.stderr
+    assert f"y[(0,)] is 1.0, and 1.0 with {OTHER_THREADS} threads" in found.stdout
 
 
 def test_a_session_takes_as_many_as_it_is_told(tmp_path: Path) -> None:
