@@ -97,7 +97,10 @@ class InductorBackend(Backend):
         return "torch"
 
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
-        """Compile, where the sizes of the inputs are definite; else when they are known, or with option `trains`."""
+        """Compile, where the sizes of the inputs are definite; else when they are known, or with option `trains`.
+
+        Option `dynamic` has it compiled for all sizes that are open.
+        """
         from conrepair.backends.inductor_runnable import InductorRunnable
 
         self.check(options)
@@ -105,7 +108,8 @@ class InductorBackend(Backend):
         stage = str(options.get("backend", STAGES[-1]))
         on_cuda, tf32 = options.get("device") == CUDA, bool(options.get("tf32", True))
         chosen, later = dict(options.get("inductor_options", {})), bool(options.get("trains"))
-        return InductorRunnable(model, stage, chosen, off, on_cuda=on_cuda, tf32=tf32, later=later)
+        dynamic = bool(options.get("dynamic"))
+        return InductorRunnable(model, stage, chosen, off, on_cuda=on_cuda, tf32=tf32, later=later, dynamic=dynamic)
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
         """What took part in the compilation, in order, then the options that are on."""

@@ -31,7 +31,7 @@ _OURS = {"fx_graph_cache": False, "compile_threads": 1}
 
 
 class InductorRunnable(TorchRunnable):
-    """Compiled anew for each size of its inputs, as those who deploy for one size do.
+    """Compiled anew for each size of its inputs, as those who deploy for one size do, or once for all of them.
 
     Attributes:
         ran: Passes, decompositions and lowerings that took part, in order; of some again and again.
@@ -47,6 +47,7 @@ class InductorRunnable(TorchRunnable):
         on_cuda: bool = False,
         tf32: bool = True,
         later: bool = False,
+        dynamic: bool = False,
     ) -> None:
         """Load, and compile if the sizes of its inputs are definite.
 
@@ -57,6 +58,7 @@ class InductorRunnable(TorchRunnable):
             off: Names of what is left out, by "pass", "decomposition" and "lowering".
             on_cuda: Whether it runs on a GPU, else on the processor.
             tf32: Whether convolutions may be computed in TF32 there, which is PyTorch's default.
+            dynamic: Whether it's compiled for all sizes that the program leaves open.
             later: Whether it's compiled when it's called first: what's differentiated is compiled for that.
 
         Raises:
@@ -75,13 +77,13 @@ class InductorRunnable(TorchRunnable):
         self._compiled = torch.compile(
             program,
             fullgraph=True,  # else it goes on in Python where it doesn't understand something
-            dynamic=False,
+            dynamic=dynamic,
             backend=stage,
             options={**_OURS, **options} if stage == "inductor" else None,
             recompile_limit=64,
             isolate_recompiles=True,
         )
-        if not later and all(isinstance(size, int) for spec in self.inputs for size in spec.shape):
+        if not later and (dynamic or all(isinstance(size, int) for spec in self.inputs for size in spec.shape)):
             self._ready(self.examples)
 
     def _placed(self, *, on_cuda: bool) -> Any:

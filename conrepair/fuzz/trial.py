@@ -47,6 +47,7 @@ _GAP = re.compile(
     r"|no corresponding numpy type|no schema registered|no previous version|unknown \w+ (?:or \w+ )?type"
     r"|neither a custom op nor a flex op|could not translate mlir to flatbuffer"  # of TFLite
     r"|requires a fixed tensor list size"  # of XLA, which differentiates no loop without a largest number of rounds
+    r"|guard failed"  # of PyTorch, which narrows open sizes, and says to which
     r"|unknown op|unrecognized|not registered|isn't known|can't (?:be )?(?:say|said|take|import|express)",
     re.IGNORECASE,
 )
@@ -133,7 +134,8 @@ def tried(
             if runs > 2:
                 _disturb(runnable, case.inputs)
                 answers.append(_run(runnable, _copies(case.inputs)))
-            if (larger := resized(case)) is not None and system.symbolic(chosen) is not None:
+            larger = resized(case) if system.symbolic(chosen) is not None else None
+            if larger is not None and _takes(runnable, larger.inputs):
                 stage = SIZES
                 further = _run(runnable, larger.inputs)
             if threads and system.threads(chosen):
@@ -152,6 +154,19 @@ def _once(runnable: Runnable, case: Case) -> Trial:
         return Trial((_run(runnable, _copies(case.inputs)),))
     except Exception as error:  # noqa: BLE001 (as above)
         return Trial((), how_ended(RUN, error, case))
+
+
+def _takes(runnable: Runnable, inputs: Mapping[str, Array]) -> bool:
+    """Whether inputs are of sizes that a build declares: libraries may narrow what the network leaves open."""
+    limits = {limit.symbol: limit for spec in runnable.inputs for limit in spec.ranges}
+    for spec in runnable.inputs:
+        for size, there in zip(spec.shape, inputs[spec.name].shape, strict=False):
+            limit = limits.get(str(size))
+            if isinstance(size, int) and size != there:
+                return False
+            if limit is not None and not limit.low <= there <= (there if limit.high is None else limit.high):
+                return False
+    return True
 
 
 def with_options(system: System, setting: Setting, case: Case) -> Setting:

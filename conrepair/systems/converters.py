@@ -153,8 +153,8 @@ class Converters(System):
         return dataclasses.replace(setting, conversion=conversion)
 
     def symbolic(self, setting: Setting) -> Setting | None:
-        """As it is, where all of it is ONNX."""
-        return setting if all(step.target == self.format for step in self.route(setting).steps) else None
+        """As it is, where what runs it takes all sizes."""
+        return setting if setting.backend in {_PLAIN.backend, "libraries"} else None
 
     def distribution(self, setting: Setting) -> str:
         """Of a converter that is one library's; its programs convert."""

@@ -73,6 +73,10 @@ class Tensorflow(System):
     seconds = 20
     trains = True
 
+    def symbolic(self, setting: Setting) -> Setting | None:
+        """Uncompiled as it is; XLA compiles for each size."""
+        return setting if setting.backend == _EAGER else None
+
     def gradients(self, model: Model, setting: Setting, folder: Path, *, double: bool = False) -> Runnable | None:
         """By a tape; in float64 of a file in which all is widened."""
         if double:

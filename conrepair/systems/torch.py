@@ -80,6 +80,10 @@ class Torch(System):
         options = {"second_opinion": True} if double else {**setting.options, "trains": True}
         return super().gradients(model, setting.with_options(options), folder)
 
+    def symbolic(self, setting: Setting) -> Setting:
+        """As it is; compiled for all sizes."""
+        return setting if setting.backend == _EAGER else setting.with_options({**setting.options, "dynamic": True})
+
     def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
         """Some of Inductor's passes are left out."""
         if setting.backend != _COMPILED or "backend" in setting.options:
@@ -102,7 +106,8 @@ class Torch(System):
             chosen = dict(options.get("inductor_options", {}))
             if passes := options.get("disabled_passes"):
                 chosen["disabled_passes"] = ",".join(passes).upper()
-            run = f"torch.compile(program, fullgraph=True, dynamic=False, backend={stage!r}"
+            dynamic = bool(options.get("dynamic"))
+            run = f"torch.compile(program, fullgraph=True, dynamic={dynamic}, backend={stage!r}"
             run += f", options={chosen!r})" if chosen else ")"
             lines += [
                 line.format(name) for kind, line in OPERATORS.items() for name in options.get(f"disabled_{kind}s", ())
