@@ -13,7 +13,7 @@ from conrepair.runtime.errors import ConversionError
 __all__ = ["named"]
 
 _INPUTS = "inputs"
-_NUMBER = re.compile(r"(\d+)\D*$")
+_NUMBERED = re.compile(r"(\D*)(\d+)(\D*)")
 
 
 def named(runnable: Runnable, inputs: Sequence[str], outputs: Sequence[str]) -> Runnable:
@@ -41,10 +41,10 @@ def _by_name(specs: Sequence[TensorSpec], names: Sequence[str], what: str) -> di
         return own
     if len(specs) != len(names):
         raise ConversionError(f"the model has {len(names)} {what}, and what converters made of it {len(specs)}")
-    numbers = [_NUMBER.search(spec.name) for spec in specs]
+    parts = [match.groups() for spec in specs if (match := _NUMBERED.fullmatch(spec.name))]
     ordered = list(specs)
-    if all(numbers):
-        ordered.sort(key=lambda spec: int(_NUMBER.search(spec.name)[1]))  # type: ignore[index]
+    if len(parts) == len(specs) and len({(before, behind) for before, _, behind in parts}) == 1:
+        ordered = [spec for _, spec in sorted(zip(parts, specs, strict=True), key=lambda pair: int(pair[0][1]))]
     return dict(zip(names, ordered, strict=True))
 
 
