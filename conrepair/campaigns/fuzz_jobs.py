@@ -24,6 +24,7 @@ from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.case_file import case_file
+from conrepair.fuzz.choices import choices
 from conrepair.fuzz.constants import drawn_constants
 from conrepair.fuzz.largest import largest
 from conrepair.fuzz.looking import (
@@ -239,8 +240,8 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         folder: Receives `CASE`, `PROGRAMMED` and `RIGHT`.
 
     Returns:
-        "verdict", "suspicion", "words", "tries", "smallest", "cause", "operators", "case" (its key), "also",
-        "versions".
+        "verdict", "suspicion", "words", "tries", "smallest", "cause", "operators", "choices", "case" (its key),
+        "also", "versions".
     """
     asked = entry(payload["entry"])
     case, _ = case_for(Path(payload["network"]), asked, payload["varied"], odd=payload["odd"])
@@ -258,6 +259,7 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     if found.verdict != SUSPECT:
         return told
     told["operators"] = [node.op_type for node in nodes_of(found.case.model.graph)]
+    told["choices"] = choices(found.case.model)
     written(found.case, folder / CASE)
     ends = found.suspicion.kind in ENDS  # who shows that, too, isn't asked: it would end this process
     of = found.case if found.suspicion.stage != SIZES else resized(found.case) or found.case

@@ -319,7 +319,8 @@ class Campaign:
         asked = entry(suspect.entry)
         suspicion, cause = from_json(Suspicion, told["suspicion"]), from_json(Cause, told["cause"])
         operators = tuple(told["operators"])
-        key = key_of(asked.system, suspicion, operators, cause)
+        choices = tuple(told.get("choices", ()))  # there are none in campaigns that began without
+        key = key_of(asked.system, suspicion, operators, cause, choices)
         finding = Finding(
             key=key,
             system=asked.system,

@@ -96,7 +96,9 @@ class Finding:
         }[self.suspicion.kind]
 
 
-def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause: Cause) -> str:
+def key_of(
+    system: str, suspicion: Suspicion, operators: tuple[str, ...], cause: Cause, choices: tuple[str, ...] = ()
+) -> str:
     """What doubles share: system, kind and switches; where there are none, stage and operators, or words and place.
 
     Args:
@@ -104,12 +106,13 @@ def key_of(system: str, suspicion: Suspicion, operators: tuple[str, ...], cause:
         suspicion: What is seen.
         operators: Of the reduced network.
         cause: Which switches it hangs on.
+        choices: Of that network: what operators are told by.
     """
     what: Any = sorted(sorted(item) for item in cause.causes)
     if not cause.causes and suspicion.kind == "exception":
         what = suspicion.thrown(operators)
     elif not cause.causes:
-        what = [suspicion.stage, suspicion.error, sorted(set(operators))]
+        what = [suspicion.stage, suspicion.error, sorted({*operators, *choices})]
     elif suspicion.kind in OF_NUMBERS:
-        what = [what, sorted(set(operators))]  # one pass may be wrong for several reasons
+        what = [what, sorted({*operators, *choices})]  # one pass may be wrong for several reasons
     return hashlib.sha256(canonical_json([system, suspicion.kind, what]).encode()).hexdigest()

@@ -65,6 +65,15 @@ def test_another_system_kind_operator_or_switch_is_another_finding() -> None:
     assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.parametrize("cause", [PLAIN, Cause(causes=(("Pad_Fusion",),))])
+def test_ways_of_one_operator_are_findings_of_their_own(cause: Cause) -> None:
+    ways = [(), ("DFT.inverse", "DFT.onesided"), ("DFT.inverse",)]
+    keys = {key_of("ort", NUMBERS, ("DFT", "Add"), cause, way) for way in ways}
+    assert len(keys) == 3
+    assert key_of("ort", NUMBERS, ("Add", "DFT"), cause, ("DFT.onesided", "DFT.inverse")) in keys
+    assert key_of("ort", THROWN, ("DFT",), PLAIN, ways[1]) == key_of("ort", THROWN, ("DFT",), PLAIN)
+
+
 def test_an_optimizations_exception_is_the_same_on_other_operators() -> None:
     cause = Cause(causes=(("Pad_Fusion",),))
     assert key_of("ort", THROWN, ("Add",), cause) == key_of("ort", THROWN, ("Mul", "Add"), cause)
