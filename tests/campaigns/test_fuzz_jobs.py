@@ -158,7 +158,8 @@ def test_another_release_of_a_converter_has_no_plain_setting(tmp_path: Path) -> 
         ("ort-all", 2, 0.0, False),
         ("ort-all", 2, 1.0, True),
         ("tensorflow-xla", 10_000, 1.0, False),  # its threads are a process's
-        ("convert-onnxslim", 10_000, 1.0, False),  # its threads are ONNX Runtime's
+        ("convert-onnxslim", 10_000, 0.0, True),  # its threads are ONNX Runtime's
+        ("convert-import", 10_000, 1.0, False),
     ],
 )
 def test_large_networks_and_some_others_run_with_other_threads(
@@ -173,7 +174,7 @@ def test_sizes_that_are_open_are_varied_where_one_build_serves_them(tmp_path: Pa
     drawn, _ = case_for(folder, entry("ort-all"), 0.0)
     assert drawn.options[SIZES]["batch"] in {1, 4, 9}
     assert open_sizes(drawn) == {"batch": 3}
-    plain, _ = case_for(folder, entry("torch-eager"), 0.0)
+    plain, _ = case_for(folder, entry("tensorflow-xla"), 0.0)
     assert not plain.options
     assert not open_sizes(plain)
     folder = network(right(), tmp_path / "b")
