@@ -60,19 +60,22 @@ class Cluster:
 
     @property
     def workers(self) -> Mapping[str, Any]:
-        """What the scheduler says of its workers, by their addresses.
+        """What the scheduler has said of its workers, by their addresses, no longer than a moment ago.
 
         Raises:
             UsageError: if one isn't encrypted that should be.
         """
         with self._turn:
             when, known = self._known
-            if time.monotonic() - when < _KNOWN_SECONDS:
-                return known
+            return known if time.monotonic() - when < _KNOWN_SECONDS else self.asked()
+
+    def asked(self) -> Mapping[str, Any]:
+        """As `workers`, of now."""
+        with self._turn:
             try:
                 known = dict(self._client().scheduler_info(n_workers=-1)["workers"])
             except (OSError, TimeoutError, concurrent.futures.CancelledError):
-                return known  # it's away: those that wait for it say so
+                return self._known[1]  # it's away: those that wait for it say so
             check_addresses(known, self._without_tls)
             self._known = time.monotonic(), known
             return known
@@ -134,10 +137,10 @@ class Cluster:
                 self._lost(client)
                 return None
             if isinstance(error, self._dask.scheduler.KilledWorker):
-                return there.nothing("", _killed(error))
+                return there.nothing(_killed(error))
             if isinstance(error, ImportError):
                 words = f"a worker lacks conrepair: {error}"
-                return there.nothing("", Failure(NO_LIBRARY, type(error).__name__, words))
+                return there.nothing(Failure(NO_LIBRARY, type(error).__name__, words))
             raise
         finally:
             future.release()

@@ -173,24 +173,24 @@ class Crowd:
 
     def _answer(self, request: Mapping[str, Any], job: Job) -> tuple[Mapping[str, Any], str]:
         """What a worker makes of it, and who: the first one that isn't short of something, or why none isn't."""
-        key = f"{job.function}-{hashlib.sha256(canonical_json(request).encode()).hexdigest()}"
         short: dict[str, str] = {}
         while True:
-            workers = self._cluster.workers
-            resources = wanted_resources(job.needs, job.reach, workers.values())
-            tried = f"{key}-{len(short)}" if short else key
-            answer = self._cluster.done(tried, request, resources, short)
+            resources = wanted_resources(job.needs, job.reach, self._cluster.workers.values())
+            asked = canonical_json({**request, "without": sorted(short)})
+            key = f"{job.function}-{hashlib.sha256(asked.encode()).hexdigest()}"
+            answer = self._cluster.done(key, request, resources, short)
             self._count(fetched=answer["fetched"], put=answer["put"])
-            name = answer["worker"]
+            name, address = answer["worker"], answer["address"]
             with self._turn:
                 self.jobs[name] = self.jobs.get(name, 0) + 1
             if answer["kind"] == "success" or answer["fields"]["kind"] not in _ELSEWHERE:
                 return answer, name
-            known = {address: str(about["name"]) for address, about in self._cluster.workers.items()}
-            short |= {address: said for address, said in known.items() if said == name}
-            if set(known) <= set(short) or name not in short.values():
-                return answer, ", ".join(sorted({*short.values(), name} - {""}))
-            self.again += 1
+            short[address] = name
+            # What's known of the workers may be older than this answer: one that has come since has a try, too.
+            if not address or (set(self._cluster.workers) <= set(short) and set(self._cluster.asked()) <= set(short)):
+                return answer, ", ".join(sorted({*short.values()} - {""}))
+            with self._turn:
+                self.again += 1
 
     def _receive(self, answer: Mapping[str, Any], job: Job) -> None:
         """Lay down what the job left; each thing of its folder appears whole, as somebody may be looking there."""

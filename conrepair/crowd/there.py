@@ -52,29 +52,28 @@ def run(request: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
         "kind" ("success" or "failure") and "fields" of the outcome; "files" (contents by path that the job left),
         "inline" (small contents by hash; others are in the exchange), "journal" (as "files", of its journal), "texts"
-        (paths of this machine, and what they stand for: a number of "paths", or "folder"), "worker" (this one's
-        name), "fetched" and "put" (bytes).
+        (paths of this machine, and what they stand for: a number of "paths", or "folder"), "worker" and "address"
+        (this one's), "fetched" and "put" (bytes).
     """
-    name, folder = _about_worker()
-    words = otherwise(request["function"], request["identity"])
-    if words:
-        return nothing(name, Failure(NO_LIBRARY, "OtherVersions", f"{words}."))
-    if request["reach"] not in SENT or reach_of(request["function"], device=GPU) == OPEN:
-        return nothing(name, Failure("refused", "NotConfined", f"{request['function']} isn't run for others."))
-    try:
-        return _room(request, folder).run(request) | {"worker": name}
-    except StorageError as error:
-        return nothing(name, Failure(STORAGE, type(error).__name__, str(error)))
-    except ConrepairError as error:  # what it reads isn't there as it was sent
-        return nothing(name, Failure("changed", type(error).__name__, str(error), exit_code=int(error.exit_code)))
-
-
-def _about_worker() -> tuple[str, Path]:
-    """This worker's name, and a folder of its own."""
     from distributed import get_worker
 
     worker = get_worker()
-    return str(worker.name), Path(worker.local_directory)
+    return _answer(request, Path(worker.local_directory)) | {"worker": str(worker.name), "address": worker.address}
+
+
+def _answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """As `run`, but for who it is, who has a folder of its own."""
+    words = otherwise(request["function"], request["identity"])
+    if words:
+        return nothing(Failure(NO_LIBRARY, "OtherVersions", f"{words}."))
+    if request["reach"] not in SENT or reach_of(request["function"], device=GPU) == OPEN:
+        return nothing(Failure("refused", "NotConfined", f"{request['function']} isn't run for others."))
+    try:
+        return _room(request, folder).run(request)
+    except StorageError as error:
+        return nothing(Failure(STORAGE, type(error).__name__, str(error)))
+    except ConrepairError as error:  # what it reads isn't there as it was sent
+        return nothing(Failure("changed", type(error).__name__, str(error), exit_code=int(error.exit_code)))
 
 
 def _threads() -> int:
@@ -83,15 +82,14 @@ def _threads() -> int:
     return int(get_worker().state.nthreads)
 
 
-def nothing(name: str, failure: Failure) -> dict[str, Any]:
-    """What `run` returns of a job that wasn't begun.
+def nothing(failure: Failure) -> dict[str, Any]:
+    """What `run` returns of a job that no worker began.
 
     Args:
-        name: Of the worker.
         failure: Why.
     """
     told = {"kind": "failure", "fields": asdict(failure), "files": {}, "inline": {}, "journal": None, "texts": {}}
-    return told | {"worker": name, "fetched": 0, "put": 0}
+    return told | {"worker": "", "address": "", "fetched": 0, "put": 0}
 
 
 def _room(request: Mapping[str, Any], folder: Path) -> _Room:
@@ -121,7 +119,7 @@ class _Room:
         shutil.rmtree(folder, ignore_errors=True)
 
     def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """As `run`, but for the worker's name."""
+        """As `_answer`, of a job that is one for this machine."""
         before = self._shelf.fetched
         with storage_error(self._work), tempfile.TemporaryDirectory(dir=self._work) as room:
             folder = Path(room) / "files"
