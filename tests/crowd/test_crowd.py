@@ -18,15 +18,13 @@ pytest.importorskip("distributed")
 pytest.importorskip("cryptography")
 
 import dask
-import numpy as np
-import onnx
 import onnx_networks
-from crowd_cluster import LoopbackCluster, tls_config
+from crowd_audit import config_of, document, entries
+from crowd_cluster import PATIENCE, LoopbackCluster, tls_config, until
 
 from conrepair.campaigns.fuzzing import FINDINGS
 from conrepair.campaigns.generating import GenerationRequest, generate
-from conrepair.config.load import parse_config
-from conrepair.config.model import AuditConfig, DaskConfig, EngineConfig
+from conrepair.config.model import DaskConfig, EngineConfig
 from conrepair.converters.all_converters import converter
 from conrepair.crowd.blobs import Blobs
 from conrepair.crowd.cluster import Cluster
@@ -48,8 +46,6 @@ from conrepair.verbs.fuzz import Fuzz
 
 pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.timeout(600)]
 
-_TARGETS = 20
-
 CAMPAIGN = Fuzz(
     systems=["ort-none", "ort-all", "convert-version"],
     alone=6,
@@ -63,8 +59,6 @@ CAMPAIGN = Fuzz(
     slips=0.0,
     bare=0.0,
 )
-_CHANGING = {"seconds", "times", "folder", "path", "load_seconds", "run_seconds", "command", "reused"}
-_PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +71,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackCluste
 def crowd(cluster: LoopbackCluster) -> Iterator[Crowd]:
     for name in {"w0", "w1", "w2"} - set(cluster.workers):
         cluster.start_worker(name)
-    with Cluster(cluster.address, patience=_PATIENCE) as some, Workers(1, jobs=JOBS) as here:
+    with Cluster(cluster.address, patience=PATIENCE) as some, Workers(1, jobs=JOBS) as here:
         until(lambda: len(some.workers) == 3)
         yield Crowd(some, Blobs(str(cluster.exchange)), here, None)
-
-
-def until(holds: Callable[[], Any]) -> Any:
-    ends = time.monotonic() + _PATIENCE
-    while time.monotonic() < ends:
-        if found := holds():
-            return found
-        time.sleep(0.1)
-    raise TimeoutError
 
 
 def start(crowd: Crowd, place: Path, kind: str, **payload: Any) -> Callable[[], Outcome]:
@@ -111,68 +96,6 @@ def at_work(crowd: Crowd) -> str:
 
 
 # --- The same as here ---
-
-
-def audit(folder: Path) -> dict[str, Any]:
-    """Sources and 20 targets, each wrong in its way, one of them no model."""
-    folder.mkdir()
-    models = []
-    for name in (sources := ("residual", "branching", "split")):
-        source = getattr(onnx_networks, name)(folder / f"{name}.onnx")
-        models.append({"name": name, "path": source.name})
-    for number in range(_TARGETS - 1):
-        name = sources[number % len(sources)]
-        target = changed(folder / f"{name}.onnx", folder / f"target-{number}.onnx", number // len(sources))
-        models.append({"name": f"{name}-{number}", "path": target.name, "compare_with": name})
-    (folder / "broken.onnx").write_bytes(b"no model")
-    models.append({"name": "broken", "path": "broken.onnx", "compare_with": "residual"})
-    stages = {"localize": True, "repair": True}
-    return {"name": "many", "models": models, "stages": stages, "dataset": {"synthetic": {"samples": 4}}}
-
-
-def changed(source: Path, target: Path, number: int) -> Path:
-    """A copy with a weight that's off: which, and by how much, hangs on a number."""
-    model = onnx.load(source)
-    weights = [item for item in model.graph.initializer if item.data_type == onnx.TensorProto.FLOAT]
-    weight, off = weights[-1 - number % len(weights)], np.float32(0.3 + number / 10)
-    weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight) + off, weight.name))
-    onnx.save(model, target)
-    return target
-
-
-def config_of(asked: dict[str, Any], output: Path) -> AuditConfig:
-    return parse_config(asked | {"output": str(output)}, "audit.json")
-
-
-def plain(value: Any, folder: Path) -> Any:
-    """A document without what changes from run to run."""
-    if isinstance(value, dict):
-        return {key: plain(item, folder) for key, item in value.items() if key not in _CHANGING}
-    if isinstance(value, list):
-        return [plain(item, folder) for item in value]
-    return value.replace(str(folder), "") if isinstance(value, str) else value
-
-
-def document(folder: Path) -> Any:
-    return plain(json.loads((folder / "many" / "result.json").read_text()), folder)
-
-
-def entries(folder: Path) -> dict[str, Any]:
-    """Hashes of all files of results, by entry; those that have times in them have no hash here."""
-    records = {path.parent.name: json.loads(path.read_text()) for path in (folder / "store").glob("*/record.json")}
-    return {
-        name: {file: sha256 for file, sha256 in record["files"].items() if "seconds" not in file}
-        for name, record in records.items()
-    }
-
-
-@pytest.fixture(scope="module")
-def right(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, Any]]:
-    """An audit of this machine: models, output, configuration."""
-    folder = tmp_path_factory.mktemp("right")
-    asked = audit(folder / "models")
-    run_and_write(config_of(asked, folder / "out"), folder / "models", quiet=True)
-    return folder / "models", folder / "out", asked
 
 
 def test_an_audit_comes_to_the_same(

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 _SUPPORT = Path(__file__).parent
 _ROOT = _SUPPORT.parents[1]
-_START_SECONDS = 60.0
+PATIENCE = 60.0
+
+
+def until(holds: Callable[[], Any]) -> Any:
+    """What a call returns, once that is something."""
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
+        if found := holds():
+            return found
+        time.sleep(0.1)
+    raise TimeoutError
 
 
 def certificate(folder: Path) -> dict[str, str]:
@@ -61,10 +71,11 @@ class LoopbackCluster:
     Args:
         folder: Of its own.
         workers: How many to begin with.
+        settings: Dask's, as variables, of all its processes.
     """
 
-    def __init__(self, folder: Path, workers: int = 3) -> None:
-        self.folder, self._count = folder, workers
+    def __init__(self, folder: Path, workers: int = 3, settings: Mapping[str, str] | None = None) -> None:
+        self.folder, self._count, self._settings = folder, workers, settings or {}
         self.files = certificate(folder)
         self.exchange = folder / "exchange"
         with socket.socket() as some:
@@ -89,7 +100,7 @@ class LoopbackCluster:
     def start_scheduler(self) -> None:
         options = ["--host", "tls://127.0.0.1", "--port", str(self.port), "--no-dashboard"]
         self.scheduler = self._started("scheduler", "scheduler", options)
-        ends = time.monotonic() + _START_SECONDS
+        ends = time.monotonic() + PATIENCE
         while time.monotonic() < ends:
             with socket.socket() as some:
                 if some.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -97,12 +108,21 @@ class LoopbackCluster:
             time.sleep(0.1)
         raise TimeoutError((self.folder / "scheduler.log").read_text())
 
-    def start_worker(self, name: str, environment: Mapping[str, str] | None = None) -> None:
+    def start_worker(
+        self, name: str, environment: Mapping[str, str] | None = None, within: Sequence[str] = ()
+    ) -> None:
+        """Start one.
+
+        Args:
+            name: Of it.
+            environment: Variables that it gets, besides.
+            within: Words before its command.
+        """
         options = [self.address, "--name", name, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
         options += ["--local-directory", str(self.folder / name), "--preload", "conrepair.crowd.worker"]
         options += ["--preload", "crowd_jobs"]
         options += ["--host", "127.0.0.1", "--memory-limit", "0"]
-        self.workers[name] = self._started(name, "worker", options, environment)
+        self.workers[name] = self._started(name, "worker", options, environment, within)
 
     def kill(self, name: str) -> None:
         """As a machine that loses its power."""
@@ -115,7 +135,12 @@ class LoopbackCluster:
         self.scheduler.wait()
 
     def _started(
-        self, name: str, what: str, options: list[str], environment: Mapping[str, str] | None = None
+        self,
+        name: str,
+        what: str,
+        options: list[str],
+        environment: Mapping[str, str] | None = None,
+        within: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
         (self.folder / name).mkdir(exist_ok=True)
         tls = ["--tls-ca-file", self.files["ca"], "--tls-cert", self.files["ca"], "--tls-key", self.files["key"]]
@@ -128,8 +153,8 @@ class LoopbackCluster:
         own = {"PYTHONPATH": os.pathsep.join(filter(None, places)), "CONREPAIR_CACHE": ""}
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.dask_{what}", *options, *tls],
+                [*within, sys.executable, "-m", f"distributed.cli.dask_{what}", *options, *tls],
                 stdout=log,
                 stderr=log,
-                env=os.environ | (environment or {}) | own,
+                env=os.environ | self._settings | (environment or {}) | own,
             )
