@@ -154,8 +154,8 @@ def generate(
         ):
             if making.missing():
                 making.ask(work, display)
-            with display.stage(_KIND, asked.count) as stage:
-                stage.advance(steps=asked.count - sum(map(len, making.missing().values())))
+            done = asked.count - sum(map(len, making.missing().values()))
+            with display.stage(_KIND, asked.count, done=done) as stage:
                 making.run(workers, work, stage.advance, begun)
             if asked.formats:
                 making.convert(workers, work, display, begun)

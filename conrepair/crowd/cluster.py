@@ -32,6 +32,11 @@ class Cluster:
         without_tls: As of `check_addresses`.
         patience: Seconds for which a scheduler may be away.
 
+    Attributes:
+        again: How many times a job was given anew, as the cluster wasn't what it was any more.
+        gone: How many workers were there, and aren't any more.
+        page: Address of Dask's own dashboard; where it has none, of nothing.
+
     Raises:
         UsageError: if Dask isn't installed.
     """
@@ -47,6 +52,8 @@ class Cluster:
         self._opened: Any = None
         self._answered = self._over = False
         self._known: tuple[float, Mapping[str, Any]] = (0.0, {})
+        self.again = self.gone = 0
+        self.page = ""
 
     def __enter__(self) -> Cluster:
         check_addresses([self._scheduler], self._without_tls)
@@ -77,14 +84,14 @@ class Cluster:
             except (OSError, TimeoutError, concurrent.futures.CancelledError):
                 return self._known[1]  # it's away: those that wait for it say so
             check_addresses(known, self._without_tls)
+            self.gone += len(set(self._known[1]) - set(known))
             self._known = time.monotonic(), known
             return known
 
     @property
-    def page(self) -> str:
-        """Address of Dask's own dashboard; where it has none, of nothing."""
-        with self._turn:
-            return str(self._client().dashboard_link)
+    def known(self) -> Mapping[str, Any]:
+        """As `workers`, of whenever they were asked for last."""
+        return self._known[1]
 
     def done(
         self, key: str, request: Mapping[str, Any], resources: Mapping[str, float], without: Collection[str]
@@ -105,6 +112,8 @@ class Cluster:
         """
         attempts = (key if number == 0 else f"{key}-{number}" for number in itertools.count())
         while (answer := self._tried(next(attempts), request, resources, without)) is None:
+            with self._turn:
+                self.again += 1
             time.sleep(_PAUSE_SECONDS)
         return answer
 
@@ -158,7 +167,7 @@ class Cluster:
                     self._opened = self._dask.Client(
                         self._scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, name="conrepair"
                     )
-                    self._answered = True
+                    self._answered, self.page = True, str(self._opened.dashboard_link)
                 except RuntimeError as error:  # of Dask's configuration, which asks for another connection
                     raise UsageError(f"Dask doesn't connect to {self._scheduler}: {error}.") from error
                 except (OSError, TimeoutError) as error:

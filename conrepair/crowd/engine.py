@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from conrepair.config.model import EngineConfig
 from conrepair.engine.place import jobs_run_at
+from conrepair.runtime.standing import jobs_elsewhere
 from conrepair.runtime.words import complain
 
 __all__ = ["engine"]
@@ -32,7 +33,7 @@ def engine(wanted: EngineConfig, *, quiet: bool = True) -> Iterator[None]:
     with crowd_at(wanted.dask.scheduler, wanted.dask.exchange, without_tls=wanted.dask.without_tls) as place:
         if not quiet:
             complain(place.told)
-        with jobs_run_at(place):
+        with jobs_run_at(place), jobs_elsewhere(place.standing):
             yield
         if not quiet:
-            complain(place.tally)
+            complain(f"conrepair: {place.standing().words}")

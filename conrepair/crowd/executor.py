@@ -27,6 +27,7 @@ from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import DataError, StorageError
 from conrepair.runtime.files import canonical_json, storage_error
 from conrepair.runtime.inside import place_in
+from conrepair.runtime.standing import Elsewhere, Machine
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
 
 __all__ = ["Crowd", "crowd_at"]
@@ -61,7 +62,7 @@ class Crowd:
     Attributes:
         memory_gb: As given.
         moved: Bytes by where: "sent" and "received" of this machine, "fetched" and "put" of workers.
-        jobs: How many each worker did, by its name.
+        jobs: How many each worker did, by its name and the kind of job.
         again: How many jobs went to another worker, since one lacked something.
     """
 
@@ -71,7 +72,7 @@ class Crowd:
         self._cluster, self._blobs, self._here, self.memory_gb = cluster, blobs, here, memory_gb
         self._hashes, self._turn, self._busy = Hashes(), threading.Lock(), 0
         self.moved = dict.fromkeys(("sent", "received", "fetched", "put"), 0)
-        self.jobs: dict[str, int] = {}
+        self.jobs: dict[str, collections.Counter[str]] = {}
         self.again = 0
 
     def idle_lane(
@@ -121,8 +122,14 @@ class Crowd:
         return result
 
     def stop_oversized(self) -> None:
-        """Of those on this machine: workers see to their own."""
+        """Of those on this machine: workers see to their own, and are looked at."""
         self._here.stop_oversized()
+        _ = self._cluster.workers  # what's known of them is told while everybody waits
+
+    def jobs_by_worker(self) -> dict[str, collections.Counter[str]]:
+        """`jobs`, as they are now."""
+        with self._turn:
+            return {name: kinds.copy() for name, kinds in self.jobs.items()}
 
     def _done(self, slot: _Slot, job: Job) -> Outcome:
         try:
@@ -182,7 +189,7 @@ class Crowd:
             self._count(fetched=answer["fetched"], put=answer["put"])
             name, address = answer["worker"], answer["address"]
             with self._turn:
-                self.jobs[name] = self.jobs.get(name, 0) + 1
+                self.jobs.setdefault(name, collections.Counter())[job.function] += 1
             if answer["kind"] == "success" or answer["fields"]["kind"] not in _ELSEWHERE:
                 return answer, name
             short[address] = name
@@ -253,18 +260,23 @@ class CrowdPlace:
         threads = sum(worker["nthreads"] for worker in workers)
         return f"conrepair: Dask has {len(workers)} workers with {threads} threads; its page is {self.cluster.page}"
 
-    @property
-    def tally(self) -> str:
-        """What they did, for people."""
-        jobs: collections.Counter[str] = collections.Counter()
+    def standing(self) -> Elsewhere:
+        """What its workers have done so far; nobody is asked for it."""
+        known = {str(about["name"]): about for about in self.cluster.known.values()}
+        jobs: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in sorted(known)}
         moved: collections.Counter[str] = collections.Counter()
-        for crowd in self._opened:
-            jobs.update(crowd.jobs)
+        for crowd in list(self._opened):
+            for name, kinds in crowd.jobs_by_worker().items():
+                jobs.setdefault(name or "none", collections.Counter()).update(kinds)
             moved.update(crowd.moved)
-        by = ", ".join(f"{name or 'none'}: {count:,}" for name, count in sorted(jobs.items()))
-        sizes = ", ".join(f"{name} {size / 2**20:,.1f} MiB" for name, size in moved.items())
-        again = sum(crowd.again for crowd in self._opened)
-        return f"conrepair: jobs by worker: {by or 'none'}; {again:,} went to another; {sizes}"
+        machines = (Machine(name, kinds, _begun(known.get(name, {}))) for name, kinds in jobs.items())
+        again = self.cluster.again + sum(crowd.again for crowd in self._opened)
+        return Elsewhere(tuple(machines), self.cluster.gone, again, moved, self.cluster.page)
+
+
+def _begun(worker: Mapping[str, Any]) -> int:
+    """How many jobs a worker has begun, as Dask knows."""
+    return int(worker.get("metrics", {}).get("task_counts", {}).get("executing", 0))
 
 
 @contextlib.contextmanager

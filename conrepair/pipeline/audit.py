@@ -21,6 +21,7 @@ from conrepair.pipeline.stages.state import RunState
 from conrepair.report.audit_folder import write_audit, write_so_far
 from conrepair.report.folder import check_folder
 from conrepair.report.result import AuditResult
+from conrepair.report.unfinished import unfinished_page
 from conrepair.runtime.confinement import CONFINED, within_reach
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.store import Store
@@ -144,8 +145,8 @@ def run_and_write(config: AuditConfig, base: Path, *, quiet: bool) -> AuditResul
         base: Folder that its relative paths start from.
         quiet: No progress.
     """
-    with contextlib.ExitStack() as use:
-        with ProgressDisplay(quiet=quiet) as display:
+    with contextlib.ExitStack() as use, unfinished_page(base / config.output / config.name) as page:
+        with ProgressDisplay(quiet=quiet, page=page) as display:
             result = run_audit(config, base, display, use, write_so_far)
         write_audit(result, base / config.output / "store")
     return result

@@ -45,11 +45,11 @@ class _Told(ProgressDisplay):
         self._file = folder / _DOING
 
     @contextlib.contextmanager
-    def stage(self, name: str, total: int, *, long: bool = False) -> Iterator[Stage]:
+    def stage(self, name: str, total: int, *, long: bool = False, done: int = 0) -> Iterator[Stage]:
         """Tell of a stage when it begins."""
         if total:
             self._file.write_text(name, encoding="utf-8")
-        with super().stage(name, total, long=long) as stage:
+        with super().stage(name, total, long=long, done=done) as stage:
             yield stage
 
     @staticmethod

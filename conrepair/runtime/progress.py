@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
+from rich.text import Text
 
 from conrepair.runtime.heartbeat import at_work
+from conrepair.runtime.standing import StageStanding, Standing, duration, elsewhere
 from conrepair.runtime.terminal import FILE_WIDTH, SafeConsole
 from conrepair.runtime.words import harmless
 
@@ -20,6 +23,7 @@ __all__ = ["ProgressDisplay", "error_console", "output_console", "say"]
 
 
 _LOG = logging.getLogger("conrepair")
+_LINE_SECONDS, _PAGE_SECONDS = 30.0, 5.0  # between what's said of other machines, and between two states of a page
 
 
 def output_console() -> Console:
@@ -37,19 +41,39 @@ def say(text: str) -> None:
     sys.stdout.write(f"{harmless(text)}\n")
 
 
-class ProgressDisplay:
-    """One bar a stage. When standard error is not a terminal, one line a finished stage (or step of one) instead."""
+class _Bars(Progress):
+    """With a line of the machines that do the jobs, where others do."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """What is shown."""
+        yield from super().get_renderables()
+        if (machines := elsewhere()) is not None:
+            yield Text(harmless(machines.words), style="dim")
+
+
+class ProgressDisplay:
+    """One bar a stage. When standard error is not a terminal, one line a finished stage (or step of one) instead.
+
+    Where other machines do the jobs, it says from time to time how far they are, and tells a page.
+
+    Args:
+        quiet: Whether nothing is shown.
+        page: Told how far it is, where other machines do the jobs.
+    """
+
+    def __init__(self, *, quiet: bool = False, page: Callable[[Standing], None] | None = None) -> None:
         self._console = error_console()
         self._bars = self._console.is_terminal and not quiet
         self._lines = not self._bars and not quiet
-        self._progress = Progress(
+        self._page, self._stages = page, list[Stage]()
+        self._said = self._paged = time.monotonic()
+        self._progress = _Bars(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             Elapsed(),
+            TextColumn("{task.fields[left]}", style="dim", markup=False),
             TextColumn("{task.fields[detail]}", style="dim", markup=False),
             console=self._console,
             transient=True,
@@ -87,7 +111,7 @@ class ProgressDisplay:
         if name not in self._transfers:
             if self._lines:
                 self._console.print(f"fetch {name}")
-            self._transfers[name] = self._progress.add_task(f"fetch {name} (KiB)", detail="")
+            self._transfers[name] = self._progress.add_task(f"fetch {name} (KiB)", detail="", left="")
         self._progress.update(
             self._transfers[name], completed=done >> 10, total=total >> 10 or None, visible=done != total
         )
@@ -102,35 +126,54 @@ class ProgressDisplay:
             self._depth -= 1
 
     @contextlib.contextmanager
-    def stage(self, name: str, total: int, *, long: bool = False) -> Iterator[Stage]:
+    def stage(self, name: str, total: int, *, long: bool = False, done: int = 0) -> Iterator[Stage]:
         """Show a stage of `total` steps while the block runs.
 
         Args:
             name: Of the stage.
             total: Number of steps.
             long: Whether a step takes so long that it's worth a line of its own.
+            done: Steps that need not be done any more.
         """
         lines = self._lines and total > 0 and not self._depth
 
         def tell(detail: str) -> None:
             if lines and long:
                 self._console.print(f"{name}: {stage.done} of {total}, {detail}")
+            self._tell_elsewhere(stage)
 
-        task = self._progress.add_task(name, total=total, detail="")
-        stage = Stage(self._progress, task, tell, name if total else "")
+        task = self._progress.add_task(name, total=total, completed=done, detail="", left="")
+        stage = Stage(self._progress, task, tell, name if total else "", total, done)
+        self._stages += [stage] if total else []
         try:
             with at_work(name):
+                self._tell_elsewhere(stage)
                 yield stage
         finally:
             self._progress.update(task, visible=False)
         if lines and not long:
             self._console.print(f"{name}: {stage.done} of {total}")
 
+    def _tell_elsewhere(self, stage: Stage) -> None:
+        """Say how far other machines are, unless that was said a moment ago."""
+        if (machines := elsewhere()) is None:
+            return
+        now = time.monotonic()
+        if self._lines and now - self._said > _LINE_SECONDS:
+            self._said, at = now, stage.standing
+            left = "" if at.left is None else f", about {duration(at.left)} left"
+            self._console.print(f"{at.name}: {at.done} of {at.total}{left}; {machines.words}")
+        if self._page is not None and now - self._paged > _PAGE_SECONDS:
+            self._page(Standing(tuple(item.standing for item in self._stages), machines))
+            self._paged = time.monotonic()
+
 
 class Stage:
     """The bar of one stage."""
 
-    def __init__(self, progress: Progress, task: object, tell: Callable[[str], None], name: str) -> None:
+    def __init__(
+        self, progress: Progress, task: object, tell: Callable[[str], None], name: str, total: int, done: int
+    ) -> None:
         """Begin.
 
         Args:
@@ -138,15 +181,28 @@ class Stage:
             task: The bar.
             tell: Called with what was finished.
             name: In the log; "" for a stage with nothing to do.
+            total: Steps in all.
+            done: Steps that need not be done any more.
         """
         self._progress, self._task, self._tell, self._name = progress, task, tell, name
         self._shown = ""
-        self.done = 0
+        self._total, self._before, self._begun, self._ended = total, done, time.monotonic(), 0.0
+        self.done = done
+
+    @property
+    def standing(self) -> StageStanding:
+        """How far it is."""
+        over, did, todo = self.done >= self._total, self.done - self._before, self._total - self.done
+        seconds = (self._ended if over and self._ended else time.monotonic()) - self._begun
+        return StageStanding(self._name, self.done, self._total, seconds, seconds / did * todo if did else None)
 
     def advance(self, detail: str = "", steps: int = 1) -> None:
         """Count finished steps; `detail` says what is being done."""
         self.done += steps
-        self._progress.update(self._task, advance=steps, detail=detail)  # type: ignore[arg-type]
+        self._ended = time.monotonic()
+        left = self.standing.left
+        told = f"{duration(left)} left" if left else ""
+        self._progress.update(self._task, advance=steps, detail=detail, left=told)  # type: ignore[arg-type]
         self._tell(detail)
         if self._name:
             _LOG.info("%s: %d done%s", self._name, self.done, f", {detail}" if detail else "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -38,6 +40,7 @@ from conrepair.generate.wishes import Wishes
 from conrepair.jobs.models import conversion_payload
 from conrepair.pipeline.audit import run_and_write
 from conrepair.pipeline.systems.fuzzing import fuzz
+from conrepair.runtime import progress
 from conrepair.runtime.errors import DeviceError, ExitCode, UsageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
@@ -98,15 +101,43 @@ def at_work(crowd: Crowd) -> str:
 # --- The same as here ---
 
 
-def test_an_audit_comes_to_the_same(
-    cluster: LoopbackCluster, crowd: Crowd, right: tuple[Path, Path, dict[str, Any]], tmp_path: Path
+def test_an_audit_comes_to_the_same_and_is_seen_meanwhile(
+    cluster: LoopbackCluster,
+    crowd: Crowd,
+    right: tuple[Path, Path, dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(progress, "_PAGE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.0)
     models, out, asked = right
+    page, pages, over = tmp_path / "out" / "many.unfinished.html", list[str](), threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.05):
+            with contextlib.suppress(FileNotFoundError):
+                pages.append(page.read_text())
+
+    watching = threading.Thread(target=look)
+    watching.start()
     config = DaskConfig(scheduler=cluster.address, exchange=str(cluster.exchange))
-    with engine(EngineConfig(dask=config)):
-        run_and_write(config_of(asked, tmp_path / "out"), models, quiet=True)
+    with engine(EngineConfig(dask=config), quiet=False):
+        run_and_write(config_of(asked, tmp_path / "out"), models, quiet=False)
+    over.set()
+    watching.join()
     assert document(tmp_path / "out") == document(out)
     assert entries(tmp_path / "out") == entries(out)
+    for words in (
+        "<td>execute</td>",
+        "<td>localize</td>",
+        "<td>repair</td>",
+        *(f"<bdi>w{n}</bdi>" for n in range(3)),
+    ):
+        assert words in pages[-1]
+    assert not page.exists()
+    said = capsys.readouterr().err
+    assert re.search(r"localize: \d+ of \d+, about .* left; jobs: w0 \d+, w1 \d+, w2 \d+, \d begun; sent", said)
 
 
 def test_an_audit_by_object_storage(

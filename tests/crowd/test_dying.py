@@ -40,8 +40,14 @@ exec "$@"
 
 
 @contextlib.contextmanager
-def cluster_of(folder: Path, workers: int = 3, **settings: str) -> Iterator[LoopbackCluster]:
-    with LoopbackCluster(folder, workers, settings) as cluster, dask.config.set(tls_config(cluster.files)):
+def cluster_of(
+    folder: Path, workers: int = 3, *, impatient: bool = False, nannies: bool = False
+) -> Iterator[LoopbackCluster]:
+    settings = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": f"{_TTL}s"} if impatient else {}
+    with (
+        LoopbackCluster(folder, workers, settings, nannies=nannies) as cluster,
+        dask.config.set(tls_config(cluster.files)),
+    ):
         yield cluster
 
 
@@ -92,19 +98,21 @@ def test_a_worker_that_does_not_answer_for_a_while(right: Right, tmp_path: Path)
         until(lambda: len(place.cluster.workers) == 2)
         worker.send_signal(signal.SIGCONT)
 
-    with cluster_of(tmp_path / "cluster", DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL=f"{_TTL}s") as cluster:
+    with cluster_of(tmp_path / "cluster", impatient=True) as cluster:
         comes_to_the_same(cluster, right, tmp_path / "out", stops)
 
 
-@pytest.mark.parametrize("seconds", [_TTL - 2, 3 * _TTL], ids=["shortly", "for longer than it waits for workers"])
+@pytest.mark.parametrize("seconds", [_TTL - 2, 3 * _TTL], ids=["shortly", "longer than workers may"])
 def test_a_scheduler_that_does_not_answer_for_a_while(seconds: float, right: Right, tmp_path: Path) -> None:
+    """If it's longer than workers may, Dask takes them for lost when it goes on; nannies start others."""
+
     def stops(_: CrowdPlace) -> None:
         assert cluster.scheduler is not None
         cluster.scheduler.send_signal(signal.SIGSTOP)
         time.sleep(seconds)
         cluster.scheduler.send_signal(signal.SIGCONT)
 
-    with cluster_of(tmp_path / "cluster", DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL=f"{_TTL}s") as cluster:
+    with cluster_of(tmp_path / "cluster", impatient=True, nannies=True) as cluster:
         comes_to_the_same(cluster, right, tmp_path / "out", stops)
 
 

@@ -72,10 +72,13 @@ class LoopbackCluster:
         folder: Of its own.
         workers: How many to begin with.
         settings: Dask's, as variables, of all its processes.
+        nannies: Whether each worker has one, which starts it anew.
     """
 
-    def __init__(self, folder: Path, workers: int = 3, settings: Mapping[str, str] | None = None) -> None:
-        self.folder, self._count, self._settings = folder, workers, settings or {}
+    def __init__(
+        self, folder: Path, workers: int = 3, settings: Mapping[str, str] | None = None, *, nannies: bool = False
+    ) -> None:
+        self.folder, self._count, self._settings, self._nannies = folder, workers, settings or {}, nannies
         self.files = certificate(folder)
         self.exchange = folder / "exchange"
         with socket.socket() as some:
@@ -118,7 +121,8 @@ class LoopbackCluster:
             environment: Variables that it gets, besides.
             within: Words before its command.
         """
-        options = [self.address, "--name", name, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+        options = [self.address, "--name", name, "--nthreads", "1", "--no-dashboard"]
+        options += [] if self._nannies else ["--no-nanny"]
         options += ["--local-directory", str(self.folder / name), "--preload", "conrepair.crowd.worker"]
         options += ["--preload", "crowd_jobs"]
         options += ["--host", "127.0.0.1", "--memory-limit", "0"]

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conrepair.campaigns.generating import generate, request_of
+from conrepair.campaigns.generating import GenerationRequest, generate, request_of
 from conrepair.campaigns.network_folder import name_of
 from conrepair.cli.commands.support import show_support
 from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import command, tell_next
 from conrepair.crowd.engine import engine
 from conrepair.pipeline.from_config import asked_networks
+from conrepair.report.unfinished import unfinished_page
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.verbs.generate import Generate
@@ -39,8 +40,8 @@ def generate_networks(options: argparse.Namespace) -> int:
     if options.output is None:
         return show_support(options.support, asked.wishes, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
-    with engine(engine_of(options), quiet=options.quiet), ProgressDisplay(quiet=options.quiet) as display:
-        summary = generate(asked, root, display, force=options.force)
+    with engine(engine_of(options), quiet=options.quiet):
+        summary = _generated(asked, root, quiet=options.quiet, force=options.force)
     return tell_generated(summary, root, as_json=options.format == "json")
 
 
@@ -59,9 +60,13 @@ def generate_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
     if wanted is None:
         raise ValueError("the configuration has no section `generate`")
     root = base / config.output / wanted.folder
-    with ProgressDisplay(quiet=quiet) as display:
-        summary = generate(asked_networks(wanted, config.limits, base), root, display, force=not config.reuse)
-    return tell_generated(summary, root)
+    asked = asked_networks(wanted, config.limits, base)
+    return tell_generated(_generated(asked, root, quiet=quiet, force=not config.reuse), root)
+
+
+def _generated(asked: GenerationRequest, root: Path, *, quiet: bool, force: bool) -> Mapping[str, Any]:
+    with unfinished_page(root) as page, ProgressDisplay(quiet=quiet, page=page) as display:
+        return generate(asked, root, display, force=force)
 
 
 def tell_generated(summary: Mapping[str, Any], root: Path, *, as_json: bool = False) -> int:

@@ -27,6 +27,7 @@ from conrepair.runtime.outputs import LIST
 from conrepair.runtime.outside.environments import make_environment
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.standing import Standing
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 from conrepair.verbs.options import Inputs
@@ -68,12 +69,16 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
     known = Known() if asked.known is None else read_known(Path(asked.known))
     networks = [_own(asked, Path(model), quiet=quiet) for model in asked.models]
     own = [_written(network, root) for each in networks for network in each]
-    with ProgressDisplay(quiet=quiet) as display:
+
+    def tell(standing: Standing | None = None) -> None:
+        write_campaign(_summary(asked, campaign), root, live=True, standing=standing)
+
+    with ProgressDisplay(quiet=quiet, page=tell) as display:
+        campaign = Campaign(asked, root, own, known, display)
         for environment in elsewhere:
             if environment is not None:
                 make_environment(environment, display)
-        campaign = Campaign(asked, root, own, known, display)
-        campaign.run(lambda: write_campaign(_summary(asked, campaign), root, live=True))
+        campaign.run(tell)
     summary = _summary(asked, campaign)
     write_campaign(summary, root)
     return summary

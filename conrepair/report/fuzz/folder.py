@@ -17,6 +17,7 @@ from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import put_text, write_json
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.outputs import Output
+from conrepair.runtime.standing import Standing
 
 __all__ = [
     "FINDING",
@@ -80,17 +81,18 @@ def campaign_output(folder: Path) -> Output:
     return Output(folder, "campaign")
 
 
-def write_campaign(summary: Summary, folder: Path, *, live: bool = False) -> None:
+def write_campaign(summary: Summary, folder: Path, *, live: bool = False, standing: Standing | None = None) -> None:
     """Write what a campaign came to, in its folder.
 
     Args:
         summary: What.
         folder: Of the campaign.
         live: Whether it goes on: the page loads itself anew.
+        standing: How far it is on other machines.
 
     Raises:
         StorageError: if it can't be written.
     """
     with campaign_output(folder).add() as made:
         write_json(made / FINDINGS, {"schema_version": VERSION, **encode(summary)})
-        put_text(made / PAGE, findings_page(summary, live=live))
+        put_text(made / PAGE, findings_page(summary, live=live, standing=standing))

@@ -11,6 +11,7 @@ from typing import Any
 
 import jinja2
 
+from conrepair.runtime.standing import duration
 from conrepair.runtime.words import number
 
 __all__ = ["policy", "rendered", "text_of"]
@@ -57,7 +58,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["figure"] = _figure
+    environment.filters |= {"figure": _figure, "duration": duration}
     return environment
 
 
