@@ -63,11 +63,7 @@ class Blobs:
         if self._size(sha256) == size:  # what was torn off has another
             return 0
         with storage_error(Path(self.exchange)):
-            if self._remote is not None:
-                self._remote.makedirs(self._parent(sha256), exist_ok=True)
-                self._remote.put_file(str(file), self._name(sha256))  # object storage shows it when it's whole
-            else:
-                self._put_here(file, Path(self._name(sha256)))
+            self._put(file, sha256)
         return size
 
     def fetch(self, sha256: str, destination: Path) -> int:
@@ -111,8 +107,12 @@ class Blobs:
     def _name(self, sha256: str) -> str:
         return f"{self._parent(sha256)}/{sha256}"
 
-    @staticmethod
-    def _put_here(file: Path, place: Path) -> None:
+    def _put(self, file: Path, sha256: str) -> None:
+        if self._remote is not None:
+            self._remote.makedirs(self._parent(sha256), exist_ok=True)
+            self._remote.put_file(str(file), self._name(sha256))  # object storage shows it when it's whole
+            return
+        place = Path(self._name(sha256))
         place.parent.mkdir(exist_ok=True)
         with _beside(place) as temporary:
             shutil.copyfile(file, temporary)
