@@ -9,13 +9,12 @@ import argparse
 import concurrent.futures
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.crowd.loopback import loopback
 from benchmarks.crowd.waiting_jobs import SECONDS
 from conrepair.crowd.blobs import Blobs
 from conrepair.crowd.cluster import Cluster
@@ -38,21 +37,12 @@ def main() -> None:
 
 
 def _measured(asked: argparse.Namespace, room: Path) -> dict[str, Any]:
-    address, own = f"tcp://127.0.0.1:{_PORT}", {SECONDS: str(asked.seconds)}
-    words = ["--host", "tcp://127.0.0.1", "--port", str(_PORT), "--no-dashboard"]
-    started = [_started("scheduler", words, own)]
-    words = [address, "--nthreads", str(asked.threads), "--no-nanny", "--no-dashboard", "--memory-limit", "0"]
-    words += ["--preload", "benchmarks.crowd.waiting_jobs", "--local-directory", str(room)]
-    started += [_started("worker", words, own) for _ in range(asked.workers)]
-    try:
-        with Cluster(address) as cluster, Workers(1, jobs=JOBS) as here:
-            while len(cluster.workers) < asked.workers:
-                time.sleep(0.5)
-            return _given(Crowd(cluster, Blobs(str(room / "exchange")), here, None), asked, room, started)
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
+    own, waits = {SECONDS: str(asked.seconds)}, ("benchmarks.crowd.waiting_jobs",)
+    many = loopback(room, _PORT, workers=asked.workers, threads=asked.threads, preloads=waits, own=own)
+    with many as (address, started), Cluster(address) as cluster, Workers(1, jobs=JOBS) as here:
+        while len(cluster.workers) < asked.workers:
+            time.sleep(0.5)
+        return _given(Crowd(cluster, Blobs(str(room / "exchange")), here, None), asked, room, started)
 
 
 def _given(crowd: Crowd, asked: argparse.Namespace, room: Path, started: list[Any]) -> dict[str, Any]:
@@ -93,11 +83,6 @@ def _given(crowd: Crowd, asked: argparse.Namespace, room: Path, started: list[An
         "bytes a job": {name: round(size / done) for name, size in crowd.moved.items()},
         "load of the machine": os.getloadavg()[0],
     }
-
-
-def _started(what: str, words: list[str], own: dict[str, str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *words]
-    return subprocess.Popen(command, env=os.environ | own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _cpu(process: int) -> float:

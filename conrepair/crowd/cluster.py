@@ -89,6 +89,11 @@ class Cluster:
             return known
 
     @property
+    def answers(self) -> bool:
+        """Whether its scheduler is there, as far as is known."""
+        return self._opened is not None and self._opened.status == "running"
+
+    @property
     def known(self) -> Mapping[str, Any]:
         """As `workers`, of whenever they were asked for last."""
         return self._known[1]
@@ -161,7 +166,7 @@ class Cluster:
             if self._over:
                 raise DeviceError(f"the Dask cluster at {self._scheduler} isn't asked any more")
             ends = time.monotonic() + (self._patience if self._answered else min(self._patience, _FIRST_SECONDS))
-            while self._opened is None or self._opened.status != "running":
+            while not self.answers:
                 self._close()
                 try:
                     self._opened = self._dask.Client(

@@ -124,7 +124,8 @@ class Crowd:
     def stop_oversized(self) -> None:
         """Of those on this machine: workers see to their own, and are looked at."""
         self._here.stop_oversized()
-        _ = self._cluster.workers  # what's known of them is told while everybody waits
+        if self._cluster.answers:
+            _ = self._cluster.workers  # what's known of them is told while everybody waits
 
     def jobs_by_worker(self) -> dict[str, collections.Counter[str]]:
         """`jobs`, as they are now."""
