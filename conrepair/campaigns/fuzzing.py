@@ -227,14 +227,14 @@ class Campaign:
                     self._keep(whose[folder], done[folder], folder, database)
 
     def _others(self, name: str) -> list[str]:
-        """Settings of the same system that run in the same process."""
+        """Settings of the same system that run in the same process, in the same environment."""
         asked = entry(name)
         variables = asked.runs.environment(asked.chosen)
         return [
             other
             for other in self._asked.entries
             if other != asked.name
-            and (entry(other).system, entry(other).release) == (asked.system, asked.release)
+            and (entry(other).system, entry(other).within) == (asked.system, asked.within)
             and asked.runs.environment(entry(other).chosen) == variables
         ]
 

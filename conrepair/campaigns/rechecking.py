@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.campaigns.fuzz_job import fuzz_job
-from conrepair.engine.place import executor
+from conrepair.engine.place import executor, make_environments
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import to_json
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import ENDS
 from conrepair.report.fuzz.folder import FINDING, read_finding
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.outside.environments import make_environment
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.workers import ENDED, Failure, Job, Outcome
@@ -89,9 +88,8 @@ def tried_again(
     Raises:
         ToolEnvironmentError: if an environment can't be made.
     """
-    for name in dict.fromkeys(finding.entry for _, finding in findings):
-        if (environment := entry(name).within) is not None:
-            make_environment(environment, display)
+    entries = [entry(finding.entry) for _, finding in findings]
+    make_environments((need for each in entries for need in each.runs.needs(each.chosen)), display)
     found: dict[Path, Rechecked] = {}
     with scratch_folder(room, SCRATCH) as work, executor(workers, folders=(work,)) as pool:
         jobs, whose = [], {}

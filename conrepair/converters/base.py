@@ -12,8 +12,7 @@ from typing import Any
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
-from conrepair.runtime.outside.environments import ENVIRONMENTS, make_environment, normalized
-from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.outside.environments import ENVIRONMENTS, normalized
 from conrepair.runtime.words import meant
 
 __all__ = ["Converter", "Option", "comma_parts", "parts_without"]
@@ -130,14 +129,10 @@ class Converter:
             for name, option in self.options.items()
         }
 
-    def prepare(self, display: ProgressDisplay) -> None:
-        """Make the environment of its tool, if it has one that isn't there.
-
-        Raises:
-            ToolEnvironmentError: if that fails.
-        """
-        if self.environment is not None:
-            make_environment(ENVIRONMENTS[self.environment], display)
+    @property
+    def job_needs(self) -> frozenset[str]:
+        """What a job needs that converts: frameworks, and its tool's environment."""
+        return self.needs if self.environment is None else self.needs | {self.environment}
 
     def versions(self) -> dict[str, str]:
         """Versions of the packages that take part; "missing" for one that isn't installed.

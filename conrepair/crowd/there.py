@@ -21,11 +21,12 @@ from typing import Any
 
 from conrepair.crowd.blobs import Blobs
 from conrepair.crowd.border import with_paths
+from conrepair.crowd.environments import lacking
 from conrepair.crowd.identity import otherwise
 from conrepair.crowd.trees import Hashes, Shelf, Tree, ordinary_files
 from conrepair.engine.job_table import JOBS, reach_of
 from conrepair.runtime.confinement import CONFINED, GPU
-from conrepair.runtime.errors import ConrepairError, StorageError
+from conrepair.runtime.errors import ConrepairError, ExitCode, StorageError
 from conrepair.runtime.files import storage_error
 from conrepair.runtime.reach import OPEN
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
@@ -69,6 +70,8 @@ def _answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if request["reach"] not in SENT or reach_of(request["function"], device=GPU) == OPEN:
         return nothing(Failure("refused", "NotConfined", f"{request['function']} isn't run for others."))
     try:
+        if words := lacking(request["needs"]):
+            return nothing(Failure(NO_LIBRARY, "NoEnvironment", words, exit_code=int(ExitCode.USAGE)))
         return _room(request, folder).run(request)
     except StorageError as error:
         return nothing(Failure(STORAGE, type(error).__name__, str(error)))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from conrepair.engine.job_table import JOBS
 from conrepair.runtime.executor import Executor
+from conrepair.runtime.outside.environments import make_environment
+from conrepair.runtime.outside.releases import environments_of
+from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Workers
 
-__all__ = ["Place", "executor", "jobs_run_at"]
+__all__ = ["Place", "executor", "jobs_run_at", "make_environments"]
 
 
 class Place(Protocol):
@@ -44,6 +47,20 @@ def jobs_run_at(place: Place) -> Iterator[None]:
         yield
     finally:
         _places.pop()
+
+
+def make_environments(needs: Iterable[str], display: ProgressDisplay) -> None:
+    """Make the environments that jobs need, unless they run elsewhere: other machines make their own.
+
+    Args:
+        needs: Of the jobs.
+        display: Shows progress.
+
+    Raises:
+        ToolEnvironmentError: if one can't be made.
+    """
+    for within in () if _places else environments_of(needs):
+        make_environment(within, display)
 
 
 @contextlib.contextmanager

@@ -60,8 +60,8 @@ class Released(System):
         return release(distribution, self._version)
 
     def needs(self, setting: Setting) -> frozenset[str]:
-        """Of this process, nothing but what cases need."""
-        return frozenset({self.format})
+        """Of this process, nothing but what cases need; and the release's own."""
+        return frozenset({self.format, self.within(setting).name})
 
     def cost(self, setting: Setting) -> int:
         """That of the release that's installed here."""
@@ -90,6 +90,10 @@ class Released(System):
     def symbolic(self, setting: Setting) -> Setting | None:
         """As in the release that's installed here."""
         return self._system.symbolic(setting)
+
+    def sized(self, model: Model, batch: int, folder: Path) -> Model:
+        """As in the release that's installed here."""
+        return self._system.sized(model, batch, folder)
 
     def program(self, setting: Setting) -> Program:
         """As in the release that's installed here."""

@@ -105,7 +105,7 @@ class System(abc.ABC):
     alike: bool = False
 
     def needs(self, setting: Setting) -> frozenset[str]:
-        """Frameworks that a setting imports."""
+        """Frameworks that a setting imports, and the environment that it runs in, where that isn't ours."""
         route = self.route(setting)
         return frozenset({_FORMAT, self.format}).union(*(step.needs | {step.target} for step in route.steps))
 
@@ -237,6 +237,19 @@ class System(abc.ABC):
     def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:
         """What programs begin with; arguments and errors are those of `converted`."""
         return self.converted(model, setting, folder)
+
+    def sized(self, model: Model, batch: int, folder: Path) -> Model:
+        """The model for so many samples at once, where what runs it leaves no size open; else as it is.
+
+        Args:
+            model: An ONNX file.
+            batch: In place of a symbol.
+            folder: For files.
+
+        Raises:
+            ConversionError: if another size is open.
+        """
+        return model
 
     def open(self, model: Model, setting: Setting, folder: Path) -> Runnable:
         """Convert, compile and load a model, as far as the system needs it.

@@ -10,9 +10,9 @@ import pytest
 from fuzz_cases import case, compared_by_halves, padded_pool, right
 from fuzz_findings import comparing, finding_of, written_finding
 
-from conrepair.campaigns import rechecking
 from conrepair.campaigns.rechecking import Rechecked, recheck
 from conrepair.cases.case import Case
+from conrepair.engine import place
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.report.fuzz.folder import FINDING
@@ -131,7 +131,7 @@ def test_environments_of_other_releases_are_made_once(tmp_path: Path, monkeypatc
     for setting in ("ort-none", "ort-all"):
         finding = finding_of(right(), setting, tmp_path, suspicion=comparing(tmp_path).suspicion, release="0.0.1")
         written_finding(finding, right(), tmp_path)
-    monkeypatch.setattr(rechecking, "make_environment", make)
+    monkeypatch.setattr(place, "make_environment", make)
     found = again(tmp_path, tmp_path)
     assert [item.verdict for item in found] == ["unknown"] * 2
     assert set(made) == {"onnxruntime==0.0.1"}

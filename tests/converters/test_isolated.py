@@ -16,6 +16,7 @@ from onnx import helper
 from conrepair.converters.all_converters import CONVERTERS, converter
 from conrepair.data.binding import bind_inputs
 from conrepair.engine.job_table import JOBS
+from conrepair.engine.place import make_environments
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Factory, Model, from_json
@@ -34,7 +35,7 @@ LITERT = "torch-tflite-litert"
 def workers() -> Iterator[Workers]:
     with Workers(1, jobs=JOBS) as workers, ProgressDisplay(quiet=True) as display:
         for name in NAMES:
-            converter(name).prepare(display)
+            make_environments(converter(name).job_needs, display)
         yield workers
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.place import make_environments
 from conrepair.engine.scheduler import Task
 from conrepair.jobs.models import conversion_payload
 from conrepair.pipeline.plan import Conversion, plan_conversions
@@ -59,10 +60,10 @@ def conversion_task(
         "convert",
         payload,
         depends=(conversion.parent,),
-        needs=step.needs,
+        needs=step.job_needs,
         timeout=state.settings.seconds,
         # Whether data can be read depends on more than the payload: the photos are still being decoded.
         keep_failure=not calibrates,
-        prepare=lambda: step.prepare(state.display),
+        prepare=lambda: make_environments(step.job_needs, state.display),
     )
     return state.kept(task)

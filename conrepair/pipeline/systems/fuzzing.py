@@ -12,6 +12,7 @@ import onnx
 from conrepair.campaigns.fuzz_database import DATABASE
 from conrepair.campaigns.fuzz_networks import functions_of
 from conrepair.campaigns.fuzzing import Campaign
+from conrepair.engine.place import make_environments
 from conrepair.engine.session import Session
 from conrepair.fuzz.known import Known, read_known
 from conrepair.generate.checks import check_wishes
@@ -24,7 +25,6 @@ from conrepair.report.fuzz.summary import Summary
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import make_folder
 from conrepair.runtime.outputs import LIST
-from conrepair.runtime.outside.environments import make_environment
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.standing import Standing
@@ -62,7 +62,7 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
     output = campaign_output(root)
     if not (root / DATABASE).is_file() or (root / LIST).is_file():  # one that was interrupted early has no list yet
         output.check()
-    elsewhere = [entry(name).within for name in asked.entries]  # says which there are, before anything is written
+    entries = [entry(name) for name in asked.entries]  # says which there are, before anything is written
     functions_of(asked)  # so that they are refused before, too
     if not asked.learn and not asked.grown_from:
         check_wishes(asked.wishes, frozenset())
@@ -75,9 +75,7 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
 
     with ProgressDisplay(quiet=quiet, page=tell) as display:
         campaign = Campaign(asked, root, own, known, display)
-        for environment in elsewhere:
-            if environment is not None:
-                make_environment(environment, display)
+        make_environments((need for each in entries for need in each.runs.needs(each.chosen)), display)
         campaign.run(tell)
     summary = _summary(asked, campaign)
     write_campaign(summary, root)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outside.environments import (
+    ENVIRONMENTS,
     Environment,
     environment,
     environments_folder,
@@ -17,7 +18,7 @@ from conrepair.runtime.outside.environments import (
 )
 from conrepair.runtime.words import meant
 
-__all__ = ["RELEASED", "made_releases", "named_environment", "release"]
+__all__ = ["RELEASED", "environments_of", "made_releases", "named_environment", "release"]
 
 RELEASED: Mapping[str, tuple[str, ...]] = {
     "onnxruntime": (),
@@ -39,6 +40,7 @@ _BESIDE: Mapping[tuple[str, str], Mapping[str, str]] = {
 
 _MODULES = {"apache-tvm": "tvm"}  # where a library is imported by another name
 
+_IS = "=="
 _NUMBERS = re.compile(r"\d+")
 _NUMPY_2 = (1, 19)  # of ONNX Runtime: before, it's compiled for numpy 1
 _NUMPY_1 = "1.26.4"
@@ -58,7 +60,7 @@ def release(distribution: str, version: str) -> Environment:
         hint = meant(distribution, tuple(RELEASED), f"there are those of {', '.join(RELEASED)}")
         raise UsageError(f"other releases of {distribution!r} can't be run{hint}")
     try:
-        name, version = pin_of(f"{distribution}=={version}")
+        name, version = pin_of(f"{distribution}{_IS}{version}")
     except ValueError as error:
         raise UsageError(
             f"{version!r} is no version of {distribution}: give one as package indices have it"
@@ -77,8 +79,20 @@ def named_environment(name: str) -> Environment:
     Raises:
         UsageError: if there's none.
     """
-    distribution, is_release, version = name.partition("==")
+    distribution, is_release, version = name.partition(_IS)
     return release(normalized(distribution), version) if is_release else environment(name)
+
+
+def environments_of(needs: Iterable[str]) -> list[Environment]:
+    """The environments among what jobs need, where libraries are, too.
+
+    Args:
+        needs: Names.
+
+    Raises:
+        UsageError: if one is of no release that can be run.
+    """
+    return [named_environment(name) for name in sorted(set(needs)) if name in ENVIRONMENTS or _IS in name]
 
 
 def made_releases(root: Path | None = None) -> list[Environment]:
@@ -88,5 +102,5 @@ def made_releases(root: Path | None = None) -> list[Environment]:
         root: Default: `environments_folder()`.
     """
     names = {path.name.rpartition("-")[0] for path in (root or environments_folder()).glob("*==*-" + "[0-9a-f]" * 16)}
-    found = [name.split("==") for name in sorted(names)]
+    found = [name.split(_IS) for name in sorted(names)]
     return [release(library, version) for library, version in found if library in RELEASED]

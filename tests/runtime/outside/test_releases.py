@@ -9,7 +9,7 @@ import pytest
 
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outside.environments import ENVIRONMENTS
-from conrepair.runtime.outside.releases import RELEASED, made_releases, named_environment, release
+from conrepair.runtime.outside.releases import RELEASED, environments_of, made_releases, named_environment, release
 
 
 def test_a_release_goes_with_what_is_installed_here() -> None:
@@ -47,6 +47,13 @@ def test_names() -> None:
     assert named_environment("Apache_TVM==0.26.0") == release("apache-tvm", "0.26.0")
     with pytest.raises(UsageError, match="no environment 'nope'"):
         named_environment("nope")
+
+
+def test_those_that_jobs_need() -> None:
+    needs = {"onnx", "onnxruntime==1.20.1", "tensorflow", "onnx2tf"}
+    assert environments_of(needs) == [ENVIRONMENTS["onnx2tf"], release("onnxruntime", "1.20.1")]
+    with pytest.raises(UsageError, match="can't be run"):
+        environments_of({"requests==2.0"})
 
 
 def test_those_that_were_made_are_found(tmp_path: Path) -> None:
