@@ -50,6 +50,16 @@ _DISABLED_PREFIX = "noop_"
 _TARGET_IN_LABEL = 48  # bytes: a target may have as many attributes as it likes
 _NAME_LETTERS = 100  # files and folders are named after models, audits and backends
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=_NAME_LETTERS)]
+_AT = "@"
+_VERSION = r"[A-Za-z0-9][A-Za-z0-9.+!_-]{0,40}"
+_Release = Annotated[
+    Annotated[str, Field(pattern=f"^{_VERSION}$")] | None,
+    Field(
+        None,
+        description="Another release of the library, as package indices have it, in an environment of its own. "
+        "Default: what's installed.",
+    ),
+]
 _Pixels = Annotated[Int, Field(ge=1, le=16384)]  # a picture of so many by so many has 805 MB
 
 
@@ -268,6 +278,11 @@ class ArchitecturesConfig(Strict):
     )
 
 
+def _in_release(name: str, release: str | None) -> str:
+    """What's called so in another release of its library, if one is given."""
+    return name if release is None else f"{name}{_AT}{release}"
+
+
 class _Labelled(Strict):
     """A backend that reports may call as somebody likes."""
 
@@ -320,6 +335,12 @@ class OnnxRuntimeConfig(_OnDevice):
     name: Literal["onnxruntime"]
     optimization: Literal["disabled", "basic", "extended", "all"] = Field("all", description="Graph optimizations.")
     disabled_optimizers: tuple[str, ...] = Field((), description="Optimizers of that level to leave out.")
+    release: _Release
+
+    @property
+    def label(self) -> str:
+        """How reports call it."""
+        return self.label_ or _in_release(self.name, self.release)
 
     @property
     def setting(self) -> str:
@@ -465,6 +486,7 @@ class TvmConfig(Strict):
     fast_math: Bool = Field(
         True, description="For cuda: approximate functions, and take tiny numbers for zero. False needs nvcc."
     )
+    release: _Release
     device: Annotated[
         RpcDeviceConfig | None,
         BeforeValidator(_device_from_text, json_schema_input_type=str | RpcDeviceConfig | None),
@@ -493,7 +515,9 @@ class TvmConfig(Strict):
         importer = "" if self.importer is None else f"-{self.importer}"
         target = re.sub(r"[^A-Za-z0-9._]+", "-", re.sub(r" -[a-z][a-z0-9_-]*=", " ", self.target)).strip("-")
         name = f"tvm-{fitting_name(target, _TARGET_IN_LABEL)}-{self.setting}{importer}{where}"
-        return self.label_ or fitting_name(re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-"))
+        return self.label_ or _in_release(
+            fitting_name(re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-")), self.release
+        )
 
     @property
     def options(self) -> dict[str, Any]:
@@ -505,11 +529,18 @@ BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TfliteConfig | InductorCon
 
 
 def _backend_from_name(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
+    """What stands for a name: "onnxruntime@1.20.1" for an object with `name` and `release`; else the value itself."""
+    if not isinstance(value, str):
+        return value
+    name, is_release, release = value.partition(_AT)
+    return {"name": name, "release": release} if is_release else {"name": name}
 
 
 _AnyBackend = Annotated[BackendConfig, Field(discriminator="name")]
-_BackendName = Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
+_BackendName = (
+    Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
+    | Annotated[str, Field(pattern=f"^(onnxruntime|tvm){_AT}{_VERSION}$")]
+)
 BACKEND_CONFIGS: dict[str, type[BackendConfig]] = {
     get_args(kind.model_fields["name"].annotation)[0]: kind for kind in get_args(BackendConfig)
 }

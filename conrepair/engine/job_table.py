@@ -27,6 +27,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "draw_inputs": f"{_MODULE}:draw_inputs",
         "element_types": "conrepair.campaigns.generate_jobs:element_types",
         "execute": f"{_MODULE}:execute",
+        "execute_released": "conrepair.jobs.released:execute_released",
         "forms": "conrepair.jobs.trace_kernels:forms",
         "fuzz_recheck": "conrepair.campaigns.fuzz_jobs:fuzz_recheck",
         "fuzz_reduce": "conrepair.campaigns.fuzz_jobs:fuzz_reduce",

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,7 @@ __all__ = [
     "describe",
     "draw_inputs",
     "execute",
+    "executed",
     "localize",
     "outline",
     "repair",
@@ -197,11 +198,25 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         true for a second opinion, which isn't asked), "matching" (as `Matching`),
         "refused" (sizes of batches that it fails with, where others run, and what it says).
     """
+    return executed(payload, folder, lambda model: backend(payload["backend"]).load(model, payload["options"]))
+
+
+def executed(payload: dict[str, Any], folder: Path, load: Callable[[Model], Runnable]) -> dict[str, Any]:
+    """Run a model over a dataset, whatever makes it ready to run.
+
+    Args:
+        payload: As of `execute`.
+        folder: As of `execute`.
+        load: Makes it ready.
+
+    Returns:
+        As of `execute`.
+    """
     model = from_json(Model, payload["model"])
     reference = from_json(DataReference, payload["data"])
     recipe = None if payload["recipe"] is None else from_json(Recipe, payload["recipe"])
     started = time.perf_counter()
-    runnable = backend(payload["backend"]).load(model, payload["options"])
+    runnable = load(model)
     load_seconds = time.perf_counter() - started
     inputs = _with_declared_layouts(runnable.inputs, model)
     source = open_feeds(reference, inputs, recipe)

@@ -14,7 +14,7 @@ from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model, to_json
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import BackendChoice
-from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.files import sha256_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def backend_problems(config: AuditConfig) -> Iterator[str]:
         for index, item in enumerate(backends):
             try:
                 check_options(item)
-            except ConfigError as error:
+            except UsageError as error:
                 yield f"{place}.backends[{index}]: {error}"
 
 
@@ -81,9 +81,10 @@ def check_options(config: BackendConfig) -> None:
     """Refuse options of a backend that don't exist.
 
     Raises:
-        ConfigError: naming the option.
+        UsageError: naming the option.
     """
     backend(config.name).check(config.options)
+    _ = BackendChoice(name=config.name, options=config.options).in_release  # says where there is none
 
 
 def plan_preparation(name: str, model: Model, config: BackendChoice) -> Preparation | None:
@@ -98,7 +99,8 @@ def plan_preparation(name: str, model: Model, config: BackendChoice) -> Preparat
     Raises:
         ConfigError: if there's no route.
     """
-    wanted = backend(config.name).takes(model, config.options)
+    elsewhere = config.in_release
+    wanted = elsewhere.system.format if elsewhere else backend(config.name).takes(model, config.options)
     if wanted == model.framework:
         return None
     conversions: list[Conversion] = []

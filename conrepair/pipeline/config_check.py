@@ -146,7 +146,7 @@ def _of_backends(config: AuditConfig, model: ModelConfig, known: Model, where: s
         if item.name in AS_IT_IS:
             continue
         choice = backend_choice(item, base)
-        yield from _lacking(f"{at}[{place}]", [item.name])
+        yield from _lacking(f"{at}[{place}]", () if choice.in_release else [item.name])
         try:
             backend_options(choice)
             prepared = plan_preparation(model.name, known, choice)

@@ -224,7 +224,8 @@ def _row(
         verdict, reason, problem = Verdict.FAULTY, other_sizes, None
     elif problem is not None:
         reason = problem.message
-        if (item.kind != "reference" or item.build_task is not None) and problem.is_the_models:
+        own = item.kind == "reference" and item.build_task is None and item.on.in_release is None
+        if not own and problem.is_the_models:
             verdict = Verdict.UNDEPLOYABLE
     elif run is None:
         reason = "not run (stage execute is off)"

@@ -21,6 +21,7 @@ from conrepair.config.model import (
     LibrariesConfig,
     LimitsConfig,
     ModelConfig,
+    OnnxRuntimeConfig,
     SuspiciousnessConfig,
     SyntheticConfig,
     TvmConfig,
@@ -316,9 +317,15 @@ def backend_choice(config: BackendConfig, base: Path) -> BackendChoice:
     if isinstance(config, TvmConfig):
         device = config.device
         where = Place.device if device is None else device.name or f"{device.host}:{device.port}"
-        place = Place(config.name, config.target, config.setting, where, config.importer or "")
+        library = _library(config.name, config.release)
+        place = Place(library, config.target, config.setting, where, config.importer or "")
         return dataclasses.replace(choice, place=place, optional=config.optional)
-    return dataclasses.replace(choice, place=Place(config.name, setting=config.setting))
+    release = config.release if isinstance(config, OnnxRuntimeConfig) else None
+    return dataclasses.replace(choice, place=Place(_library(config.name, release), setting=config.setting))
+
+
+def _library(name: str, release: str | None) -> str:
+    return name if release is None else f"{name} {release}"
 
 
 def named_choice(name: str, options: Mapping[str, Any], base: Path) -> BackendChoice:

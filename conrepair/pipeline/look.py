@@ -94,7 +94,7 @@ def look_in_one_job(state: RunState) -> Looked | None:
 
 def _is_plain(subject: Subject) -> bool:
     """Whether nothing is made of a model, and its inputs are arrays."""
-    made = subject.goals or any(choice.name not in AS_IT_IS for choice in subject.backends)
+    made = subject.goals or any(choice.name not in AS_IT_IS or choice.in_release for choice in subject.backends)
     photos = subject.dataset is not None and bool(subject.dataset.photos)
     return isinstance(subject.origin, OnDisk) and subject.problem is None and not made and not photos
 

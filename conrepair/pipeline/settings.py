@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.graph.kinds import EditKind
@@ -12,6 +12,9 @@ from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError
 from conrepair.verbs.options import Compare, Convert, Localize, Pair, Repair
+
+if TYPE_CHECKING:
+    from conrepair.systems.registry import InRelease
 
 __all__ = [
     "AS_IT_IS",
@@ -52,6 +55,15 @@ class BackendChoice:
     place: Place | None = None
     optional: bool = False
 
+    @property
+    def in_release(self) -> InRelease | None:
+        """What runs it in another release of its library; None in the one that's installed."""
+        if not self.options.get("release"):
+            return None
+        from conrepair.systems.registry import released  # which takes a while to import
+
+        return released(self.name, self.options)
+
 
 LIBRARIES = BackendChoice()
 """Each model in its own framework."""
@@ -59,7 +71,7 @@ LIBRARIES = BackendChoice()
 DEPLOYED = BackendChoice(
     name="onnxruntime",
     label="onnxruntime",
-    options={"device": "cpu", "tf32": True, "optimization": "all", "disabled_optimizers": []},
+    options={"device": "cpu", "tf32": True, "optimization": "all", "disabled_optimizers": [], "release": None},
     place=Place("onnxruntime", setting="all"),
 )
 """ONNX Runtime with all its optimizations."""

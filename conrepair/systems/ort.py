@@ -77,8 +77,8 @@ class OnnxRuntime(System):
         return setting
 
     def distribution(self, setting: Setting) -> str:
-        """ONNX Runtime's."""
-        return "onnxruntime"
+        """ONNX Runtime's, as package indices have it: for the processor."""
+        return "" if setting.reach == GPU else "onnxruntime"
 
     def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
         """Some optimizers are left out."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outside.environments import Environment
@@ -11,7 +13,10 @@ from conrepair.systems import converters, ort, tensorflow, tflite, torch, tvm
 from conrepair.systems.released import Released
 from conrepair.systems.system import Setting, System
 
-__all__ = ["ENTRIES", "SYSTEMS", "Entry", "entry", "installed"]
+__all__ = ["ENTRIES", "RELEASE", "SYSTEMS", "Entry", "InRelease", "entry", "installed", "released"]
+
+RELEASE = "release"
+"""The option of a backend that names another release of its library."""
 
 SYSTEMS: dict[str, System] = {
     module.SYSTEM.name: module.SYSTEM for module in (tvm, ort, torch, tensorflow, tflite, converters)
@@ -57,6 +62,45 @@ class Entry:
     def plain(self) -> Entry:
         """The system with most left out."""
         return Entry(self.system, self.runs.plain, self.release)
+
+
+@dataclass(frozen=True)
+class InRelease:
+    """A backend in another release of its library.
+
+    Attributes:
+        system: That runs it.
+        setting: How.
+    """
+
+    system: Released
+    setting: Setting
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What a job needs for it."""
+        return self.system.needs(self.setting)
+
+
+def released(backend: str, options: Mapping[str, Any]) -> InRelease | None:
+    """What runs a backend in the release that its options name; None where they name none.
+
+    Args:
+        backend: A key of `conrepair.backends.all_backends.BACKENDS`.
+        options: Its own.
+
+    Raises:
+        UsageError: if it can't be run in other releases, or that's none.
+    """
+    if not (version := options.get(RELEASE)):
+        return None
+    setting = Setting(backend, {name: value for name, value in options.items() if name != RELEASE})
+    system = next((item for item in SYSTEMS.values() if item.settings[item.plain].backend == backend), None)
+    if system is None:
+        raise UsageError(f"{backend} can't be run in other releases. Leave out `{RELEASE}`.")
+    found = InRelease(Released(system, version), setting)
+    found.system.within(setting)  # says where there is none
+    return found
 
 
 def entry(name: str) -> Entry:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import tempfile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,9 +12,11 @@ import numpy as np
 
 from conrepair.backends.base import CUDA
 from conrepair.backends.tvm.cuda import EXACT
+from conrepair.backends.tvm.import_onnx import write_definite
 from conrepair.backends.tvm.options import TvmOptions, read_options
 from conrepair.backends.tvm.runnable import TvmRunnable
 from conrepair.backends.tvm.settings import SCHEDULES, PlacedPass, steps_of
+from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.networks.network import Network
@@ -26,6 +30,8 @@ __all__ = ["SYSTEM"]
 
 _FAST = {"setting": "O3", "required_pass": ["FastMathTransform"], "target": "llvm -mcpu=native"}
 _BACKENDS_OWN = {"DispatchSampling", "DispatchSortScan"}  # passes of `relax.backend`
+_PASSES = {"setting", "required_pass", "disabled_pass", "left_out", "fusion_depth", "vectorize"}
+_SAID = _PASSES | {"target", "importer", "fast_math", "threads", "symbolic"}  # options that programs have
 _PLAIN_LOOPS = 0.25  # share of drawn options
 _THIS_PROCESSOR = 'str(tvm.get_global_func("target.llvm_get_system_cpu")())'
 _POOL = 'tvm.get_global_func("runtime.config_threadpool")(-1, {})\n'
@@ -120,8 +126,16 @@ class Tvm(System):
         return setting.with_options({**setting.options, "symbolic": True})
 
     def distribution(self, setting: Setting) -> str:
-        """TVM's, where programs take no schedules of conrepair."""
-        return "" if any(step.make in SCHEDULES for step in _steps(read_options(setting.options))) else "apache-tvm"
+        """TVM's, where programs take no schedules of conrepair, and say all that the options do."""
+        options = read_options(setting.options)
+        ours = any(step.make in SCHEDULES for step in _steps(options)) or options.importer not in {None, self.format}
+        return "" if ours or _unsaid(options) else "apache-tvm"
+
+    def sized(self, model: Model, batch: int, folder: Path) -> Model:
+        """As its importer takes it."""
+        path = Path(tempfile.mkdtemp(dir=folder)) / self.file
+        write_definite(model, batch, path)
+        return Model(self.format, str(path), model_sha256(path))
 
     def drawn(self, setting: Setting, generator: np.random.Generator) -> dict[str, Any]:
         """Some passes are left out, fewer operators fused, or nothing is vectorized."""
@@ -156,6 +170,13 @@ class Tvm(System):
         if not isinstance(found, TvmRunnable):
             raise ConversionError("a build on another machine can't be looked into; build for this one")
         return found
+
+
+def _unsaid(options: TvmOptions) -> bool:
+    """Whether a program wouldn't do what they say."""
+    return any(
+        getattr(options, item.name) != item.default for item in dataclasses.fields(options) if item.name not in _SAID
+    )
 
 
 def _steps(options: TvmOptions) -> list[PlacedPass]:

@@ -13,16 +13,20 @@ pytest.importorskip("distributed")
 pytest.importorskip("cryptography")
 
 import dask
+import onnx_networks
 from crowd_cluster import LoopbackCluster, tls_config
 from stand_in_wheels import wheels
 
 from conrepair.campaigns.rechecking import recheck
+from conrepair.config.load import parse_config
 from conrepair.config.model import DaskConfig, EngineConfig
 from conrepair.crowd.blobs import Blobs
 from conrepair.crowd.cluster import Cluster
 from conrepair.crowd.engine import engine
 from conrepair.crowd.executor import Crowd
 from conrepair.engine.job_table import JOBS
+from conrepair.evaluate.verdict import Verdict
+from conrepair.pipeline.audit import run_and_write
 from conrepair.pipeline.systems.fuzzing import fuzz
 from conrepair.runtime.outside.releases import release
 from conrepair.runtime.progress import ProgressDisplay
@@ -133,6 +137,34 @@ def test_campaigns_and_rechecks_come_to_the_same_without_any_here(
         monkeypatch.setenv(name, value)
     assert both(tmp_path / "here") == there
     assert there[2][0][1] == "there"
+
+
+def test_an_audit_in_a_matrix_of_releases_comes_to_the_same(
+    folder: Path, cluster: LoopbackCluster, crowd: Crowd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = onnx_networks.residual(tmp_path / "model.onnx")
+    asked = {
+        "name": "matrix",
+        "models": [{"name": "residual", "path": model.name}],
+        "dataset": {"synthetic": {"samples": 4}},
+        "backends": ["libraries", "onnxruntime@99.0", "onnxruntime"],
+    }
+
+    def rows(place: Path) -> list[tuple[Any, ...]]:
+        config = parse_config(asked | {"output": str(place)}, "audit.json")
+        found = run_and_write(config, tmp_path, quiet=True).rows
+        return [(row.backend, row.verdict, row.reason, row.problem) for row in found]
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "none"))
+    with engine(on(cluster)):
+        there = rows(tmp_path / "there")
+    assert made(folder / "none") == []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "able"))
+    assert rows(tmp_path / "here") == there
+    assert [row[:2] for row in there[1:]] == [
+        ("onnxruntime@99.0", Verdict.EQUIVALENT),
+        ("onnxruntime", Verdict.EQUIVALENT),
+    ]
 
 
 def test_a_release_that_no_machine_can_have_is_said_with_their_names(

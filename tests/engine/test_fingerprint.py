@@ -30,6 +30,7 @@ _ELSEWHERE = {
     "probe_gpu",
     "convert_network",
     "element_types",
+    "execute_released",
     "generate",
     "learn",
     "narrow",
@@ -83,7 +84,7 @@ def test_every_kind_of_job_has_its_function_in_its_key() -> None:
         module, _, name = function.partition(":")
         if module == jobs.__name__:
             assert (kind, f"def {kind}(" in job_code(PACKAGE, kind)["jobs/models.py"]) == (name, True)
-    assert {*jobs.__all__} - {"conversion_payload"} == {*JOBS} - _ELSEWHERE
+    assert {*jobs.__all__} - {"conversion_payload", "executed"} == {*JOBS} - _ELSEWHERE
     assert "def repair(" not in job_code(PACKAGE, "localize")["jobs/models.py"]
 
 

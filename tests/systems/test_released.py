@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import signal
-import sys
-import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from fuzz_cases import padded_pool
+from stand_in_environment import stand_in
 
 from conrepair.cases.case import Case
 from conrepair.fuzz.case_file import case_file
@@ -22,7 +21,6 @@ from conrepair.fuzz.cause import isolated
 from conrepair.fuzz.looking import REFUSED, RIGHT, SUSPECT, look
 from conrepair.fuzz.trial import tried
 from conrepair.runtime.errors import UsageError
-from conrepair.runtime.files import write_json
 from conrepair.runtime.outside import environments
 from conrepair.systems import released
 from conrepair.systems.program import Program
@@ -44,14 +42,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in (NAME, IN_TVM):
         within = entry(name).within
         assert within is not None
-        folder = tmp_path / "environments" / f"{within.name}-{within.key}"
-        packages = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-        packages.mkdir(parents=True)
-        (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
-        (folder / "bin").mkdir()
-        (folder / "bin" / "python").symlink_to(Path(sys.executable).resolve())
-        (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
-        write_json(folder / "record.json", {"gigabytes": 0, "seconds": 0})
+        stand_in(within, tmp_path / "environments")
     yield
     for process in released._processes.values():
         process.close()

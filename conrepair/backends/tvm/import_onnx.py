@@ -19,7 +19,7 @@ from conrepair.frameworks.onnx_files.readable import as_read
 from conrepair.frameworks.registry import framework
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["definite_onnx", "import_onnx", "relax_of_onnx"]
+__all__ = ["definite_onnx", "import_onnx", "relax_of_onnx", "write_definite"]
 
 _IMPORTER = "relax.frontend.onnx"
 _FILE = "imported.onnx"
@@ -61,16 +61,39 @@ def import_onnx(
     )
 
 
+def write_definite(model: Model, batch: int, path: Path) -> None:
+    """Write a model as it's imported for definite sizes.
+
+    Args:
+        model: An ONNX model.
+        batch: In place of a symbolic one.
+        path: Of the file.
+
+    Raises:
+        ConversionError: if another size is open.
+        ModelLoadError: if the file can't be read.
+    """
+    import onnx
+
+    inputs = definite(with_declared_sizes(framework("onnx").load(model).inputs, model.inputs), batch)
+    _write(definite_onnx(as_read(onnx.load(model.path)), inputs), model.path, path)
+
+
 def _save(proto: Any, path: str, folder: Path) -> str:
-    """Write what was imported; weights that `path` has in other files stay in another file."""
+    """Write what was imported, into a folder; the file's name."""
+    _write(proto, path, folder / _FILE)
+    return _FILE
+
+
+def _write(proto: Any, path: str, file: Path) -> None:
+    """Write a model; weights that `path` has in other files stay in another file."""
     import onnx
     from onnx.external_data_helper import load_external_data_for_model, uses_external_data
 
     outside = any(map(uses_external_data, proto.graph.initializer))
     if outside:
         load_external_data_for_model(proto, str(Path(path).parent))
-    onnx.save(proto, folder / _FILE, save_as_external_data=outside, location=f"{_FILE}.data")
-    return _FILE
+    onnx.save(proto, file, save_as_external_data=outside, location=f"{file.name}.data")
 
 
 def _operator(node: Any) -> ModelOperator:

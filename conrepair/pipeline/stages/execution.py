@@ -9,6 +9,7 @@ from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.engine.needs import framework_needs
+from conrepair.engine.place import make_environments
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import to_json
@@ -221,7 +222,7 @@ def plan_execution(
         options = backend_options(config)
         payload = execution_of(state, subject, source, config, options)
         payload["other_batches"] = executed.kind == "target"
-        if config.name in COMPILERS:
+        if config.name in COMPILERS and config.in_release is None:
             build = compile_task(state, subject, f"{task_name}, build", source, config, options)
             runs.builds.append(build)
             executed.build_task = build.name
@@ -266,17 +267,21 @@ def _execution_task(
         build = {"path": str(entry.folder), "sha256": entry.result["sha256"]}
         return payload | {"options": payload["options"] | {"build": build}}
 
-    device = device_of(payload["backend"], payload["options"])
+    on = BackendChoice(name=payload["backend"], options=payload["options"])
+    device, elsewhere = device_of(on.name, on.options), on.in_release
+    needs = framework_needs(source.model.framework) if build_task is None else frozenset({on.name})
+    needs = needs if elsewhere is None else elsewhere.needs
     task = Task(
         name,
-        "execute",
+        "execute" if elsewhere is None else "execute_released",
         complete,
         depends=() if build_task is None else (build_task,),
-        needs=framework_needs(source.model.framework) if build_task is None else frozenset({payload["backend"]}),
+        needs=needs,
         timeout=state.settings.seconds,
         alone=state.settings.timed or device != CONFINED,
         device=device,
-        environment=backend(payload["backend"]).environment(payload["options"]),
+        prepare=lambda: make_environments(needs, state.display),
+        environment=backend(on.name).environment(on.options),
     )
     return state.kept(task)
 

@@ -36,7 +36,7 @@ def name_optimizers(state: RunState, executed: Sequence[Execution], rows: Sequen
         place: _task(state, item)
         for place, (item, row) in enumerate(zip(executed, rows, strict=True))
         if item.kind == "reference" and item.on.name == DEPLOYED.name and row.verdict is Verdict.FAULTY
-        if device_of(item.on.name, item.on.options) == CONFINED
+        if device_of(item.on.name, item.on.options) == CONFINED and item.on.in_release is None
     }
     if not tasks:
         return tuple(rows)

@@ -1,0 +1,32 @@
+"""An environment that stands for one of another release: its Python finds what ours finds."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+
+from conrepair.runtime.files import write_json
+from conrepair.runtime.outside.environments import Environment
+
+
+def stand_in(within: Environment, root: Path) -> Path:
+    """Make it.
+
+    Args:
+        within: For which.
+        root: Where environments are kept.
+
+    Returns:
+        The folder of what it finds before what ours finds.
+    """
+    folder = root / f"{within.name}-{within.key}"
+    packages = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+    (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
+    (root / f".{within.name}.lock").touch()
+    write_json(folder / "record.json", {"gigabytes": 0, "seconds": 0})
+    return packages
