@@ -355,7 +355,7 @@ class Tracing:
             write_arrays(path, {name: np.stack([item[name] for item in feeds]) for name in feeds[0]})
         payload = {
             **self._alone(side, model or self._model),
-            "inputs": str(path),
+            "given": str(path),
             "sha256": sha256_of(path),
         }
         task = self._task("answers", payload, side)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from conrepair.cli.declared import add_options
+from conrepair.cli.engine import add_engine
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import add_format, add_fresh, add_model, add_quiet
 from conrepair.cli.time_limit import add_timeout
@@ -78,6 +79,7 @@ def _add_trace(verbs: Verbs[Parser]) -> None:
     )
     add_format(parser)
     add_timeout(parser, "step", searches="--seconds")
+    add_engine(parser)
     add_fresh(parser)
     add_quiet(parser)
 

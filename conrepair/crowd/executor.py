@@ -255,11 +255,15 @@ class CrowdPlace:
         yield self._opened[-1]
 
     @property
+    def slots(self) -> int:
+        """Threads of all workers."""
+        return sum(worker["nthreads"] for worker in self.cluster.workers.values())
+
+    @property
     def told(self) -> str:
         """What there is, for people."""
-        workers = self.cluster.workers.values()
-        threads = sum(worker["nthreads"] for worker in workers)
-        return f"conrepair: Dask has {len(workers)} workers with {threads} threads; its page is {self.cluster.page}"
+        count = len(self.cluster.workers)
+        return f"conrepair: Dask has {count} workers with {self.slots} threads; its page is {self.cluster.page}"
 
     def standing(self) -> Elsewhere:
         """What its workers have done so far; nobody is asked for it."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+import contextvars
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from conrepair.engine.job_table import JOBS
 from conrepair.runtime.executor import Executor
@@ -14,11 +17,18 @@ from conrepair.runtime.outside.releases import environments_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Workers
 
-__all__ = ["Place", "executor", "jobs_run_at", "make_environments"]
+__all__ = ["Place", "at_once", "elsewhere", "executor", "jobs_run_at", "make_environments"]
+
+_Item = TypeVar("_Item")
+_Made = TypeVar("_Made")
 
 
 class Place(Protocol):
     """Opens executors that run jobs elsewhere."""
+
+    @property
+    def slots(self) -> int:
+        """How many jobs run at a time there."""
 
     def __call__(
         self, here: Workers, *, memory_gb: float | None, folders: Sequence[Path]
@@ -47,6 +57,34 @@ def jobs_run_at(place: Place) -> Iterator[None]:
         yield
     finally:
         _places.pop()
+
+
+def elsewhere() -> bool:
+    """Whether jobs that are begun now run on other machines."""
+    return bool(_places)
+
+
+def at_once(work: Callable[[_Item], _Made], items: Sequence[_Item]) -> Iterator[Callable[[], _Made]]:
+    """Do work whose jobs come one behind the other: for several at once, where these run elsewhere.
+
+    Args:
+        work: What is done; it opens what runs its jobs itself.
+        items: For which.
+
+    Yields:
+        In their order, what returns what was made for each, or raises what kept it from being made.
+    """
+    if not _places:
+        yield from (partial(work, item) for item in items)
+        return
+    pool = concurrent.futures.ThreadPoolExecutor(max(1, min(len(items), _places[-1].slots)))
+    try:
+        futures = [pool.submit(contextvars.copy_context().run, work, item) for item in items]
+        yield from (future.result for future in futures)
+    except GeneratorExit:  # nobody asks for the others any more
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown(wait=False)
 
 
 def make_environments(needs: Iterable[str], display: ProgressDisplay) -> None:

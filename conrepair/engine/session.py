@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conrepair.engine.job_table import JOBS, reach_of
+from conrepair.engine.place import executor
 from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import StorageError
 from conrepair.runtime.executor import Executor, InProcess
@@ -23,7 +24,7 @@ from conrepair.runtime.timings import job_done
 from conrepair.runtime.trimming import adopt, trim
 from conrepair.runtime.user_cache import FOLDER, UserCache, user_cache
 from conrepair.runtime.words import complain
-from conrepair.runtime.workers import Job, Outcome, Success, Workers
+from conrepair.runtime.workers import Job, Outcome, Success
 
 if TYPE_CHECKING:
     from conrepair.engine.scheduler import Result, Scheduler, Task
@@ -89,7 +90,7 @@ class Session:
         """Where jobs run, which may write to the store's folders."""
         if self._in_process or not POSSIBLE:
             return stack.enter_context(InProcess(JOBS, "" if self._in_process else _NO_WORKERS))
-        return stack.enter_context(Workers(1, (str(self._here),), jobs=JOBS, folders=self.store.reach))
+        return stack.enter_context(executor(1, (str(self._here),), folders=self.store.reach))
 
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)

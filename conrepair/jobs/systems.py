@@ -28,7 +28,7 @@ def answers(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run a model by a system, sample by sample.
 
     Args:
-        payload: "model" (an ONNX file), "system", "setting", "inputs" (an .npz file, an array of samples by input),
+        payload: "model" (an ONNX file), "system", "setting", "given" (an .npz file, an array of samples by input),
             "sha256" (of that).
         folder: Receives `outputs.npz`, an array of samples by output.
 
@@ -42,9 +42,9 @@ def answers(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _answered(payload: dict[str, Any], made: Path, folder: Path) -> dict[str, Any]:
     model, setting = from_json(Model, payload["model"]), from_json(Setting, payload["setting"])
     runnable = _system(payload).open(model, setting, made)
-    if sha256_of(Path(payload["inputs"])) != payload["sha256"]:
-        raise SourceChangedError(f"{payload['inputs']} was changed while it was read. Run the command again.")
-    with np.load(payload["inputs"]) as file:
+    if sha256_of(Path(payload["given"])) != payload["sha256"]:
+        raise SourceChangedError(f"{payload['given']} was changed while it was read. Run the command again.")
+    with np.load(payload["given"]) as file:
         samples = {spec.name: file[spec.name] for spec in runnable.inputs}
     count = len(next(iter(samples.values())))
     found = [runnable.run({name: rows[place] for name, rows in samples.items()}) for place in range(count)]

@@ -7,7 +7,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import tell_next
+from conrepair.crowd.engine import engine
+from conrepair.engine.place import at_once, elsewhere
 from conrepair.engine.session import Session
 from conrepair.pipeline.options import slug
 from conrepair.pipeline.systems.tracing import trace_file
@@ -16,8 +19,9 @@ from conrepair.report.tracing.summary import summary_lines, summary_of
 from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.file_names import FileNames
 from conrepair.runtime.path_text import model_path
-from conrepair.runtime.progress import say
+from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.runtime.words import complain
+from conrepair.tracing.result import Traced
 from conrepair.verbs.trace import Trace
 
 if TYPE_CHECKING:
@@ -27,28 +31,47 @@ __all__ = ["trace", "trace_configured"]
 
 
 def trace(options: argparse.Namespace) -> int:
-    """Trace a file, or all of a folder.
+    """Trace a file, or all of a folder: on a cluster as many at once as run there.
 
     Returns:
         The exit code; of several the worst.
     """
+    with engine(engine_of(options), quiet=options.quiet):
+        return _traced(options)
+
+
+def _traced(options: argparse.Namespace) -> int:
     path = model_path(options.model)
     if not path.is_dir():
-        return _one(options, path, None if options.output is None else Path(options.output).absolute())[0]
+        return _alone(options, path)
     output = None if options.output is None else Path(options.output).absolute()
     files = sorted(file for file in path.rglob("*.onnx") if output is None or not file.is_relative_to(output))
     if not files:
         raise UsageError(f"{path} holds no ONNX file.")
     worst, found, names = 0, [], FileNames()
-    for place, file in enumerate(files):
-        name = names.of(place, file.parent.name if file.stem == "model" else file.stem)
-        try:
-            code, done = _one(options, file, None if output is None else output / name)
-            found.append((name, done.found))
-        except ConrepairError as error:
-            complain(f"conrepair: {file}: {error}")
-            code = int(error.exit_code)
-        worst = max(worst, code)
+    named = [
+        (file, names.of(place, file.parent.name if file.stem == "model" else file.stem))
+        for place, file in enumerate(files)
+    ]
+
+    def one(item: tuple[Path, str]) -> tuple[Traced, str, int]:
+        done = _one(options, item[0], None if output is None else output / item[1])
+        return done.found, str(done), done.exit_code  # and not all that it was found with
+
+    shown = ProgressDisplay(quiet=options.quiet or not elsewhere())  # here each shows its own
+    with shown as display, display.stage("trace", len(named)) as stage:
+        for (file, name), outcome in zip(named, at_once(one, named), strict=True):
+            try:
+                told, words, code = outcome()
+            except ConrepairError as error:
+                complain(f"conrepair: {file}: {error}")
+                code = int(error.exit_code)
+            else:
+                if options.format == "text":
+                    say(f"{file}: {words}")
+                found.append((name, told))
+            worst = max(worst, code)
+            stage.advance(name)
     if options.format == "json":
         say(json.dumps(summary_of(found), indent=2, ensure_ascii=False))
     else:
@@ -83,7 +106,7 @@ def trace_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
             "timeout": config.limits.seconds,
         }
         try:
-            codes.append(trace(argparse.Namespace(**options)))
+            codes.append(_traced(argparse.Namespace(**options)))
         except ConrepairError as error:
             complain(f"conrepair: {model}: {error}")
             codes.append(int(error.exit_code))
@@ -97,19 +120,24 @@ def _next(output: Path | None) -> str:
     return f"{where}, and `python without.py` doesn't" if (output / "without.py").is_file() else where
 
 
-def _one(options: argparse.Namespace, path: Path, output: Path | None) -> tuple[int, TracedModel]:
+def _alone(options: argparse.Namespace, path: Path) -> int:
+    output = None if options.output is None else Path(options.output).absolute()
+    done = _one(options, path, output)
+    if options.format == "text":
+        say(f"{path.name}: {done}")
+        if done.exit_code != int(ExitCode.EQUIVALENT):
+            tell_next(_next(output))
+    else:
+        say(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))
+    return done.exit_code
+
+
+def _one(options: argparse.Namespace, path: Path, output: Path | None) -> TracedModel:
     if output is not None:
         trace_output(output).check()
     asked = Trace.of(vars(options) | {"model": path})
-    alone = not Path(options.model).is_dir()
-    with Session(quiet=options.quiet, keeps=True, fresh=options.fresh) as session:
+    with Session(quiet=options.quiet or elsewhere(), keeps=True, fresh=options.fresh) as session:
         done = trace_file(asked, session, session.room / "given")
         if output is not None:
             done.save(output)
-    if options.format == "text":
-        say(f"{path.name if alone else path}: {done}")
-    elif alone:
-        say(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))
-    if options.format == "text" and alone and done.exit_code != int(ExitCode.EQUIVALENT):
-        tell_next(_next(output))
-    return done.exit_code, done
+    return done
