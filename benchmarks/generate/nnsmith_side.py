@@ -1,8 +1,9 @@
-"""NNSmith's half of a comparison, run by the Python that has NNSmith: `python nnsmith_side.py FOLDER`.
+"""NNSmith's half of a comparison, run by the Python that has NNSmith: `python nnsmith_side.py FOLDER [WORD ...]`.
 
 Asked by lines of JSON on standard input, each answered by one: so many networks of so many operators from a seed,
 and whether they're written to a folder as ONNX, and run. Of each it says the processor seconds that making it took,
 values included, and, where it's run, those of the whole: the export, two levels of ONNX Runtime, the comparison.
+With words it's NNSmith's own campaign, `nnsmith.fuzz WORD ...`, as it is but for what it needs to run at all.
 """
 
 from __future__ import annotations
@@ -29,11 +30,19 @@ _MEMORY = 6 << 30
 """Bytes that its process may have: some of its networks have weights of gigabytes."""
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, words: list[str]) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    os.environ["XDG_CACHE_HOME"] = str(folder.resolve() / "cache")  # which element types it found that it can export
+    if words:
+        _Side()
+        os.chdir(folder)
+        from nnsmith.cli import fuzz
+
+        sys.argv[1:] = words
+        fuzz.main()
+        return
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what libraries print is no answer
-    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # which element types it found that it can export
     side = _Side()
     print(json.dumps(side.versions()), file=answers, flush=True)
     for line in sys.stdin:
@@ -160,4 +169,4 @@ def _words(error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
