@@ -1,11 +1,15 @@
 """How many known bugs of older releases a campaign finds in some minutes.
 
     python -m benchmarks.fuzz.recall [--seconds N] [--seed N] [--workers N] [--systems NAME,...] [--woven SHARE]
-        -o FOLDER
+        [--nnsmith-python PYTHON] -o FOLDER
 
 Each release is a system (`ort-all@1.20.1`); its bugs are those of `recall_bugs` that were seen in it. One counts as
 found where a finding is of its kind and has its operators, and one more at the most. What the table can't say is
 whether a finding of the same operators has the same cause: the findings of each bug are named, to be looked at.
+
+With a Python that has NNSmith the networks are that one's, made in the campaign's time: of 5 operators (its default)
+and 10 by turns, without those of a limited domain, with the inputs that it finds for them. All else is as with ours.
+What it finds out once (which element types it can export) it has found out before.
 """
 
 from __future__ import annotations
@@ -16,7 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.fuzz.nnsmith_networks import NNSmithNetworks
 from benchmarks.fuzz.recall_bugs import KNOWN, KnownBug
+from benchmarks.generate.nnsmith_process import NNSmith
+from conrepair.campaigns.fuzz_networks import Source, rounds
 from conrepair.pipeline.systems.fuzzing import fuzz
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
@@ -44,14 +51,14 @@ class Row:
 
     Attributes:
         systems: Of the release.
-        woven: How likely patterns were put in.
+        patterns: How likely they were put in; in words where another generator made the networks.
         tried: Networks that were tried, by all of its systems.
         findings: How many there are.
         found: By known bug, the names of findings.
     """
 
     systems: str
-    woven: float
+    patterns: str
     tried: int
     findings: int
     found: dict[str, list[str]]
@@ -77,28 +84,15 @@ def matches(bug: KnownBug, kind: str, operators: Sequence[str]) -> bool:
     )
 
 
-def campaign(systems: str, woven: float, seconds: float, seed: int, workers: int, folder: Path) -> Row:
+def campaign(asked: Fuzz, patterns: str, folder: Path, source: Source = rounds) -> Row:
     """Run one, and hold its findings against what is known."""
-    names = systems.split(",")
-    asked = Fuzz(
-        systems=names,
-        woven=woven,
-        bare=_BARE * woven,
-        slips=_SLIPS,
-        seconds=seconds,
-        seed=seed,
-        workers=workers,
-        alone=_ALONE,
-        count=_MANY,
-        reduction_seconds=_REDUCTION,
-    )
-    summary = fuzz(asked, folder, quiet=True)
+    summary = fuzz(asked, folder, quiet=True, source=source)
     found = {
         bug.name: [item.name for item in summary.findings if matches(bug, item.suspicion.kind, item.operators)]
-        for bug in bugs_of(names)
+        for bug in bugs_of(asked.systems)
     }
     tried = sum(sum(counts.values()) for counts in summary.counts.values())
-    return Row(systems, woven, tried, len(summary.findings), found)
+    return Row(",".join(asked.systems), patterns, tried, len(summary.findings), found)
 
 
 def page(rows: Sequence[Row]) -> Iterator[str]:
@@ -107,14 +101,14 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for row in rows:
         share = f"{row.bugs} of {len(row.found)} ({row.bugs / max(len(row.found), 1):.0%})"
-        yield f"| {row.systems} | {row.woven:g} | {row.tried} | {row.findings} | {share} |"
+        yield f"| {row.systems} | {row.patterns} | {row.tried} | {row.findings} | {share} |"
     yield ""
     yield "| release | bug | findings |"
     yield "|---|---|---|"
     for systems in dict.fromkeys(row.systems for row in rows):
         own = [row for row in rows if row.systems == systems]
         for name in own[0].found:
-            words = "; ".join(f"{row.woven:g}: {', '.join(row.found[name]) or '-'}" for row in own)
+            words = "; ".join(f"{row.patterns}: {', '.join(row.found[name]) or '-'}" for row in own)
             yield f"| {systems} | {name} | {words} |"
 
 
@@ -126,14 +120,37 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--systems", action="append", help="Of one release; several times for several.")
     parser.add_argument("--woven", action="append", type=float, help="Share of patterns; several times for several.")
+    parser.add_argument(
+        "--nnsmith-python", type=Path, help="Of an environment with NNSmith, which makes the networks."
+    )
     parser.add_argument("-o", "--output", type=Path, required=True, help="Folder of the campaigns.")
     options = parser.parse_args()
     rows = []
+
+    def run(systems: str, woven: float, patterns: str, source: Source = rounds) -> None:
+        asked = Fuzz(
+            systems=systems.split(","),
+            woven=woven,
+            bare=_BARE * woven,
+            slips=_SLIPS,
+            seconds=options.seconds,
+            seed=options.seed,
+            workers=options.workers,
+            alone=_ALONE,
+            count=_MANY,
+            reduction_seconds=_REDUCTION,
+        )
+        folder = options.output / f"{systems.partition(',')[0]}-{patterns}"
+        rows.append(campaign(asked, patterns, folder, source))
+        sys.stderr.write(f"{rows[-1]}\n")
+
     for systems in options.systems or _SYSTEMS:
+        if options.nnsmith_python is not None:
+            with NNSmith(options.nnsmith_python) as peer:
+                run(systems, 0.0, "NNSmith", NNSmithNetworks(peer))
+            continue
         for woven in options.woven or (0.0, 1.0):
-            folder = options.output / f"{systems.partition(',')[0]}-{woven:g}"
-            rows.append(campaign(systems, woven, options.seconds, options.seed, options.workers, folder))
-            sys.stderr.write(f"{rows[-1]}\n")
+            run(systems, woven, f"{woven:g}")
     print("\n".join(page(rows)))
 
 

@@ -139,7 +139,7 @@ def diversities(peer: NNSmith, operators: int, seed: int, *, vulnerable: bool) -
     with tempfile.TemporaryDirectory() as folder:
         seeds = range(seed, seed + operators // 5)
         peer.made(10, seeds, vulnerable=vulnerable, folder=Path(folder))
-        models = (onnx.load(path) for path in sorted(Path(folder).iterdir(), key=lambda path: int(path.stem)))
+        models = (onnx.load(path) for path in sorted(Path(folder).glob("*.onnx"), key=lambda path: int(path.stem)))
         texts["NNSmith's"] = _diversity(map(draft_of, models), operators)
     return texts
 

@@ -64,7 +64,7 @@ class NNSmith:
             nodes: Operators of each.
             seeds: One for each network.
             vulnerable: Whether operators of a limited domain may be in them, too.
-            folder: Receives them as ONNX, by their seeds.
+            folder: Receives them as ONNX, and the inputs that NNSmith found for them, by their seeds.
             run: Whether they're exported, and run at two levels of ONNX Runtime.
 
         Returns:

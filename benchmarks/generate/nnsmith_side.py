@@ -134,7 +134,14 @@ class _Side:
             return {"failed": _words(error)}
         if path is not None:
             path.write_bytes(proto.SerializeToString())
+            _write_inputs(path.with_suffix(".npz"), proto, oracle.input)
         return {"ran": _ran(proto, oracle.input)} if run else {}
+
+
+def _write_inputs(path: Path, proto: Any, feeds: dict[str, Any]) -> None:
+    import numpy as np
+
+    np.savez(path, **{item.name: feeds[item.name] for item in proto.graph.input})
 
 
 def _ran(proto: Any, feeds: dict[str, Any]) -> bool:

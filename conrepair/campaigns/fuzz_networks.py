@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from conrepair.runtime.progress import ProgressDisplay
 from conrepair.systems.registry import entry
 from conrepair.verbs.fuzz import Fuzz
 
-__all__ = ["ROUND", "FuzzNetwork", "dealt", "functions_of", "parts", "rounds"]
+__all__ = ["ROUND", "FuzzNetwork", "Source", "dealt", "functions_of", "parts", "rounds"]
 
 ROUND, _MOST = 100, 800
 """Networks behind which suspicions are looked into for the first time. Each round has twice as many of several
@@ -58,6 +58,12 @@ class FuzzNetwork:
         if told is None:  # a person's own
             return Counter(node.op_type for node in nodes_of(onnx.load_model(self.folder / MODEL).graph))
         return dict(told)
+
+
+Source = Callable[
+    [Fuzz, Path, Sequence[tuple[Path, str]], ProgressDisplay, tuple[Executor, Path]], Iterator[list[FuzzNetwork]]
+]
+"""What gives a campaign its networks, as `rounds` does."""
 
 
 def rounds(

@@ -18,7 +18,7 @@ import numpy as np
 from conrepair.campaigns.fuzz_database import DATABASE, Database, Suspect
 from conrepair.campaigns.fuzz_job import fuzz_job
 from conrepair.campaigns.fuzz_jobs import CASE, PROGRAMMED, RIGHT, TOLD
-from conrepair.campaigns.fuzz_networks import FuzzNetwork, dealt, functions_of, rounds
+from conrepair.campaigns.fuzz_networks import FuzzNetwork, Source, dealt, functions_of, rounds
 from conrepair.campaigns.generate_functions import functions_at
 from conrepair.campaigns.generate_jobs import AT
 from conrepair.campaigns.network_folder import text_of
@@ -70,6 +70,7 @@ class Campaign:
         own: Folders of a person's networks, and where each comes from.
         known: Findings that are known.
         display: Shows progress.
+        source: Of its networks.
 
     Attributes:
         findings: By key.
@@ -82,9 +83,16 @@ class Campaign:
     """
 
     def __init__(
-        self, asked: Fuzz, root: Path, own: Sequence[tuple[Path, str]], known: Known, display: ProgressDisplay
+        self,
+        asked: Fuzz,
+        root: Path,
+        own: Sequence[tuple[Path, str]],
+        known: Known,
+        display: ProgressDisplay,
+        source: Source = rounds,
     ) -> None:
         self._asked, self._root, self._own, self._known, self._display = asked, root, own, known, display
+        self._source = source
         self._functions = functions_at([item.as_json() for item in functions_of(asked)])
         self._begun = time.monotonic()
         self._networks: dict[str, FuzzNetwork] = {}
@@ -119,7 +127,7 @@ class Campaign:
             ):
                 turn = 0
                 for turn, networks in enumerate(
-                    rounds(self._asked, self._root, self._own, self._display, (workers, work))
+                    self._source(self._asked, self._root, self._own, self._display, (workers, work))
                 ):
                     self._networks |= {item.name: item for item in networks}
                     for alone in (True, False):  # what is refused alone isn't dealt among others

@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 
 from conrepair.campaigns.fuzz_database import DATABASE
-from conrepair.campaigns.fuzz_networks import functions_of
+from conrepair.campaigns.fuzz_networks import Source, functions_of, rounds
 from conrepair.campaigns.fuzzing import Campaign
 from conrepair.engine.place import make_environments
 from conrepair.engine.session import Session
@@ -45,13 +45,14 @@ class _Network:
     source: str
 
 
-def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
+def fuzz(asked: Fuzz, root: Path, *, quiet: bool, source: Source = rounds) -> Summary:
     """Run a campaign, or go on with one.
 
     Args:
         asked: What's wanted.
         root: Its folder.
         quiet: No progress.
+        source: Of its networks.
 
     Returns:
         What came of it, as it's written.
@@ -74,7 +75,7 @@ def fuzz(asked: Fuzz, root: Path, *, quiet: bool) -> Summary:
         write_campaign(_summary(asked, campaign), root, live=True, standing=standing)
 
     with ProgressDisplay(quiet=quiet, page=tell) as display:
-        campaign = Campaign(asked, root, own, known, display)
+        campaign = Campaign(asked, root, own, known, display, source)
         make_environments((need for each in entries for need in each.runs.needs(each.chosen)), display)
         campaign.run(tell)
     summary = _summary(asked, campaign)
