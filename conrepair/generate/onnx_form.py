@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ IR_VERSION = 10
 
 _VERSIONS = {"ai.onnx.ml": 5}
 """Of domains; others have 1."""
+
+
+_MANY = 10_000
+"""Types of tensors that are kept as they're written."""
 
 
 def model_of(
@@ -78,7 +83,9 @@ def _node(
     domain, _, name = op.rpartition("::")
     bodies = {key: value for key, value in attributes.items() if isinstance(value, Body)}
     inside = len(inputs) - max((body.outer for body in bodies.values()), default=0)
-    node = helper.make_node(name, inputs[:inside], outputs, name=f"n{place}", domain=domain or None)
+    node = onnx.NodeProto(
+        op_type=name, input=inputs[:inside], output=outputs, name=f"n{place}", domain=domain or None
+    )
     for key, value in attributes.items():
         if key in bodies:
             node.attribute.append(helper.make_attribute(key, value.graph(f"n{place}_{key}", inputs[inside:])))
@@ -90,4 +97,9 @@ def _node(
 
 def _value(tensor: Tensor, sizes: Open | None) -> onnx.ValueInfoProto:
     shape = (sizes or {}).get(tensor.name, tensor.type.shape)
-    return helper.make_tensor_value_info(tensor.name, element_type(tensor.type.dtype), shape)
+    return onnx.ValueInfoProto(name=tensor.name, type=_type(tensor.type.dtype, tuple(shape)))
+
+
+@lru_cache(_MANY)
+def _type(dtype: str, shape: tuple[int | str | None, ...]) -> onnx.TypeProto:
+    return helper.make_tensor_type_proto(element_type(dtype), shape)

@@ -33,9 +33,8 @@ class Reading(Setting):
     def _has(self, name: str) -> bool:
         if name in self.schema.attributes:
             return name in self.said
-        for place, formal in enumerate(self.schema.inputs):
-            if formal.name == name:
-                return place < len(self.given) and self.given[place] is not None
+        if name in self.schema.places:
+            return self._at(self.schema.places[name]) is not None
         place = next(place for place, formal in enumerate(self.schema.outputs) if formal.name == name)
         return place < len(self.results) and self.results[place]
 

@@ -13,7 +13,7 @@ import numpy as np
 from conrepair.generate.domains import Axes, Bounds, Domain, OneOf, Permutation, Real, Several, Told, Whole, Wholes
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.ports import MAX_RANK, NotAllowedError, Operand, Port, Support
-from conrepair.generate.schemas import VARIADIC, dtypes_of, schema_of
+from conrepair.generate.schemas import VARIADIC, Formal, dtypes_of, schema_of
 from conrepair.generate.shapes import AnyShape, Dims, ShapePattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
 from conrepair.generate.told import told_by
@@ -144,13 +144,11 @@ class Setting(ABC):
             domain: Where the operator is finite.
         """
         formal = self._formal_input(name)
-        if isinstance(shape, Sequence):
-            pattern: ShapePattern = Dims(tuple(shape))
-        elif shape is not None:
-            pattern = shape
-        else:
+        if shape is None:
             ranks = range(MAX_RANK + 1) if rank is None else (rank,) if isinstance(rank, int) else tuple(rank)
-            pattern = AnyShape(self._left(self.support.ranks(ranks), formal), least)
+            pattern: ShapePattern = AnyShape(self._left(self.support.ranks(ranks), formal), least)
+        else:
+            pattern = Dims(tuple(shape)) if isinstance(shape, Sequence) else shape
         port = Port(formal.name, self._tensor_dtypes(formal, dtypes), pattern, values, domain)
         operand = self._taken(port)
         self._check_wanted(operand.type)
@@ -319,7 +317,7 @@ class Setting(ABC):
         """Element types that the next output may have."""
         return self._result_dtypes(self._formal_output())
 
-    def _result_dtypes(self, formal: Any) -> tuple[str, ...]:
+    def _result_dtypes(self, formal: Formal) -> tuple[str, ...]:
         """Element types that an output may have."""
         return self._tensor_dtypes(formal, None)
 
@@ -335,27 +333,27 @@ class Setting(ABC):
         formal = self._formal_input(name)
         return self._constant(name, domain, self._dtypes(formal, None))
 
-    def _formal_input(self, name: str | None) -> Any:
+    def _formal_input(self, name: str | None) -> Formal:
         formals = self.schema.inputs
         if name is None:
             return formals[min(len(self.inputs), len(formals) - 1)]
-        return next(formal for formal in formals if formal.name == name)
+        return formals[self.schema.places[name]]
 
-    def _formal_output(self) -> Any:
+    def _formal_output(self) -> Formal:
         """What the schema says of the next output."""
         return self.schema.outputs[min(len(self.outputs), len(self.schema.outputs) - 1)]
 
-    def _place(self, formal: Any) -> int:
+    def _place(self, formal: Formal) -> int:
         """Where an input stands: the next of a list's is behind those that it has."""
-        place = next(place for place, other in enumerate(self.schema.inputs) if other.name == formal.name)
+        place = self.schema.places[formal.name]
         return max(place, len(self.inputs)) if formal.option == VARIADIC else place
 
-    def _put(self, formal: Any, operand: Operand) -> None:
+    def _put(self, formal: Formal, operand: Operand) -> None:
         place = self._place(formal)
         self.inputs += [None] * (place + 1 - len(self.inputs))
         self.inputs[place] = operand
 
-    def _dtypes(self, formal: Any, narrower: Iterable[str] | None) -> tuple[str, ...]:
+    def _dtypes(self, formal: Formal, narrower: Iterable[str] | None) -> tuple[str, ...]:
         bound = self.types.get(formal.type_str)
         allowed = dtypes_of(self.op, self.opset, formal.type_str) if bound is None else (bound,)
         if narrower is not None:
@@ -364,15 +362,15 @@ class Setting(ABC):
             return self._left(allowed, formal)
         return self._left(self.support.choices(self.op, self.types, formal.type_str, allowed), formal)
 
-    def _tensor_dtypes(self, formal: Any, narrower: Iterable[str] | None) -> tuple[str, ...]:
+    def _tensor_dtypes(self, formal: Formal, narrower: Iterable[str] | None) -> tuple[str, ...]:
         return self._left(self.support.dtypes(self._dtypes(formal, narrower)), formal)
 
-    def _left(self, choices: Collection[Choice], formal: Any) -> tuple[Choice, ...]:
+    def _left(self, choices: Collection[Choice], formal: Formal) -> tuple[Choice, ...]:
         if not choices:
             raise NotAllowedError(f"nothing is left for {formal.name}")
         return tuple(choices)
 
-    def _bind(self, formal: Any, dtype: str) -> None:
+    def _bind(self, formal: Formal, dtype: str) -> None:
         if formal.option == VARIADIC and not formal.is_homogeneous:
             return
         self.types.setdefault(formal.type_str, dtype)

@@ -70,7 +70,8 @@ def is_real(array: npt.NDArray[Any]) -> bool:
     Args:
         array: Of any type.
     """
-    return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+    kind = array.dtype.kind  # NumPy makes the name anew each time
+    return kind == "f" or (kind == "V" and array.dtype.name == "bfloat16")
 
 
 def ulps(results: npt.NDArray[Any], truth: npt.NDArray[Any], dtype: Any = None) -> npt.NDArray[np.float64]:
