@@ -99,7 +99,7 @@ class Finding:
 def key_of(
     system: str, suspicion: Suspicion, operators: tuple[str, ...], cause: Cause, choices: tuple[str, ...] = ()
 ) -> str:
-    """What doubles share: system, kind and switches; where there are none, stage and operators, or words and place.
+    """What doubles share: system, kind, switches, or stage where there are none; operators, or words and place.
 
     Args:
         system: By which it's seen.
@@ -109,8 +109,9 @@ def key_of(
         choices: Of that network: what operators are told by.
     """
     what: Any = sorted(sorted(item) for item in cause.causes)
-    if not cause.causes and suspicion.kind == "exception":
-        what = suspicion.thrown(operators)
+    if suspicion.kind == "exception":  # one pass may run into several, as folding constants runs kernels
+        thrown = suspicion.thrown(operators)
+        what = [what, thrown] if cause.causes else thrown
     elif not cause.causes:
         what = [suspicion.stage, suspicion.error, sorted({*operators, *choices})]
     elif suspicion.kind in OF_NUMBERS:
