@@ -49,12 +49,12 @@ def test_a_target_that_crashes_or_hangs_is_asked_on_and_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONREPAIR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("conrepair.engine.session.JOBS", {**JOBS, "narrow": "ending_targets:narrow"})
+    monkeypatch.setattr("conrepair.engine.place.JOBS", {**JOBS, "narrow": "ending_targets:narrow"})
     found = support_of("onnxruntime", ["Not"], seconds=1.0)["Not"]
     assert (found.settings, found.taken) == (20, 18)
     assert found.refusals == {"ends its process, or takes more than … s": 2}
     assert {ending_targets.KILLS, ending_targets.HANGS} < set(range(20))
-    monkeypatch.setattr("conrepair.engine.session.JOBS", {})  # nobody to ask
+    monkeypatch.setattr("conrepair.engine.place.JOBS", {})  # nobody to ask
     assert support_of("onnxruntime", ["Not"], seconds=1.0)["Not"] == found
     with pytest.raises(ConrepairError, match="there's no job 'narrow'"):
         support_of("onnxruntime", ["Xor"], seconds=1.0)

@@ -18,7 +18,7 @@ from documents import rows_in
 from conrepair.cli import main
 from conrepair.converters.all_converters import CONVERTERS
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.engine import session
+from conrepair.engine import place
 from conrepair.engine.job_table import JOBS
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
@@ -171,7 +171,7 @@ def test_a_converter_that_kills_its_process_or_hangs(
 ) -> None:
     monkeypatch.setitem(CONVERTERS, name, failing_jobs.FAILING[name])
     own = {kind: f"failing_jobs:{kind}" for kind in failing_jobs.__all__ if kind in JOBS}
-    monkeypatch.setattr(session, "JOBS", {**JOBS, **own})
+    monkeypatch.setattr(place, "JOBS", {**JOBS, **own})
     save("r = Sin (x) s = Relu (r) h = Hardmax (s) y = Add (h, x)", opset=17, shape="2, 5")
     limits = ["--timeout", "5", "--seconds", "200"]
     code, told = converted(capsys, "net.onnx", "--to", "onnx", "--via", name, "-o", "new.onnx", *limits)
