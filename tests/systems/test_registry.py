@@ -95,7 +95,7 @@ class InWorkers:
         path = self.session.room / "samples.npz"
         if not path.is_file():
             write_arrays(path, {name: array[None] for name, array in feeds.items()})
-        made = self.done("answers", setting, inputs=str(path), sha256=sha256_of(path))
+        made = self.done("answers", setting, given=str(path), sha256=sha256_of(path))
         with np.load(made.folder / "outputs.npz") as found:
             return found["y"][0]
 
