@@ -44,14 +44,14 @@ class Suspect:
         entry: By which.
         suspicion: What was seen.
         plainly: Whether the system's plain setting shows it, too; None where nobody asked.
-        odd: Whether it was seen with odd numbers.
+        odd: Which draw of odd numbers showed it; 0 for the usual ones.
     """
 
     network: str
     entry: str
     suspicion: Suspicion
     plainly: bool | None = None
-    odd: bool = False
+    odd: int = 0
 
 
 class Database:
@@ -142,7 +142,7 @@ class Database:
                 entry,
                 from_json(Suspicion, json.loads(told)),
                 None if plainly is None else bool(plainly),
-                bool(odd),
+                odd,
             )
             for network, entry, told, plainly, odd in rows
         ]

@@ -68,18 +68,19 @@ _FIRST_SECONDS = 120.0
 """More for a worker's first network of a system: libraries are imported."""
 
 _LONGEST = 1000
+_ODD = 2  # draws of odd numbers that a build is fed
 _THREADED = 10_000  # elements that libraries deal to threads
 _tried: set[str] = set()  # systems that this process has run
 
 
-def case_for(folder: Path, asked: Entry, varied: float, *, odd: bool = False) -> tuple[Case, dict[str, Array] | None]:
+def case_for(folder: Path, asked: Entry, varied: float, *, odd: int = 0) -> tuple[Case, dict[str, Array] | None]:
     """A network as a system runs it: at times with drawn options, inputs that are weights, other sizes.
 
     Args:
         folder: Of the network.
         asked: The system.
         varied: Share with options, and share with weights.
-        odd: Whether it's fed odd numbers.
+        odd: Which draw of odd numbers it's fed; 0 for the usual ones.
 
     Returns:
         It, and ONNX Runtime's answers where they're there.
@@ -91,11 +92,11 @@ def case_for(folder: Path, asked: Entry, varied: float, *, odd: bool = False) ->
     if generator.random() < varied:
         case = drawn_constants(case, generator)
     case = _of_sizes(case, asked, generator)
-    return (_odd(case), None) if odd else (case, right)
+    return (_odd(case, odd), None) if odd else (case, right)
 
 
-def _odd(case: Case) -> Case:
-    return drawn_specials(case, np.random.default_rng(zlib.crc32(f"odd {case.key}".encode())))
+def _odd(case: Case, draw: int) -> Case:
+    return drawn_specials(case, np.random.default_rng(zlib.crc32(f"odd {draw} {case.key}".encode())))
 
 
 def _of_sizes(case: Case, asked: Entry, generator: np.random.Generator) -> Case:
@@ -174,10 +175,11 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
             if payload["slower"]:
                 found = with_seconds(found, case, asked.runs, asked.chosen, folder)
-            for other, seen in trial.others if found.suspicion is None else ():
-                odd = looked_at(other, seen, other_answers(other), asked.chosen)
-                found = dataclasses.replace(odd, seconds=found.seconds, odd=True) if odd.suspicion else found
-                case = other if odd.suspicion else case
+            for draw, (other, seen) in enumerate(trial.others, 1):
+                if found.suspicion is None:
+                    odd = looked_at(other, seen, other_answers(other), asked.chosen)
+                    found = dataclasses.replace(odd, seconds=found.seconds, odd=draw) if odd.suspicion else found
+                    case = other if odd.suspicion else case
             if found.suspicion is not None and found.plainly is None:
                 plainly = _plainly(case, found.suspicion, asked, folder)
                 found = dataclasses.replace(found, plainly=plainly)
@@ -198,23 +200,24 @@ class _At:
     def __post_init__(self) -> None:
         self._keep()
 
-    def _keep(self, *, judging: bool = False, odd: bool = False) -> None:
+    def _keep(self, *, judging: bool = False, odd: int = 0) -> None:
         told = {"place": self.place, "judging": judging, "odd": odd}
         self.path.write_text(json.dumps(told), encoding="utf-8")
 
     def judging(self) -> None:
         self._keep(judging=True)
 
-    def odd(self) -> None:
-        self._keep(odd=True)
+    def odd(self, draw: int) -> None:
+        self._keep(odd=draw)
 
 
 def _others(case: Case, at: _At) -> Iterator[Case]:
     """The same case with odd numbers, where it can have such: said before it's run, for it may end the process."""
-    other = _odd(case)
-    if other is not case:
-        at.odd()
-        yield other
+    for draw in range(1, 1 + _ODD):
+        other = _odd(case, draw)
+        if other is not case:
+            at.odd(draw)
+            yield other
 
 
 def _plainly(case: Case, suspicion: Suspicion, asked: Entry, folder: Path) -> bool | None:
@@ -233,10 +236,10 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Make a finding of a suspicion.
 
     Args:
-        payload: "entry", "network" (folder), "varied" (as of `fuzz_try`), "odd" (whether odd numbers showed it),
-            "suspicion", "seconds" (for the reduction), "longest" (for a try of what may hang), "others" (entries that
-            are asked whether they show it, too),
-            "apart" (whether each case is looked at in a process of its own).
+        payload: "entry", "network" (folder), "varied" (as of `fuzz_try`), "odd" (which draw of odd numbers showed it,
+            or 0), "suspicion", "seconds" (for the reduction), "longest" (for a try of what may hang), "others"
+            (entries that are asked whether they show it, too), "apart" (whether each case is looked at in a process
+            of its own).
         folder: Receives `CASE`, `PROGRAMMED` and `RIGHT`.
 
     Returns:

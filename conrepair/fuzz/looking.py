@@ -80,7 +80,7 @@ class Looked:
         seconds: That the trial took, and differentiating.
         near: The largest error in bounds, where it was judged: near 1 other inputs may lie beyond.
         plainly: Whether the system's plain setting is suspect of the same, where that was asked.
-        odd: Whether it was seen with `conrepair.fuzz.specials` alone, which the same build was fed.
+        odd: Which draw of `conrepair.fuzz.specials` showed it, which the same build was fed; 0 for the usual ones.
     """
 
     verdict: str
@@ -89,7 +89,7 @@ class Looked:
     seconds: float = field(default=0.0, compare=False)
     near: float = field(default=0.0, compare=False)
     plainly: bool | None = None
-    odd: bool = False
+    odd: int = 0
 
 
 def look(

@@ -19,7 +19,8 @@ _HALF, _MOST = 0.5, 3
 def drawn_specials(case: Case, generator: np.random.Generator) -> Case:
     """A case with some elements of some inputs replaced.
 
-    Whole numbers are replaced where elementwise operators alone read them: others are places and sizes.
+    Whole numbers are replaced where elementwise operators alone read them: others are places and sizes. Inputs of one
+    size are replaced in the same places: what meets there is what code forgets.
 
     Args:
         case: Any.
@@ -30,7 +31,10 @@ def drawn_specials(case: Case, generator: np.random.Generator) -> Case:
     """
     names = [name for name, array in sorted(case.inputs.items()) if array.size and _may(case.model, name, array)]
     drawn = [name for name in names if generator.random() < _HALF] or names[:1]
-    inputs = {name: _replaced(array, generator) if name in drawn else array for name, array in case.inputs.items()}
+    places = generator.random(generator.integers(1, _MOST + 1))
+    inputs = {
+        name: _replaced(array, places, generator) if name in drawn else array for name, array in case.inputs.items()
+    }
     return Case(case.network, inputs, case.options) if drawn else case
 
 
@@ -53,13 +57,13 @@ def _may(model: onnx.ModelProto, name: str, array: Array) -> bool:
     return array.dtype.kind in "iu" and bool(readers) and readers <= _ELEMENTWISE
 
 
-def _replaced(array: Array, generator: np.random.Generator) -> Array:
+def _replaced(array: Array, places: Array, generator: np.random.Generator) -> Array:
     found = array.copy()
     if array.dtype.kind == "f":
         values = [*_REAL, np.finfo(array.dtype).smallest_subnormal, np.finfo(array.dtype).max]
     else:
         ends = np.iinfo(array.dtype)
         values = [0, ends.min, ends.max, *([-1] if ends.min else [])]
-    for place in generator.integers(array.size, size=generator.integers(1, _MOST + 1)):
-        found.flat[place] = values[generator.integers(len(values))]
+    for place in places:
+        found.flat[int(place * array.size)] = values[generator.integers(len(values))]
     return found

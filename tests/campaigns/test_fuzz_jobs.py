@@ -68,7 +68,7 @@ def reduction(made: Case, name: str, suspicion: Any, folder: Path, others: tuple
         "seconds": 10,
         "longest": 10,
         "varied": 0.0,
-        "odd": False,
+        "odd": 0,
     }
     return fuzz_reduce({**asked, "others": list(others), "apart": False}, folder / "job")
 
@@ -97,7 +97,7 @@ def test_networks_are_tried_one_after_the_other_and_each_is_told(tmp_path: Path)
     assert fuzz_try(asked, tmp_path / "job") == {}
     told = [from_json(Looked, json.loads(line)) for line in (tmp_path / "job" / TOLD).read_text().splitlines()]
     assert [item.verdict for item in told] == ["right", "suspect", "refused"]
-    assert json.loads((tmp_path / "job" / AT).read_text()) == {"place": 2, "judging": True, "odd": False}
+    assert json.loads((tmp_path / "job" / AT).read_text()) == {"place": 2, "judging": True, "odd": 0}
 
 
 class Losing(type(ORT)):  # type: ignore[misc]
@@ -115,7 +115,7 @@ class Losing(type(ORT)):  # type: ignore[misc]
 def test_one_build_is_fed_odd_numbers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SYSTEMS, "losing", Losing())
     text = "g (float[8] x) => (float[8] y) { y = Neg (x) }"
-    made = [case(text, x=np.full(8, place, np.float32)) for place in range(6)]
+    made = [case(text, x=np.full(8, place, np.float32)) for place in range(16)]
     folders = [network(item, tmp_path / str(place)) for place, item in enumerate(made)]
     found = []
     for varied in (0.0, 0.01):
@@ -125,13 +125,10 @@ def test_one_build_is_fed_odd_numbers_too(tmp_path: Path, monkeypatch: pytest.Mo
         lines = (tmp_path / f"job-{varied}" / TOLD).read_text().splitlines()
         found.append([from_json(Looked, json.loads(line)) for line in lines])
     plain, odd = found
-    assert {(item.verdict, item.odd) for item in plain} == {("right", False)}
+    assert {(item.verdict, item.odd) for item in plain} == {("right", 0)}
     suspect = [item.suspicion.kind for item in odd if item.odd and item.suspicion is not None]
     assert set(suspect) <= {"not finite", "numbers"}
-    fed = [
-        [case_for(where, entry("losing-all"), 0.0, odd=odd)[0].inputs["x"] for odd in (False, True)]
-        for where in folders
-    ]
+    fed = [[case_for(where, entry("losing-all"), 0.0, odd=odd)[0].inputs["x"] for odd in (0, 1)] for where in folders]
     assert all(np.isfinite(usual).all() for usual, _ in fed)
     assert sum(not np.isfinite(special).all() for _, special in fed) >= len(suspect) > 1
 

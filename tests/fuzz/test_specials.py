@@ -83,3 +83,15 @@ def test_what_a_negative_power_of_whole_numbers_gives_is_nobodys_fault() -> None
     for value, verdicts in (((0, -1, 9), {RIGHT, ILL}), ((1, 0, 9), {RIGHT, ILL}), ((0, -1, 8), {SUSPECT})):
         answers = {"y": np.array(value, np.int32)}
         assert looked_at(made, Trial((answers,) * 3), None, setting).verdict in verdicts
+
+
+def test_inputs_of_one_size_are_odd_in_the_same_places() -> None:
+    made = case(
+        "g (int32[9] a, int32[9] b) => (int32[9] y) { y = Div (a, b) }",
+        a=np.full(9, 7, np.int32),
+        b=np.full(9, 7, np.int32),
+    )
+    drawn = [drawn_specials(made, np.random.default_rng(seed)).inputs for seed in range(200)]
+    both = [(set(np.flatnonzero(one["a"] != 7)), set(np.flatnonzero(one["b"] != 7))) for one in drawn]
+    assert all(a == b or not a or not b for a, b in both)
+    assert any(((one["a"] == np.iinfo(np.int32).min) & (one["b"] == -1)).any() for one in drawn)
