@@ -24,6 +24,9 @@ _NODES = (5, 10)
 """Operators of its networks, by turns: its default, and that of its authors' paper."""
 
 _PART = 10
+_ROUND = 400
+"""Networks of a round, at most."""
+
 _MANY = 1_000_000
 
 
@@ -48,9 +51,9 @@ class NNSmithNetworks:
         display: ProgressDisplay,
         within: tuple[Executor, Path],
     ) -> Iterator[list[FuzzNetwork]]:
-        """Rounds as large as those of our own generator."""
+        """Rounds that grow, as those of our own generator do."""
         sizes = itertools.cycle(_NODES)
-        for begin, end in parts(_MANY):
+        for begin, end in parts(_MANY, _ROUND):
             yield [
                 network
                 for first in range(begin, end, _PART)
