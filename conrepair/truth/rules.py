@@ -315,8 +315,9 @@ def _made_whole(rule: Rule) -> Rule:
 
 
 _BY_COORDINATES = {"Resize"}  # whose weights are rounded: a sum that should be whole may not be
-LEFT_OPEN = frozenset({"Div", "Mod", "Pow", "Resize", "Shrink"})
-"""Operators of which ONNX leaves some whole numbers open: divided by zero, made of fractions, of negative powers."""
+LEFT_OPEN = frozenset({"ArgMax", "ArgMin", "Div", "Hardmax", "Mod", "Pow", "Resize", "Shrink", "TopK"})
+"""Operators of which ONNX leaves something open: whole numbers divided by zero, made of fractions, or of negative
+powers; which is the largest where one isn't a number."""
 
 
 def _whole(call: Call) -> Bounds:
@@ -327,6 +328,8 @@ def _whole(call: Call) -> Bounds:
 def _chosen(call: Call) -> Bounds:
     """An index, or all shares of a row: anything where another element may be the extreme one."""
     x, axis = call.operand(0), int(call.attribute("axis", 0))
+    if np.isnan(x.value).any():
+        return call.all(np.inf)
     if call.certain((0,)):
         return _exact(call)
     value = -x.value if call.operator == "ArgMin" else x.value
@@ -340,6 +343,8 @@ def _chosen(call: Call) -> Bounds:
 def _top(call: Call) -> Bounds:
     """Sorted values move no farther than unsorted ones; their places are certain where all are apart."""
     x, axis = call.operand(0), int(call.attribute("axis", -1))
+    if np.isnan(x.value).any():
+        return call.all(np.inf)
     order = np.argsort(x.value, axis)
     low, high = (np.take_along_axis(x.value + sign * x.bound, order, axis) for sign in (-1, 1))
     touching = np.maximum.accumulate(high, axis).take(range(order.shape[axis] - 1), axis)

@@ -243,6 +243,14 @@ def test_the_largest_is_certain_where_no_other_may_reach_it() -> None:
     assert found.bound["h"].tolist() == [[1, 1, 1], [0, 0, 0]]
 
 
+def test_which_is_the_largest_is_open_where_one_is_not_a_number() -> None:
+    nodes = "i = ArgMin <keepdims = 0> (x) v, p = TopK (x, k)"
+    model = _model(f"g (float[3] x) => (int64 i, float[2] v, int64[2] p) <int64[1] k = {{2}}> {{ {nodes} }}")
+    for last, bound in ((3.0, 0.0), (np.nan, np.inf)):
+        found = Analysis(model).at({"x": np.array([2, 1, last], np.float32)})
+        assert {float(np.max(found.bound[name])) for name in ("i", "v", "p")} == {bound}, last
+
+
 def test_a_sum_of_more_terms_than_the_type_has_digits_for_may_be_anything() -> None:
     machine = Machine(grid_of(np.dtype(np.float16)))
     counts = np.array([10.0, 1 / machine.grid.unit, 10 / machine.grid.unit]) if machine.grid else np.ones(3)
