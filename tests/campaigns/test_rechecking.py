@@ -52,7 +52,7 @@ def test_one_findings_folder_is_enough_and_stays_as_it_is(tmp_path: Path) -> Non
     assert found.verdict == "there"
     assert found.words.startswith("numbers: y")
     assert {path.name: path.read_bytes() for path in where.iterdir()} == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["findings", "programmed.onnx"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["findings", "model.onnx"]
 
 
 def test_an_optimizations_finding_is_there(tmp_path: Path) -> None:
