@@ -17,7 +17,8 @@ from unittest import mock
 from benchmarks.fuzz.cases import prepare
 from conrepair.cli import main
 from conrepair.cli.commands import apply as apply_command
-from conrepair.engine import session
+from conrepair.engine import place, session
+from conrepair.engine.job_table import JOBS
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.workers import Workers
 
@@ -63,7 +64,7 @@ def warm(room: Path, cases: Path) -> Iterator[None]:
     """
     made = room / "session"
     made.mkdir(parents=True)
-    kept = _Kept(1, jobs=session.JOBS, folders=(made, cases))
+    kept = _Kept(1, jobs=JOBS, folders=(made, cases))
 
     def workers(*_: Any, **__: Any) -> Workers:
         return kept
@@ -79,7 +80,7 @@ def warm(room: Path, cases: Path) -> Iterator[None]:
 
     try:
         with (
-            mock.patch.object(session, "Workers", workers),
+            mock.patch.object(place, "Workers", workers),
             mock.patch.object(session, "scratch_folder", folder),
             mock.patch.object(apply_command, "Workers", workers),
             mock.patch.object(apply_command, "scratch_folder", new_folder),
