@@ -29,7 +29,8 @@ _RUN = """\
 with numpy.load("inputs.npz") as inputs:
     fed = {name: tensorflow.cast(inputs[name], kinds[name].dtype) for name in inputs.files}
 found = run(**fed)
-numpy.savez("outputs.npz", **{name: tensor.numpy() for name, tensor in found.items()})
+names = sorted(found, key=lambda name: (len(name), name))  # they come in any order, numbered
+numpy.savez("outputs.npz", **{name: found[name].numpy() for name in names})
 """
 _DIFFERENTIATED = """
 
