@@ -47,7 +47,7 @@ from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
 from conrepair.runtime.libraries import EXTRAS
 from conrepair.runtime.words import shortened
-from conrepair.systems.registry import SYSTEMS, Entry, entry
+from conrepair.systems.registry import Entry, entry
 
 __all__ = [
     "CASE",
@@ -175,11 +175,11 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
             if payload["slower"]:
                 found = with_seconds(found, case, asked.runs, asked.chosen, folder)
-            for draw, (other, seen) in enumerate(trial.others, 1):
-                if found.suspicion is None:
-                    odd = looked_at(other, seen, other_answers(other), asked.chosen)
-                    found = dataclasses.replace(odd, seconds=found.seconds, odd=draw) if odd.suspicion else found
-                    case = other if odd.suspicion else case
+            for draw, (other, seen) in enumerate(trial.others if found.suspicion is None else (), 1):
+                odd = looked_at(other, seen, other_answers(other), asked.chosen)
+                if odd.suspicion is not None:
+                    found, case = dataclasses.replace(odd, seconds=found.seconds, odd=draw), other
+                    break
             if found.suspicion is not None and found.plainly is None:
                 plainly = _plainly(case, found.suspicion, asked, folder)
                 found = dataclasses.replace(found, plainly=plainly)
@@ -222,14 +222,11 @@ def _others(case: Case, at: _At) -> Iterator[Case]:
 
 def _plainly(case: Case, suspicion: Suspicion, asked: Entry, folder: Path) -> bool | None:
     """Whether a system's plain setting shows the same; None where it doesn't run in this process."""
-    plain = asked.plain
-    if plain == asked:
+    if asked.plain == asked:
         return True
-    if asked.release and not SYSTEMS[asked.system].distribution(plain.chosen):  # converting nothing has no releases
+    if asked.runs.plain_beside(asked.chosen) is None:
         return None
-    if asked.runs.environment(plain.chosen) != asked.runs.environment(asked.chosen):
-        return None
-    return _shown(case, suspicion, plain.name, folder)
+    return _shown(case, suspicion, asked.plain.name, folder)
 
 
 def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

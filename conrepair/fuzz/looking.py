@@ -163,11 +163,10 @@ def with_refusal(found: Looked, case: Case, trial: Trial, system: System, settin
         setting: How it's run.
         folder: For files.
     """
-    plain, end = system.settings[system.plain], trial.ended
-    same = (setting.reach, setting.backend) == (plain.reach, plain.backend)
-    if found.verdict != REFUSED or end is None or setting == plain or not (same and system.alike):
+    plain, end = system.plain_beside(setting), trial.ended
+    if found.verdict != REFUSED or end is None or plain is None or not system.alike:
         return found
-    if system.environment(plain) != system.environment(setting):  # this process can't run it
+    if (setting.reach, setting.backend) != (plain.reach, plain.backend):
         return found
     if not tried(case, system, plain, folder, runs=1).answers:
         return found

@@ -59,6 +59,11 @@ class Released(System):
             )
         return release(distribution, self._version)
 
+    def plain_beside(self, setting: Setting) -> Setting | None:
+        """As in the release that's installed here, where programs say it: to convert nothing has no releases."""
+        plain = super().plain_beside(setting)
+        return plain if plain is not None and self._system.distribution(plain) else None
+
     def needs(self, setting: Setting) -> frozenset[str]:
         """Of this process, nothing but what cases need; and the release's own."""
         return frozenset({self.format, self.within(setting).name})

@@ -368,3 +368,12 @@ class System(abc.ABC):
     def environment(self, setting: Setting) -> Mapping[str, str]:
         """Variables that a process must be started with to run a setting."""
         return backend(setting.backend).environment(setting.options)
+
+    def plain_beside(self, setting: Setting) -> Setting | None:
+        """The plain setting, where that's another one, and runs in the process that runs this one.
+
+        Args:
+            setting: That isn't the plain one, maybe.
+        """
+        plain = self.settings[self.plain]
+        return plain if plain != setting and self.environment(plain) == self.environment(setting) else None
