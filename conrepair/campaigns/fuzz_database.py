@@ -33,6 +33,7 @@ create table if not exists reductions (
     primary key (network, entry)
 ) without rowid;
 """
+_REDUCED = "insert or replace into reductions values (?, ?, ?, ?, ?)"
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Database:
             cause: The key of the finding.
         """
         self._connection.execute(
-            "insert or replace into reductions values (?, ?, ?, ?, ?)",
+            _REDUCED,
             (suspect.network, suspect.entry, verdict, json.dumps(told), cause),
         )
 
@@ -170,10 +171,7 @@ class Database:
         """
         told = json.dumps({"turn": turn})
         self._connection.execute("begin")
-        self._connection.executemany(
-            "insert or replace into reductions values (?, ?, ?, ?, '')",
-            [(item.network, item.entry, WAITS, told) for item in suspects],
-        )
+        self._connection.executemany(_REDUCED, [(item.network, item.entry, WAITS, told, "") for item in suspects])
         self._connection.execute("commit")
 
     def reductions(self) -> Iterator[tuple[str, str, str, dict[str, Any], str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -46,17 +46,18 @@ def block(
     Yields:
         Each network, or why there is none.
     """
-    seen, in_turn = Diversity(wishes.operators), _in_turn(fitting(wishes), seed)
+    seen = Diversity(wishes.operators)
+    turns = _in_turn(fitting(wishes), seed) if wishes.nodes == 1 and material == NOTHING else ()
     for place in range(count):
         if place in without:
             yield NotMadeError("it ends the process")
             continue
         name = f"{seed}/{number}/{place}"  # seeds of texts are the same on every machine
-        streams = [Random(f"{name}/{stream}" if stream else name) for stream in range(_STREAMS)]
-        turns = in_turn if wishes.nodes == 1 and material == NOTHING else ()
-        yield _first(
-            wishes, streams, support, seen, material, turns[(number * BLOCK + place) % len(turns)] if turns else ""
-        )
+        streams = (Random(f"{name}/{stream}" if stream else name) for stream in range(_STREAMS))
+        wished = [wishes] * _STREAMS
+        if turns:  # where nothing comes of the operator whose turn it is, another one may be in its place
+            wished[0] = replace(wishes, operators=(turns[(number * BLOCK + place) % len(turns)],))
+        yield _first(zip(wished, streams, strict=True), support, seen, material)
 
 
 @cache
@@ -66,14 +67,13 @@ def _in_turn(names: tuple[str, ...], seed: int) -> tuple[str, ...]:
 
 
 def _first(
-    wishes: Wishes, streams: Sequence[Random], support: Support, seen: Diversity, material: Material, turn: str
+    drawn: Iterable[tuple[Wishes, Random]], support: Support, seen: Diversity, material: Material
 ) -> GeneratedNetwork | NotMadeError:
-    """A network by the first stream that gives one, at first of the operator whose turn it is; else why none does."""
+    """What the first stream gives that gives a network; else why none does."""
     reasons: list[str] = []
-    for place, random in enumerate(streams):
-        wished = replace(wishes, operators=(turn,)) if turn and not place else wishes
+    for wishes, random in drawn:
         try:
-            return made(wished, random, support, seen, material)
+            return made(wishes, random, support, seen, material)
         except NotMadeError as error:
             reasons.append(str(error))
     return NotMadeError("; then ".join(dict.fromkeys(reasons)))
