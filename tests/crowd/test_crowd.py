@@ -21,7 +21,7 @@ pytest.importorskip("cryptography")
 
 import dask
 import onnx_networks
-from crowd_audit import config_of, document, entries
+from crowd_audit import CAMPAIGN, config_of, document, entries
 from crowd_cluster import PATIENCE, LoopbackCluster, tls_config, until
 
 from conrepair.campaigns.fuzzing import FINDINGS
@@ -45,23 +45,8 @@ from conrepair.runtime.errors import DeviceError, ExitCode, UsageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
-from conrepair.verbs.fuzz import Fuzz
 
 pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.timeout(600)]
-
-CAMPAIGN = Fuzz(
-    systems=["ort-none", "ort-all", "convert-version"],
-    alone=6,
-    count=2,
-    nodes=4,
-    seed=5,
-    operators=["Min", "Max", "Elu", "Relu", "Add", "Mul", "Neg"],
-    workers=1,
-    reduction_seconds=5,
-    varied=0.0,
-    slips=0.0,
-    bare=0.0,
-)
 
 
 @pytest.fixture(scope="module")

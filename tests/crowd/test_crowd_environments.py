@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("distributed")
 pytest.importorskip("cryptography")
 
+import crowd_audit
 import dask
 import onnx_networks
 from crowd_cluster import LoopbackCluster, tls_config
@@ -31,24 +33,11 @@ from conrepair.pipeline.systems.fuzzing import fuzz
 from conrepair.runtime.outside.releases import release
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
-from conrepair.verbs.fuzz import Fuzz
 
 pytestmark = [pytest.mark.slow, pytest.mark.workers, pytest.mark.timeout(600)]
 
 RELEASE = "onnxruntime==99.0"
-CAMPAIGN = Fuzz(
-    systems=["ort-none@99.0"],
-    alone=6,
-    count=2,
-    nodes=4,
-    seed=5,
-    operators=["Min", "Max", "Elu", "Relu", "Add", "Mul", "Neg"],
-    workers=1,
-    reduction_seconds=5,
-    varied=0.0,
-    slips=0.0,
-    bare=0.0,
-)
+CAMPAIGN = dataclasses.replace(crowd_audit.CAMPAIGN, systems=["ort-none@99.0"])
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""An audit of 20 targets, and what it comes to wherever it runs."""
+"""An audit of 20 targets, what it comes to wherever it runs, and a small campaign."""
 
 from __future__ import annotations
 
@@ -12,6 +12,21 @@ import onnx_networks
 
 from conrepair.config.load import parse_config
 from conrepair.config.model import AuditConfig
+from conrepair.verbs.fuzz import Fuzz
+
+CAMPAIGN = Fuzz(
+    systems=["ort-none", "ort-all", "convert-version"],
+    alone=6,
+    count=2,
+    nodes=4,
+    seed=5,
+    operators=["Min", "Max", "Elu", "Relu", "Add", "Mul", "Neg"],
+    workers=1,
+    reduction_seconds=5,
+    varied=0.0,
+    slips=0.0,
+    bare=0.0,
+)
 
 _TARGETS = 20
 _CHANGING = {"seconds", "times", "folder", "path", "load_seconds", "run_seconds", "command", "reused"}
