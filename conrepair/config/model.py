@@ -495,7 +495,7 @@ class TvmConfig(Strict):
         False, description="Whether a device that isn't there is only said, and doesn't make the run fail."
     )
     debug_enabled: Bool = Field(
-        False, description="Keep what each kernel computes, and find the one at fault (stage localize)."
+        False, description="Keep what each kernel computes, as files; layers are compared without it, too."
     )
     debug_samples: Int = Field(8, ge=1, description="For debug_enabled: samples to keep.")
 

@@ -31,7 +31,7 @@ def open_build(folder: Path, model: Model) -> TvmNetwork:
 
     Args:
         folder: That `conrepair.backends.tvm.build.build` wrote.
-        model: What it was made of, for builds that don't keep that (those without `debug_enabled`).
+        model: What it was made of, for builds that don't keep that (older ones, and those for other machines).
 
     Raises:
         ModelLoadError: if the build can't be loaded, what it was made of isn't there, or no output of that is known.
@@ -63,7 +63,7 @@ def imported_model(folder: Path, model: Model | None) -> Model:
     made = "" if model is None else f"wasn't made of {model.path} itself, and "
     raise ModelLoadError(
         f"{folder} {made}doesn't keep the {source['framework']} model that it was made of: name that model, or build "
-        "it with --debug."
+        "it again."
     )
 
 

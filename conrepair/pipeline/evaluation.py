@@ -24,12 +24,12 @@ from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.subject import LoadedModel
-from conrepair.report.result import Build, Place, Problem, Ran, Row
+from conrepair.report.result import Build, Place, Problem, Ran, RepairedTarget, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE
 
-__all__ = ["Execution", "answers_again", "evaluate"]
+__all__ = ["Execution", "evaluate", "judged_again"]
 
 
 @dataclass
@@ -151,10 +151,10 @@ def evaluate(
     return _corrected(rows, pairs)
 
 
-def answers_again(
+def judged_again(
     settings: Settings, reference: Execution, item: Execution, row: Row, dataset: Dataset | None
-) -> tuple[ComparedInput, ...]:
-    """How a repaired target answers the inputs that its row has.
+) -> RepairedTarget:
+    """What a row's repair comes to on the row's backend.
 
     Args:
         settings: As for `evaluate`.
@@ -164,20 +164,23 @@ def answers_again(
         dataset: That all of them ran on.
 
     Returns:
-        In the output that the row has them in; none where that, or the run, isn't there.
+        The row's own, with the verdict on the repaired target, and its answers to the inputs that the row has, in the
+        output that the row has them in; unchanged where the run isn't there.
     """
     one, two = _run(reference), _run(item)
+    if one is None or two is None or one.count != two.count:
+        return row.repaired
+    comparison = _compare(settings, item, {id(reference): one, id(item): two}, reference)
+    found = dataclasses.replace(row.repaired, verdict=comparison.verdict, reason=comparison.reason)
     before = None if row.comparison is None else row.comparison.worst
-    if one is None or two is None or before is None or dataset is None or one.count != two.count:
-        return ()
-    runs = {id(reference): one, id(item): two}
-    compared = _compare(settings, item, runs, reference).outputs
-    output = next((output for output in compared if output.pair.reference == before.pair.reference), None)
-    if output is None:
-        return ()
+    outputs = () if before is None else comparison.outputs
+    output = next((item for item in outputs if before and item.pair.reference == before.pair.reference), None)
+    if output is None or dataset is None:
+        return found
     only = [item.index for item in row.inputs]
     names = dataset.names[: two.count]
-    return compared_inputs(output, one, two, names, dataset.labels, classes=settings.top_k, only=only)
+    inputs = compared_inputs(output, one, two, names, dataset.labels, classes=settings.top_k, only=only)
+    return dataclasses.replace(found, inputs=inputs)
 
 
 def _corrected(rows: Sequence[Row], pairs: Sequence[Comparison]) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:

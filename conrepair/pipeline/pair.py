@@ -185,11 +185,10 @@ def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[
 
 
 def _built(folder: Path) -> BackendChoice:
-    """A build as the backend that runs it, and shows what its kernels compute."""
+    """A build as the backend that runs it."""
     from conrepair.pipeline.from_config import named_choice
 
-    # Each kernel's results are computed anew where layers are compared: one sample shows that they can be.
-    options = {"label": _BUILD_LABEL, "built": str(folder), "debug_enabled": True, "debug_samples": 1}
+    options = {"label": _BUILD_LABEL, "built": str(folder)}
     return named_choice("tvm", options, folder.parent)
 
 

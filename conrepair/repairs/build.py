@@ -30,6 +30,7 @@ from conrepair.repairs.build_change import (
     BuildChange,
     changed_options,
     changes_for,
+    without_passes,
     write_build_patch,
     write_changed,
 )
@@ -89,6 +90,7 @@ class _BuildSearch:
         recalled: How many of them by an earlier search.
         in_time: Whether nothing was left out for want of time, or as somebody wanted the search to end.
         effects: What each did, in words.
+        imported: Operators whose kernels are wrong with all passes left out: what was imported is.
     """
 
     source: FedModel
@@ -102,6 +104,7 @@ class _BuildSearch:
     recalled: int = 0
     in_time: bool = True
     effects: list[str] = field(default_factory=list)
+    imported: tuple[str, ...] = ()
 
     @functools.cached_property
     def first(self) -> _JudgedBuild:
@@ -182,6 +185,8 @@ class _BuildSearch:
             self.effects.append(f"{change.in_words()}: doesn't compile or run: {error}")
             return None
         others = "" if self._left(made) <= self._left(self.first) else ", not the same ones"
+        if change == without_passes(_options(self.build)):
+            self.imported = tuple(dict.fromkeys(name for fault in made.faults for name in fault.target_layers))
         before, now = len(self.first.faults), len(made.faults)
         self.effects.append(f"{change.in_words()}: {before} kernels at fault before, {now} now{others}")
         return made
@@ -246,6 +251,8 @@ def repair_build(
             why_undone = undone(after, before)
             search.effects.append(why_undone)
             state, after = search.first, before
+        if state.faults and search.imported and why_undone is None:
+            why_undone = _of_importer(search.imported, build)
         model = None if state is search.first else _written(state, build, folder)
     return RepairResult(
         before=search.first.found,
@@ -262,6 +269,19 @@ def repair_build(
         recalled=search.recalled,
         patch=None if model is None else str(folder / PATCH),
         undone=why_undone,
+    )
+
+
+def _of_importer(operators: Sequence[str], build: Path) -> str:
+    """What to say of kernels that are wrong whatever passes run."""
+    record = value_of(read_json_text(build / BUILD))
+    own = record["source"]["framework"]
+    other = "" if own == "onnx" else ", or have it imported by way of ONNX (`importer`)"
+    names = ", ".join(f"`{name}`" for name in operators)
+    return (
+        f"no pass, fusion or schedule is to blame: {names} computes the same with all of them left out, so TVM's "
+        f"importer ({record['importer']}) reads something else there than the model says, as where it drops an "
+        f"attribute. Write {names} in the model by other operators{other}, and report it to TVM"
     )
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "changed_options",
     "changes_for",
     "read_build_patch",
+    "without_passes",
     "write_build_patch",
     "write_changed",
 ]
@@ -122,13 +123,20 @@ def changes_for(
         yield BuildChange(unfused=operators)
         if scheduled:
             yield BuildChange(unscheduled=operators, unfused=operators)
-    for step in reversed(passes):
-        if not step.mandatory:
-            yield BuildChange(disabled_pass=(step.name,))
+    plain = without_passes(options)
+    for name in plain.disabled_pass:
+        yield BuildChange(disabled_pass=(name,))
+    yield plain
     if stable:
         yield BuildChange(stable=tuple(stable))
     if float64:
         yield BuildChange(float64=tuple(float64))
+
+
+def without_passes(options: TvmOptions) -> BuildChange:
+    """All passes left out that can be: a kernel that is wrong even so is wrong as the model was imported."""
+    steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
+    return BuildChange(disabled_pass=tuple(step.name for step in reversed(steps) if not step.mandatory))
 
 
 def changed_options(build: Path, change: BuildChange) -> tuple[dict[str, Any], int]:

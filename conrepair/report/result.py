@@ -245,12 +245,24 @@ class RepairedTarget:
         problem: Why it couldn't be tried.
         advice: Other ways to convert, where layers are at fault, and what came of them.
         inputs: How the repaired target answers those that its row has; none where it wasn't run on them.
+        verdict: Of the repaired target on the row's backend, judged as the row was; None where it wasn't run there. A
+            target that ran on several backends is repaired once, in one of its rows, and judged in each.
+        reason: For that verdict, in words.
     """
 
     result: RepairResult | None = None
     problem: Problem | None = None
     advice: tuple[Advice, ...] = ()
     inputs: tuple[ComparedInput, ...] = ()
+    verdict: Verdict | None = None
+    reason: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether a repair made the target right on its row's backend."""
+        if self.result is None or (self.verdict is not None and not self.verdict.is_right):
+            return self.verdict is not None and self.verdict.is_right
+        return self.result.mended and bool(self.result.before.faults)
 
     def exit_code_of(self, found: Localization) -> int:
         """What it makes a command return.
@@ -413,8 +425,12 @@ class AuditResult:
     def exit_code_of(self, row: Row) -> int:
         """What a row alone would make the command return: by its answers, its layers, or what a repair left.
 
+        A target of an audit that a repair made right on its backend is as good as one that was right.
+
         Args:
             row: Of this run.
         """
         found = row.localized.own if self.kind in _OF_LAYERS else None
-        return row.exit_code if found is None else row.repaired.exit_code_of(found)
+        if found is None:
+            return int(ExitCode.EQUIVALENT) if row.problem is None and row.repaired.is_right else row.exit_code
+        return row.repaired.exit_code_of(found)

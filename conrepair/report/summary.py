@@ -143,6 +143,8 @@ def _milliseconds(value: float) -> str:
 
 def _verdict(row: Row) -> Text:
     if row.verdict is not None:
+        if row.repaired.is_right:
+            return Text(f"{row.verdict.value}, repaired", style="green")
         return Text(row.verdict.value, style=STYLES[row.verdict])
     if row.problem is not None:
         return Text("no device", style="yellow") if row.problem.kind == NO_DEVICE else Text("error", style="bold red")
@@ -182,10 +184,11 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
             lines.append(Text.assemble((f"{row.label}: ", "bold"), note))
         if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
             continue
-        if row.reason in said:
+        if row.reason in said and row.problem is not None:
             continue  # a model that doesn't load says so once, not for each of its conversions
+        if row.reason not in said:
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.reason, row)))
         said.add(row.reason)
-        lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.reason, row)))
         if row.mending is not None:
             lines += [Text.assemble((f"{row.label}: ", "bold"), line) for line in conversion_lines(row.mending)]
         if (
@@ -196,6 +199,9 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
             lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.localized.result.reason, row)))
         if row.repaired.result is not None:
             lines.append(Text.assemble((f"{row.label}: ", "bold"), repair_line(row.repaired.result)))
+        if row.repaired.verdict is not None and not row.repaired.verdict.is_right:
+            words = f"the repaired target is {row.repaired.verdict} on {row.backend}: {row.repaired.reason}"
+            lines.append(Text.assemble((f"{row.label}: ", "bold"), words))
         if row.problem is not None:
             if row.problem.explanation:
                 lines.append(Text(f"  {row.problem.explanation}"))

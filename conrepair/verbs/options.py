@@ -429,7 +429,7 @@ class Compiled(Options):
         "Compute this operator of an ONNX model in float64.", _OPERATORS, "compiler", default=()
     )
     debug_enabled: bool = option(
-        "Keep the result of each kernel, and the imported model.", _SWITCH, "compiler", flag="--debug", default=False
+        "Keep the result of each kernel, as files.", _SWITCH, "compiler", flag="--debug", default=False
     )
 
     @property

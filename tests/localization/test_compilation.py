@@ -99,7 +99,7 @@ def test_builds_of_other_formats(form: str, tmp_path: Path) -> None:
     else:
         path = small.tflite_of(small.keras_convnet(), tmp_path / "net.tflite")
     model = small.model_of(form, path)
-    folder = compiled.built(model, tmp_path / "build", "O2", debug_enabled=True)
+    folder = compiled.built(model, tmp_path / "build", "O2")
     found = compiled.localized(model, folder, tmp_path / "work")
     assert found.verdict is Verdict.EQUIVALENT, found.faults
     assert len(found.layers) > 3
@@ -110,9 +110,9 @@ def test_a_build_of_a_conversion_is_compared_with_its_source(tmp_path: Path) -> 
     source = compiled.mobile(tmp_path)
     (tmp_path / "other").mkdir()
     other = compiled.mobile(tmp_path / "other", "p4 = Neg (p)")
-    folder = compiled.built(other, tmp_path / "build", "O2", debug_enabled=True)
+    folder = compiled.built(other, tmp_path / "build", "O2")
     found = compiled.localized(source, folder, tmp_path / "work")
     assert found.verdict is Verdict.FAULTY
     assert all(fault.kind is not Kind.COMPILATION for fault in found.faults), "the model that was compiled is wrong"
-    with pytest.raises(ModelLoadError, match="build it with --debug"):
-        open_build(compiled.built(other, tmp_path / "bare"), source)
+    with pytest.raises(ModelLoadError, match="build it again"):
+        open_build(compiled.older(folder), source)

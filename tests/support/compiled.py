@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,14 @@ Array = npt.NDArray[Any]
 def built(model: Model, folder: Path, setting: str = "O2", batch: int = 1, **options: Any) -> Path:
     folder.mkdir()
     BACKEND.compile(model, {"setting": setting, **options}, batch, folder)
+    return folder
+
+
+def older(folder: Path) -> Path:
+    """A build, made one that doesn't keep what was imported."""
+    record = json.loads((folder / "build.json").read_text())
+    record["source"]["kept"] = None
+    (folder / "build.json").write_text(json.dumps(record))
     return folder
 
 

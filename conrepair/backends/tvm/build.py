@@ -53,7 +53,8 @@ def build(model: Model, options: TvmOptions, batch: int, folder: Path) -> dict[s
     seconds = {"import": time.perf_counter() - started}
     with arithmetic(fast_math=options.fast_math):
         record = compile_module(imported, options, folder, seconds)
-    kept = imported.save(folder) if options.debug_enabled and imported.save is not None else None
+    # Kernels are compared with what was imported, which isn't the file itself where sizes were open, or decomposed.
+    kept = imported.save(folder) if options.device is None and imported.save is not None else None
     source = {"framework": model.framework, "sha256": model.sha256, "kept": kept}
     record = {"source": source} | record
     if kept is not None:  # with it, weights that it has in another file

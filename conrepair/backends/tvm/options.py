@@ -46,7 +46,7 @@ class TvmOptions:
         built: Folder of a build that is taken as it is, in place of compiling.
         built_sha256: Of that folder.
         device: Where it runs; None is this machine.
-        debug_enabled: Whether each kernel's results are kept, and the model that was imported.
+        debug_enabled: Whether each kernel's results are kept.
         debug_samples: Of how many samples they are kept.
     """
 

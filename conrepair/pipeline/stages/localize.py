@@ -20,6 +20,7 @@ from conrepair.pipeline.stages.localizing import (
     options_of,
     rows_to_localize,
     steps_before,
+    unobservable,
     with_localization,
 )
 from conrepair.pipeline.stages.state import RunState, problem_of
@@ -27,7 +28,7 @@ from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Compared, Row
 from conrepair.runtime.reach import CONFINED
 
-__all__ = ["localization_task", "localize", "localized"]
+__all__ = ["localization_task", "localize", "localized", "model_of"]
 
 _WORST = 5  # samples
 
@@ -36,10 +37,13 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
     """Name the layers at fault of targets, and the steps of their conversions."""
     drawn = {subject.name for subject in state.subjects if subject.drawn}
     wanted = rows_to_localize(executed, rows, when=state.settings.layers.when, drawn=drawn)
+    for item, row in zip(executed, rows, strict=True):
+        if row.verdict is Verdict.FAULTY and item.build is not None and (why := unobservable(item.build)):
+            state.notes.append(f"{row.label} on {row.backend}: its layers aren't compared, as {why}")
     looked_into = {executed[place].looked_at: executed[place] for place in wanted}
     for place in wanted:
         if _differs_before_it_was_built(executed, rows, place):
-            model = _model_of(executed[place])
+            model = model_of(executed[place])
             looked_into.setdefault(model.looked_at, model)
     later = {
         executed[place].looked_at
@@ -53,7 +57,7 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
         for place in wanted
         if (model_found := found.get(executed[place].row_name)) is not None
         if (known := model_found.localization) is not None and known.faults
-        for step in map(_model_of, behind[place])
+        for step in map(model_of, behind[place])
     ]
     found |= localized(state, [item for item in doubtful if item.looked_at not in found])
     result = list(rows)
@@ -121,16 +125,16 @@ def _differs_before_it_was_built(executed: Sequence[Execution], rows: Sequence[R
     item = executed[place]
     if item.build is None or item.kind == "reference" or rows[place].verdict in {None, Verdict.EQUIVALENT}:
         return False
-    plain = [row.verdict for other, row in zip(executed, rows, strict=True) if _is_model_of(other, item)]
+    plain = [row.verdict for other, row in zip(executed, rows, strict=True) if _ismodel_of(other, item)]
     return Verdict.EQUIVALENT not in plain
 
 
-def _model_of(item: Execution) -> Execution:
+def model_of(item: Execution) -> Execution:
     """What a build was compiled of, to be looked into itself."""
     return dataclasses.replace(item, build=None, build_task=None)
 
 
-def _is_model_of(other: Execution, item: Execution) -> bool:
+def _ismodel_of(other: Execution, item: Execution) -> bool:
     return other.row_name == item.row_name and other.build is None and other.build_task is None
 
 

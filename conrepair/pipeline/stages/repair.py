@@ -15,7 +15,7 @@ from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.plan import chains
 from conrepair.pipeline.stages.advising import advise
 from conrepair.pipeline.stages.conversion_repair import RouteTrial
-from conrepair.pipeline.stages.localize import localization_task, localized
+from conrepair.pipeline.stages.localize import localization_task, localized, model_of
 from conrepair.pipeline.stages.repaired import with_answers
 from conrepair.pipeline.stages.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.stages.route import try_route
@@ -68,8 +68,8 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
         refusal = "how the target was quantized isn't known" if description.quantized else ""
 
     def localize(trial: RouteTrial) -> Localization | None:
-        made = trial.executed[-1]
-        return localized(state, [made])[made.row_name].localization
+        made = model_of(trial.executed[-1])  # the last row may be that of a build
+        return localized(state, [made])[made.looked_at].localization
 
     attempt = partial(try_route, state, whose, executed)
     return advise(ways, row.localized.result, attempt, localize, state.settings.repair.advice_seconds, refusal)

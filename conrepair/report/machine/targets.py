@@ -85,7 +85,7 @@ def _target(row: Row, result: AuditResult, known: Mapping[str, str]) -> Target:
     outcome = TestOutcome.PASSED if result.exit_code_of(row) == ExitCode.EQUIVALENT else TestOutcome.FAILED
     if verdict is None:
         outcome = TestOutcome.SKIPPED if row.problem is None or without_device(row) else TestOutcome.ERROR
-    names, done = {} if found is None else names_of(found), row.repaired.result
+    names = {} if found is None else names_of(found)
     return Target(
         row=row,
         name=name_of(row, result),
@@ -93,7 +93,7 @@ def _target(row: Row, result: AuditResult, known: Mapping[str, str]) -> Target:
         outcome=outcome,
         word=word_of(row, verdict),
         reason=quoted(reason, names=names),
-        repaired=done is not None and done.mended and bool(done.before.faults),
+        repaired=row.repaired.is_right,
         findings=tuple(findings_of(found)) if found is not None else (),
     )
 

@@ -238,7 +238,8 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     """An audit: what of it may ship."""
     judged = [row for row in rows if row.verdict is not None]
     failed = [row for row in rows if row.verdict is None and row.problem is not None and not without_device(row)]
-    wrong = [row for row in judged if row.verdict is not None and not row.verdict.is_right and not _repaired(row)]
+    differing = [row for row in judged if row.verdict is not None and not row.verdict.is_right]
+    wrong = [row for row in differing if not row.repaired.is_right]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
     guilty, more = guilty_of(rows, result)
     state, word, sentence = (
@@ -282,7 +283,3 @@ def _figures_of_several(rows: Sequence[Row], result: AuditResult, *, wrong: int,
         figures.append(Figure(value=str(missing), label="without a device", note="not looked at"))
     figures.append(Figure(value=f"{result.seconds:.0f} s", label="took the audit", note=f"{len(result.rows)} rows"))
     return tuple(figures[:3])
-
-
-def _repaired(row: Row) -> bool:
-    return row.repaired.result is not None and row.repaired.result.mended

@@ -52,7 +52,8 @@ def repair_line(result: RepairResult) -> str:
     names = names_of(result.before)
     edits = "; ".join(quoted(edit, names=names) for edit in result.edits[:_REASONS])
     more = f"; and {len(result.edits) - _REASONS} more edits" if len(result.edits) > _REASONS else ""
-    line = f"{_outcome(result)[0]}: {found} found, {left} left{f': {edits}{more}' if edits else ''}"
+    why = "".join(f" ({reason})" for reason in why_left(result)[:1] if not edits)
+    line = f"{_outcome(result)[0]}: {found} found, {left} left{f': {edits}{more}' if edits else why}"
     return f"{line}; {_delivered(result.delivery)}" if result.delivery is not None else line
 
 
