@@ -13,6 +13,7 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import RECORDED
+from conrepair.pipeline.pair import is_build
 from conrepair.runtime.progress import output_console
 from conrepair.verbs.options import Convert
 
@@ -114,7 +115,8 @@ def _where_it_differs(verdict: Verdict, options: argparse.Namespace, source: str
         return f"nothing, if these bits are what was wanted; else {layers} names the layers that lose most"
     if verdict is Verdict.UNDECIDED:
         return f"{layers} tells layers apart; other inputs (--seed, or your own with --data) may decide"
-    if RECORDED in (detect_framework(Path(path), recorded=True) for path in (source, target)):
+    files = [Path(path) for path in (source, target) if not is_build(Path(path))]
+    if RECORDED in (detect_framework(path, recorded=True) for path in files):
         return f"{layers} names the layers at fault, by tensors on the way that were recorded, too"
     return f"{layers} names the layers at fault, {_pair('repair', options, source, target)} fixes the file"
 

@@ -121,6 +121,18 @@ def test_an_applied_patch_and_a_configuration(capsys: pytest.CaptureFixture[str]
     assert only_command(told_by(capsys)) == ["run", "c.json"]
 
 
+@pytest.mark.parametrize("data", [(), ("--data", "data.npz")])
+def test_a_build_that_differs_is_localized_next(data: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    save("scaled.onnx", factor=2.0)
+    np.savez("data.npz", x=np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32))
+    assert main(["build", "scaled.onnx", "-o", "built", "-q"]) == 0
+    assert compare("net.onnx", "built", *data) == 1
+    localize, _ = capsys.readouterr().out.rpartition("next: ")[2].split("`")[1::2]
+    assert shlex.split(localize)[1:] == ["localize", "net.onnx", "built", *data]
+    assert main([*shlex.split(localize)[1:], "-q"]) == 1
+
+
 def test_outputs_that_are_not_kept(capsys: pytest.CaptureFixture[str]) -> None:
     save("net.onnx")
     assert main(["execute", "net.onnx", "-q"]) == 0
