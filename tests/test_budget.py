@@ -1,4 +1,4 @@
-"""The package's budget: it grows only where somebody says so, and why, in pyproject.toml."""
+"""The package's budget, whose numbers in pyproject.toml go down with the package, and never up with it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,29 @@ NETWORK = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[n, 4] x) => (float[n, 3] y) { h = MatMul (x, w) y = Relu (h) }"""
 
 
-def test_lines() -> None:
-    count = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py"))
-    assert count <= BUDGET["lines"], f"{count} lines; take some out, or raise the budget and say why"
+def _lines_with_code(path: Path) -> int:
+    """Lines that hold more than a comment or a part of a docstring."""
+    text = path.read_text(encoding="utf-8")
+    stripped = map(str.strip, text.splitlines())
+    lines = {number for number, line in enumerate(stripped, 1) if line and not line.startswith("#")}
+    docstrings: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            lines |= _span(node)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and ast.get_docstring(node, clean=False) is not None:
+                docstrings |= _span(first)
+    return len(lines - docstrings)
+
+
+def _span(node: ast.expr | ast.Expr) -> set[int]:
+    return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def test_lines_with_code() -> None:
+    count = sum(map(_lines_with_code, PACKAGE.rglob("*.py")))
+    assert count <= BUDGET["lines-with-code"], f"{count} lines with code: remove what the change makes unnecessary"
 
 
 def test_files_of_a_folder() -> None:
