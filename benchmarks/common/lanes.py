@@ -25,7 +25,7 @@ def run_all(workers: Workers, jobs: Iterable[tuple[Key, Job]]) -> Iterator[tuple
                 exhausted = True
                 break
             key, job = entry
-            lane = workers.idle_lane(job.needs) or lane
+            lane = workers.idle_lane(job.needs, job.reach) or lane
             job.folder.mkdir(parents=True, exist_ok=True)
             running[workers.start(lane, job)] = key, job, lane
         if not running:

@@ -11,6 +11,7 @@ from benchmarks.common.lanes import run_all
 from benchmarks.common.making import FOLDED, KEPT, OWN
 from benchmarks.common.models import MODELS
 from conrepair.converters.all_converters import CONVERTERS, converter
+from conrepair.runtime.reach import OPEN
 from conrepair.runtime.workers import Job, Success, Workers
 
 __all__ = ["KERAS", "SAVEDMODEL", "TFLITE", "Conversion", "Sides", "conversions"]
@@ -121,7 +122,8 @@ class Sides:
         for name in models:
             wanted = MODELS[name]
             payload = {"model": name, "samples": wanted.samples + (wanted.unseen if self._unseen else 0)}
-            jobs.append((name, Job("benchmarks.common.making:make", payload, self._folder / name, timeout=_TIMEOUT)))
+            make = "benchmarks.common.making:make"  # which fetches weights, and keeps what it trains
+            jobs.append((name, Job(make, payload, self._folder / name, timeout=_TIMEOUT, reach=OPEN)))
         for name, outcome in run_all(self._workers, jobs):
             if not isinstance(outcome, Success):
                 raise RuntimeError(f"{name} could not be made: {outcome}")
