@@ -1,27 +1,34 @@
 """Whether code in a file runs, however it's disguised: in workers that are confined, and in those that aren't.
 
-    python -m benchmarks.containers [--formats FORMAT,...] [--count N] [--seed N] [--reach confined,open]
+    python -m benchmarks.containers [--formats FORMAT,...] [--count N] [--seed N] [--without-landlock]
+                                    [--reach confined,open,in-process]
 
 Each case is a file with code in it, of which some part says something else than the others: names, checksums, sizes,
 order, doubles, what lies before, between and behind. It's described, loaded and called. Wrong is a mark that the code
-left (a file outside of the worker's folders, or a variable of its process), and an error that isn't conrepair's.
+left (a file outside of the worker's folders, or a variable of its process), an error that isn't conrepair's, and a
+case that takes longer than 10 s. "in-process" is as `in_process=True` has it: no worker, nothing that confines.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
 import tempfile
 import time
 from collections import Counter
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from benchmarks.common.jobs import JOBS
 from benchmarks.containers.canaries import FORMATS
+from benchmarks.containers.kernel import leave_landlock_out
+from benchmarks.containers.trial import trial
 from conrepair.runtime.confinement import CONFINED, OPEN
-from conrepair.runtime.workers import Job, Success, Workers
+from conrepair.runtime.workers import Failure, Job, Outcome, Success, Workers
 
-_BATCH = 100
+_BATCH, _IN_PROCESS = 100, "in-process"
 _SECONDS = 600.0
 
 
@@ -32,7 +39,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000, help="Cases of each format.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--reach", default=f"{CONFINED},{OPEN}", help="How far the workers reach.")
+    parser.add_argument("--without-landlock", action="store_true", help="As on a kernel that has none.")
     options = parser.parse_args()
+    if options.without_landlock:
+        leave_landlock_out()
     print("| format | workers | cases | loaded | refused | ended | canaries | tracebacks | most memory | s |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     wrong: list[str] = []
@@ -63,9 +73,11 @@ def _of(name: str, reach: str, count: int, seed: int) -> tuple[str, list[str]]:
                 folder = place / str(number)
                 folder.mkdir()
                 payload = {"format": name, "seed": seed, "first": first, "count": size, "mark": str(outside / "mark")}
-                ended = workers.call(
-                    Job("benchmarks.containers.trial:trial", payload, folder, timeout=_SECONDS, reach=reach)
-                )
+                if reach == _IN_PROCESS:
+                    ended = _in_process(payload, folder)
+                else:
+                    job = Job("benchmarks.containers.trial:trial", payload, folder, timeout=_SECONDS, reach=reach)
+                    ended = workers.call(job)
                 if isinstance(ended, Success):
                     outcomes.update(ended.value["outcomes"])
                     wrong += ended.value["wrong"]
@@ -83,6 +95,28 @@ def _of(name: str, reach: str, count: int, seed: int) -> tuple[str, list[str]]:
         f"| {name} | {reach} | {count} | {outcomes['loaded']} | {outcomes['refused']} | {outcomes['ended']} "
         f"| {outcomes['canary']} | {outcomes['traceback']} | {memory / 2**20:.0f} MiB | {seconds:.0f} |"
     ), wrong
+
+
+def _in_process(payload: dict[str, Any], folder: Path) -> Outcome:
+    """Do cases in a process that nothing confines, as that of a person who calls the package in it."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_answered, args=(theirs, payload, folder))
+    process.start()
+    theirs.close()
+    try:
+        value = ours.recv() if ours.poll(_SECONDS) else None
+    except EOFError:  # a library ended the process
+        value = None
+    process.kill()
+    process.join()
+    if value is None:
+        return Failure("crash", "ended", f"exit code {process.exitcode}")
+    return Success(value, 0.0)
+
+
+def _answered(answers: Connection, payload: dict[str, Any], folder: Path) -> None:
+    answers.send(trial(payload, folder))
 
 
 if __name__ == "__main__":

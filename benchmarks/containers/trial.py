@@ -6,6 +6,7 @@ import os
 import random
 import resource
 import shutil
+import time
 import traceback
 from collections import Counter
 from pathlib import Path
@@ -24,6 +25,7 @@ from conrepair.runtime.errors import ConrepairError
 __all__ = ["trial"]
 
 _FRAMEWORKS = {"pt2": "torch", "torchscript": "torch", "keras": "keras", "h5": "keras", "savedmodel": "tensorflow"}
+_LONGEST = 10.0  # seconds; the first case of a process imports a framework
 _MADE: dict[tuple[str, str], Canary] = {}
 
 
@@ -52,12 +54,15 @@ def trial(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         draw = random.Random(f"{payload['seed']} {name} {number}")  # noqa: S311 (no secret)
         path = folder / f"case{canary.suffix}"
         _write(path, canary, draw)
+        started = time.monotonic()
         outcome, words = _loaded(name, path)
+        if (seconds := time.monotonic() - started) > _LONGEST:
+            outcome, words = "slow", f"{seconds:.0f} s"
         if mark.exists() or os.environ.pop(NOTE, ""):
             outcome = "canary"
             mark.unlink(missing_ok=True)
         outcomes[outcome] += 1
-        if outcome in {"canary", "traceback"}:
+        if outcome in {"canary", "traceback", "slow"}:
             wrong.append(f"{name}:{number}: {outcome}: {words}")
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     return {"outcomes": outcomes, "wrong": wrong, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10}
