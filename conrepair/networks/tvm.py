@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def open_build(folder: Path, model: Model) -> TvmNetwork:
     imported = imported_model(folder, model)
     found = TvmNetwork(open_network(imported, runnable.inputs), runnable, load_calls(folder))
     if not any(found.graph.tensors[name].observable for name in found.graph.outputs):
-        raise ModelLoadError(f"{folder} doesn't tell which of its kernels computes an output of {imported.path}")
+        raise ModelLoadError(found.other_sizes() or f"{folder} doesn't tell which of its kernels computes an output")
     return found
 
 
@@ -97,6 +98,22 @@ class TvmNetwork(Network):
         self._writer = {value: call for call in calls.calls for value in call.writes}
         self._stepping = Stepping(runnable, calls)
         self.graph = self._graph(original.graph)
+
+    def other_sizes(self) -> str:
+        """The first tensor that kernels compute with more or fewer elements than the imported model, in words."""
+        tensors = self.original.graph.tensors
+        for call in self._calls.calls:
+            for value in call.writes:
+                shape = self._calls.shapes[value][0]
+                for known in (tensors[name].shape for name in self._calls.tensors.get(value, ()) if name in tensors):
+                    if known is not None and math.prod(known) != math.prod(shape):
+                        operators = ", ".join(f"{self._calls.operators[name]} `{name}`" for name in call.members)
+                        return (
+                            f"the kernel `{call.function}` ({operators}) computes sizes {list(shape)}, and the model "
+                            f"has {list(known)} there: TVM's importer reads an operator as something else than the "
+                            "model says. Write it by other operators, and report it to TVM"
+                        )
+        return ""
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> TvmSegment:
         """See the base class."""

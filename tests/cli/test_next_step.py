@@ -133,6 +133,33 @@ def test_a_build_that_differs_is_localized_next(data: tuple[str, ...], capsys: p
     assert main([*shlex.split(localize)[1:], "-q"]) == 1
 
 
+def test_a_build_with_branches_is_not_looked_into(capsys: pytest.CaptureFixture[str]) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, 4] x, bool f) => (float[n, 4] y) {
+    y = If (f) <then_branch = t () => (float[n, 4] a) { a = Exp (x) },
+    else_branch = e () => (float[n, 4] b) { b = Neg (x) }> }"""
+    model = onnx.parser.parse_model(text)
+    onnx.save(model, "net.onnx")
+    assert main(["build", "net.onnx", "-o", "built", "-q"]) == 0
+    assert "next: " not in capsys.readouterr().out
+    assert main(["localize", "net.onnx", "built", "-q"]) == 3
+    assert "the layers of the build can't be compared: values decide" in capsys.readouterr().err
+
+
+def test_an_importer_that_changes_sizes_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """TVM's reads no `output_shape`."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, 3, 9, 9] x) => (float[n, 4, 18, 18] y) {
+    c = ConvTranspose <strides = [2, 2], output_shape = [18, 18]> (x, w) y = Relu (c) }"""
+    model = onnx.parser.parse_model(text)
+    weight = np.random.default_rng(0).normal(size=(3, 4, 3, 3)).astype(np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    onnx.save(model, "net.onnx")
+    assert main(["build", "net.onnx", "-o", "built", "-q"]) == 0
+    assert main(["localize", "net.onnx", "built", "-q"]) == 3
+    told = capsys.readouterr().err
+    assert "(ConvTranspose `c`, Relu `y`) computes sizes [1, 4, 19, 19]" in told
+    assert "TVM's importer" in told
+
+
 def test_outputs_that_are_not_kept(capsys: pytest.CaptureFixture[str]) -> None:
     save("net.onnx")
     assert main(["execute", "net.onnx", "-q"]) == 0

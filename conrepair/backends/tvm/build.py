@@ -25,7 +25,7 @@ from conrepair.runtime.files import sha256_of, write_json, write_text
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.words import meant
 
-__all__ = ["BUILD", "build", "compile_module", "taken"]
+__all__ = ["BUILD", "build", "compile_module", "taken", "unobservable"]
 
 BUILD = "build.json"
 _VERSION = 1
@@ -90,6 +90,17 @@ def taken(built: Path, folder: Path) -> dict[str, Any]:
             f"{built} is no build of TVM: {type(error).__name__}: {error}. Build it again."
         ) from error
     return record
+
+
+def unobservable(record: Mapping[str, Any]) -> str:
+    """Why the kernels of a build can't be compared with its model's layers, in words; "" where they can.
+
+    Args:
+        record: What its `build.json` says.
+    """
+    if record["options"].get("device") is not None:
+        return "it runs on another machine. Build the model for this one, without `device`, to look into its kernels"
+    return "" if CALLS in record["files"] else "values decide which of its kernels run, or how large results are"
 
 
 def compile_module(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.backends.tvm import settings
+from conrepair.backends.tvm.build import unobservable
 from conrepair.backends.tvm.target import parse_target
 from conrepair.cli.next_step import command, tell_next
 from conrepair.engine.session import Session
@@ -48,7 +49,8 @@ def build(options: argparse.Namespace) -> int:
         done.save(output, force=options.force)
     say(f"{output}: {done}")
     compared = command("localize", options.model, output, inputs=options.inputs)
-    tell_next(f"{compared} compares each kernel with the model's layers")
+    if not unobservable(done.record):
+        tell_next(f"{compared} compares each kernel with the model's layers")
     return done.exit_code
 
 

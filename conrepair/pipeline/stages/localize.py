@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conrepair.backends.tvm.build import unobservable
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
@@ -20,12 +21,12 @@ from conrepair.pipeline.stages.localizing import (
     options_of,
     rows_to_localize,
     steps_before,
-    unobservable,
     with_localization,
 )
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import LoadedModel, Subject
-from conrepair.report.result import Compared, Row
+from conrepair.report.result import Compared, LocalizedTarget, Problem, Row
+from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.reach import CONFINED
 
 __all__ = ["localization_task", "localize", "localized", "model_of"]
@@ -37,9 +38,8 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
     """Name the layers at fault of targets, and the steps of their conversions."""
     drawn = {subject.name for subject in state.subjects if subject.drawn}
     wanted = rows_to_localize(executed, rows, when=state.settings.layers.when, drawn=drawn)
-    for item, row in zip(executed, rows, strict=True):
-        if row.verdict is Verdict.FAULTY and item.build is not None and (why := unobservable(item.build)):
-            state.notes.append(f"{row.label} on {row.backend}: its layers aren't compared, as {why}")
+    closed = {place: problem for place in wanted if (problem := _unobservable(executed[place])) is not None}
+    wanted = [place for place in wanted if place not in closed]
     looked_into = {executed[place].looked_at: executed[place] for place in wanted}
     for place in wanted:
         if _differs_before_it_was_built(executed, rows, place):
@@ -61,9 +61,21 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
     ]
     found |= localized(state, [item for item in doubtful if item.looked_at not in found])
     result = list(rows)
+    for place, problem in closed.items():
+        result[place] = dataclasses.replace(rows[place], localized=LocalizedTarget(problem=problem))
     for place in wanted:
         result[place] = with_localization(rows[place], executed[place], found, behind[place])
     return _with_other_samples(state, executed, result, wanted)
+
+
+def _unobservable(item: Execution) -> Problem | None:
+    """Why the kernels of a build can't be compared with its model's layers."""
+    why = "" if item.build is None else unobservable(item.build.result["build"])
+    return (
+        Problem(message=f"the layers of the build can't be compared: {why}", exit_code=ExitCode.MODEL_LOAD)
+        if why
+        else None
+    )
 
 
 def _with_other_samples(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.calls import CALLS
 from conrepair.data.feeds import DataReference
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.synthetic import SyntheticRange
@@ -26,7 +25,6 @@ from conrepair.pipeline.subject import LoadedModel
 from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import sha256_of
-from conrepair.runtime.store import Entry
 
 __all__ = [
     "LocalizationOutcome",
@@ -35,7 +33,6 @@ __all__ = [
     "rows_to_localize",
     "steps_before",
     "unlocalized",
-    "unobservable",
     "with_localization",
 ]
 
@@ -87,7 +84,7 @@ def rows_to_localize(
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
-        wanted = item.kind == "target" if item.build is None else not unobservable(item.build)
+        wanted = item.build is not None or item.kind == "target"
         if not wanted or item.source is None or item.problem is not None or item.reference in random:
             continue
         if when == "excused":
@@ -98,16 +95,6 @@ def rows_to_localize(
         if is_asked:
             found.setdefault(item.looked_at, place)
     return list(found.values())
-
-
-def unobservable(build: Entry) -> str:
-    """Why the kernels of a build can't be compared with the layers of its model, in words; "" where they can."""
-    record = build.result["build"]
-    if record["options"].get("device") is not None:
-        return (
-            "it runs on another machine: a build for this one (the same backend without `device`) can be looked into"
-        )
-    return "" if CALLS in record["files"] else "which of its kernels run depends on values (branches, open sizes)"
 
 
 def unlocalized(executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
