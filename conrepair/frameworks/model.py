@@ -83,7 +83,7 @@ class Model:
     provenance: Provenance | None = None
 
 
-_NARROW = {"int8", "uint8", "int4", "uint4"}
+_NARROW = {"int8", "uint8", "int4", "uint4", "int16", "uint16"}
 _REAL = {"float16", "bfloat16", "float32", "float64"}
 
 
@@ -130,7 +130,7 @@ class Description:
         real = sum(count for dtype, count in self.matrices.items() if dtype in _REAL)
         matrices = sum(count for dtype, count in self.matrices.items() if dtype in _NARROW)
         narrow = sum(count for dtype, count in self.weights.items() if dtype in _NARROW)
-        if narrow / total > 0.5 or matrices > real:
+        if narrow / total > 0.5 or matrices > real or self.computes in _NARROW:
             full = all(spec.quantization for spec in self.inputs + self.outputs)
             return "full-integer quantized" if full else "quantized weights"
         if self.computes:
@@ -142,7 +142,7 @@ class Description:
 
     @property
     def quantized(self) -> bool:
-        """Whether most of the weights are stored in eight bits or fewer."""
+        """Whether most of the weights are stored, or rounded before they're used, as integers of few bits."""
         return "quantized" in self.precision
 
 

@@ -11,7 +11,7 @@ from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.slices import CUT_OFF, HALF_STEP, slices_of
 from conrepair.localization.activations import Activations
-from conrepair.localization.measurement import Cut
+from conrepair.localization.measurement import Cut, CutOff
 
 __all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error"]
 
@@ -33,6 +33,7 @@ _SEVERAL = 4  # tensors, of which most say how far values of drawn inputs are be
 _OWN_RANGE = {"Softmax", "LogSoftmax", "Sigmoid", "Tanh"}  # whose results' steps kernels prescribe
 _WITH_PRODUCT = {"Conv", "ConvTranspose", "MatMul"}
 _WITH_WEIGHTS = _WITH_PRODUCT | {"LSTM", "GRU", "RNN"}
+_OF_REALS = _WITH_WEIGHTS | {"Gemm"}  # ONNX's own, whose weights are dequantized in front of them
 _CALLING = {"WHILE", "IF", "CALL", "STABLEHLO_WHILE", "Loop", "Scan", "If"}  # with the weights of what they call
 
 
@@ -121,7 +122,7 @@ class QuantizationErrors:
 
     def _rounds_what_it_reads(self, node: Node) -> bool:
         """Whether a layer with weights in few bits makes integers of real numbers itself."""
-        if node.op not in _WITH_WEIGHTS | _RUNNING | _CALLING:
+        if node.op not in _WITH_WEIGHTS | _RUNNING | _CALLING or node.native in _OF_REALS:
             return False
         data = _data_of(node)
         tensor, producer = self._target.tensors.get(data), self._target.producers.get(data)
@@ -138,9 +139,18 @@ class QuantizationErrors:
         cut, size = self._cut_of(name), self._size(name, end)
         step, finest = tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf)
         step = step if step <= _RARE * finest else finest
-        held = None if cut is None else cut.cut_off
+        held = self._of_input(name) if cut is None else cut.cut_off
         beyond = 0.0 if held is None or held.beyond > self._beyond else held.relative_l2
         return math.hypot(step / _UNIFORM / size, beyond) if size else 0.0
+
+    def _of_input(self, name: str) -> CutOff | None:
+        """What integers don't hold of an input that they're made of, which nothing computes; None for others."""
+        reals = [same for same in _same_values(self._target, name) if same in self._target.inputs and same != name]
+        if not reals or self._given is None or (stored := self._target.tensors[name].stored) is None:
+            return None
+        found = CutOff(*stored)
+        found.add(self._given.feeds[reals[0]])
+        return found
 
     def _size(self, name: str, end: Cut) -> float:
         """Of what was measured; elsewhere of what the target computes there, else of what it's for."""

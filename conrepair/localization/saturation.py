@@ -110,16 +110,17 @@ def with_saturation(
     beyond = 1.0 if drawn else _BEYOND  # of what drawn inputs cut off, all explains what a piece is wrong by
     ranges = ranges_of(target)
     measured = {pair.target: pair for pair in (*pairs, *(item.cut.pair for item in judged))}
-    right.compute([pair.source for pair in measured.values()])
+    read = {pair.source: _as_read(pair.source, right.network.graph) for pair in measured.values()}
+    right.compute([*read, *read.values()])
     clipped = {
         name: item
         for name, pair in measured.items()
-        if name in ranges and (item := _saturated(ranges[name], right[pair.source])) is not None
+        if name in ranges and (item := _saturated(ranges[name], right[read[pair.source]])) is not None
     }
-    # Of what's computed more batches than the first one are known; below a ReLU's range they tell nothing.
+    # Of what's computed more batches than the first one are known, before it's clipped.
     for cut in (item.cut for item in judged):
         off, name = cut.cut_off, cut.pair.target
-        if off is not None and off.relative_l2 > 0 and (off.least >= 0 or not begins_at_zero((off.low, off.high))):
+        if off is not None and off.relative_l2 > 0 and read[cut.pair.source] == cut.pair.source:
             clipped[name] = _Saturated((off.low, off.high), (off.least, off.most), off.share, off.relative_l2)
     found = {name: item for name, item in clipped.items() if item.is_much(beyond)}
     if not faults and found.keys().isdisjoint(target.inputs):
@@ -183,6 +184,13 @@ def _saturated(held: Interval, values: Array) -> _Saturated | None:
     share = float(np.mean(cut > (held[1] - held[0]) / 2**8))
     lost = float(np.linalg.norm(cut)) / (float(np.linalg.norm(exact)) or 1.0)
     return _Saturated(held, (float(exact.min()), float(exact.max())), share, lost)
+
+
+def _as_read(name: str, graph: LayerGraph) -> str:
+    """The tensor that's needed of one: of values that are clipped next, quantizers take what's left for the range."""
+    readers = graph.consumers.get(name, ())
+    clips = graph.read_once(name) and readers[0].op in {"Relu", "Clip"}
+    return readers[0].outputs[0] if clips else name
 
 
 def _places_of(

@@ -26,7 +26,7 @@ Places = tuple[int, int]
 """Of the scale and the zero point among a node's inputs."""
 
 RESULTS: Mapping[str, Places] = {
-    "QuantizeLinear": (1, 2),
+    **dict.fromkeys(("QuantizeLinear", "com.microsoft.QuantizeLinear"), (1, 2)),
     "QLinearConv": (6, 7),
     "QLinearMatMul": (6, 7),
     "com.microsoft.QGemm": (7, 8),
@@ -40,7 +40,7 @@ RESULTS: Mapping[str, Places] = {
 """Where operators have the scale and the zero point of the integers that they give."""
 
 OPERANDS: Mapping[str, Mapping[int, Places]] = {
-    "DequantizeLinear": {0: (1, 2)},
+    **{name: {0: (1, 2)} for name in ("DequantizeLinear", "com.microsoft.DequantizeLinear")},
     **{name: {0: (1, 2), 3: (4, 5)} for name, places in RESULTS.items() if places in {(6, 7), (7, 8)}},
     **{name: {0: (1, 2)} for name, places in RESULTS.items() if places == (3, 4)},
 }
@@ -54,7 +54,7 @@ def _linear(call: OnnxCall) -> None:
     single = call.shape(1) is not None and math.prod(call.shape(1) or ()) == 1
     axis = 1 if single else call.axis(int(call.attribute("axis", 1)))
     attributes: dict[str, Attribute] = {"axis": axis}
-    call.emit(call.operator, call.varying(), attributes, call.parameters({1: "scale", 2: "zero_point"}))
+    call.emit(call.node.op_type, call.varying(), attributes, call.parameters({1: "scale", 2: "zero_point"}))
 
 
 def quantizations(source: OnnxSource, constants: OnnxConstants) -> dict[str, tuple[Quantization, ...]]:

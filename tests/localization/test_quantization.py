@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import quantized_networks as networks
+from onnx import numpy_helper
 from onnx_networks import drawn, written
+from quantized_faults import in_eight_bits
 from saturating import exact_products
 from small_models import model_of
 
@@ -342,3 +346,82 @@ def test_layers_that_make_integers_of_what_they_read(
     found = QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ())
     step = 1 / 127 / 12**0.5  # of ones, and of twos
     assert found == pytest.approx(step * np.sqrt(int(runs) + int(stored)))
+
+
+_FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "all in int16": ("QInt16", {"ActivationSymmetric": True, "WeightSymmetric": True}),
+    "weights quantized as it runs": ("QInt8", {"AddQDQPairToWeight": True}),
+    "weights in int16 quantized as it runs": ("QInt16", {"AddQDQPairToWeight": True, "ActivationSymmetric": True}),
+    "ONNX Runtime's own operators": ("QInt8", {"UseQDQContribOps": True}),
+    "biases as real numbers": ("QInt8", {"QuantizeBias": False}),
+}
+
+
+def in_integers(folder: Path, form: str) -> tuple[Model, Model]:
+    kind, extra = _FORMS[form]
+    right = networks.source(folder)
+    rows = np.random.default_rng(3).normal(size=(networks.COUNT, 3, 12, 12)).astype(np.float32)
+    path = in_eight_bits(Path(right.path), folder / "target.onnx", rows, kind=kind, **extra)
+    return right, model_of("onnx", path)
+
+
+@pytest.mark.parametrize("form", _FORMS)
+def test_every_form_of_a_right_quantization_is_one(form: str, tmp_path: Path) -> None:
+    right, target = in_integers(tmp_path, form)
+    assert framework("onnx").describe(target).quantized
+    sides = tuple(networks.subject(item, tmp_path) for item in (right, target))
+    found = localize_models(*sides, tmp_path / "work", Options(samples=8, batch_size=4, quantized=True))
+    assert (str(found.verdict), found.faults) == ("quantized", ())
+
+
+@pytest.mark.parametrize("form", ["all in int16", "biases as real numbers"])
+def test_layers_of_real_numbers_owe_nothing_to_what_they_read(form: str, tmp_path: Path) -> None:
+    """What they're fed was rounded by what quantizes it; they round nothing as they run."""
+    right, target = in_integers(tmp_path, form)
+    sides = tuple(networks.subject(item, tmp_path) for item in (right, target))
+    found = localize_models(*sides, tmp_path / "work", Options(samples=8, batch_size=4, quantized=True))
+    (row,) = [row for row in found.layers if row.source_tensor == "k"]
+    assert row.noise_floor < (1e-4 if "16" in form else 1e-2)
+
+
+def with_a_bias_cut_off(folder: Path, form: str, bits: int) -> tuple[Model, Model]:
+    """A layer with weights so small that the steps of its bias, the product of both scales, hold too little."""
+    right, target = in_integers(folder, form)
+    model, proto = onnx.load(right.path), onnx.load(target.path)
+    numbers = {item.name: numpy_helper.to_array(item).copy() for item in model.graph.initializer}
+    numbers["w1"][:4] *= np.float32(1e-6 if bits == 16 else 1e-10)
+    held = {item.name: item for item in proto.graph.initializer}
+    made = {name: node for node in proto.graph.node for name in node.output}
+    (layer,) = [node for node in proto.graph.node if node.op_type == "Conv" and "w1" in node.input[1]]
+    data, weight, bias = (made[name] for name in layer.input)
+    most = 2 ** (bits - 1) - 1
+    scales = np.abs(numbers["w1"]).max(axis=(1, 2, 3)) / np.float32(most)
+    steps = float(numpy_helper.to_array(held[data.input[1]])) * scales.astype(np.float64)
+    kinds = {8: np.int8, 16: np.int16}
+    changed = {
+        weight.input[0]: np.rint(numbers["w1"] / scales.reshape(-1, 1, 1, 1)).astype(kinds[bits]),
+        weight.input[1]: scales,
+        weight.input[2]: np.zeros(16, kinds[bits]),
+        bias.input[0]: np.clip(np.rint(numbers["b1"] / steps), -(2**31), 2**31 - 1).astype(np.int32),
+        bias.input[1]: steps.astype(np.float32),
+        bias.input[2]: np.zeros(16, np.int32),
+    }
+    for name, array in changed.items():
+        held[name].CopyFrom(numpy_helper.from_array(array, name))
+    for node in (weight, bias):
+        node.attribute.append(onnx.helper.make_attribute("axis", 0))
+    for item in model.graph.initializer:
+        item.CopyFrom(numpy_helper.from_array(numbers[item.name], item.name))
+    onnx.save(model, folder / "small.onnx")
+    onnx.save(proto, folder / "cut.onnx")
+    return model_of("onnx", folder / "small.onnx"), model_of("onnx", folder / "cut.onnx")
+
+
+@pytest.mark.parametrize(("form", "bits"), [("all in int16", 16), ("ONNX Runtime's own operators", 8)])
+def test_a_bias_beyond_the_integers_that_hold_it_is_named_alone(form: str, bits: int, tmp_path: Path) -> None:
+    right, target = with_a_bias_cut_off(tmp_path, form, bits)
+    sides = tuple(networks.subject(item, tmp_path) for item in (right, target))
+    found = localize_models(*sides, tmp_path / "work", Options(samples=8, batch_size=4, quantized=True))
+    (fault,) = found.faults
+    assert "cut off at the bounds of int32 in " in fault.words
+    assert "holds no more than" in fault.words

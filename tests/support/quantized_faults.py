@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,8 @@ def in_eight_bits(
     *,
     per_channel: bool = False,
     symmetric: bool = False,
+    kind: str = "QInt8",
+    **extra: Any,
 ) -> Path:
     """ONNX Runtime's static quantization of a model with one input.
 
@@ -43,6 +46,8 @@ def in_eight_bits(
         form: "QDQ" or "QOperator".
         per_channel: Whether each channel of a weight has a scale.
         symmetric: Whether zero is stored as 0 in activations, too.
+        kind: Of the integers of weights and activations.
+        **extra: Further options of ONNX Runtime's quantization.
     """
     name = onnx.load(source).graph.input[0].name
     quantize_static(
@@ -51,9 +56,9 @@ def in_eight_bits(
         _Rows(name, rows),
         quant_format=QuantFormat[form],
         per_channel=per_channel,
-        activation_type=QuantType.QInt8,
-        weight_type=QuantType.QInt8,
-        extra_options={"ActivationSymmetric": symmetric},
+        activation_type=QuantType[kind],
+        weight_type=QuantType[kind],
+        extra_options={"ActivationSymmetric": symmetric, **extra},
     )
     return path
 

@@ -92,10 +92,23 @@ def describe_proto(
         parameters=sum(weights.values()),
         weights=dict(weights),
         matrices=dict(matrices),
+        computes=_rounded_to(proto.graph),
         ir_version=proto.ir_version,
         opset=next((item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}), None),
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
     )
+
+
+def _rounded_to(graph: onnx.GraphProto) -> str:
+    """The type that most matrices pass before they're used, as training with fake quantization leaves them."""
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    matrices = [name for name, tensor in tensors.items() if sum(size > 1 for size in tensor.dims) > 1]
+    quantizing = (node for node in graph.node if node.op_type == "QuantizeLinear" and node.input[0] in matrices)
+    types = [
+        _dtype_name(tensors[node.input[2]].data_type) if node.input[2:] and node.input[2] in tensors else "uint8"
+        for node in quantizing
+    ]
+    return types[0] if len(types) > len(matrices) / 2 else ""
 
 
 def table_sizes(proto: onnx.ModelProto) -> dict[str, int]:

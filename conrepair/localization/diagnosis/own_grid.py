@@ -10,7 +10,7 @@ from conrepair.graph.slices import CUT_OFF, HALF_STEP, Slices, slices_of
 from conrepair.localization.diagnosis.changed import Values, reordered, span
 from conrepair.localization.quantization import rounding_error
 
-__all__ = ["other_grid", "within_steps"]
+__all__ = ["beyond_integers", "other_grid", "within_steps"]
 
 _SEVERAL = 8  # numbers of a slice: fewer have some scale by chance
 _TINY = 1e-12
@@ -29,6 +29,35 @@ def within_steps(one: Values, two: Values, target: Parameter) -> bool:
         target: Whose numbers these are.
     """
     return any(not _wrong(way.rows(one), way.rows(two), way).any() for way in slices_of(target, one.shape))
+
+
+def beyond_integers(one: Values, two: Values, target: Parameter) -> str | None:
+    """How numbers are cut off at the bounds of their integers, by scales that are too small for them.
+
+    Args:
+        one: Numbers as they should be.
+        two: As they are, of the same shape.
+        target: Whose numbers these are.
+
+    Returns:
+        In words, after "are": None where anything else is wrong, too, or nothing is.
+    """
+    most = 2 ** (target.bits or 0) / 2 - 1
+    for way in slices_of(target, one.shape):
+        first, second, steps = way.rows(one), way.rows(two), way.steps[:, None]
+        counts = second / np.maximum(steps, np.finfo(np.float32).tiny)
+        full = (np.abs(counts).max(axis=1) * _SINGLE >= most) | (np.ptp(counts, axis=1) >= 2 * most - 1)
+        off = np.abs(first - second)
+        cut = _is_cut_off(first, second) & full[:, None] & (off > CUT_OFF * steps)
+        near = off <= np.maximum(HALF_STEP * steps, (_SINGLE - 1) * np.abs(first))
+        if cut.any() and (cut | near).all():
+            few, reach = (np.abs(rows[cut]).max() for rows in (second, first))
+            scales = span(way.steps[cut.any(axis=1)])
+            return (
+                f"cut off at the bounds of {target.dtype} in {cut.sum()} of {one.size} places: a scale of {scales} "
+                f"holds no more than {few:.4g}, and they reach {reach:.4g}"
+            )
+    return None
 
 
 def other_grid(one: Values, two: Values, target: Parameter) -> str | None:

@@ -21,7 +21,7 @@ from conrepair.localization.diagnosis.changed import (
     some_rows,
 )
 from conrepair.localization.diagnosis.grids import grid_of
-from conrepair.localization.diagnosis.own_grid import other_grid, within_steps
+from conrepair.localization.diagnosis.own_grid import beyond_integers, other_grid, within_steps
 from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
@@ -77,9 +77,12 @@ def compare_parameters(source: Parameter, target: Parameter) -> ParameterDiffere
     if target.bits and one.shape == two.shape:
         if within_steps(one, two, target):
             return None
+        relative = float(np.linalg.norm(two - one) / (np.linalg.norm(one) or 1.0))
+        words = beyond_integers(one, two, target)
+        if words is not None:
+            return ParameterDifference(Kind.PRECISION, words, relative)
         words = other_grid(one, two, target) if target.bits <= MOST_BITS else None
         if words is not None:
-            relative = float(np.linalg.norm(two - one) / np.linalg.norm(one))
             return ParameterDifference(Kind.PARAMETERS, words, relative, plain=True, of_grid=True)
     if all(array.dtype.kind in "iu" for array in numbers) and not target.bits and one.shape == two.shape:
         return _of_whole_numbers(one, two)
