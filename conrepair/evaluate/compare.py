@@ -22,7 +22,7 @@ from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.row_sets import RowSet, in_rows
 from conrepair.evaluate.run import Run
-from conrepair.evaluate.slices import Disturbed, wrong_slices
+from conrepair.evaluate.slices import Disturbed, coarse_slices, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import (
     HALF_PRECISIONS,
@@ -368,6 +368,10 @@ def _compare_output(
     may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
         shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=others.exact)
     )
+    slices = None
+    if quantized and verdict.is_right and not exactly and not (answers and normalized[0]):
+        grid = candidate.spec(pair.candidate).quantization
+        slices = coarse_slices(one, two, grid.scale if grid else 0.0, math.sqrt(1 - tolerance.quantized_cosine**2))
     if not (exactly or quantized or already or error.mismatched):
         operators = max(reference.operators, candidate.operators)
         disturbed = Disturbed(again, shaken, others.exact, operators, rounding, reference.rounding)
@@ -377,13 +381,15 @@ def _compare_output(
         slices = wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if asked else None
         if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
             may_be_rounding = shaken is None
-        if slices is not None and slices.certain and slices.error > _HIDES * error.relative_l2:
-            hidden = slices.error
-            words = slices.words(pair.reference, _axes(pair, reference), int(pair.background < 0))
-            if verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
-                verdict, reason = Verdict.FAULTY, words
-            elif verdict is Verdict.FAULTY:
-                reason += f"; {words}"
+    if slices is not None and (slices.became or (slices.certain and slices.error > _HIDES * error.relative_l2)):
+        words = slices.words(pair.reference, _axes(pair, reference), int(pair.background < 0))
+        hidden = slices.error if slices.certain else 0.0
+        if not slices.certain:
+            notes.append(words)
+        elif verdict.is_right:
+            verdict, reason = Verdict.FAULTY, words
+        elif verdict is Verdict.FAULTY:
+            reason += f"; {words}"
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from conrepair.evaluate.verdict import Floor, analytic_floor, combine_floor, rounding_scale
 from conrepair.metrics.slices import AxisErrors, errors_by_axis
 
-__all__ = ["Disturbed", "WrongSlices", "wrong_slices"]
+__all__ = ["Disturbed", "WrongSlices", "coarse_slices", "wrong_slices"]
 
 Array = npt.NDArray[Any]
 
@@ -22,6 +22,8 @@ _ALIKE = 8.0  # times its norm: slices up to which one has the floor of
 _FEW = 4.0  # a deviation that was measured of so many numbers may be twice as large
 _MOST = 64  # slices of an axis that are looked at, the wrongest
 _NAMED = 6
+_FAR, _APART = 64.0, 4.0  # times the size of slices that a grid is too coarse for: the largest's, the next ones'
+_SHARE = 1 / 16  # of an axis' slices: fewer may be dead channels among many of one sort
 _ROWS = 16  # samples that are looked at where nothing was measured: whether that should be done
 
 
@@ -56,6 +58,7 @@ class WrongSlices:
         error: Relative L2 of the wrongest.
         floor: What rounding explains of that one.
         certain: Whether its floor was measured in such a way that it accuses.
+        became: In words, what a grid leaves of them; "" where rounding is all that's known.
     """
 
     axis: int
@@ -63,6 +66,7 @@ class WrongSlices:
     error: float
     floor: Floor
     certain: bool
+    became: str = ""
 
     def words(self, output: str, axes: Sequence[int], first: int = 0) -> str:
         """Which slices, by how much.
@@ -79,11 +83,56 @@ class WrongSlices:
         several = len(self.places) > 1
         noun = ("column" if last else "place") + "s" * several
         where = "" if last else f" along axis {axes[self.axis]}"
+        if self.became:
+            return f"{noun} {listing}{where} of `{output}` {self.became}"
         verb, most, size = ("differ", "up to ", "their own size") if several else ("differs", "", "its own size")
         return (
             f"{noun} {listing}{where} of `{output}` {verb} by {most}{self.error:.1e} of {size}, where rounding "
             f"explains {self.floor.relative_l2:.1e}; among larger values the error of all hides that"
         )
+
+
+def coarse_slices(reference: Array, candidate: Array, step: float, most: float) -> WrongSlices | None:
+    """The slices of a quantized output of which a grid leaves a constant, or more error than its budget allows.
+
+    They're wrong where they're of another sort than the large values beside them: far smaller, with nothing between,
+    and no few among many, which may be channels that hardly ever have a value.
+
+    Args:
+        reference: Samples first; real numbers.
+        candidate: The same shape.
+        step: Of its grid; 0 where that's to be read from its values.
+        most: Relative L2 that a slice may be off by.
+
+    Returns:
+        Those along the axis where they're wrongest; None where there are none.
+    """
+    if not np.isfinite(reference).all() or not np.isfinite(candidate).all():
+        return None
+    found, peak = [], float(np.abs(reference).max(initial=0.0))
+    squares = np.square(reference), np.square(candidate - reference)
+    for axis in range(1, reference.ndim):
+        rest = tuple(other for other in range(reference.ndim) if other != axis)
+        sizes, errors = (np.sqrt(part.mean(rest, np.float64)) for part in squares)
+        dead = (np.ptp(candidate, rest) == 0) & (reference.std(rest, np.float64) > _TOLD * sizes)
+        wrong = (dead | (errors > most * sizes)) & (sizes > 0)
+        largest = sizes.max(initial=0.0, where=wrong)
+        next_one = sizes.min(initial=np.inf, where=sizes > largest)
+        far = peak > 1 and sizes.max() > _FAR * largest and _APART * largest < next_one < np.inf
+        certain = bool(far and wrong.sum() >= _SHARE * wrong.size)
+        places = np.flatnonzero(wrong if certain else dead)
+        if not places.size:
+            continue
+        step = step or float(np.diff(np.unique(candidate)).min(initial=np.inf))
+        reach = np.abs(reference.take(places, axis)).max()
+        became = (
+            f"{'became constant' if dead[places].all() else 'lost most of what they say'}: a grid in steps of "
+            f"{step:.3g} holds them beside values up to {peak:.4g}, and theirs reach {reach:.3g}"
+            f"{'. Quantize each before the Concat that joins them, and not what it gives' if certain else ''}"
+        )
+        error = float((errors[places] / sizes[places]).max())
+        found.append(WrongSlices(axis, tuple(map(int, places)), error, Floor(most, measured=False), certain, became))
+    return max(found, key=lambda item: (item.certain, item.error), default=None)
 
 
 def wrong_slices(reference: Array, candidate: Array, disturbed: Disturbed, *, margin: float) -> WrongSlices | None:

@@ -138,6 +138,9 @@ def localize_target(
         judged = with_other_layers((source.graph, target.graph), alignment.pairs, judged)
     explained = None
     compared = answers.compared()
+    coarse = {item.pair.reference: item.reason for item in compared.outputs if options.quantized and item.hidden}
+    ends = {source.output_names[name] for name in coarse}
+    judged = [dataclasses.replace(item, guilty=item.guilty or item.cut.pair.source in ends) for item in judged]
     if (compared.differs or compared.open) and not options.quantized:
         advance("following errors to the outputs")
         if not any(item.guilty for item in judged):
@@ -159,6 +162,7 @@ def localize_target(
         ends = {fault.target_tensor for fault in found}
         guilty = [piece for piece in guilty if not beyond or piece.judged.cut.pair.target in ends]
     found = with_changed_face(found, source, target, alignment, compared.face)
+    found = [_with_coarse(fault, coarse, source, target.graph) for fault in found]
     faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
     clock("diagnose")
     latent: list[Latent] = []
@@ -185,6 +189,15 @@ def localize_target(
     pairs = [item.cut.pair for item in judged]
     kept = kept_layers(source.graph, located.guilty, pairs, answers) if keep else ()
     return Found(result, alignment, target.graph, tuple(guilty), len(of_rules), kept)
+
+
+def _with_coarse(fault: LocatedFault, coarse: Mapping[str, str], source: Network, target: LayerGraph) -> LocatedFault:
+    """A fault at an output with what a grid leaves of its slices; what joins them comes first."""
+    words = next((text for name, text in coarse.items() if source.output_names[name] == fault.source_tensor), "")
+    joining = [node.layer for node in target.nodes if node.op == "Concat" and node.layer in fault.target_layers]
+    layers = tuple(dict.fromkeys([*joining, *fault.target_layers]))
+    told = dataclasses.replace(fault, target_layers=layers, evidence=(words, *fault.evidence), differences=())
+    return told if words else fault
 
 
 def _is_alike(fault: LocatedFault, others: Sequence[LocatedFault]) -> bool:

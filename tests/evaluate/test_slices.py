@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -154,3 +155,48 @@ def test_norms_by_axis() -> None:
         squares = np.where(known, (other - one) ** 2, 0)
         assert np.allclose(found.others[0], np.sqrt(squares.sum(axis=rest)))
         assert np.allclose(found.weights[0], squares.sum(axis=rest) / squares.max(axis=rest))
+
+
+def in_eight_bits(array: np.ndarray) -> np.ndarray:
+    """As one grid of 255 steps holds it."""
+    low, high = min(array.min(), 0.0), array.max()
+    step = (high - low) / 255
+    return np.rint(array / step) * step
+
+
+def quantized(reference: np.ndarray, candidate: np.ndarray) -> ComparedOutputs:
+    given = dataclasses.replace(run(candidate, "int8"), quantized=True)
+    return compare_outputs(run(reference), given, Tolerance())
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_scores_that_a_grid_of_boxes_makes_constant_are_told(axis: int) -> None:
+    values = np.moveaxis(NUMBERS.uniform(0.05, 1, size=(SAMPLES, 6, 40)), 1, axis)
+    values *= np.moveaxis(np.array([640.0] * 4 + [1.0] * 2).reshape(1, 6, 1), 1, axis)
+    found = quantized(values, in_eight_bits(values))
+    assert found.verdict is Verdict.FAULTY
+    assert "4 and 5" in found.reason
+    assert "became constant: a grid in steps of 2.51 holds them beside values up to 639" in found.reason
+    assert "Concat" in found.reason
+
+
+def test_scores_with_a_grid_of_their_own_are_right() -> None:
+    values = NUMBERS.uniform(0.05, 1, size=(SAMPLES, 6, 40))
+    values[:, :4] *= 640
+    given = np.concatenate([in_eight_bits(values[:, :4]), in_eight_bits(values[:, 4:])], 1)
+    assert quantized(values, given).verdict is Verdict.QUANTIZED
+
+
+@pytest.mark.parametrize("kind", ["logits", "features", "sigmoids", "softmax"])
+def test_channels_of_one_sort_are_right_though_some_are_lost(kind: str) -> None:
+    rows = NUMBERS.normal(size=(SAMPLES, 256))
+    values = {
+        "logits": rows * 5,
+        "features": np.maximum(rows * np.exp(NUMBERS.normal(size=256)), 0) * np.where(np.arange(256) < 3, 1e-3, 1),
+        "sigmoids": 1 / (1 + np.exp(-rows + 4 * NUMBERS.normal(size=256))).reshape(2, 8, 256),
+        "softmax": np.exp(4 * rows) / np.exp(4 * rows).sum(1, keepdims=True),
+    }[kind]
+    given = np.rint(values * 255) / 255 if kind == "softmax" else in_eight_bits(values)
+    found = quantized(values, given)
+    assert found.verdict is Verdict.QUANTIZED
+    assert any("became constant" in note for note in found.outputs[0].notes) is (kind in {"features", "sigmoids"})

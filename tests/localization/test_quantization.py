@@ -38,6 +38,8 @@ from conrepair.localization.quantization import (
 )
 from conrepair.localization.reference import DISTURBANCE
 from conrepair.localization.result import Localization
+from conrepair.repairs.options import RepairOptions
+from conrepair.repairs.repair import repair_models
 from conrepair.runtime.files import sha256_of
 
 _WORDS, _COUNT = 40, 16
@@ -425,3 +427,33 @@ def test_a_bias_beyond_the_integers_that_hold_it_is_named_alone(form: str, bits:
     (fault,) = found.faults
     assert "cut off at the bounds of int32 in " in fault.words
     assert "holds no more than" in fault.words
+
+
+_DETECTOR = """detector (float[batch, 3, 12, 12] x) => (float[batch, 6, 144] y) {
+    a = Conv <pads = [1, 1, 1, 1]> (x, w0, b0)
+    b = Relu (a)
+    c = Conv (b, w1)
+    d = Sigmoid (c)
+    e = Reshape (d, shape)
+    f = Mul (e, size)
+    g = Conv (b, w2)
+    h = Sigmoid (g)
+    i = Reshape (h, shape)
+    y = Concat <axis = 1> (f, i)
+}"""
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+def test_scores_beside_boxes_are_lost_at_the_concat_and_repaired(form: str, tmp_path: Path) -> None:
+    weights = {"w0": drawn(16, 3, 3, 3, scale=0.3), "b0": drawn(16, seed=1), "w1": drawn(4, 16, 1, 1, seed=2)}
+    weights |= {"w2": drawn(2, 16, 1, 1, seed=3), "size": np.float32(640), "shape": np.array([0, 0, -1])}
+    right = model_of("onnx", written(tmp_path / "right.onnx", _DETECTOR, weights))
+    rows = np.random.default_rng(3).normal(size=(networks.COUNT, 3, 12, 12)).astype(np.float32)
+    target = model_of("onnx", in_eight_bits(Path(right.path), tmp_path / "int8.onnx", rows, form))
+    left, given = (networks.subject(item, tmp_path) for item in (right, target))
+    options = Options(samples=8, batch_size=8, quantized=True)
+    result = repair_models(left, given, tmp_path / "out", RepairOptions(options, seconds=60, unseen=16))
+    (fault,) = result.before.faults
+    assert "Concat" in fault.target_layers[0] or fault.target_layers[0].startswith("y")
+    assert "4 and 5 along axis 1 of `y` became constant: a grid in steps of 2.5" in fault.evidence[0]
+    assert not result.after.faults
