@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 Feeds = dict[str, npt.NDArray[Any]]
+_CUT = 1e-3  # of the values: outliers are cut off on purpose
 
 
 @dataclass(frozen=True)
@@ -287,7 +288,10 @@ class _Tensors:
         samples = [_described(name, array, inputs, known.get(name), whole=not axes) for name, array in arrays.items()]
         self.axes: Mapping[str, int]
         self._bindings, self.axes = _bound(samples, reference.samples or inputs, inputs)
-        self.matching = matching(self._bindings, samples, _rows(inputs, self.axes), named=named)
+        found = matching(self._bindings, samples, _rows(inputs, self.axes), named=named)
+        fed = {binding.input: arrays[binding.sample] for binding in self._bindings}
+        cut = filter(None, (_cut_off(fed[spec.name], spec) for spec in inputs if spec.name in fed))
+        self.matching = Matching((*found.guesses, *cut), found.others)
         self._arrays: Mapping[str, npt.NDArray[Any]] = arrays
         self.count = min(reference.count, *map(len, arrays.values()))  # its shape alone may have told another one
 
@@ -393,6 +397,17 @@ def _fitted(array: npt.NDArray[Any], binding: Binding) -> npt.NDArray[Any]:
     if binding.permutation is not None:
         array = np.ascontiguousarray(array.transpose(binding.permutation))
     return _stored(array, binding.stored)
+
+
+def _cut_off(array: npt.NDArray[Any], spec: TensorSpec) -> str:
+    """Which real numbers the integers of an input don't hold, in words; "" where they hold nearly all."""
+    if spec.quantization is None or array.dtype.kind != "f":
+        return ""
+    limits, scale = np.iinfo(numpy_dtype(spec.dtype)), spec.quantization.scale
+    low, high = (scale * (int(end) - spec.quantization.zero_point) for end in (limits.min, limits.max))
+    share = float(np.mean((array < low - scale) | (array > high + scale)))
+    words = f"{spec.name} is {spec.dtype} and holds {low:.4g} to {high:.4g}, its data {array.min():.4g} to"
+    return f"{words} {array.max():.4g}: {share:.1%} of them are cut off" if share >= _CUT else ""
 
 
 def _stored(array: npt.NDArray[Any], spec: TensorSpec | None) -> npt.NDArray[Any]:

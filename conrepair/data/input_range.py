@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 __all__ = ["InputRange"]
 
+_STEPS = 2 / 255  # of a grid, by which its ends may be off
 _FAR = 8.0  # times ordinary values; those of a normal distribution end before
 _MOST_WORDS = 6  # of a sentence
 _SHORTEST_MASK = 0.5  # of a row; what is masked out lies behind
@@ -70,11 +71,17 @@ class InputRange:
         return replace(self, low=(low if -least > most / 2**8 else 0.0,), high=(high,), axis=None)
 
     def differs(self, other: InputRange) -> bool:
-        """Whether two files are made for inputs that no choice of words explains: half as large, or twice."""
+        """Whether two files are made for inputs that no choice of words explains: half as large, twice, or elsewhere.
+
+        Args:
+            other: Of the other file; a grid that's wide enough, and cuts values off, has the zero point of others.
+        """
         if self.words or other.words:
             return [set(words) for words in self.words] != [set(words) for words in other.words]
-        one, two = (max(map(abs, (*item.low, *item.high))) for item in (self, other))
-        return self.mask != other.mask or max(one, two) > 2 * min(one, two)
+        (low, high), (least, most) = ((min(item.low), max(item.high)) for item in (self, other))
+        one, two, near = max(-low, high), max(-least, most), _STEPS * (most - least)
+        moved = other.calibrated and high - low <= most - least + near and (low < least - near or high > most + near)
+        return self.mask != other.mask or max(one, two) > 2 * min(one, two) or moved
 
     def draw(
         self, generator: np.random.Generator, shape: tuple[int, ...], portions: npt.NDArray[Any] | None = None

@@ -337,7 +337,8 @@ def ranges_of(graph: LayerGraph) -> dict[str, tuple[float, float]]:
     found = {}
     for name, tensor in graph.tensors.items():
         if tensor.stored is not None:
-            found.update(dict.fromkeys(_same_values(graph, name), tensor.stored))
+            reals = [same for same in _same_values(graph, name) if graph.tensors[same].stored is None]
+            found.update(dict.fromkeys([name, *reals], tensor.stored))
     return found
 
 

@@ -47,10 +47,12 @@ class _Saturated:
         (low, high), (least, most) = self.held, self.values
         return max(most, 0.0) - min(least, 0.0) <= high - low
 
-    def is_much(self, beyond: float) -> bool:
-        """Whether more is cut off than other samples, or outliers, explain."""
+    def is_much(self, beyond: float, *, given: bool = False) -> bool:
+        """Whether more is cut off than other samples, or outliers, explain; of what's given, as by a zero point."""
         small = is_small(self.held, *self.values, beyond)
-        return small and (self.share is None or (self.share >= _LEAST and self.lost >= _LOST))
+        if self.share is None:
+            return small
+        return small and ((self.share >= _LEAST and self.lost >= _LOST) or (given and self.shifted))
 
     @property
     def rule(self) -> str:
@@ -122,7 +124,8 @@ def with_saturation(
         off, name = cut.cut_off, cut.pair.target
         if off is not None and off.relative_l2 > 0 and read[cut.pair.source] == cut.pair.source:
             clipped[name] = _Saturated((off.low, off.high), (off.least, off.most), off.share, off.relative_l2)
-    found = {name: item for name, item in clipped.items() if item.is_much(beyond)}
+    given = target.inputs if drawn else ()
+    found = {name: item for name, item in clipped.items() if item.is_much(beyond, given=name in given)}
     if not faults and found.keys().isdisjoint(target.inputs):
         return []  # what drawn inputs cut off inside is excused
     places = {fault: _places_of(fault, clipped, right, target, measured, beyond) for fault in faults}
@@ -166,10 +169,9 @@ def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tupl
     ranges = [
         fault for fault in faults if fault.differences and all(words in CLIPPING for words, _ in fault.differences)
     ]
-    layers = {layer for fault in ranges for layer in fault.target_layers}
-    if not ranges or not layers.isdisjoint(inputs):
-        return list(faults), ""
-    return [fault for fault in faults if fault not in ranges], "; ".join(fault.evidence[0] for fault in ranges)
+    inner = [fault for fault in ranges if set(inputs).isdisjoint(fault.target_layers)]
+    beyond = "; ".join(fault.evidence[0] for fault in inner) if inner == ranges else ""
+    return [fault for fault in faults if fault not in inner], beyond
 
 
 def _saturated(held: Interval, values: Array) -> _Saturated | None:

@@ -305,3 +305,15 @@ def test_a_lone_array_has_as_many_samples_as_the_input_says(tmp_path: Path) -> N
     assert source.count == 4
     (batch,) = batches(source, [spec], 16)
     np.testing.assert_array_equal(batch.feeds["x"], array)
+
+
+@pytest.mark.parametrize(("zero_point", "told"), [(0, ""), (30, "-30 to 225")])
+def test_values_that_an_input_does_not_hold_are_told(tmp_path: Path, zero_point: int, told: str) -> None:
+    np.savez(tmp_path / "data.npz", x=np.linspace(0, 255, 512, dtype=np.float32).reshape(4, 128))
+    path = tmp_path / "data.npz"
+    spec = TensorSpec("x", ("batch", 128), "uint8", Quantization(1.0, zero_point))
+    samples = (TensorSpec("x", ("batch", 128), "float32"),)
+    data = DataReference("tensors", 4, str(path), "", samples=samples)
+    words = " ".join(open_feeds(data, (spec,), None).matching.guesses)
+    assert bool(words) == bool(told)
+    assert not told or f"x is uint8 and holds {told}, its data 0 to 255: 11.5% of them are cut off" in words

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from conrepair.data.input_range import InputRange
 
@@ -54,6 +55,14 @@ def test_what_no_choice_of_words_explains() -> None:
     one, other = InputRange((0.0,), (255.0,), "Rescaling"), InputRange((-3.0,), (251.0,), "how it's quantized")
     assert not one.differs(other)
     assert one.differs(InputRange((0.0,), (1.0,), "how it's quantized"))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "cuts"), [(0, 255, 0), (-1, 254, 0), (-30, 225, 1), (0, 200, 0), (-400, 0, 1)]
+)
+def test_a_grid_that_is_wide_enough_and_lies_elsewhere_cuts_values_off(low: float, high: float, cuts: int) -> None:
+    grid = InputRange((low,), (high,), "how it's quantized", calibrated=True)
+    assert InputRange((0.0,), (255.0,), "Rescaling").differs(grid) == bool(cuts)
 
 
 def test_positions_count_on_as_far_as_a_table_reaches() -> None:

@@ -109,6 +109,27 @@ def shifted(scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return scale * np.float32(1.5), np.full_like(zero, 115)
 
 
+def moved(scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A range that's somewhat wider and begins lower, so that few values are cut off."""
+    return scale * np.float32(1.05), np.clip(zero.astype(np.int32) + 40, -128, 127).astype(zero.dtype)
+
+
+def test_an_input_that_is_cut_off_by_its_zero_point_is_told_alone(tmp_path: Path) -> None:
+    """What's drawn are the values that files say: a grid that would hold them by another zero point is wrong."""
+    ours, theirs = quantized(tmp_path, "QDQ", 1.0)
+    network = onnx.load(theirs.model.path)
+    (first,) = [node for node in network.graph.node if node.op_type == "QuantizeLinear" and node.input[0] == "x"]
+    constants = {item.name: item for item in network.graph.initializer}
+    of_range = [constants[name] for name in first.input[1:]]
+    for item, value in zip(of_range, moved(*map(onnx.numpy_helper.to_array, of_range)), strict=True):
+        item.CopyFrom(onnx.numpy_helper.from_array(value, item.name))
+    onnx.save(network, tmp_path / "wrong.onnx")
+    target = subject(model_of("onnx", tmp_path / "wrong.onnx"), tmp_path)
+    found = localize_models(ours, target, tmp_path / "at", dataclasses.replace(_OPTIONS, drawn=True))
+    (fault,) = found.faults
+    assert "`x` clips by a range that lies elsewhere, as by another zero point" in fault.evidence[0]
+
+
 @pytest.mark.parametrize(
     ("change", "rule"), [(narrowed, SATURATES), (shifted, SHIFTED)], ids=lambda value: getattr(value, "__name__", "")
 )
