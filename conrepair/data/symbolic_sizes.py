@@ -115,7 +115,11 @@ def _guesses(free: Sequence[str], pictured: set[str]) -> Iterator[dict[str, int]
     totals = [symbol for symbol in free if "total" in symbol.lower()]
     lengths = [symbol for symbol in free if symbol not in totals and symbol not in pictured]
     first = {symbol: _USUAL if symbol in pictured else _SHORT // 2 if symbol in held else _SHORT for symbol in free}
-    yield first | dict.fromkeys(totals, sum(dict.fromkeys(first[symbol] for symbol in lengths)))
+    # Odd beside even: what is rounded up, which end is padded, and what was only right for the size of an example.
+    odd = {*lengths} - {*held} | {*[symbol for symbol in free if symbol in pictured][1::2]}
+    for number in (1, 0):
+        shifted = {symbol: size + number * (symbol in odd) for symbol, size in first.items()}
+        yield shifted | dict.fromkeys(totals, sum(dict.fromkeys(shifted[symbol] for symbol in lengths)))
     for symbol in [*totals, *lengths]:
         others = [first[other] for other in lengths if other != symbol]
         sums = [one + two for one, two in itertools.combinations(others, 2)]
