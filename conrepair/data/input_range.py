@@ -14,7 +14,9 @@ __all__ = ["InputRange"]
 _STEPS = 2 / 255  # of a grid, by which its ends may be off
 _FAR = 8.0  # times ordinary values; those of a normal distribution end before
 _MOST_WORDS = 6  # of a sentence
-_SHORTEST_MASK = 0.5  # of a row; what is masked out lies behind
+_SHORTEST_MASK = 0.5  # of a row
+_IN_FRONT, _HOLES, _BLANK = 1, {3, 5}, 7  # turns of masks that aren't usual
+_VALUES = 0.25  # of places, that get a value of which a file speaks
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,14 @@ class InputRange:
         why: What in the file says so.
         axis: Of the input, counted from its end (-1 is the last); None where all values have one range.
         whole: Whether values are whole numbers, the ends included.
-        mask: Whether each row is ones, then zeros.
+        mask: Whether they say what of a row is there.
+        blank: Whether there is an answer, too, where nothing of a row is there.
         counts: Whether each row counts up from the lower end.
         calibrated: Whether all that says so is the grid that a quantizer gave it, by the inputs that it met.
         words: Of an input of texts, which there are; for each place along the axis, or for all.
         sentences: Whether a text is several of them.
+        values: Numbers that the file compares an input with, or looks up; for each place along the axis, or for all.
+        listed: Whether there are no others.
     """
 
     low: tuple[float, ...]
@@ -44,6 +49,9 @@ class InputRange:
     counts: bool = False
     words: tuple[tuple[str, ...], ...] = ()
     sentences: bool = False
+    values: tuple[tuple[float, ...], ...] = ()
+    listed: bool = False
+    blank: bool = False
 
     def __str__(self) -> str:
         """For a person: "0 to 255 (Rescaling)"."""
@@ -52,7 +60,7 @@ class InputRange:
             shown = ", ".join(map(repr, known[:3])) + (f", ... ({len(known)} texts)" if len(known) > 3 else "")
             return f"{'sentences of ' if self.sentences else ''}{shown} ({self.why})"
         if self.mask:
-            return f"a mask of ones, then zeros ({self.why})"
+            return f"a mask of ones, then zeros, or otherwise ({self.why})"
         if self.counts:
             return f"positions from {self.low[0]:.4g} on ({self.why})"
         ends = [" to ".join(f"{end:.4g}" for end in pair) for pair in zip(self.low, self.high, strict=True)]
@@ -61,7 +69,7 @@ class InputRange:
 
     def for_all(self) -> InputRange:
         """One range for all places along the axis."""
-        return replace(self, low=(min(self.low),), high=(max(self.high),), axis=None)
+        return replace(self, low=(min(self.low),), high=(max(self.high),), axis=None, values=self.values[:1])
 
     def ordinary(self, low: float, high: float) -> InputRange:
         """The ordinary range, unless this one is for values of another size (bytes); from zero on, where this is."""
@@ -84,14 +92,20 @@ class InputRange:
         return self.mask != other.mask or max(one, two) > 2 * min(one, two) or moved
 
     def draw(
-        self, generator: np.random.Generator, shape: tuple[int, ...], portions: npt.NDArray[Any] | None = None
+        self,
+        generator: np.random.Generator,
+        shape: tuple[int, ...],
+        portions: npt.NDArray[Any] | None = None,
+        *,
+        turn: int = 0,
     ) -> npt.NDArray[Any]:
-        """Draw one sample, uniformly.
+        """Draw one sample, uniformly; at some places values of which the file speaks.
 
         Args:
             generator: Seeded.
             shape: Of the sample.
             portions: Of the range, 0 to 1, where they were drawn otherwise.
+            turn: Which sort of mask: 0 is the usual one.
 
         Returns:
             Texts; whole numbers as int64, others as float32.
@@ -99,7 +113,7 @@ class InputRange:
         if self.words:
             return self._texts(generator, shape)
         if self.mask:
-            return self._mask(generator, shape)
+            return self._mask(generator, shape, turn)
         if self.counts:
             steps = self.low[0] + np.arange(shape[-1] if shape else 1)
             return np.broadcast_to(np.minimum(steps, self.high[0]).astype(np.int64), shape or (1,)).reshape(shape)
@@ -108,8 +122,18 @@ class InputRange:
             values: npt.NDArray[np.float32] = (low + (high - low) * portions).astype(np.float32)
             return np.rint(values).astype(np.int64) if self.whole else values
         if self.whole:
-            return generator.integers(low.astype(np.int64), high.astype(np.int64) + 1, shape)
-        return generator.uniform(low, high, shape).astype(np.float32)
+            drawn: npt.NDArray[Any] = generator.integers(low.astype(np.int64), high.astype(np.int64) + 1, shape)
+        else:
+            drawn = generator.uniform(low, high, shape).astype(np.float32)
+        return self._with_values(generator, drawn) if self.values else drawn
+
+    def _with_values(self, generator: np.random.Generator, drawn: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        found = np.array(drawn)
+        for place in np.argwhere(self.listed | (generator.random(drawn.shape) < _VALUES)):
+            values = self.values[0 if self.axis is None else place[self.axis]]
+            if values:
+                found[tuple(place)] = values[int(generator.integers(len(values)))]
+        return found
 
     def _texts(self, generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np.str_]:
         """Texts of those that there are."""
@@ -127,8 +151,13 @@ class InputRange:
             sizes[self.axis] = len(ends)
         return np.reshape(np.array(ends, np.float64), sizes)
 
-    def _mask(self, generator: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def _mask(self, generator: np.random.Generator, shape: tuple[int, ...], turn: int) -> npt.NDArray[Any]:
+        """Ones, then zeros; in their turns zeros first, with holes, zeros only; of one place both."""
         size = shape[-1] if shape else 1
+        if size == 1 or (turn == _BLANK and self.blank):
+            return np.full(shape, turn % 2 == 0, np.int64)
+        if turn in _HOLES:
+            return ((generator.random(shape) < _SHORTEST_MASK) | (np.arange(size) == 0)).astype(np.int64)
         lengths = generator.integers(max(1, math.ceil(_SHORTEST_MASK * size)), size + 1, (*shape[:-1], 1))
         kept: npt.NDArray[Any] = (np.arange(size) < lengths).astype(np.int64).reshape(shape)
-        return kept
+        return kept[..., ::-1] if turn == _IN_FRONT else kept

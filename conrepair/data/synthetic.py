@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from conrepair.data.tensor_spec import Dimension, TensorSpec, numpy_dtype
 __all__ = ["SyntheticRange", "draw", "in_words", "may_be_picture"]
 
 _DEFAULT_INTEGER_HIGH = 2
+_TURNS = 8  # samples, of which each is another of the sorts that there are
+_ZEROS = 5  # the turn in which half of the rows are zeros
 _PLAIN = ("a", "the", "good", "bad", "red", "blue", "one", "two", "yes", "no", "time", "place", "1", "2.5")
 _WORDS = InputRange((), (), "nothing said which", words=(_PLAIN,), sentences=True)
 
@@ -36,6 +39,8 @@ class SyntheticRange:
         pictures: Whether what may be a picture varies slowly, as photos do, and not from pixel to pixel.
         shapes: Of each of the model's inputs, in their order, once sizes that its file leaves open were chosen, the
             batch apart; none where nothing was to be chosen.
+        unusual: What is drawn in some samples: 0 for nothing, 1 for masks beside the usual ones, 2 for what
+            not every network has an answer to, too: rows of zeros, masks that leave nothing.
     """
 
     seed: int = 0
@@ -46,6 +51,7 @@ class SyntheticRange:
     inputs: tuple[InputRange | None, ...] = ()
     pictures: bool = False
     shapes: tuple[tuple[Dimension, ...], ...] = ()
+    unusual: int = 0
 
     @property
     def unsaid(self) -> bool:
@@ -75,7 +81,14 @@ def draw(
         return known.draw(generator, shape)
     if known is not None:
         drawn = limits.pictures and not known.mask and is_picture(shape)
-        values = known.draw(generator, shape, draw_picture(generator, shape) if drawn else None)
+        turn = stream[1] % _TURNS if limits.unusual else 0
+        portions = draw_picture(generator, shape) if drawn else None
+        known = replace(known, blank=known.blank and limits.unusual > 1)
+        values = known.draw(generator, shape, portions, turn=turn)
+        if turn == _ZEROS and limits.unusual > 1 and spec.stands_for_reals and not is_picture(shape):
+            rows = generator.permutation(math.prod(shape[:-1])) * 2 < math.prod(shape[:-1])
+            held = max(known.low) <= 0 <= min(known.high)
+            values = np.where(rows.reshape((*shape[:-1], 1)[: len(shape)]) & held, np.float32(0), values)
         stored = values.astype(np.float32 if spec.quantization is not None else numpy_dtype(spec.dtype))
         return stored.astype(np.float32) if stored.dtype.itemsize == 1 and spec.is_float else stored
     if spec.dtype == "bool":

@@ -13,7 +13,7 @@ from conrepair.data.input_range import InputRange
 from conrepair.graph.input_texts import input_texts
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 
-__all__ = ["input_ranges"]
+__all__ = ["input_ranges", "weighs"]
 
 _KEEPING = {"Identity", "Cast", "QuantizeLinear", "DequantizeLinear"}
 _MOVING = {"Reshape", "Transpose", "Expand", "Slice", "Reverse"}
@@ -37,6 +37,10 @@ _LAYERS = {
     "SVMClassifier",
     "SVMRegressor",
 }
+_WEIGHING = {"Softmax", "LogSoftmax", "Attention", "MultiHeadAttention", "GroupQueryAttention"}
+_LOOKED_UP = 4  # rank of numbers that an input is compared with
+_KEYS = ("cats_int64s", "keys_int64s", "keys_floats")
+_FEW = 64  # numbers that an input is compared with
 _TREES = {"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"}
 _BEYOND, _BESIDE, _LEAST_MARGIN = (
     0.25,
@@ -108,13 +112,32 @@ def input_ranges(graph: LayerGraph) -> Mapping[str, InputRange]:
     numbers = [name for name in graph.inputs if graph.tensors[name].dtype != "object"]
     found = {name: list(_of_input(graph, graph.tensors[name])) for name in numbers}
     ranges = {name: _best(items, graph.tensors[name]) for name, items in found.items() if items}
+    ranges = {name: replace(item, blank=item.mask and not weighs(graph, name)) for name, item in ranges.items()}
     return {**ranges, **input_texts(graph)}
+
+
+def weighs(graph: LayerGraph, name: str) -> bool:
+    """Whether a softmax depends on a tensor without a layer between: of a mask that is one, something has to be left.
+
+    Args:
+        graph: Of any format.
+        name: Of the tensor.
+    """
+    layers = (output for node in graph.nodes if node.op in _LAYERS for output in node.outputs)
+    feeding = graph.feeding({*graph.inputs, *layers})
+    return any(name in feeding[node.outputs[0]] for node in graph.nodes if node.op in _WEIGHING)
 
 
 def _best(found: Sequence[_Found], tensor: Tensor) -> InputRange:
     rank = min(item.rank for item in found)
     ranges = [item.range for item in found if item.rank == rank]
     best = min(ranges, key=lambda item: item.high) if rank == 0 else ranges[0]  # every table has to have the row
+    values = [value for item in found if item.rank == _LOOKED_UP for values in item.range.values for value in values]
+    if rank == _LOOKED_UP:
+        best = replace(best, low=(min(item.low[0] for item in ranges),), high=(max(item.high[0] for item in ranges),))
+    if values and not (best.mask or best.axis):
+        least, most = best.low[0], best.high[0]
+        best = replace(best, values=(tuple(dict.fromkeys(value for value in values if least <= value <= most)),))
     if tensor.is_real or best.whole:
         return best
     limits = np.iinfo(tensor.dtype)
@@ -157,6 +180,12 @@ def _limited(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _
         yield from _thresholds(tensor, node, values)
     elif not tensor.is_real and _asks(node, name):
         yield _Found(1, _mask(node.native))
+    elif not values.by and (numbers := _compared(node)):
+        least, most = min(numbers), max(numbers)
+        listed = node.op == "OneHotEncoder" and not node.attributes.get("zeros", 1)
+        low, high = (min(-1.0, 2 * least), max(1.0, 2 * most)) if tensor.is_real else (min(0.0, least), most + 1)
+        known = InputRange((float(low),), (float(high),), node.native, values=(numbers,), listed=listed)
+        yield _Found(_LOOKED_UP, known)
     elif node.op == "Clip":
         low, high = node.attributes.get("min"), node.attributes.get("max")
         if isinstance(low, int | float) and isinstance(high, int | float) and math.isfinite(high - low):
@@ -164,6 +193,15 @@ def _limited(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _
     elif node.op == "QuantizeLinear" and (stored := graph.tensors[node.outputs[0]].stored) is not None:
         found = _range(tensor, values, *values.backwards(*stored), _GRID)
         yield _Found(2, replace(found, calibrated=True))
+
+
+def _compared(node: Node) -> tuple[float, ...]:
+    """The numbers that a node compares what it reads with, or looks up."""
+    operand = node.parameters.get("operand") if node.op in _ASKING else None
+    if operand is not None and operand.numpy().size <= _FEW:
+        return tuple(map(float, operand.numpy().reshape(-1)))
+    keys = [item for name in _KEYS if isinstance(item := node.attributes.get(name), tuple)]
+    return tuple(float(value) for values in keys for value in values if isinstance(value, int | float))
 
 
 def _thresholds(tensor: Tensor, node: Node, values: _Seen) -> Iterator[_Found]:
@@ -183,7 +221,11 @@ def _thresholds(tensor: Tensor, node: Node, values: _Seen) -> Iterator[_Found]:
         ends = numbers[features == feature].min(), numbers[features == feature].max()
         margin = max(_BEYOND * (ends[1] - ends[0]), _BESIDE * max(map(abs, ends)), _LEAST_MARGIN)
         low[feature], high[feature] = ends[0] - margin, ends[1] + margin
-    yield _Found(3, _range(tensor, values, *values.backwards(low, high), node.native))
+    found = _range(tensor, values, *values.backwards(low, high), node.native)
+    if found.axis is not None and not values.by:  # the very number tells less from less or equal
+        at = [tuple(numbers[features == feature].tolist()) for feature in range(shape[-1])]
+        found = replace(found, values=tuple(at))
+    yield _Found(3, found)
 
 
 def _asks(node: Node, name: str) -> bool:

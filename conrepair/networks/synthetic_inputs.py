@@ -20,7 +20,7 @@ from conrepair.data.tensor_spec import NARROW_INTEGERS, TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
-from conrepair.graph.input_ranges import input_ranges
+from conrepair.graph.input_ranges import input_ranges, weighs
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError
@@ -67,10 +67,12 @@ class _Answers:
 
     Attributes:
         numbers: Whether most of what it gives are numbers.
+        finite: Share of what it gives that are numbers.
         spread: How much its outputs vary between samples, of their size; None for one sample.
     """
 
     numbers: bool
+    finite: float
     spread: float | None
 
     @property
@@ -112,11 +114,13 @@ def choose_inputs(
     notes = (*sizes_note, *notes)
     has_pictures = any(map(may_be_picture, source.inputs))
     # What's in few bits was calibrated on photos; noise of the same range saturates tensors inside.
-    wanted = replace(limits, inputs=ranges, pictures=has_pictures and any(item.in_few_bits for item in said))
+    few_bits = any(item.in_few_bits for item in said)
+    wanted = replace(limits, inputs=ranges, pictures=has_pictures and few_bits)
     open_ends = not limits.given and any(
         spec.stands_for_reals and known is None for spec, known in zip(source.inputs, ranges, strict=True)
     )
-    chosen, first = wanted, runs.answers(source.inputs, wanted, count)
+    wanted, first = _unusual(lambda limits: runs.answers(source.inputs, limits, count), wanted, 1 if few_bits else 2)
+    chosen = wanted
     if first is not None and not first.tell:
         others = [replace(wanted, pictures=True)] if has_pictures and not wanted.pictures else []
         others += [replace(wanted, low=low, high=high) for low, high in _OTHERS] if open_ends else []
@@ -130,6 +134,20 @@ def choose_inputs(
 
 def _in_short(limits: SyntheticRange) -> str:
     return "as pictures that vary slowly" if limits.pictures else f"from {limits.low:g} to {limits.high:g}"
+
+
+def _unusual(
+    answers_to: Callable[[SyntheticRange], _Answers | None], wanted: SyntheticRange, most: int
+) -> tuple[SyntheticRange, _Answers | None]:
+    """What is wanted, with unusual samples as far as the source gives numbers for them where it does for others."""
+    chosen, found = replace(wanted, unusual=most), answers_to(replace(wanted, unusual=most))
+    for unusual in range(most - 1, -1, -1):
+        if found is not None and found.finite == 1:
+            break
+        other = answers_to(replace(wanted, unusual=unusual))
+        if other is not None and (found is None or other.finite > found.finite):
+            chosen, found = replace(wanted, unusual=unusual), other
+    return chosen, found
 
 
 def _telling(
@@ -190,8 +208,10 @@ class _Runs:
         if not arrays:
             return None
         spreads = [spread_between_samples(array) for array in arrays]
-        numbers = any(2 * np.isfinite(array).sum() >= array.size for array in arrays)
-        return _Answers(bool(numbers), None if None in spreads else max(item for item in spreads if item is not None))
+        shares = [float(np.isfinite(array).mean()) if array.size else 1.0 for array in arrays]
+        numbers = any(2 * share >= 1 for share in shares)
+        known = [spread for spread in spreads if spread is not None]
+        return _Answers(numbers, min(shares), max(known) if len(known) == len(spreads) else None)
 
 
 def _with_sizes(runs: _Runs, source: Reader, limits: SyntheticRange) -> tuple[Reader, tuple[str, ...]]:
@@ -313,7 +333,8 @@ def _said(reader: Reader, batch: int) -> _Said:
         elif spec.high is not None:
             found[spec.name] = InputRange((0.0,), (spec.high - 1.0,), f"a table of {spec.high} rows", whole=True)
         elif "mask" in spec.name.lower() and not spec.stands_for_reals and spec.dtype != "string":
-            found[spec.name] = InputRange((0.0,), (1.0,), "its name", whole=True, mask=True)
+            blank = network is not None and not weighs(network.graph, tensor)
+            found[spec.name] = InputRange((0.0,), (1.0,), "its name", whole=True, mask=True, blank=blank)
     tensors = () if network is None else network.graph.tensors.values()
     return _Said(found, any(tensor.quantization is not None for tensor in tensors))
 

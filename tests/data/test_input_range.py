@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,26 @@ def test_a_mask_is_ones_then_zeros() -> None:
     assert (np.diff(rows, axis=1) <= 0).all()
     assert rows[:, 0].all(), "a row that's masked out as a whole has no answer"
     assert not rows.all(), "a mask of ones only masks nothing"
+
+
+def test_masks_that_are_not_usual_come_in_their_turns() -> None:
+    known = InputRange((0.0,), (1.0,), "Equal", whole=True, mask=True, blank=True)
+    generator = np.random.default_rng(0)
+    front, holes, blank = (known.draw(generator, (4, 20), turn=turn) for turn in (1, 3, 7))
+    assert (np.diff(front, axis=1) >= 0).all()
+    assert not front.all()
+    assert (np.diff(holes, axis=1) > 0).any(axis=1).all()
+    assert not blank.any()
+    assert replace(known, blank=False).draw(generator, (4, 20), turn=7).any(axis=1).all()
+    assert [known.draw(generator, (1,), turn=turn).item() for turn in range(4)] == [1, 0, 1, 0]
+
+
+def test_numbers_that_a_file_compares_with_are_drawn() -> None:
+    known = InputRange((-1.0,), (1.0,), "Greater", values=((0.5,),))
+    drawn = known.draw(np.random.default_rng(0), (400,))
+    assert 60 < np.count_nonzero(drawn == np.float32(0.5)) < 140
+    listed = InputRange((3.0,), (9.0,), "OneHotEncoder", whole=True, values=((3.0, 9.0),), listed=True)
+    assert {*listed.draw(np.random.default_rng(0), (100,)).tolist()} == {3, 9}
 
 
 def test_words() -> None:
