@@ -11,13 +11,16 @@ import scipy
 from conrepair.graph.kinds import Kind
 from conrepair.runtime.words import telling
 
-__all__ = ["SAME", "Found", "Values", "by_channel", "reordered", "scaled", "some_rows", "span"]
+__all__ = ["SAME", "Found", "Values", "by_channel", "moved_on", "reordered", "scaled", "some_rows", "span"]
 
 SAME = 1e-5  # relative L2; folding and other arithmetic leave less
 _SCALED = 1e-4  # the same behind a factor
 _SAMPLED_ROWS = 4096
 _PROJECTED = 24  # numbers that stand for a slice
 _CERTAIN = 4.0  # times what rounding does
+_HALVES = 2
+_MOST_PARTS = 8  # equal ones that are moved as they are
+_MOST_STEPS = 4  # that a table is moved on by: positions with an offset
 
 Values = npt.NDArray[np.float64]
 Found = tuple[Kind, str] | None
@@ -64,9 +67,30 @@ def reordered(one: Values, two: Values, noise: float) -> Found:
         order = _order(one, two, axis, off)
         if order is not None:
             moved = int((order != np.arange(order.size)).sum())
-            return Kind.PARAMETERS, f"permuted along axis {axis} ({moved} of {order.size} places)"
+            words = f"permuted along axis {axis} ({moved} of {order.size} places)"
+            return Kind.PARAMETERS, ": ".join(filter(None, (words, _order_words(order))))
     # Of many numbers, those of another weight are about the same ones in some order.
     return None if noise else (Kind.PARAMETERS, "the same numbers in another order")
+
+
+def moved_on(one: Values, two: Values, noise: float) -> Found:
+    """A table that begins some rows earlier or later, with other numbers at its end: positions with an offset."""
+    off = max(SAME, noise)
+    for axis, steps, sign in itertools.product(range(one.ndim), range(1, _MOST_STEPS + 1), (1, -1)):
+        ours, theirs = (np.moveaxis(array, axis, 0)[::sign] for array in (one, two))
+        kept, given = ours[:-steps], theirs[steps:]
+        if len(ours) <= 2 * steps or not _same(kept[[0, -1]], given[[0, -1]], off):
+            continue
+        if (
+            _same(kept, given, off)
+            and 2 * np.linalg.norm(kept) > np.linalg.norm(ours)
+            and not _same(ours[steps:], given, off)
+        ):
+            words = (
+                f"shifted by {sign * steps:+d} along axis {axis}, with other numbers in {steps} of {len(ours)} places"
+            )
+            return Kind.PARAMETERS, words
+    return None
 
 
 def by_channel(one: Values, two: Values, noise: float) -> Found:
@@ -104,6 +128,34 @@ def some_rows(one: Values, two: Values, noise: float) -> Found:
             places = ", ".join(map(str, np.flatnonzero(wrong)[:6]))
             return Kind.PARAMETERS, f"wrong in {int(wrong.sum())} of {wrong.size} slices of axis {axis} ({places})"
     return None
+
+
+def _order_words(order: npt.NDArray[np.int64]) -> str:
+    """What moves places so, for a person: parts that are exchanged, or an axis that is two in the other order.
+
+    Args:
+        order: The place in the source of what stands at each place of the target.
+
+    Returns:
+        Nothing where no rule moves them.
+    """
+    size, places = order.size, np.arange(order.size)
+    factors = [factor for factor in range(1, size + 1) if size % factor == 0]
+    for outer, one, other in itertools.product(factors, factors[1:], factors[1:]):
+        inner, rest = divmod(size, outer * one * other)
+        shape, turned = (outer, one, other, inner), (outer, other, one, inner)
+        if inner and not rest and np.array_equal(order, places.reshape(shape).swapaxes(1, 2).ravel()):
+            ours, theirs = (" x ".join(str(part) for part in sizes if part > 1) for sizes in (shape, turned))
+            return f"the axis is {theirs} in the target, {ours} in the source"
+    for parts in range(2, _MOST_PARTS + 1):
+        each, rest = divmod(size, parts)
+        if rest or (each == 1 and parts > _HALVES):
+            continue
+        starts = order[::each]
+        if np.array_equal(order, (starts[:, None] + places[:each]).ravel()):
+            said = [int(start) // each for start in starts]
+            return "its halves are exchanged" if parts == _HALVES else f"its {parts} equal parts stand as {said}"
+    return ""
 
 
 def _order(one: Values, two: Values, axis: int, off: float) -> npt.NDArray[np.int64] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
+from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, corners
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.attributes import AttributeDifference, attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
@@ -139,7 +139,7 @@ def _compare(pairs: Iterable[tuple[Step | None, Step | None]], region: Region) -
                 yield replace(found, kind=Kind.PREPROCESSING, words=words) if by_weights else found
         elif ours is not None and theirs is not None:
             mutated = _mutated(ours, theirs, region)
-            differing = [mutated] if mutated else _both(ours, theirs, layouts, region.target.graph)
+            differing = [mutated] if mutated else _both(ours, theirs, layouts, region)
             for item in differing:
                 # A factor of the inputs in the weights isn't one that these should lose.
                 by_weights = prepared is not None and "scaled by" in item.words
@@ -289,7 +289,7 @@ def _is_clamped(name: str | None, region: Region) -> bool:
     return node is not None and node.op in {"Clip", "Relu"}
 
 
-def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: LayerGraph) -> Iterator[Finding]:
+def _both(source: Step, target: Step, layouts: Mapping[int, Layout], region: Region) -> Iterator[Finding]:
     where = (source.layers, target.layers, f"at {target.layer}")
     one, two = f"`{source.layer}`", f"`{target.layer}`"
     attributes = list(_attributes(source, target, layouts)) if is_same_operator(source, target) else []
@@ -307,7 +307,7 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], graph: Laye
             yield Finding(Kind.GRAPH, words, *where, rule=rule)
         return
     yield from attributes
-    yield from _parameters(source, target, graph)
+    yield from _parameters(source, target, region)
     if _computed_in_half(source, target):
         yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)
     first, second = source.attributes.get("constant_first"), target.attributes.get("constant_first")
@@ -332,7 +332,8 @@ def _weight_of(differing: AttributeDifference, operator: str) -> float:
     return _ALONG if differing.name in {"axis", "axes"} else 1.0
 
 
-def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Finding]:
+def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]:
+    graph = region.target.graph
     where = (source.layers, target.layers, f"at {target.layer}")
     if source.op == target.op == "Where" and _chooses_otherwise(source, target):
         # By which condition or by its opposite is a matter of writing.
@@ -398,6 +399,22 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
         plural = "are" if role in {"weight", "W", "R", "indices"} else "is"
         label = "weights" if role == "weight" else _BOUNDS.get(source.op, role) if role == "operand" else role
         difference = _as_it_is(difference, ours, theirs, role)
+        groups = target.attributes.get("group")
+        if (
+            isinstance(groups, int)
+            and groups > 1
+            and f", {groups} x {len(theirs.numpy()) // groups} in" in difference.words
+        ):
+            words = f"{difference.words}: what's computed of a channel stands together in the source only"
+            difference = replace(difference, words=words)
+        if difference.disturbed and (other := _of_another(theirs, region.source.graph)):
+            back = _of_another(ours, graph)
+            words = f"the {label}{named} of `{target.layer}` {plural} what the source has for `{other}`"
+            words += f", and its own are in `{back}`: they're exchanged" if back else ""
+            rule = f"the {label} of a layer {plural} another layer's"
+            layers = (*target.layers, *([back] if back else ()))
+            yield Finding(difference.kind, words, source.layers, layers, f"at {target.layer}", rule=rule)
+            continue
         weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
         rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"
         if role == "bias" and not theirs.numpy().any():
@@ -413,6 +430,15 @@ def _parameters(source: Step, target: Step, graph: LayerGraph) -> Iterator[Findi
             rule,
             difference.relative if difference.disturbed else 0.0,
         )
+
+
+def _of_another(parameter: Parameter, graph: LayerGraph) -> str:
+    """The layer of a network that has the same numbers; "" where none has."""
+    array = parameter.numpy()
+    for node, role in graph.held.get(corners(array), ()) if array.size > 1 else ():
+        if compare_parameters(node.parameters[role], parameter) is None:
+            return node.layer
+    return ""
 
 
 def _as_it_is(

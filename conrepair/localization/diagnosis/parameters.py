@@ -16,6 +16,7 @@ from conrepair.localization.diagnosis.changed import (
     Found,
     Values,
     by_channel,
+    moved_on,
     reordered,
     scaled,
     some_rows,
@@ -146,13 +147,13 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> ParameterDiffer
         return None
     relative = gap / norm if norm else np.inf
     noise = _TWICE * rounding
-    changes: tuple[Callable[[Values, Values, float], Found], ...] = (scaled, reordered, by_channel)
+    changes: tuple[Callable[[Values, Values, float], Found], ...] = (scaled, reordered, moved_on, by_channel)
     tests = (_lost, *(changes if relative > noise else ()), _rounded, some_rows)
     for test in tests:
         found = test(one, two, noise)
         if found is not None:
             kind, words = found
-            return ParameterDifference(kind, words, relative, test in {_lost, scaled, reordered})
+            return ParameterDifference(kind, words, relative, test in {_lost, scaled, reordered, moved_on})
     words = f"off by {relative:.2g} (relative L2), as if disturbed by noise"
     return ParameterDifference(Kind.PARAMETERS, words, relative, disturbed=True)
 

@@ -56,6 +56,25 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     "permuted": (KERNEL, KERNEL[[1, 0, 2, 5, 4, 3]], Kind.PARAMETERS, "permuted along axis 0 (4 of 6 places)"),
     "permuted inputs": (KERNEL, KERNEL[:, [2, 1, 0, 3, 4]], Kind.PARAMETERS, "permuted along axis 1 (2 of 5 places)"),
     "permuted vector": (VECTOR, VECTOR[::-1], Kind.PARAMETERS, "permuted along axis 0 (30 of 30 places)"),
+    "rows for columns": (
+        TABLE, TABLE.reshape(8, 25, 16).swapaxes(0, 1).reshape(200, 16), Kind.PARAMETERS,
+        "permuted along axis 0 (198 of 200 places): the axis is 25 x 8 in the target, 8 x 25 in the source",
+    ),
+    "rows for columns of blocks": (
+        SQUARE, SQUARE.reshape(40, 2, 5, 4).swapaxes(1, 2).reshape(40, 40), Kind.PARAMETERS,
+        "permuted along axis 1 (32 of 40 places): the axis is 5 x 2 x 4 in the target, 2 x 5 x 4 in the source",
+    ),
+    "halves": (
+        SQUARE, np.roll(SQUARE, 20, 1), Kind.PARAMETERS,
+        "permuted along axis 1 (40 of 40 places): its halves are exchanged",
+    ),
+    "gates": (
+        SQUARE, SQUARE.reshape(4, 10, 40)[[0, 3, 2, 1]].reshape(40, 40), Kind.PARAMETERS,
+        "permuted along axis 0 (20 of 40 places): its 4 equal parts stand as [0, 3, 2, 1]",
+    ),
+    "a table that begins later": (
+        TABLE[:-2], TABLE[2:], Kind.PARAMETERS, "shifted by -2 along axis 0, with other numbers in 2 of 198 places",
+    ),
     "reshaped": (
         TABLE, TABLE.T.reshape(TABLE.shape), Kind.PARAMETERS, "the same numbers in another order",
     ),

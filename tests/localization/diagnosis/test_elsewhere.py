@@ -1,0 +1,71 @@
+"""Numbers that belong to another layer, or to another place of their own: said as that, and not as noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from onnx_networks import drawn, specs, written
+from small_models import model_of
+
+from conrepair.localization.localize import localize_networks
+from conrepair.localization.options import Options
+from conrepair.localization.result import LocatedFault
+from conrepair.networks.open_network import open_network
+
+Array = np.ndarray
+
+
+def faults(
+    lines: str, shapes: tuple[str, str], ours: dict[str, Array], theirs: dict[str, Array], folder: Path
+) -> list[LocatedFault]:
+    sides = []
+    shape = tuple(int(size) for size in shapes[0].split(","))
+    feeds = {"x": drawn(*shape, seed=7, scale=1)}
+    for name, numbers in (("source", ours), ("target", theirs)):
+        text = f"small (float[{shapes[0]}] x) => (float[{shapes[1]}] y) {{ {lines} }}"
+        model = model_of("onnx", written(folder / f"{name}.onnx", text, numbers))
+        sides.append(open_network(model, specs(model, feeds)))
+    return list(localize_networks(*sides, [(feeds, feeds)], folder, Options()).result.faults)
+
+
+def words(found: list[LocatedFault]) -> dict[str, str]:
+    return {fault.target_layers[0]: fault.evidence[0] for fault in found}
+
+
+CHAIN = """[a] h = MatMul (x, wa) [act] i = Tanh (h) [b] j = MatMul (i, wb) [act2] k = Tanh (j)
+    [c] l = MatMul (k, wc) [act3] m = Tanh (l) [out] y = MatMul (m, wo)"""
+NUMBERS = {f"w{name}": drawn(6, 6, seed=seed, scale=0.6) for seed, name in enumerate("abco")}
+
+
+def test_weights_of_two_layers_exchanged(tmp_path: Path) -> None:
+    exchanged = {**NUMBERS, "wa": NUMBERS["wb"], "wb": NUMBERS["wa"]}
+    said = words(faults(CHAIN, ("3, 6", "3, 6"), NUMBERS, exchanged, tmp_path))
+    assert said == {
+        one: f"the weights (w{one}) of `{one}` are what the source has for `{two}`, and its own are in `{two}`: "
+        "they're exchanged"
+        for one, two in ("ab", "ba")
+    }
+
+
+def test_weights_of_another_layer(tmp_path: Path) -> None:
+    given = {**NUMBERS, "wa": NUMBERS["wc"]}
+    said = words(faults(CHAIN, ("3, 6", "3, 6"), NUMBERS, given, tmp_path))
+    assert said == {"a": "the weights (wa) of `a` are what the source has for `c`"}
+    disturbed = {**NUMBERS, "wa": NUMBERS["wa"] + drawn(6, 6, seed=9, scale=0.1)}
+    [noise] = words(faults(CHAIN, ("3, 6", "3, 6"), NUMBERS, disturbed, tmp_path)).values()
+    assert noise.endswith("as if disturbed by noise")
+
+
+def test_the_multiplier_of_a_depthwise_layer(tmp_path: Path) -> None:
+    lines = "[act] a = Tanh (x) [conv] b = Conv <group = 4> (a, w, v) [out] y = Relu (b)"
+    ours = {"w": drawn(12, 1, 3, 3, seed=1), "v": drawn(12, seed=2)}
+    theirs = {
+        name: np.ascontiguousarray(array.reshape(4, 3, -1).swapaxes(0, 1)).reshape(array.shape)
+        for name, array in ours.items()
+    }
+    said = words(faults(lines, ("2, 4, 6, 6", "2, 12, 4, 4"), ours, theirs, tmp_path))
+    assert said == {
+        "conv": "the weights (w) of `conv` are permuted along axis 0 (10 of 12 places): the axis is 3 x 4 in the "
+        "target, 4 x 3 in the source: what's computed of a channel stands together in the source only"
+    }
