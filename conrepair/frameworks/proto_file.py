@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conrepair.runtime.bounds import check_expansion
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.ordinary_file import NotOrdinaryError, open_ordinary
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["inner_graphs", "read_by", "read_proto", "read_within"]
+__all__ = ["inner_graphs", "nodes_of", "read_by", "read_proto", "read_within"]
 
 _LARGEST = (1 << 31) - 1  # bytes that Protobuf can read; larger weights are in files of their own
 
@@ -21,7 +23,8 @@ def read_proto(path: str | Path) -> onnx.ModelProto:
     """What an ONNX file says; weights in files of their own aren't read.
 
     Raises:
-        ModelLoadError: if it's larger than such a file can be, or no file.
+        ModelLoadError: if it's larger than such a file can be, or would be with its functions written out; if it's no
+            file.
         OSError: if it can't be opened.
         DecodeError: if it's damaged.
     """
@@ -29,9 +32,37 @@ def read_proto(path: str | Path) -> onnx.ModelProto:
 
     try:
         with open_ordinary(path, _LARGEST) as stream:
-            return onnx.load(stream, format="protobuf", load_external_data=False)
+            proto = onnx.load(stream, format="protobuf", load_external_data=False)
     except NotOrdinaryError as error:
         raise ModelLoadError(f"{error}: it's no ONNX model.") from error
+    _check_functions(path, proto)
+    return proto
+
+
+def _check_functions(path: str | Path, proto: onnx.ModelProto) -> None:
+    """Refuse functions that come to too many operators where they're called, which ONNX Runtime writes out."""
+    if not proto.functions:
+        return
+    called: dict[str, Counter[str]] = {}
+    for part in (*proto.functions, proto.graph):
+        name = "the graph" if part is proto.graph else _name(part.domain, part.name, part.overload)
+        # A name that's there twice counts as both: which of them a library takes is its own affair.
+        called.setdefault(name, Counter()).update(_name(n.domain, n.op_type, n.overload) for n in nodes_of(part))
+    check_expansion(path, {name: item.total() for name, item in called.items()}, called)
+
+
+def _name(domain: str, operator: str, overload: str) -> str:
+    """A function's as it's called, so that no two are the same."""
+    domain = "" if domain == "ai.onnx" else domain
+    return f"{operator!r} of {domain!r}" + (f" ({overload!r})" if overload else "")
+
+
+def nodes_of(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+    """All nodes of a graph or a function, those of subgraphs (If, Loop, Scan) included."""
+    for node in graph.node:
+        yield node
+        for subgraph in inner_graphs(node):
+            yield from nodes_of(subgraph)
 
 
 def inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:

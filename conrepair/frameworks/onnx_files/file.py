@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import model_files, onnx_tensors
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.onnx_files.quantization import io_quantization
-from conrepair.frameworks.proto_file import inner_graphs, read_proto
+from conrepair.frameworks.proto_file import inner_graphs, nodes_of, read_proto
 from conrepair.frameworks.runnable import load_error
 from conrepair.runtime.errors import ModelLoadError
 
@@ -141,14 +141,6 @@ def _look_up(
             sizes[name] = min(size, sizes.get(name, size))
         for inner in inner_graphs(node):
             _look_up(inner, dict(names), dict(tables), sizes)
-
-
-def nodes_of(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
-    """All nodes of a graph or a function, those of subgraphs (If, Loop, Scan) included."""
-    for node in graph.node:
-        yield node
-        for subgraph in inner_graphs(node):
-            yield from nodes_of(subgraph)
 
 
 def specs_of_proto(proto: onnx.ModelProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:

@@ -56,12 +56,14 @@ def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
         if path.is_dir():
             saved = saved_model_pb2.SavedModel.FromString((path / _SAVED).read_bytes())
             for content in saved.meta_graphs:
+                GraphCalls(content.graph_def).check_size(path)
                 yield from _of_nodes(_running(content))
                 yield from _of_assets(content)
             _link(path, place)
             (place / _SAVED).write_bytes(saved.SerializeToString())
         else:
             graph = graph_pb2.GraphDef.FromString(path.read_bytes())
+            GraphCalls(graph).check_size(path)
             yield from _of_nodes([*graph.node, *(node for item in graph.library.function for node in item.node_def)])
             place.write_bytes(graph.SerializeToString())
     except DecodeError as error:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
+
+from conrepair.runtime.bounds import check_expansion
 
 __all__ = ["GraphCalls"]
 
@@ -21,6 +25,19 @@ class GraphCalls:
     def __init__(self, graph: Any) -> None:
         self._graph = {node.name: node for node in graph.node}
         self._library = {item.signature.name: list(item.node_def) for item in graph.library.function}
+
+    def check_size(self, path: Path) -> None:
+        """Refuse functions that come to too many operators where they're called, as TensorFlow writes them out.
+
+        Args:
+            path: Of the file.
+
+        Raises:
+            ModelLoadError: if they do, or one calls itself.
+        """
+        parts = self._library | {"the graph": list(self._graph.values())}
+        called = {name: Counter(_callees(nodes)) for name, nodes in parts.items()}
+        check_expansion(path, {name: len(nodes) for name, nodes in parts.items()}, called)
 
     def nodes(self) -> dict[Place, Any]:
         """All there are."""
