@@ -1,18 +1,21 @@
 """The expressions that exported programs hold as text, which PyTorch evaluates: sizes, and guards of inputs.
 
-They are parsed here by a grammar that has arithmetic, comparisons and the functions of sizes, and nothing else.
+They are parsed here by a grammar that has arithmetic, comparisons and the functions of sizes, and nothing else. What
+they come to is bounded too, before any library computes it: the bits of each number on the way, and the terms that
+SymPy would have if it multiplied everything out.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["is_guard", "is_size"]
 
-_SYMBOL = re.compile(r"[a-z]{1,8}\d+")
+_SYMBOL = re.compile(r"[a-z]{1,8}\d{1,5}")  # PyTorch counts up to the number
 _CONSTANTS = {
     "oo",
     "int_oo",
@@ -42,8 +45,18 @@ _OPERATORS = (
     ast.BitOr, ast.BitXor, ast.USub, ast.UAdd, ast.Not, ast.Invert, ast.And, ast.Or, ast.Eq, ast.NotEq, ast.Lt,
     ast.LtE, ast.Gt, ast.GtE,
 )  # fmt: skip
+_OF_MATH = {
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "fabs", "floor", "log",
+    "log2", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+}  # fmt: skip
+_NO_LARGER = {"Max", "Min", "Mod", "PythonMod", "Where", "Piecewise", "Identity", "Abs", "Integer", "ToFloat"}
 _LARGEST_POWER = 64
-_LARGEST = 1 << 64
+_BITS = 64  # of a size, and of a number as it's written
+_BITS_OF_FLOAT = 1024
+_MOST_BITS = 1 << 14
+_MOST_TERMS = 1 << 10
+_MOST_PARTS = 4096
+_MOST_COMPARED = 16  # operands of maxima and minima: SymPy compares each with each, by solving
 _LONGEST = 100_000
 
 
@@ -61,53 +74,108 @@ def _follows(text: Any, leaf: Callable[[ast.expr], bool]) -> bool:
     if not isinstance(text, str) or len(text) > _LONGEST:
         return False
     try:
-        return _is_plain(ast.parse(text.strip(), mode="eval").body, leaf)
+        tree = ast.parse(text.strip(), mode="eval")
+        parts = [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
+        compared = sum(len(node.args) for node in parts if isinstance(node, ast.Call) and _is_extreme(node.func))
+        if len(parts) > _MOST_PARTS or compared > _MOST_COMPARED:
+            return False
+        _size(tree.body, leaf)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
+    return True
 
 
-def _is_plain(node: ast.expr, leaf: Callable[[ast.expr], bool]) -> bool:
-    def plain(inner: ast.expr) -> bool:
-        return _is_plain(inner, leaf)
+def _is_extreme(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in {"Max", "Min"}
+
+
+def _size(node: ast.expr, leaf: Callable[[ast.expr], bool]) -> tuple[int, int]:
+    """The most bits that a value can have, and the terms of it when it's multiplied out.
+
+    Raises:
+        ValueError: if it's beyond the grammar or the bounds.
+    """
+    bits, terms = _measured(node, leaf)
+    if bits > _MOST_BITS or terms > _MOST_TERMS:
+        raise ValueError("it comes to too large a number or sum")
+    return bits, terms
+
+
+def _measured(node: ast.expr, leaf: Callable[[ast.expr], bool]) -> tuple[int, int]:
+    def sizes(*inner: ast.expr) -> tuple[list[int], list[int]]:
+        found = [_size(item, leaf) for item in inner]
+        return [bits for bits, _ in found], [terms for _, terms in found]
 
     match node:
-        case ast.Constant(value=bool() | float()):
-            return True
-        case ast.Constant(value=int(value)):
-            return value <= _LARGEST
-        case ast.BinOp(left=left, op=ast.Pow() | ast.LShift(), right=right):
-            return plain(left) and _is_small(right)
-        case ast.BinOp(left=left, op=operator, right=right):
-            return isinstance(operator, _OPERATORS) and plain(left) and plain(right)
-        case ast.UnaryOp(op=operator, operand=operand):
-            return isinstance(operator, _OPERATORS) and plain(operand)
-        case ast.BoolOp(values=values) | ast.Tuple(elts=values):
-            return all(map(plain, values))
-        case ast.Compare(left=left, ops=operators, comparators=others):
-            return all(isinstance(item, _OPERATORS) for item in operators) and all(map(plain, [left, *others]))
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _POWERS:
-            return len(arguments) == 2 and plain(arguments[0]) and _is_small(arguments[1])
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS or _OPAQUE.fullmatch(
-            name
+        case ast.Constant(value=bool()):
+            return 1, 1
+        case ast.Constant(value=float()):
+            return _BITS_OF_FLOAT, 1
+        case ast.Constant(value=int(value)) if value.bit_length() <= _BITS + 1:
+            return max(1, value.bit_length()), 1
+        case (
+            ast.BinOp(left=base, op=ast.Pow(), right=power)
+            | ast.Call(func=ast.Name(id="Pow" | "PowByNatural" | "FloatPow"), args=[base, power], keywords=[])
         ):
-            return all(map(plain, arguments))
+            (bits,), (terms,) = sizes(base)
+            times = _small(power)
+            return bits * times, terms ** (times if terms > 1 else 1)
+        case (
+            ast.BinOp(left=base, op=ast.LShift(), right=power)
+            | ast.Call(func=ast.Name(id="LShift"), args=[base, power], keywords=[])
+        ):
+            (bits,), (terms,) = sizes(base)
+            return bits + _small(power), terms
+        case (
+            ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right)
+            | ast.Call(func=ast.Name(id="Add"), args=[left, right], keywords=[])
+        ):
+            several, summands = sizes(left, right)
+            return max(several) + 1, sum(summands)
+        case ast.BinOp(left=left, op=operator, right=right) if isinstance(operator, _OPERATORS):
+            several, factors = sizes(left, right)
+            return sum(several), math.prod(factors)
+        case ast.UnaryOp(op=operator, operand=operand) if isinstance(operator, _OPERATORS):
+            return _size(operand, leaf)
+        case ast.BoolOp(values=values) | ast.Tuple(elts=values):
+            return max(sizes(*values)[0], default=1), 1
+        case ast.Compare(left=left, ops=operators, comparators=others):
+            if all(isinstance(item, _OPERATORS) for item in operators):
+                return max(sizes(left, *others)[0]), 1
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS | _POWERS:
+            if name in _POWERS:
+                raise ValueError("a power has two operands")
+            several, parts = sizes(*arguments)
+            if name in _NO_LARGER:
+                return max(several, default=1), 1
+            return sum(several) + len(several) + 1, sum(parts) if name == "Add" else math.prod(parts)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if _OPAQUE.fullmatch(name):
+            return max(_BITS_OF_FLOAT, *sizes(*arguments)[0]), 1
         case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=arguments, keywords=[]):
-            return name.isalnum() and all(map(plain, arguments))
-    return leaf(node)
+            if name in _OF_MATH:
+                return max(_BITS_OF_FLOAT, *sizes(*arguments)[0]), 1
+    if not leaf(node):
+        raise ValueError("it's beyond the grammar")
+    return _BITS_OF_FLOAT if isinstance(node, ast.Call) else _BITS, 1
 
 
-def _is_small(node: ast.expr) -> bool:
-    """Whether it's a power that doesn't take for ever."""
+def _small(node: ast.expr) -> int:
+    """A power, as a whole number of at least its size.
+
+    Raises:
+        ValueError: if it isn't written as a number, or would take for ever.
+    """
     match node:
-        case ast.Call(func=ast.Name(id="Integer"), args=[inner], keywords=[]):
-            return _is_small(inner)
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return _is_small(inner)
-        case ast.Constant(value=int() | float() as value):
-            return abs(value) <= _LARGEST_POWER
-        case ast.Call(func=ast.Name(id="Rational"), args=arguments, keywords=[]):
-            return all(map(_is_small, arguments))
-    return False
+        case (
+            ast.Call(func=ast.Name(id="Integer"), args=[inner], keywords=[])
+            | ast.UnaryOp(op=ast.USub(), operand=inner)
+        ):
+            return _small(inner)
+        case ast.Constant(value=int() | float() as value) if abs(value) <= _LARGEST_POWER:
+            return math.ceil(abs(value))
+        case ast.Call(func=ast.Name(id="Rational"), args=[one, two], keywords=[]):
+            return max(_small(one), _small(two))
+    raise ValueError("the power isn't small")
 
 
 def _is_symbol(node: ast.expr) -> bool:
@@ -116,10 +184,21 @@ def _is_symbol(node: ast.expr) -> bool:
         case ast.Name(id=name):
             return name in _CONSTANTS or _SYMBOL.fullmatch(name) is not None
         case ast.Call(func=ast.Name(id=name), args=[ast.Constant(value=str(text))], keywords=keywords):
-            known = _SYMBOL.fullmatch(text) if name != "Float" else re.fullmatch(r"-?[\d.]+(e[+-]?\d{1,3})?", text)
-            settings = all(isinstance(item.value, ast.Constant) and item.arg for item in keywords)
+            known = (
+                _SYMBOL.fullmatch(text)
+                if name != "Float"
+                else re.fullmatch(r"-?[\d.]{1,64}(e[+-]?[0-2]?\d{1,2})?", text)
+            )
+            settings = all(
+                item.arg and isinstance(item.value, ast.Constant) and _is_setting(item.value.value)
+                for item in keywords
+            )
             return name in _NAMED and known is not None and settings
     return False
+
+
+def _is_setting(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and abs(value) <= _BITS_OF_FLOAT)  # of digits, or true or false
 
 
 def _is_of_input(node: ast.expr) -> bool:
