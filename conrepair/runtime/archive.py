@@ -13,7 +13,7 @@ import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -167,19 +167,22 @@ class Archive:
                     while source.read(_CHUNK):
                         pass
 
-    def copy(self, path: Path, names: Iterable[str]) -> None:
+    def copy(self, path: Path, members: Mapping[str, bytes | None]) -> None:
         """Write an archive of some members, uncompressed.
 
         Args:
             path: Of the new file.
-            names: In the order that they get.
+            members: By name, in the order that they get; a content that isn't None is written in a member's place.
 
         Raises:
             ArchiveError: if one of them is damaged.
         """
         with _told(), zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as copy:
-            for name in names:
+            for name, content in members.items():
                 new = zipfile.ZipInfo(name)
+                if content is not None:
+                    copy.writestr(new, content)
+                    continue
                 new.file_size = self.sizes[name]
                 with self._archive.open(self._members[name]) as source, copy.open(new, "w") as target:
                     while chunk := source.read(_CHUNK):

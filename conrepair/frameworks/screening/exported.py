@@ -1,10 +1,14 @@
 """Exported PyTorch programs (.pt2): PyTorch writes Python of what their JSON says, and runs that.
 
-Of the members PyTorch is given those that `torch.export.save` writes; a compiled program isn't among them.
+Of the members PyTorch is given those that `torch.export.save` writes; a compiled program isn't among them. The JSON
+is read into PyTorch's own schema, looked through field by field, and written anew from that: PyTorch is given nothing
+that wasn't seen here.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import io
 import json
 import math
@@ -14,7 +18,7 @@ from typing import Any
 
 from conrepair.frameworks.screening.admission import UnusualContent, shown
 from conrepair.frameworks.screening.expressions import is_guard, is_size
-from conrepair.frameworks.screening.torch_operators import reach_of
+from conrepair.frameworks.screening.torch_operators import is_operator, reach_of
 from conrepair.runtime.archive import Archive, ArchiveError, check_unpacked, parsed_json
 
 __all__ = ["findings_of_program"]
@@ -33,20 +37,27 @@ _WIDTHS = {
 }  # fmt: skip
 """Bytes of an element, by the number of its type in PyTorch's schema."""
 _WIDEST = 16
+_OPERATORS = {"target", "as_operator"}  # are looked up in PyTorch, and called
 _NAMES = {"name", "as_name", "forward_arg_names"}  # become names of Python's
-_FREE = {"stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn", "custom", "from_node"}  # are only kept
-_WRITTEN = {"as_string", "as_strings"}  # texts that operators are given: in Python's source with all escapes
+_SIZES = {"expr_str", "range_constraints"}  # are evaluated
 _SPECS = {"in_spec", "out_spec"}  # JSON in JSON: how inputs are nested
+_WRITTEN = {"as_string", "as_strings"}  # texts that operators are given: in Python's source with all escapes
+_PLAIN = _WRITTEN | {
+    "as_string_to_argument", "buffer_name", "class_fqn", "config", "custom_obj_name", "custom_obj_values",
+    "field_names", "fqn", "opset_version", "parameter_name", "path_name", "sym_bool_values", "sym_float_values",
+    "sym_int_values", "tensor_constant_name", "tensor_values", "torch_version", "treespec_namedtuple_fields", "type",
+    "user_input_name", "verifiers",
+}  # fmt: skip
+"""What else is a text, or has texts for keys, in the schema; a test looks through all of PyTorch's."""
+
+_KEPT_NOTES = {"stack_trace", "nn_module_stack", "torch_fn", "custom", "from_node"}
+"""What's noted at nodes and only kept there; the functions that they come from are looked up, and are left out."""
+
 _NO_TEXT = re.compile(r"['\"\\\r\n{}]")  # what would end a text in Python's source
-_OPERATOR = re.compile(
-    r"torch\.ops\.(?!load_library|import_module)\w+\.\w+(\.\w+)?|_operator\.\w+|math\.\w+|torch\.(_?sym_\w+)|torch\.sym_\w+|#\w+:[\w.]+"
-    r"|torch\._functorch\.predispatch\._(add_batch_dim|remove_batch_dim|vmap_increment_nesting|vmap_decrement_nesting)"
-)
-_CALLING = {"_operator.attrgetter", "_operator.itemgetter", "_operator.methodcaller", "_operator.call"}
 _DEFAULTS = {"list", "dict", "tuple", "set", "int", "float", "str", "bool"}
 
 
-def findings_of_program(archive: Archive, root: str) -> Generator[UnusualContent, None, list[str]]:
+def findings_of_program(archive: Archive, root: str) -> Generator[UnusualContent, None, dict[str, bytes | None]]:
     """What no archive of `torch.export.save` has.
 
     Args:
@@ -54,27 +65,43 @@ def findings_of_program(archive: Archive, root: str) -> Generator[UnusualContent
         root: The folder in it that all its members are in, with a slash.
 
     Returns:
-        The members that PyTorch is given.
+        The members that PyTorch is given, those with a content that are written anew.
 
     Raises:
         ArchiveError: if it can't be looked through.
     """
-    kept = [name for name in archive.sizes if _MEMBER.fullmatch(name.removeprefix(root))]
+    kept: dict[str, bytes | None] = {
+        name: None for name in archive.sizes if _MEMBER.fullmatch(name.removeprefix(root))
+    }
     for name in archive.sizes.keys() - kept:
         if name.removeprefix(root).lower().startswith(_OWN):
             what = "compiled programs" if _COMPILED in name.lower() else "something that programs have no place for"
             yield UnusualContent(f"{what} ({shown(name)})")
     for name in kept:
+        inner = name.removeprefix(root)
         if re.search(r"data/constants/.*custom_obj", name):
             yield UnusualContent(f"objects of classes ({shown(name)})", confinable=True)
-        if name.endswith(".json"):
+        if inner.endswith(".json") and not inner.startswith("extra"):
             content = parsed_json(archive.read_text(name), f"{name} in it")
-            yield from _of_value(content, "", _FREE)
-            if name.endswith("_config.json"):
+            weights = inner.startswith("data/")
+            kept[name] = yield from _rewritten(content, "PayloadConfig" if weights else "ExportedProgram", name)
+            if weights:
                 _check_tensors(archive, content, name.rpartition("/")[0])
         elif name.endswith(".pt"):
             _check_pickled(archive, name)
     return kept
+
+
+def _rewritten(content: Any, schema: str, where: str) -> Generator[UnusualContent, None, bytes]:
+    """The JSON of what PyTorch reads in a JSON, of which all has been looked through."""
+    serde: Any = importlib.import_module("torch._export.serde.serialize")
+    try:
+        parsed = serde._dict_to_dataclass(getattr(serde.schema, schema), content)
+    except (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ArchiveError(f"{where} in it isn't what PyTorch writes: {type(error).__name__} {error}") from error
+    yield from _of_value(parsed, "")
+    written: bytes = serde._to_json_bytes(parsed)
+    return written
 
 
 def _check_tensors(archive: Archive, content: Any, folder: str) -> None:
@@ -100,38 +127,46 @@ def _check_pickled(archive: Archive, name: str) -> None:
         Archive(io.BytesIO(content))
 
 
-def _of_value(value: Any, key: str, free: set[str]) -> Iterator[UnusualContent]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if _NO_TEXT.search(name):
-                yield UnusualContent(f"the name {shown(name)!r}")
-            yield from _of_value(inner, name, free | _WRITTEN if name == "nodes" else free)
+def _of_value(value: Any, field: str, *, in_nodes: bool = False) -> Iterator[UnusualContent]:
+    """What's unusual in a value of PyTorch's schema; notes that aren't kept are taken out of it."""
+    if dataclasses.is_dataclass(value):
+        for name, inner in vars(value).items():
+            if name == "metadata":
+                kept = {key: text for key, text in inner.items() if key in _KEPT_NOTES}
+                inner.clear()
+                inner.update(kept)
+            elif not name.startswith("_"):  # which of a union's fields it is
+                yield from _of_value(inner, name, in_nodes=in_nodes or name == "nodes")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _of_text(key, field)
+            yield from _of_value(inner, field, in_nodes=in_nodes)
     elif isinstance(value, list):
         for inner in value:
-            yield from _of_value(inner, key, free)
-    elif isinstance(value, str) and key not in free:
-        yield from _of_text(value, key)
+            yield from _of_value(inner, field, in_nodes=in_nodes)
+    elif isinstance(value, str) and not (in_nodes and field in _WRITTEN):
+        yield from _of_text(value, field)
 
 
-def _of_text(text: str, key: str) -> Iterator[UnusualContent]:
-    if key == "expr_str":
+def _of_text(text: str, field: str) -> Iterator[UnusualContent]:
+    if field in _SIZES:
         if not is_size(text):
             yield UnusualContent(f"{shown(text)!r} as a size")
-    elif key == "guards_code":
+    elif field == "guards_code":
         if not is_guard(text):
             yield UnusualContent(f"{shown(text)!r} as a condition on its inputs")
-    elif key in _SPECS:
+    elif field in _SPECS:
         yield from _of_spec(text)
-    elif key in _NAMES:
+    elif field in _NAMES:
         if text and not text.isidentifier():
             yield UnusualContent(f"the name {shown(text)!r}")
-    elif key == "target":
-        if text and (not _OPERATOR.fullmatch(text) or text in _CALLING):
+    elif field in _OPERATORS:
+        if text and not is_operator(text):
             yield UnusualContent(f"{shown(text)!r} as an operator")
         elif reach := reach_of(text):
             yield UnusualContent(f"the operator {text}, which {reach}", confinable=True)
-    elif _NO_TEXT.search(text):
-        yield UnusualContent(f"the text {shown(text)!r}")
+    elif field not in _PLAIN or _NO_TEXT.search(text):
+        yield UnusualContent(f"the text {shown(text)!r} as {field}")
 
 
 def _of_spec(text: str) -> Iterator[UnusualContent]:

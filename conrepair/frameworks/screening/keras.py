@@ -40,7 +40,7 @@ def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
             kept = [name for name in archive.sizes if _MEMBER.fullmatch(name)]
             for name in kept:
                 _check_weights(archive, name)
-            archive.copy(place, kept)
+            archive.copy(place, dict.fromkeys(kept))
         return
     shutil.copyfile(path, place)
     if is_archive(place) or not is_hdf5(place):

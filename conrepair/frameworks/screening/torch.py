@@ -36,7 +36,7 @@ def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
         if model.factory is None and container(path) == ".pt2":
             kept = yield from findings_of_program(archive, root)
         else:  # without code it's a state dict, and all of its members have such names
-            kept = [name for name in archive.sizes if _OF_SCRIPT.fullmatch(name.removeprefix(root))]
+            kept = {name: None for name in archive.sizes if _OF_SCRIPT.fullmatch(name.removeprefix(root))}
             yield from _of_script(archive, [name for name in kept if name.removeprefix(root).startswith("code/")])
         archive.copy(place, kept)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
 import pickle
+import typing
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,7 @@ from conrepair.frameworks.model import Model  # noqa: E402
 from conrepair.frameworks.outlines.unrun import describe_unrun  # noqa: E402
 from conrepair.frameworks.screening.admission import admitted  # noqa: E402
 from conrepair.frameworks.screening.expressions import is_guard, is_size  # noqa: E402
+from conrepair.frameworks.screening.torch_operators import is_operator  # noqa: E402
 from conrepair.frameworks.torch import FRAMEWORK  # noqa: E402
 from conrepair.runtime.errors import ModelLoadError  # noqa: E402
 
@@ -102,6 +105,12 @@ def node(**fields: Any) -> Callable[[Program], None]:
     return lambda program: program["graph_module"]["graph"]["nodes"][0].update(fields)
 
 
+def argument(**value: Any) -> Callable[[Program], None]:
+    return lambda program: program["graph_module"]["graph"]["nodes"][0]["inputs"].insert(
+        0, {"name": "", "arg": value, "kind": 1}
+    )
+
+
 def spec(text: str) -> Callable[[Program], None]:
     def change(program: Program) -> None:
         for entry in program["graph_module"]["module_call_graph"]:
@@ -131,6 +140,12 @@ HOSTILE = {
     "a size by a comprehension": put("expr_str", f"[{RUN} for s1 in (1,)][0]"),
     "a size by a lambda": put("expr_str", f"(lambda: {RUN})()"),
     "a size that takes for ever": put("expr_str", "9**9**9**9"),
+    "a size of powers of powers": put("expr_str", "((((9**64)**64)**64)**64)"),
+    "a size of too many terms": put("expr_str", "(s0+s1+s2+s3+s4+s5+s6+s7+1)**64"),
+    "a guard that takes for ever": guard("math.comb(10**8, 5*10**7) > 0"),
+    "a range that is counted to": lambda program: program["range_constraints"].update(
+        u99999999999={"min_val": 0, "max_val": 9}
+    ),
     "a guard": guard(f"{RUN} is None"),
     "a guard that ends its text": guard("L[\"' , 1) or " + RUN.replace("'", "\\'") + ' #"].size()[0] == 1'),
     "a guard by attributes": guard("L['x'].__class__.__init__.__globals__ != 1"),
@@ -141,6 +156,12 @@ HOSTILE = {
     "an operator that calls": node(target="_operator.call"),
     "an operator that loads a library": node(target="torch.ops.load_library.__call__"),
     "an operator that imports": node(target="torch.ops.import_module.__call__"),
+    "an operator's attribute": node(target="torch.ops.higher_order.wrap.py_impl"),
+    "a namespace's attribute": node(target="torch.ops.__getattribute__.__call__"),
+    "a module's loader": node(target="math.__loader__"),
+    "a function for an argument": argument(as_operator="torch.os.system"),
+    "a function in a dictionary": argument(as_string_to_argument={"a": {"as_operator": "torch.os.system"}}),
+    "a text for a number": argument(as_int=RUN),
     "a parameter's name": put("parameter_name", f'weight") or {RUN} or ("'),
     "a class among inputs": spec(json.dumps([1, LOOKUP])),
     "an enumeration among inputs": spec(json.dumps([1, ENUMERATION])),
@@ -278,9 +299,131 @@ def test_guards_as_pytorch_writes_them(text: str) -> None:
         "", "x", "L['x'].data", "L['x'].__len__()", "open('x')", "L[L['x']]", "L['x'].size", "L.size()", "1; 2",
         "math.floor.__call__(1)", "L['a\\'b'].size()[0]", "L['a\"b'].size()[0]", "L['a\\\\'].size()[0]", "f'{1}'",
         "(x := 1)", "1 if L['x'].size()[0] else 2", "9**9**9", "'a' * 99999999999999999999999", "2**1000000", None, 5,
-        "(" * 10_000 + ")" * 10_000,
+        "(" * 10_000 + ")" * 10_000, "((((9**64)**64)**64)**64)", "math.factorial(10**9)", "1 << (1 << 60)",
+        "Pow(Pow(Pow(Integer(9), Integer(64)), Integer(64)), Integer(64))", "*".join(["s0"] * 300),
+        "Float('0.5', precision=99999999999)", "Float('1e999999999')", "Max(" + ",".join(["s1"] * 99) + ")",
+        "(s0+s1+s2+s3+s4+s5)**32", "2**s0", "u99999999",
     ],
 )  # fmt: skip
 def test_what_is_neither(text: Any) -> None:
     assert not is_size(text)
     assert not is_guard(text) or text == "L.size()"
+
+
+def test_all_fields_of_pytorchs_schema_that_hold_texts_are_looked_through() -> None:
+    """A new one fails it until it's known what PyTorch does with it."""
+    from torch._export.serde import schema
+
+    from conrepair.frameworks.screening import exported
+
+    found, pending, seen = set(), [schema.ExportedProgram, schema.PayloadConfig], set()
+    while pending:
+        holder = pending.pop()
+        if holder in seen:
+            continue
+        seen.add(holder)
+        for name, hint in typing.get_type_hints(holder, globalns=vars(schema)).items():
+            parts = parts_of(hint)
+            if str in parts:
+                found.add(name)
+            pending += [part for part in parts if dataclasses.is_dataclass(part)]
+    looked = exported._OPERATORS | exported._NAMES | exported._SIZES | exported._SPECS | exported._PLAIN
+    assert found - {"metadata", "_type"} == looked | {"guards_code"}
+
+
+def parts_of(hint: Any) -> set[Any]:
+    """The types that a type is made of."""
+    if isinstance(hint, typing.ForwardRef | str):
+        from torch._export.serde import schema
+
+        return {getattr(schema, getattr(hint, "__forward_arg__", hint))}
+    inner = set().union(*map(parts_of, typing.get_args(hint)))
+    return inner or {hint}
+
+
+def test_what_pytorch_computes_sizes_with_is_an_operator() -> None:
+    from torch._export.serde.serialize import _SYM_OPS
+
+    for function in _SYM_OPS:
+        module = {"torch": "torch", "math": "math"}.get(function.__module__.partition(".")[0], "_operator")
+        assert is_operator(f"{module}.{function.__name__}"), function
+
+
+def test_pytorch_is_given_what_was_looked_through(ordinary: Path, tmp_path: Path) -> None:
+    def change(program: Program) -> None:
+        program["unknown"] = RUN
+        for each in program["graph_module"]["graph"]["nodes"]:
+            each["metadata"] |= {"source_fn_stack": "a,torch.os.system", "unknown": RUN}
+
+    with admitted(model(rewritten(ordinary, tmp_path / "net.pt2", change))) as path, zipfile.ZipFile(path) as copy:
+        (name,) = (name for name in copy.namelist() if name.endswith("models/model.json"))
+        program = json.loads(copy.read(name))
+    notes = {key for each in program["graph_module"]["graph"]["nodes"] for key in each["metadata"]}
+    assert "unknown" not in program
+    assert {"stack_trace", "nn_module_stack"} <= notes
+    assert not notes & {"source_fn_stack", "unknown"}
+
+
+def test_an_operator_that_opens_files_is_found_as_an_argument(ordinary: Path, tmp_path: Path) -> None:
+    """A higher-order operator calls it."""
+    (tmp_path / "precious").write_text("all that is dear")
+
+    def change(program: Program) -> None:
+        graph = program["graph_module"]["graph"]
+        name = graph["nodes"][-1]["outputs"][0]["as_tensor"]["name"]
+        inputs = [
+            {"as_operator": "torch.ops.aten.from_file.default"},
+            {"as_string": str(tmp_path / "precious")},
+            {"as_bool": True},
+            {"as_int": 4},
+        ]
+        graph["nodes"][-1] = {
+            "target": "torch.ops.higher_order.wrap",
+            "inputs": [{"name": "", "arg": item, "kind": 1} for item in inputs],
+            "outputs": [{"as_tensor": {"name": name}}],
+            "metadata": {},
+        }
+
+    path = rewritten(ordinary, tmp_path / "net.pt2", change)
+    for look in (FRAMEWORK.describe, describe_unrun):
+        with pytest.raises(ModelLoadError, match=r"from_file\.default, which opens files"):
+            look(model(path))
+    assert (tmp_path / "precious").read_text() == "all that is dear"
+
+
+class _Branching(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda a: a.sin(), lambda a: a.cos(), (x,))
+
+
+class _Scanning(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        from torch._higher_order_ops.scan import scan
+
+        return scan(lambda carry, a: (carry + a, carry * a), x[0] * 0, x)
+
+
+class _Looping(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        from torch._higher_order_ops.while_loop import while_loop
+
+        return while_loop(lambda a: a.sum() < 9, lambda a: (a.abs() + 1,), (x,))[0]
+
+
+class _Rebuilding(torch.nn.Module):
+    def forward(self, x: Any) -> Any:
+        with torch.no_grad():
+            halves = x.sin()
+        return torch.utils.checkpoint.checkpoint(torch.cos, halves, use_reentrant=False)
+
+
+@pytest.mark.parametrize("network", [_Branching, _Scanning, _Looping, _Rebuilding])
+def test_programs_of_higher_order_go_on_opening(network: Any, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(3, 4)
+    torch.export.save(torch.export.export(network(), (x,)), tmp_path / "net.pt2")
+    runnable = FRAMEWORK.load(model(tmp_path / "net.pt2"))
+    for found, expected in zip(
+        runnable.run({"x": x.numpy()}).values(), torch.utils._pytree.tree_leaves(network()(x)), strict=True
+    ):
+        assert torch.equal(torch.from_numpy(found), expected)
