@@ -93,7 +93,7 @@ class InductorRunnable(TorchRunnable):
             return self.module.to(self._device)
         if on_cuda:
             self.module.program = move_to_device_pass(exported, str(self._device)).module()
-        return self.module.program
+        return self.module.program if self.module.is_flat else self.module
 
     @contextlib.contextmanager
     def _computing(self) -> Iterator[None]:

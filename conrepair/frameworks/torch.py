@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.export.graph_signature import ConstantArgument, InputKind
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from conrepair.data.symbolic_sizes import Shapes, other_shapes, trial_shapes, with_declared_sizes
@@ -264,16 +266,30 @@ def flatten(value: Any, name: str = "output") -> Results:
 
 
 class _Inference(torch.nn.Module):
-    """An exported program's module, which refuses train() and eval() though exporters call them."""
+    """An exported program's module, which refuses train() and eval() though exporters call them.
+
+    It takes the program's tensors one by one, each under the name of its placeholder, which tells where it stands
+    ("batch_mask" for `batch["mask"]`), and gives the program the dictionaries, tuples and constants that it takes.
+    """
 
     def __init__(self, exported: torch.export.ExportedProgram) -> None:
         super().__init__()
         self.exported = exported
         self.program = exported.module()
         self.training = False
+        given = [spec.arg for spec in exported.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
+        self._leaves = [argument.value if isinstance(argument, ConstantArgument) else ... for argument in given]
+        self._spec = exported.call_spec.in_spec
+        one_by_one = pytree.tree_structure(((0,) * self._leaves.count(...), {}))
+        self.is_flat = self._spec is None or self._spec == one_by_one
 
     def forward(self, *arguments: torch.Tensor) -> Any:
-        return self.program(*arguments)
+        if self.is_flat:
+            return self.program(*arguments)
+        tensors = iter(arguments)
+        leaves = [next(tensors) if leaf is ... else leaf for leaf in self._leaves]
+        positional, by_name = pytree.tree_unflatten(leaves, self._spec)
+        return self.program(*positional, **by_name)
 
     def train(self, mode: bool = True) -> _Inference:
         return self

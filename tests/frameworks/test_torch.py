@@ -562,3 +562,30 @@ def test_table_sizes_of_several_inputs(tmp_path: Path, write: str) -> None:
         path, declared = small.export_pt2(tables(), tensors(*arrays), tmp_path / "net.pt2"), ()
     about = FRAMEWORK.describe(small.model_of("torch", path, inputs=declared))
     assert {spec.name: spec.high for spec in about.inputs} == {"words": 11, "kinds": 5, "bags": 5, "free": None}
+
+
+class _Nested(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+
+    def forward(self, batch: Any, state: Any, times: int, *, bias: Any, scale: Any = None) -> Any:
+        return {"y": self.layer(batch["b"]) + batch["a"] * state[0] * times - state[1][0] + bias}
+
+
+def test_a_program_takes_dictionaries_by_key(tmp_path: Path) -> None:
+    """Tuples, lists, constants and arguments by name as well; one tensor after the other, under its path."""
+    torch.manual_seed(0)
+    given = [torch.randn(3, 4) for _ in range(5)]
+    arguments = ({"b": given[0], "a": given[1]}, (given[2], [given[3]]), 2)
+    network = _Nested().eval()
+    torch.export.save(
+        torch.export.export(network, arguments, {"bias": given[4], "scale": None}), tmp_path / "net.pt2"
+    )
+    runnable = FRAMEWORK.load(Model("torch", str(tmp_path / "net.pt2"), sha256_of(tmp_path / "net.pt2")))
+    names = ["batch_b", "batch_a", "state_0", "state_1_0", "bias"]
+    assert [spec.name for spec in runnable.inputs] == names
+    found = runnable.run({name: tensor.numpy() for name, tensor in zip(names, given, strict=True)})
+    with torch.no_grad():
+        expected = network(*arguments, bias=given[4])["y"]
+    assert torch.equal(torch.from_numpy(found["y"]), expected)
