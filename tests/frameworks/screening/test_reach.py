@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.containers.canaries import restoring_code
-from conrepair.engine.job_table import JOBS
-from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Model, to_json
-from conrepair.frameworks.outlines.unrun import describe_unrun
-from conrepair.frameworks.registry import framework
-from conrepair.frameworks.screening.admission import admitted
-from conrepair.runtime.confinement import CONFINED, within_reach
-from conrepair.runtime.errors import ExitCode, ModelLoadError
-from conrepair.runtime.workers import Job, Outcome, Workers
+torch = pytest.importorskip("torch")
+
+from benchmarks.containers.canaries import restoring_code  # noqa: E402
+from conrepair.data.tensor_spec import TensorSpec  # noqa: E402
+from conrepair.engine.job_table import JOBS  # noqa: E402
+from conrepair.frameworks.identity import model_sha256  # noqa: E402
+from conrepair.frameworks.model import Model, to_json  # noqa: E402
+from conrepair.frameworks.outlines.unrun import describe_unrun  # noqa: E402
+from conrepair.frameworks.registry import framework  # noqa: E402
+from conrepair.frameworks.screening.admission import admitted  # noqa: E402
+from conrepair.runtime.confinement import CONFINED, within_reach  # noqa: E402
+from conrepair.runtime.errors import ExitCode, ModelLoadError  # noqa: E402
+from conrepair.runtime.workers import Job, Outcome, Workers  # noqa: E402
 
 pytestmark = pytest.mark.timeout(240)
 needs_confinement = pytest.mark.skipif(not within_reach(CONFINED).full, reason="this kernel confines no worker")
@@ -322,4 +325,76 @@ def test_pickles_in_npz_are_not_made(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", x=np.array([Marking()], dtype=object))
     with pytest.raises(DataError):
         read_tensors(tmp_path / "data.npz")
+    assert not (tmp_path / "mark").exists()
+
+
+# --- TorchScript: what a name resolves to ---
+
+
+class _Layers(torch.nn.Module):
+    """Layers and a method with names that operators have as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.save = torch.nn.Linear(4, 4)
+        self.parts = torch.nn.ModuleDict({"load_tensor": torch.nn.Linear(4, 4), "1": torch.nn.ReLU()})
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        save = self.parts["load_tensor"](self.save(x)) + self.save.weight.sum()
+        return {"save": self.parts["1"](save), "y": self.write_file(save)}
+
+    @torch.jit.export
+    def write_file(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+@pytest.mark.parametrize(
+    "how", [torch.jit.script, lambda module: torch.jit.trace(module, torch.ones(3, 4), strict=False)]
+)
+def test_layers_may_have_operators_names(how: Any, tmp_path: Path) -> None:
+    how(_Layers().eval()).save(str(tmp_path / "net.pt"))
+    inputs = (TensorSpec("x", ("batch", 4), "float32"),)
+    runnable = framework("torch").load(model("torch", tmp_path / "net.pt", inputs=inputs))
+    assert {spec.name for spec in runnable.outputs} == {"save", "y"}
+
+
+CALLS = {
+    "by a name that's put together": 'getattr(torch, "sa" "ve")(x, MARK)',
+    "by a name with escapes": 'getattr(torch, "\\x73ave")(x, MARK)',
+    "by its library": "ops.aten.save(x, MARK)",
+    "with spaces": "torch . save(x, MARK)",
+    "under a layer's name": "_call(torch.save)",
+    "of a layer that hasn't it": "self.parts.save(MARK)",
+    "mapping": "torch.add_(x, torch.from_file(MARK, True, 4))",
+    "in a loop": "[torch.save(x, MARK) for i in [1, 2]]",
+}
+
+
+@pytest.mark.parametrize("where", ["forward", "__setstate__", "another"])
+@pytest.mark.parametrize("how", CALLS)
+def test_operators_are_found_however_they_are_named(how: str, where: str, tmp_path: Path) -> None:
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.save = torch.nn.Linear(4, 4)
+            self.parts = torch.nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.parts(self.save(x))
+
+    torch.jit.script(Net()).save(str(tmp_path / "old.pt"))
+    call = CALLS[how].replace("MARK", f'"{tmp_path / "mark"}"')
+    bound = "    save = torch.save\n" if how == "under a layer's name" else ""
+    call = call.replace("_call(torch.save)", f'save(x, "{tmp_path / "mark"}")')
+    with zipfile.ZipFile(tmp_path / "old.pt") as old, zipfile.ZipFile(tmp_path / "net.pt", "w") as new:
+        for info in old.infolist():
+            text = old.read(info)
+            if info.filename.endswith(".py") and b"class Net" in text:
+                (kind,) = re.findall(r"self: ([\w.]+)", text.decode())[:1] or [""]
+                own = f"  def {where}(self: {kind}, x: Tensor) -> Tensor:\n{bound}    _0 = {call}\n    return x\n"
+                kept = text.decode() if where != "forward" else text.decode().partition("  def forward")[0]
+                text = (kept + own).encode()
+            new.writestr(info.filename, text)
+    with pytest.raises(ModelLoadError, match="may reach beyond the model"):
+        framework("torch").load(model("torch", tmp_path / "net.pt", inputs=(TensorSpec("x", (4,), "float32"),)))
     assert not (tmp_path / "mark").exists()
