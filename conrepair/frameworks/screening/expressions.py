@@ -40,11 +40,7 @@ _OPAQUE = re.compile(r"(OpaqueUnaryFn|BitwiseFn)_[a-z0-9_]+")
 _NAMED = {"Symbol", "Dummy", "Float"}  # take a text
 _KEY = re.compile(r"[\w.\- ]*")
 _METHODS = {"size", "stride", "storage_offset", "dim", "item", "numel"}
-_OPERATORS = (
-    ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.BitAnd,
-    ast.BitOr, ast.BitXor, ast.USub, ast.UAdd, ast.Not, ast.Invert, ast.And, ast.Or, ast.Eq, ast.NotEq, ast.Lt,
-    ast.LtE, ast.Gt, ast.GtE,
-)  # fmt: skip
+_RELATIONS = ast.Eq | ast.NotEq | ast.Lt | ast.LtE | ast.Gt | ast.GtE
 _OF_MATH = {
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "fabs", "floor", "log",
     "log2", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
@@ -76,17 +72,14 @@ def _follows(text: Any, leaf: Callable[[ast.expr], bool]) -> bool:
     try:
         tree = ast.parse(text.strip(), mode="eval")
         parts = [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
-        compared = sum(len(node.args) for node in parts if isinstance(node, ast.Call) and _is_extreme(node.func))
+        calls = [node for node in parts if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        compared = sum(len(call.args) for call in calls if ast.unparse(call.func) in {"Max", "Min"})
         if len(parts) > _MOST_PARTS or compared > _MOST_COMPARED:
             return False
         _size(tree.body, leaf)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
     return True
-
-
-def _is_extreme(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in {"Max", "Min"}
 
 
 def _size(node: ast.expr, leaf: Callable[[ast.expr], bool]) -> tuple[int, int]:
@@ -102,61 +95,45 @@ def _size(node: ast.expr, leaf: Callable[[ast.expr], bool]) -> tuple[int, int]:
 
 
 def _measured(node: ast.expr, leaf: Callable[[ast.expr], bool]) -> tuple[int, int]:
-    def sizes(*inner: ast.expr) -> tuple[list[int], list[int]]:
-        found = [_size(item, leaf) for item in inner]
-        return [bits for bits, _ in found], [terms for _, terms in found]
-
+    name, more = "Max", 0
     match node:
-        case ast.Constant(value=bool()):
-            return 1, 1
+        case ast.Constant(value=int(value)):
+            return value.bit_length(), 1
         case ast.Constant(value=float()):
             return _BITS_OF_FLOAT, 1
-        case ast.Constant(value=int(value)) if value.bit_length() <= _BITS + 1:
-            return max(1, value.bit_length()), 1
-        case (
-            ast.BinOp(left=base, op=ast.Pow(), right=power)
-            | ast.Call(func=ast.Name(id="Pow" | "PowByNatural" | "FloatPow"), args=[base, power], keywords=[])
+        case ast.BinOp(left=left, op=operator, right=right) if not isinstance(operator, ast.MatMult):
+            name, operands = type(operator).__name__, [left, right]
+        case ast.UnaryOp(operand=operand):
+            operands = [operand]
+        case ast.BoolOp(values=operands) | ast.Tuple(elts=operands):
+            pass
+        case ast.Compare(left=left, ops=relations, comparators=others) if all(
+            isinstance(relation, _RELATIONS) for relation in relations
         ):
-            (bits,), (terms,) = sizes(base)
-            times = _small(power)
-            return bits * times, terms ** (times if terms > 1 else 1)
-        case (
-            ast.BinOp(left=base, op=ast.LShift(), right=power)
-            | ast.Call(func=ast.Name(id="LShift"), args=[base, power], keywords=[])
+            operands = [left, *others]
+        case ast.Call(func=ast.Name(id=name), args=operands, keywords=[]) if name in _FUNCTIONS:
+            pass
+        case ast.Call(func=ast.Name(id=name), args=operands, keywords=[]) if _OPAQUE.fullmatch(name):
+            more = _BITS_OF_FLOAT
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=operands, keywords=[]) if (
+            name in _OF_MATH
         ):
-            (bits,), (terms,) = sizes(base)
-            return bits + _small(power), terms
-        case (
-            ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right)
-            | ast.Call(func=ast.Name(id="Add"), args=[left, right], keywords=[])
-        ):
-            several, summands = sizes(left, right)
-            return max(several) + 1, sum(summands)
-        case ast.BinOp(left=left, op=operator, right=right) if isinstance(operator, _OPERATORS):
-            several, factors = sizes(left, right)
-            return sum(several), math.prod(factors)
-        case ast.UnaryOp(op=operator, operand=operand) if isinstance(operator, _OPERATORS):
-            return _size(operand, leaf)
-        case ast.BoolOp(values=values) | ast.Tuple(elts=values):
-            return max(sizes(*values)[0], default=1), 1
-        case ast.Compare(left=left, ops=operators, comparators=others):
-            if all(isinstance(item, _OPERATORS) for item in operators):
-                return max(sizes(left, *others)[0]), 1
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS | _POWERS:
-            if name in _POWERS:
-                raise ValueError("a power has two operands")
-            several, parts = sizes(*arguments)
-            if name in _NO_LARGER:
-                return max(several, default=1), 1
-            return sum(several) + len(several) + 1, sum(parts) if name == "Add" else math.prod(parts)
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if _OPAQUE.fullmatch(name):
-            return max(_BITS_OF_FLOAT, *sizes(*arguments)[0]), 1
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="math"), attr=name), args=arguments, keywords=[]):
-            if name in _OF_MATH:
-                return max(_BITS_OF_FLOAT, *sizes(*arguments)[0]), 1
-    if not leaf(node):
-        raise ValueError("it's beyond the grammar")
-    return _BITS_OF_FLOAT if isinstance(node, ast.Call) else _BITS, 1
+            more = _BITS_OF_FLOAT
+        case _ if leaf(node):
+            return _BITS_OF_FLOAT if isinstance(node, ast.Call) else _BITS, 1
+        case _:
+            raise ValueError("it's beyond the grammar")
+    if name in _POWERS:
+        base, power = operands  # a ValueError otherwise
+        (bits, terms), times = _size(base, leaf), _small(power)
+        return (bits + times, terms) if name == "LShift" else (bits * times, terms ** (times if terms > 1 else 1))
+    found = [(1, 1), *(_size(operand, leaf) for operand in operands)]
+    several, parts = [bits for bits, _ in found], [terms for _, terms in found]
+    if name in {"Add", "Sub"}:
+        return max(several) + len(several), sum(parts) - 1
+    if name in _NO_LARGER:
+        return max(several), max(parts)
+    return sum(several) + more, math.prod(parts)
 
 
 def _small(node: ast.expr) -> int:
