@@ -139,3 +139,12 @@ def test_a_declaration_fits_the_input() -> None:
     ids = TensorSpec("ids", ("s23", "2*half"), "int64", ranges=(SizeRange("half", 1, 6),))
     assert declaration(ids) == "--input ids=s23,12:int64"
     assert declaration(TensorSpec("x", (1, 3, "?", "?"), "float32")) == "--input x=1,3,224,224"
+
+
+@pytest.mark.parametrize("text", ["*".join(["n"] * 100_000), "(" * 400 + "n" + ")" * 400, "9" * 5000, "9**9**9"])
+def test_what_nobody_would_write_is_a_name(text: str) -> None:
+    assert next(trial_shapes(inputs(("n", text)))) == ((2, 64),)
+
+
+def test_a_division_by_nothing_is_no_size() -> None:
+    assert next(trial_shapes(inputs(("n", "n//0")))) == ((2, 0),)
