@@ -10,6 +10,7 @@ import numpy as np
 from conrepair.graph.intervals import Interval, intervals
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.activations import Activations
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
@@ -19,6 +20,7 @@ from conrepair.localization.result import LocatedFault
 
 __all__ = ["begins_at_zero", "is_small", "told_by_drawn", "with_saturation"]
 
+_CUTTING = {"Relu", "Clip"} | QUANTIZING
 _LEAST = 0.02  # share of the values that are cut off: outliers are, on purpose
 _BEYOND = 1.5  # times the range: samples may have somewhat larger values than those of calibration
 _LOST = 0.1  # relative L2 of what's cut off: less of it is no fault where its piece has none
@@ -189,10 +191,12 @@ def _saturated(held: Interval, values: Array) -> _Saturated | None:
 
 
 def _as_read(name: str, graph: LayerGraph) -> str:
-    """The tensor that's needed of one: of values that are clipped next, quantizers take what's left for the range."""
-    readers = graph.consumers.get(name, ())
-    clips = graph.read_once(name) and readers[0].op in {"Relu", "Clip"}
-    return readers[0].outputs[0] if clips else name
+    """The tensor that's needed of one: of values that are clipped next, by a grid, too, what's left counts."""
+    behind = name
+    while graph.read_once(behind) and (reader := graph.consumers[behind][0]).op in _CUTTING:
+        behind = reader.outputs[0]
+        name = behind if graph.tensors[behind].is_float else name
+    return name
 
 
 def _places_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,14 +16,16 @@ from rescaled import as_int8, pictures, trained
 from small_models import model_of
 
 from conrepair.data.feeds import DataReference
+from conrepair.data.tensor_spec import Quantization
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
 from conrepair.localization.quantized_rules import SATURATES, SHIFTED
-from conrepair.localization.saturation import is_small
+from conrepair.localization.saturation import _as_read, is_small
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
 from conrepair.runtime.files import sha256_of
@@ -130,6 +133,27 @@ def test_an_input_that_is_cut_off_by_its_zero_point_is_told_alone(tmp_path: Path
     assert "`x` clips by a range that lies elsewhere, as by another zero point" in fault.evidence[0]
 
 
+def test_between_two_quantized_files_one_scale_for_all_channels_is_told_and_repaired(tmp_path: Path) -> None:
+    """What the source's own grid cuts off is no reason to call the target's too small."""
+    path = tmp_path / "right.onnx"
+    in_eight_bits(Path(source(tmp_path).path), path, rows(40, 2), per_channel=True)
+    network = onnx.load(path)
+    made = {name: node for node in network.graph.node for name in node.output}
+    constants = {item.name: item for item in network.graph.initializer}
+    (layer,) = [node for node in network.graph.node if node.op_type == "Conv" and "w1" in node.input[1]]
+    scales = constants[made[layer.input[1]].input[1]]
+    right = onnx.numpy_helper.to_array(scales)
+    scales.CopyFrom(onnx.numpy_helper.from_array(np.full_like(right, right.max()), scales.name))
+    onnx.save(network, tmp_path / "wrong.onnx")
+    sides = [subject(model_of("onnx", tmp_path / name), tmp_path) for name in ("right.onnx", "wrong.onnx")]
+    result = repair_models(*sides, tmp_path / "out", RepairOptions(_OPTIONS, seconds=60, unseen=16))
+    told = " ".join(text for fault in result.before.faults for text in fault.evidence)
+    assert "are scaled by 1.0" in told
+    assert "of 16 slices of axis 0" in told
+    assert SATURATES not in told
+    assert not result.after.faults
+
+
 @pytest.mark.parametrize(
     ("change", "rule"), [(narrowed, SATURATES), (shifted, SHIFTED)], ids=lambda value: getattr(value, "__name__", "")
 )
@@ -156,6 +180,21 @@ def test_drawn_inputs_say_nothing_of_a_range_inside(
     else:
         assert found.verdict is Verdict.FAULTY
         assert rule in {words for fault in found.faults for words, _ in fault.differences}
+
+
+def test_what_is_needed_of_values_is_what_clips_leave_of_them() -> None:
+    """A grid clips as well: what a quantized source cuts off is no reason to call the target's range too small."""
+    chain = ["x", "a", "b", "c", "d", "e"]
+    tensors = {name: Tensor(name, (1,), "float32") for name in chain}
+    tensors["c"] = Tensor("c", (1,), "uint8", Quantization(0.02, 0))
+    kinds = ("Conv", "Clip", "QuantizeLinear", "DequantizeLinear", "Conv")
+    nodes = [
+        Node(two, two, op, op, (one,), (two,))
+        for op, (one, two) in zip(kinds, itertools.pairwise(chain), strict=True)
+    ]
+    graph = LayerGraph(("x",), ("e",), tensors, tuple(nodes))
+    assert [_as_read(name, graph) for name in chain] == ["x", "d", "d", "d", "d", "e"]
+    assert _as_read("a", LayerGraph(("x",), ("a", "e"), tensors, tuple(nodes))) == "a", "who reads it gets all"
 
 
 def test_ranges() -> None:
