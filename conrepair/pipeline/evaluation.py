@@ -245,6 +245,9 @@ def _row(
         if item.refused and verdict.is_right:
             verdict, reason = Verdict.FAULTY, item.refused
             comparison = dataclasses.replace(comparison, verdict=verdict, reason=reason)
+        if item.source is reference.source and verdict in {Verdict.QUANTIZED, Verdict.FAULTY}:
+            reason += f"; {item.backend} runs the same file, so what's off is its optimizations or kernels"
+            comparison = dataclasses.replace(comparison, reason=reason)
         first, worst = _beside(run, runs[id(reference)]), comparison.worst
         if dataset is not None and first is not None and worst is not None:
             names = dataset.names[: run.count]
