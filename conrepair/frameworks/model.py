@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 import pydantic
 
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.runtime.words import shortened
 
 __all__ = [
     "Description",
@@ -18,6 +20,7 @@ __all__ = [
     "Model",
     "Provenance",
     "from_json",
+    "short_text",
     "to_json",
 ]
 
@@ -84,6 +87,7 @@ class Model:
 
 
 _NARROW = {"int8", "uint8", "int4", "uint4", "int16", "uint16"}
+_LONGEST = 60  # characters of metadata that are shown
 _REAL = {"float16", "bfloat16", "float32", "float64"}
 
 
@@ -104,6 +108,8 @@ class Description:
         states: Names of what a call leaves behind for the next.
         ir_version: Version of the ONNX format.
         producer: Tool that wrote the file, when it says so.
+        metadata: What somebody wrote into the file for its users, by key; long texts shortened, with their hash.
+        warnings: What goes wrong with the file on other processors, in words.
     """
 
     format: str
@@ -118,6 +124,8 @@ class Description:
     states: tuple[str, ...] = ()
     producer: str = ""
     matrices: Mapping[str, int] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def precision(self) -> str:
@@ -144,6 +152,14 @@ class Description:
     def quantized(self) -> bool:
         """Whether most of the weights are stored, or rounded before they're used, as integers of few bits."""
         return "quantized" in self.precision
+
+
+def short_text(value: bytes) -> str:
+    """A text of a file's metadata; of one that's long, or isn't text, the hash, too."""
+    text = value.rstrip(b"\0").decode(errors="replace")
+    if len(text) <= _LONGEST and text.isprintable():
+        return text
+    return f"{shortened(text, _LONGEST)!r} ({len(value)} bytes, sha256 {hashlib.sha256(value).hexdigest()[:12]})"
 
 
 def to_json(value: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec
-from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.model import Description, Model, short_text
 from conrepair.frameworks.runnable import Array, Runnable, load_error
 from conrepair.frameworks.states.tflite import states_of
 from conrepair.runtime.words import natural_order
@@ -131,6 +131,11 @@ class TfliteFramework:
         content = tflite.Model.GetRootAsModel(Path(model.path).read_bytes(), 0)
         try:
             operators, weights, matrices = count_operators(content)
+            written = [content.Metadata(place) for place in range(content.MetadataLength())]
+            metadata = {
+                item.Name().decode(): short_text(bytes(content.Buffers(item.Buffer()).DataAsNumpy()))
+                for item in written
+            }
             sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
         # Reading a damaged flatbuffer raises whatever its bytes make of it.
         except Exception as error:
@@ -143,6 +148,7 @@ class TfliteFramework:
             parameters=sum(weights.values()),
             weights=dict(weights),
             matrices=dict(matrices),
+            metadata=metadata,
             states=runnable.states,
         )
 

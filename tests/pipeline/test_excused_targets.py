@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper, parser
-from quantized_faults import FAULTS, in_eight_bits
+from onnxruntime.quantization import QuantType, quantize_static
+from quantized_faults import FAULTS, Rows, in_eight_bits
 from quantized_networks import source
 
 import conrepair
@@ -102,3 +103,35 @@ def test_ordinary_inputs_show_a_calibration_on_too_small_ones(
         shown = " ".join("".join(capsys.readouterr()).split())
         assert "drawn from -1 to 1: give real ones (--data) to see whether it was calibrated on enough" in shown
         assert ("undecided" in shown, "tensors clip" in shown) == (told, told), shown
+
+
+def test_metadata_that_one_file_has_is_told(tmp_path: Path) -> None:
+    right = source(tmp_path).path
+    model = onnx.load(right)
+    for key, value in (("names", "{0: 'person'}"), ("onnx.infer", "a converter's own"), ("labels", "x" * 500)):
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
+    onnx.save(model, tmp_path / "named.onnx")
+    about = conrepair.inspect(tmp_path / "named.onnx", in_process=True)
+    assert about.metadata["names"] == "{0: 'person'}"
+    assert "500 bytes, sha256" in about.metadata["labels"]
+    notes = " ".join(conrepair.compare(tmp_path / "named.onnx", right, in_process=True).notes)
+    assert "its metadata names is missing, its source's {0: 'person'}" in notes
+    assert "onnx.infer" not in notes
+    assert "metadata" not in " ".join(conrepair.compare(right, right, in_process=True).notes)
+
+
+@pytest.mark.parametrize(("activations", "reduced", "told"), [("QUInt8", 0, 1), ("QUInt8", 1, 0), ("QInt8", 0, 0)])
+def test_products_that_saturate_on_other_processors_are_told(
+    activations: str, reduced: int, told: int, tmp_path: Path
+) -> None:
+    right = Path(source(tmp_path).path)
+    rows = np.random.default_rng(0).normal(size=(8, 3, 12, 12)).astype(np.float32)
+    kinds = {"activation_type": QuantType[activations], "weight_type": QuantType.QInt8}
+    path = tmp_path / "target.onnx"
+    quantize_static(right, path, Rows("x", rows), reduce_range=bool(reduced), **kinds)
+    about = conrepair.inspect(path, in_process=True)
+    assert len(about.warnings) == told
+    assert all("without VNNI" in text and "4 weights that use all of int8" in text for text in about.warnings)
+    notes = " ".join(conrepair.compare(right, path, in_process=True).notes)
+    assert ("without VNNI" in notes) == bool(told)

@@ -13,12 +13,12 @@ import onnx
 from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-__all__ = ["FAULTS", "in_eight_bits", "with_fault"]
+__all__ = ["FAULTS", "Rows", "in_eight_bits", "with_fault"]
 
 Array = npt.NDArray[np.float32]
 
 
-class _Rows(CalibrationDataReader):
+class Rows(CalibrationDataReader):
     def __init__(self, name: str, rows: Array) -> None:
         self._rows = iter([{name: row[None]} for row in rows])
 
@@ -53,7 +53,7 @@ def in_eight_bits(
     quantize_static(
         source,
         path,
-        _Rows(name, rows),
+        Rows(name, rows),
         quant_format=QuantFormat[form],
         per_channel=per_channel,
         activation_type=QuantType[kind],

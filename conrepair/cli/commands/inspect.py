@@ -81,6 +81,8 @@ def _show(description: Description, model: Model, missing: Sequence[str], *, as_
         ("operators", ", ".join(f"{name} {count}" for name, count in description.operators.items())),
         *(("missing", text) for text in missing),
         ("producer", description.producer or "not recorded"),
+        *((f"metadata {key}", text) for key, text in description.metadata.items()),
+        *(("warning", text) for text in description.warnings),
         ("sha256", model.sha256),
     ]
     for name, text in rows:

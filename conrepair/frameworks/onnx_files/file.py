@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import model_files, onnx_tensors
-from conrepair.frameworks.model import Description, Model
+from conrepair.frameworks.model import Description, Model, short_text
 from conrepair.frameworks.onnx_files.quantization import io_quantization
 from conrepair.frameworks.proto_file import inner_graphs, nodes_of, read_proto
 from conrepair.frameworks.runnable import load_error
@@ -35,6 +36,8 @@ _VALUES = {
     "Unsqueeze": _FIRST,
     "Where": _BRANCHES,
 }
+_PRODUCTS = {"Conv", "ConvInteger", "Gemm", "MatMul", "MatMulInteger", "QGemm", "QLinearConv", "QLinearMatMul"}
+_SEVEN_BITS = 64
 _TABLES = {"Cast", "DequantizeLinear", "Identity"}
 
 
@@ -93,6 +96,8 @@ def describe_proto(
         weights=dict(weights),
         matrices=dict(matrices),
         computes=_rounded_to(proto.graph),
+        metadata={item.key: short_text(item.value.encode()) for item in proto.metadata_props},
+        warnings=tuple(_saturating(proto.graph)),
         ir_version=proto.ir_version,
         opset=next((item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}), None),
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
@@ -109,6 +114,28 @@ def _rounded_to(graph: onnx.GraphProto) -> str:
         for node in quantizing
     ]
     return types[0] if len(types) > len(matrices) / 2 else ""
+
+
+def _saturating(graph: onnx.GraphProto) -> Iterator[str]:
+    """That products of uint8 by int8 overflow 16 bits where a processor adds two of them first."""
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    quantizing = [node for node in graph.node if node.op_type == "QuantizeLinear"]
+    of_integers = [tensors.get(node.input[2]) if node.input[2:] else None for node in quantizing]
+    unsigned = any(zero is None or zero.data_type == onnx.TensorProto.UINT8 for zero in of_integers)
+    if not unsigned and not any(node.op_type == "DynamicQuantizeLinear" for node in graph.node):
+        return
+    read = {name for node in graph.node if node.op_type in _PRODUCTS for name in node.input}
+    read |= {node.input[0] for node in graph.node if node.op_type == "DequantizeLinear" and node.output[0] in read}
+    weights = [item for name, item in tensors.items() if name in read and item.data_type == onnx.TensorProto.INT8]
+    matrices = [item for item in weights if len(item.dims) > 1 and not item.external_data]
+    names = [
+        item.name for item in matrices if np.abs(numpy_helper.to_array(item).astype(np.int16)).max() > _SEVEN_BITS
+    ]
+    if names:
+        yield (
+            f"{len(names)} weights that use all of int8 ({names[0]} first) are multiplied by uint8: on x86-64 "
+            "without VNNI ONNX Runtime's sums saturate at 16 bits. Quantize with reduce_range, or activations to int8"
+        )
 
 
 def table_sizes(proto: onnx.ModelProto) -> dict[str, int]:

@@ -29,6 +29,7 @@ from conrepair.runtime.store import Entry
 __all__ = ["Runs", "execute", "execute_sources", "plan_conversion", "plan_execution", "run_executions"]
 
 _SECOND_OPINION_SAMPLES = 16
+_BOOKKEEPING = {"onnx.infer", "onnx.quant.pre_process", "min_runtime_version", "CONVERSION_METADATA"}  # of converters
 
 
 @dataclass
@@ -96,6 +97,7 @@ def run_executions(state: RunState, executed: Sequence[Execution], runs: Runs) -
                 item.problem = problem_of(state.scheduler.results[item.build_task])
     for item in executed:
         item.refused = _refused(state, item, executed)
+    _tell_files(state, executed)
 
 
 def _refused(state: RunState, item: Execution, executed: Sequence[Execution]) -> str:
@@ -132,6 +134,22 @@ def _baked(state: RunState, item: Execution) -> str:
     state.scheduler.run([task])
     entry = state.scheduler.results[name].entry
     return "" if entry is None else str(entry.result["words"])
+
+
+def _tell_files(state: RunState, executed: Sequence[Execution]) -> None:
+    """Note where two files of a format say other things about themselves, and what goes wrong elsewhere."""
+    sources = {item.model: item.source for item in executed if item.kind == "reference"}
+    for item in executed:
+        right = sources.get(item.reference)
+        if item.source is None or right is None or item.source is right:
+            continue
+        ours, theirs = right.description, item.source.description
+        lines = list(theirs.warnings)
+        for key in sorted((ours.metadata.keys() | theirs.metadata.keys()) - _BOOKKEEPING):
+            one, two = (side.metadata.get(key, "missing") for side in (ours, theirs))
+            if one != two and ours.format == theirs.format:
+                lines.append(f"its metadata {key} is {two}, its source's {one}")
+        state.notes += [note for line in lines if (note := f"{item.row_name}: {line}") not in state.notes]
 
 
 def _tell_matching(state: RunState, item: Execution) -> None:
