@@ -24,14 +24,18 @@ from conrepair.localization.matching import EQUAL, Pair
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.shelf import Shelf
-from conrepair.localization.static import differing_parameters
+from conrepair.localization.static import ASKING, differing_parameters
 from conrepair.metrics.running_error import RunningError
 
 __all__ = ["Latent", "latent_faults"]
 
-_SIZES = {"larger": (16.0, 64.0), "smaller": (1 / 256, 1e-3)}
+_SIZES = {"is much larger": (16.0, 64.0), "is much smaller": (1 / 256, 1e-3)}
 """Other values: so many times those that were seen, or further, to that root mean square: beyond any usual bound, and
 where an epsilon counts."""
+
+_MET = "is a number that operators compare with, or that is rounded"
+_TIES = (0.0, -1.5, 0.5, 1.0)  # where an operator turns from one side to the other
+_TURNED = "comes of masks the other way round"
 
 _FEW = 4  # numbers that are a bound or a factor, and no weights
 _MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
@@ -79,24 +83,33 @@ def latent_faults(
         In the target's order; each with the values that show most of it.
     """
     right, given = first
-    known = set(alignment.pairs)
-    cuts = Cuts((right.network.graph, given.network.graph), alignment.pairs)
-    wanted = {
-        item.cut.pair.target: item
-        for item in judged
-        if not item.guilty and item.cut.pair in known and _could_differ(*cuts.sides(item.cut.pair))
-    }
+    graphs = right.network.graph, given.network.graph
+    cuts = Cuts(graphs, alignment.pairs)
     shown: dict[str, tuple[float, Latent]] = {}
-    healthy = Healthy(
-        (right.network.graph, given.network.graph), alignment.pairs, [item.cut.pair for item in wanted.values()]
-    )
-    for size in _SIZES if wanted else ():
-        for name, error, latent in _differing(first, alignment, wanted, healthy, size, folder):
+    # A condition may differ where no answer does: for ties and other masks, only what is made of it is compared.
+    answers = dataclasses.replace(alignment, pairs=tuple(pair for pair in alignment.pairs if _is_answer(right, pair)))
+    for size, among in ((size, alignment if size in _SIZES else answers) for size in (*_SIZES, _MET, _TURNED)):
+        known, between = set(among.pairs), Cuts(graphs, among.pairs)
+        wanted = {
+            item.cut.pair.target: item
+            for item in judged
+            if not item.guilty and item.cut.pair in known and _could_differ(*between.sides(item.cut.pair))
+        }
+        healthy = Healthy(graphs, among.pairs, [item.cut.pair for item in wanted.values()])
+        for name, error, latent in _differing(first, among, wanted, healthy, size, folder) if wanted else ():
             if error > shown.get(name, (0.0, None))[0]:
                 shown[name] = error, latent
     shown |= _static(first, alignment, judged, shown, cuts)
     order = given.network.graph.order
     return [shown[name][1] for name in sorted(shown, key=order.__getitem__)]
+
+
+def _is_answer(right: Activations, pair: Pair) -> bool:
+    """Whether a pair is an input, or holds other numbers than whole ones."""
+    array = right[pair.source]
+    return pair.source in right.network.graph.inputs or bool(
+        array.dtype.kind == "f" and np.any(array != np.rint(array))
+    )
 
 
 def _static(
@@ -119,7 +132,7 @@ def _static(
         return {}
     healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
     right.compute([item.cut.pair.source for item in found.values()])
-    words = "numbers differ, and results don't on these inputs"
+    words = "files differ, and results don't on these inputs"
     return {
         item.cut.pair.target: (item.introduced, _diagnosed(item, region(), healthy, words))
         for item, _, region in _isolated(first, alignment, found, right.__getitem__, right.__getitem__)
@@ -150,7 +163,9 @@ def _differing(
     folder: Path,
 ) -> list[tuple[str, float, Latent]]:
     right, source = first[0], first[0].network
-    changed = _changed(right, size)
+    changed = _turned(right, alignment, folder) if size == _TURNED else _changed(right, size)
+    if changed is None:
+        return []
     expected = Shelf(folder / "latent")
     fed = [*source.graph.inputs, *(pair.source for pair in alignment.pairs)]
     names = dict.fromkeys(item.cut.pair.source for item in wanted.values())
@@ -167,7 +182,7 @@ def _differing(
         if error.mismatched or error.relative_l2 <= max(EQUAL, _MARGIN * item.floor):
             continue
         judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
-        words = f"where what it reads is much {size}, results differ by {error.relative_l2:.2g}"
+        words = f"where what it reads {size}, results differ by {error.relative_l2:.2g}"
         found.append((pair.target, error.relative_l2, _diagnosed(judged, region(), healthy, words)))
     return found
 
@@ -190,7 +205,7 @@ def _isolated(
     """
     right, given = first
     graphs = right.network.graph, given.network.graph
-    isolated = Isolation(given.network, alignment.pairs, list(wanted))
+    isolated = Isolation(given.network, alignment.cuts, list(wanted))
     fed, constants = functools.partial(isolated.fed, fetch, given.feeds), right.constants()
 
     def region(pair: Pair, array: Array) -> Region:
@@ -209,11 +224,19 @@ def _diagnosed(item: Judged, region: Region, healthy: Healthy, words: str) -> La
 
 def _changed(right: Activations, size: str) -> Callable[[str], Array]:
     """The source's activations, those of any size multiplied."""
-    producers = right.network.graph.producers
+    graph, producers = right.network.graph, right.network.graph.producers
+    asking = [node.parameters for node in graph.nodes if node.op in ASKING and "operand" in node.parameters]
+    operands = [array for parameters in asking if (array := parameters["operand"].numpy()).size == 1]
+    numbers = np.unique([*_TIES, *(float(array.item()) for array in operands)])
 
     def fetch(name: str) -> Array:
         array, node = right[name], producers.get(name)
-        if node is None or array.dtype.kind != "f":
+        if array.dtype.kind == "f" and size == _MET and np.any(array != np.rint(array)):
+            some = numbers[(numbers >= array.min()) & (numbers <= array.max())].astype(array.dtype)
+            found = array.flatten()
+            found[::2] = np.resize(some, found[::2].shape) if some.size else found[::2]
+            return found.reshape(array.shape)
+        if node is None or array.dtype.kind != "f" or size == _MET:
             return array
         if node.op in _ANY_SIZE or node.op == "Relu":
             with np.errstate(over="ignore"):
@@ -223,7 +246,19 @@ def _changed(right: Activations, size: str) -> Callable[[str], Array]:
     return fetch
 
 
+def _turned(right: Activations, alignment: Alignment, folder: Path) -> Callable[[str], Array] | None:
+    """The source's activations of masks from behind, and of flags that are the other way; None where it has none."""
+    feeds = {
+        name: (array == 0).astype(array.dtype) if array.shape[-1:] in {(), (1,)} else array[..., ::-1]
+        for name, array in right.feeds.items()
+        if array.dtype.kind in "iub" and array.size and {*np.unique(array).tolist()} <= {0, 1}
+    }
+    turned = Activations(right.network, {**right.feeds, **feeds}, folder / "turned")
+    turned.compute([pair.source for pair in alignment.pairs] if feeds else [])
+    return turned.__getitem__ if feeds else None
+
+
 def _factor(array: Array, size: str) -> float:
     usual, wanted = _SIZES[size]
     rms = float(np.sqrt(np.mean(np.square(array.astype(np.float64))))) or 1.0
-    return max(usual, wanted / rms) if size == "larger" else min(usual, wanted / rms)
+    return max(usual, wanted / rms) if usual > 1 else min(usual, wanted / rms)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from conrepair.data.tensor_spec import numpy_dtype
-from conrepair.graph.layer_graph import Attribute, Node, Parameter
+from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
 from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.attributes import attribute_differences
 from conrepair.localization.diagnosis.differences import pairings_of
@@ -16,13 +16,21 @@ from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
 from conrepair.localization.diagnosis.vanished import has_vanished
 
-__all__ = ["differing_parameters"]
+__all__ = ["ASKING", "differing_parameters"]
+
+ASKING = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
+"""Operators that compare."""
 
 _COPIES = MOVES | {"Identity", "Cast"}
+_GUARDED = {"Div", "Reciprocal", "Log"}  # have no answer to 0
+_GUARDS = {"Max", "Clip", "Where"}
+_EPSILON = 1e-2  # at most, that is added for no other purpose
 
 
 def differing_parameters(source: Side, target: Side) -> float:
     """By how much the parameters of two sides differ that are otherwise the same, and tables of operators like trees.
+
+    What only one side has in front of a division, or a logarithm, so that it's none of 0, differs as well.
 
     Only sides of the same operators are compared, and only one of these may have other parameters: where two do, the
     one may take back what the other does (a scale that moved from a layer to the next), which values would show and
@@ -36,7 +44,7 @@ def differing_parameters(source: Side, target: Side) -> float:
         The largest relative L2 of a parameter, 1 for an attribute that isn't a number; 0 where none differs, or that
         can't be told.
     """
-    if has_vanished(source, target):
+    if has_vanished(source, target) or _guards_differ(source, target):
         return 1.0
     if not any(node.parameters or _has_own_words(node) for node in target.nodes):
         return 0.0
@@ -48,6 +56,28 @@ def differing_parameters(source: Side, target: Side) -> float:
         if len(steps) <= 1:
             found.append(max(steps, default=0.0))
     return min(found, default=0.0)
+
+
+def _guards_differ(*sides: Side) -> bool:
+    """Whether sides divide, or take a logarithm, as often as each other, and not as often of what can't be 0."""
+    ours, theirs = (
+        [
+            _is_guarded(side.graph, node.inputs[-1])
+            for node in side.nodes
+            if node.op in _GUARDED and ("operand" not in node.parameters or node.attributes.get("constant_first"))
+        ]
+        for side in sides
+    )
+    return len(ours) == len(theirs) and sum(ours) != sum(theirs)
+
+
+def _is_guarded(graph: LayerGraph, name: str) -> bool:
+    node = graph.producers.get(name)
+    while node is not None and node.inputs and node.op in {*_COPIES, "Sqrt"}:
+        node = graph.producers.get(node.inputs[0])
+    if node is None or node.op != "Add" or "operand" not in node.parameters:
+        return node is not None and node.op in _GUARDS
+    return bool(np.abs(node.parameters["operand"].numpy()).max(initial=0) <= _EPSILON)
 
 
 def _is_alike(pairs: Paired) -> bool:
@@ -67,7 +97,9 @@ def _sizes(step: Step) -> dict[str, int]:
 
 def _error(source: Step, target: Step) -> float:
     """The largest relative L2 of a parameter or a table; 0 where all are the same up to rounding."""
-    parameters = (_relative(parameter, target.parameters[role]) for role, parameter in source.parameters.items())
+    parameters = (
+        _relative(parameter, target.parameters[role], source.op) for role, parameter in source.parameters.items()
+    )
     return max(max(parameters, default=0.0), _of_own_words(source, target))
 
 
@@ -91,9 +123,9 @@ def _apart(one: Attribute, two: Attribute) -> float:
     return min(float(np.linalg.norm(pair[1] - pair[0]) / (np.linalg.norm(pair[0]) or 1.0)), 1.0)
 
 
-def _relative(source: Parameter, target: Parameter) -> float:
+def _relative(source: Parameter, target: Parameter, op: str) -> float:
     """Of real numbers: indices and sizes may be written from the other end, and values show what they come to."""
-    if numpy_dtype(source.dtype).kind in "iub":
+    if numpy_dtype(source.dtype).kind in "iub" and op not in ASKING:
         return 0.0
     if source.shape == target.shape and np.array_equal(source.numpy(), target.numpy(), equal_nan=True):
         return 0.0
