@@ -106,3 +106,54 @@ def test_what_a_conversion_writes_otherwise_is_not_named(case: str, tmp_path: Pa
     found = localized(files, feeds, tmp_path)
     assert found.result.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}
     assert found.result.latent == ()
+
+
+GUARDS = {"max": "g = Max (n, tiny)", "clip": "g = Clip (n, tiny)", "none": "g = Identity (n)"}
+ASKED = {
+    "greater": "q = Greater (c, half)\n m = Cast <to = 1> (q)",
+    "or equal": "q = GreaterOrEqual (c, half)\n m = Cast <to = 1> (q)",
+    "turned": "q = Less (half, c)\n m = Cast <to = 1> (q)",
+    "kept": "q = Greater (c, zero)\n f = Cast <to = 1> (q)\n m = Mul (c, f)",
+    "kept or equal": "q = GreaterOrEqual (c, zero)\n f = Cast <to = 1> (q)\n m = Mul (c, f)",
+}
+
+
+def divided(path: Path, guard: str) -> Path:
+    text = f"""small (float[batch, 6] x) => (float[batch, 4] y) {{
+        c = MatMul (x, w)
+        n = ReduceL2 <axes = [1]> (c)
+        {GUARDS[guard]}
+        d = Div (c, g)
+        y = MatMul (d, v)
+    }}"""
+    weights = {"w": drawn(6, 5, seed=1), "v": drawn(5, 4), "tiny": np.float32(1e-12)}
+    return written(path, text, weights if "tiny" in text else {"w": weights["w"], "v": weights["v"]})
+
+
+def asked(path: Path, how: str) -> Path:
+    body = ASKED[how]
+    text = f"small (float[batch, 6] x) => (float[batch, 4] y) {{ c = MatMul (x, w)\n {body}\n y = MatMul (m, v) }}"
+    number = {"half": np.float32(0.5)} if "half" in body else {"zero": np.float32(0)}
+    return written(path, text, {"w": drawn(6, 5, seed=1), "v": drawn(5, 4)} | number)
+
+
+@pytest.mark.parametrize(("one", "other"), [("max", "none"), ("none", "clip")])
+def test_a_guard_of_a_division_that_only_one_side_has(one: str, other: str, tmp_path: Path) -> None:
+    files = divided(tmp_path / "s.onnx", one), divided(tmp_path / "t.onnx", other)
+    assert "is in the" in words_of(localized(files, {"x": drawn(4, 6)}, tmp_path))
+
+
+def test_the_very_number_that_is_compared_with(tmp_path: Path) -> None:
+    files = asked(tmp_path / "s.onnx", "greater"), asked(tmp_path / "t.onnx", "or equal")
+    assert "`q` is GreaterOrEqual in the target" in words_of(localized(files, {"x": drawn(4, 6)}, tmp_path))
+
+
+@pytest.mark.parametrize(("one", "other"), [("greater", "turned"), ("kept", "kept or equal")])
+def test_conditions_that_come_to_the_same(one: str, other: str, tmp_path: Path) -> None:
+    files = asked(tmp_path / "s.onnx", one), asked(tmp_path / "t.onnx", other)
+    assert localized(files, {"x": drawn(4, 6)}, tmp_path).result.latent == ()
+
+
+def test_the_same_guard_by_another_operator(tmp_path: Path) -> None:
+    files = divided(tmp_path / "s.onnx", "max"), divided(tmp_path / "t.onnx", "clip")
+    assert localized(files, {"x": drawn(4, 6)}, tmp_path).result.latent == ()
