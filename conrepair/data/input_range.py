@@ -154,10 +154,10 @@ class InputRange:
     def _mask(self, generator: np.random.Generator, shape: tuple[int, ...], turn: int) -> npt.NDArray[Any]:
         """Ones, then zeros; in their turns zeros first, with holes, zeros only; of one place both."""
         size = shape[-1] if shape else 1
-        if size == 1 or (turn == _BLANK and self.blank):
-            return np.full(shape, turn % 2 == 0, np.int64)
-        if turn in _HOLES:
-            return ((generator.random(shape) < _SHORTEST_MASK) | (np.arange(size) == 0)).astype(np.int64)
         lengths = generator.integers(max(1, math.ceil(_SHORTEST_MASK * size)), size + 1, (*shape[:-1], 1))
-        kept: npt.NDArray[Any] = (np.arange(size) < lengths).astype(np.int64).reshape(shape)
-        return kept[..., ::-1] if turn == _IN_FRONT else kept
+        kept: npt.NDArray[Any] = np.arange(size) < lengths
+        if size == 1 or (turn == _BLANK and self.blank):
+            kept = np.full(shape, turn % 2 == 0)
+        elif turn in _HOLES:
+            kept = (generator.random(shape) < _SHORTEST_MASK) | (np.arange(size) == 0)
+        return (kept[..., ::-1] if turn == _IN_FRONT and shape else kept).astype(np.int64).reshape(shape)

@@ -13,11 +13,13 @@ from conrepair.data.input_range import InputRange
 from conrepair.graph.input_texts import input_texts
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 
-__all__ = ["input_ranges", "weighs"]
+__all__ = ["ASKING", "input_ranges", "weighs"]
 
 _KEEPING = {"Identity", "Cast", "QuantizeLinear", "DequantizeLinear"}
 _MOVING = {"Reshape", "Transpose", "Expand", "Slice", "Reverse"}
-_ASKING = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
+ASKING = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
+"""Operators that compare."""
+
 _OF_SIGNS = {"Less", "GreaterOrEqual"}  # than 0: whether an index counts from the end
 _LOGICAL = {"Not", "And", "Or", "Xor"}
 _LAYERS = {
@@ -37,7 +39,7 @@ _LAYERS = {
     "SVMClassifier",
     "SVMRegressor",
 }
-_WEIGHING = {"Softmax", "LogSoftmax", "Attention", "MultiHeadAttention", "GroupQueryAttention"}
+_WEIGHING = {"Softmax", "Attention"}
 _LOOKED_UP = 4  # rank of numbers that an input is compared with
 _KEYS = ("cats_int64s", "keys_int64s", "keys_floats")
 _FEW = 64  # numbers that an input is compared with
@@ -136,8 +138,8 @@ def _best(found: Sequence[_Found], tensor: Tensor) -> InputRange:
     if rank == _LOOKED_UP:
         best = replace(best, low=(min(item.low[0] for item in ranges),), high=(max(item.high[0] for item in ranges),))
     if values and not (best.mask or best.axis):
-        least, most = best.low[0], best.high[0]
-        best = replace(best, values=(tuple(dict.fromkeys(value for value in values if least <= value <= most)),))
+        held = dict.fromkeys(value for value in values if best.low[0] <= value <= best.high[0])
+        best = replace(best, values=(tuple(held),))
     if tensor.is_real or best.whole:
         return best
     limits = np.iinfo(tensor.dtype)
@@ -181,11 +183,10 @@ def _limited(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _
     elif not tensor.is_real and _asks(node, name):
         yield _Found(1, _mask(node.native))
     elif not values.by and (numbers := _compared(node)):
-        least, most = min(numbers), max(numbers)
-        listed = node.op == "OneHotEncoder" and not node.attributes.get("zeros", 1)
-        low, high = (min(-1.0, 2 * least), max(1.0, 2 * most)) if tensor.is_real else (min(0.0, least), most + 1)
-        known = InputRange((float(low),), (float(high),), node.native, values=(numbers,), listed=listed)
-        yield _Found(_LOOKED_UP, known)
+        listed = node.attributes.get("zeros") == 0
+        ends = min(-1.0, 2 * min(numbers)), max(1.0, 2 * max(numbers))
+        known = _scalar(*(ends if tensor.is_real else (min(0.0, *numbers), max(numbers) + 1)), node.native)
+        yield _Found(_LOOKED_UP, replace(known, values=(numbers,), listed=listed))
     elif node.op == "Clip":
         low, high = node.attributes.get("min"), node.attributes.get("max")
         if isinstance(low, int | float) and isinstance(high, int | float) and math.isfinite(high - low):
@@ -197,11 +198,10 @@ def _limited(graph: LayerGraph, tensor: Tensor, node: Node, name: str, values: _
 
 def _compared(node: Node) -> tuple[float, ...]:
     """The numbers that a node compares what it reads with, or looks up."""
-    operand = node.parameters.get("operand") if node.op in _ASKING else None
-    if operand is not None and operand.numpy().size <= _FEW:
-        return tuple(map(float, operand.numpy().reshape(-1)))
+    if node.op in ASKING and "operand" in node.parameters:
+        return tuple(map(float, node.parameters["operand"].numpy().reshape(-1)[:_FEW]))
     keys = [item for name in _KEYS if isinstance(item := node.attributes.get(name), tuple)]
-    return tuple(float(value) for values in keys for value in values if isinstance(value, int | float))
+    return tuple(float(value) for values in keys for value in values)
 
 
 def _thresholds(tensor: Tensor, node: Node, values: _Seen) -> Iterator[_Found]:
@@ -232,7 +232,7 @@ def _asks(node: Node, name: str) -> bool:
     """Whether a whole number is read as a truth value."""
     if node.op == "Cast":
         return node.attributes.get("to") == "bool"
-    if node.op in _ASKING and "operand" in node.parameters:
+    if node.op in ASKING and "operand" in node.parameters:
         operand = node.parameters["operand"].numpy()
         below = node.op in _OF_SIGNS and not node.attributes.get("constant_first")
         return operand.size == 1 and operand.item() in {0, 1} and not (below and operand.item() == 0)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from conrepair.graph.input_ranges import ASKING
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
@@ -24,7 +25,7 @@ from conrepair.localization.matching import EQUAL, Pair
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.shelf import Shelf
-from conrepair.localization.static import ASKING, differing_parameters
+from conrepair.localization.static import differing_parameters
 from conrepair.metrics.running_error import RunningError
 
 __all__ = ["Latent", "latent_faults"]

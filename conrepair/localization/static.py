@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from conrepair.data.tensor_spec import numpy_dtype
+from conrepair.graph.input_ranges import ASKING
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
 from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.attributes import attribute_differences
@@ -16,12 +17,9 @@ from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
 from conrepair.localization.diagnosis.vanished import has_vanished
 
-__all__ = ["ASKING", "differing_parameters"]
+__all__ = ["differing_parameters"]
 
-ASKING = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
-"""Operators that compare."""
-
-_COPIES = MOVES | {"Identity", "Cast"}
+_COPIES = MOVES | {"Cast"}
 _GUARDED = {"Div", "Reciprocal", "Log"}  # have no answer to 0
 _GUARDS = {"Max", "Clip", "Where"}
 _EPSILON = 1e-2  # at most, that is added for no other purpose
