@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.attributes import Attribute, Attributed
 
-__all__ = ["Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor", "corners"]
+__all__ = ["Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor", "fingerprint"]
 
 _FEW_BITS = {"int8", "uint8", "int16", "uint16"}
 _OF_SIZES = {"Shape", "Size", "Rank"}  # they read how large a tensor is, and none of its values
@@ -21,10 +21,10 @@ _OF_SIZES = {"Shape", "Size", "Rank"}  # they read how large a tensor is, and no
 Array = npt.NDArray[Any]
 
 
-def corners(array: Array) -> tuple[int, str, str]:
-    """What an array has in any order of its axes: how many numbers, the first one and the last one, in few digits."""
-    first, last = (f"{float(number):.4g}" for number in array.reshape(-1)[[0, -1]]) if array.size else ("", "")
-    return array.size, first, last
+def fingerprint(array: Array) -> int:
+    """The same for the same real numbers, also where they're stored in half precision or with axes of length 1."""
+    with np.errstate(over="ignore"):
+        return hash(array.astype(np.float16).tobytes())
 
 
 @dataclass(frozen=True)
@@ -213,14 +213,10 @@ class LayerGraph:
         return {name: position for position, name in enumerate(names)}
 
     @cached_property
-    def held(self) -> Mapping[tuple[int, str, str], Sequence[tuple[Node, str]]]:
-        """Nodes and roles of their arrays of real numbers, by the `corners` of these."""
-        found: dict[tuple[int, str, str], list[tuple[Node, str]]] = {}
-        for node in self.nodes:
-            for role, parameter in node.parameters.items():
-                if (array := parameter.numpy()).dtype.kind == "f":
-                    found.setdefault(corners(array), []).append((node, role))
-        return found
+    def held(self) -> Mapping[int, str]:
+        """Layers by the `fingerprint` of each array of real numbers that they have."""
+        held = ((node.layer, item.numpy()) for node in self.nodes for item in node.parameters.values())
+        return {fingerprint(array): layer for layer, array in held if array.dtype.kind == "f" and array.size > 1}
 
     @cached_property
     def with_bias(self) -> Set[str]:

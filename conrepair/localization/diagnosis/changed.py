@@ -11,14 +11,15 @@ import scipy
 from conrepair.graph.kinds import Kind
 from conrepair.runtime.words import telling
 
-__all__ = ["SAME", "Found", "Values", "by_channel", "moved_on", "reordered", "scaled", "some_rows", "span"]
+__all__ = ["SAME", "Found", "Values", "by_channel", "moved_on", "order_along", "order_words"]
+__all__ += ["reordered", "scaled", "some_rows", "span"]
 
 SAME = 1e-5  # relative L2; folding and other arithmetic leave less
 _SCALED = 1e-4  # the same behind a factor
 _SAMPLED_ROWS = 4096
 _PROJECTED = 24  # numbers that stand for a slice
 _CERTAIN = 4.0  # times what rounding does
-_HALVES = 2
+_FEW = 3  # places whose reverse order is one that chance gives
 _MOST_PARTS = 8  # equal ones that are moved as they are
 _MOST_STEPS = 4  # that a table is moved on by: positions with an offset
 
@@ -64,11 +65,11 @@ def reordered(one: Values, two: Values, noise: float) -> Found:
             if _same(np.roll(one, shift, axis), two, off):
                 return Kind.PARAMETERS, f"shifted by {shift:+d} along axis {axis}"
     for axis in range(one.ndim):
-        order = _order(one, two, axis, off)
+        order = order_along(one, two, axis, off)
         if order is not None:
             moved = int((order != np.arange(order.size)).sum())
             words = f"permuted along axis {axis} ({moved} of {order.size} places)"
-            return Kind.PARAMETERS, ": ".join(filter(None, (words, _order_words(order))))
+            return Kind.PARAMETERS, ": ".join(filter(None, (words, order_words(order))))
     # Of many numbers, those of another weight are about the same ones in some order.
     return None if noise else (Kind.PARAMETERS, "the same numbers in another order")
 
@@ -130,7 +131,7 @@ def some_rows(one: Values, two: Values, noise: float) -> Found:
     return None
 
 
-def _order_words(order: npt.NDArray[np.int64]) -> str:
+def order_words(order: npt.NDArray[np.int64]) -> str:
     """What moves places so, for a person: parts that are exchanged, or an axis that is two in the other order.
 
     Args:
@@ -147,18 +148,14 @@ def _order_words(order: npt.NDArray[np.int64]) -> str:
         if inner and not rest and np.array_equal(order, places.reshape(shape).swapaxes(1, 2).ravel()):
             ours, theirs = (" x ".join(str(part) for part in sizes if part > 1) for sizes in (shape, turned))
             return f"the axis is {theirs} in the target, {ours} in the source"
-    for parts in range(2, _MOST_PARTS + 1):
-        each, rest = divmod(size, parts)
-        if rest or (each == 1 and parts > _HALVES):
-            continue
-        starts = order[::each]
-        if np.array_equal(order, (starts[:, None] + places[:each]).ravel()):
-            said = [int(start) // each for start in starts]
-            return "its halves are exchanged" if parts == _HALVES else f"its {parts} equal parts stand as {said}"
-    return ""
+    for parts in (number for number in factors[1:] if number <= min(_MOST_PARTS, size // 2)):
+        starts = order[:: size // parts]
+        if np.array_equal(order, (starts[:, None] + places[: size // parts]).ravel()):
+            return f"its {parts} equal parts stand in the order {(starts * parts // size).tolist()}"
+    return "it's in reverse order" if size > _FEW and np.array_equal(order, places[::-1]) else ""
 
 
-def _order(one: Values, two: Values, axis: int, off: float) -> npt.NDArray[np.int64] | None:
+def order_along(one: Values, two: Values, axis: int, off: float) -> npt.NDArray[np.int64] | None:
     """The permutation of one axis that makes both the same: each slice's nearest one, by what projections leave."""
     first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
     if not 2 <= first.shape[0] <= _SAMPLED_ROWS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ import numpy as np
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node, Parameter
 from conrepair.localization.diagnosis.computing import Values, compute
+from conrepair.localization.diagnosis.exchanged_cuts import Exchange
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import BINARY
 from conrepair.localization.diagnosis.mutations import changed_nodes
@@ -18,11 +20,12 @@ from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.wiring import layers_of
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["Change", "change_findings", "fixing_change"]
+__all__ = ["Change", "change_findings", "exchanged_pieces", "fixing_change"]
 
 _CLOSE = 1e-4  # relative L2 to what a framework has computed in float32
 _BETTER = 0.01  # of the error is left at most
 _MOST_NODES = 64
+_MOST_PAIRS = 24  # of layers that are tried for one another
 _MOST_VALUES = 1 << 20  # of the largest tensor
 
 
@@ -68,21 +71,54 @@ def fixing_change(region: Region) -> Change | None:
         region: Guilty, with a target in pieces.
     """
     nodes, graph = region.target.nodes, region.target.graph
+    values = _computed(region)
+    for place, change in () if values is None else _candidates(region):
+        begins = region.target.begins
+        known = {name: values[name] for name in (*begins, *(item.outputs[0] for item in nodes[:place]))}
+        changed = _without(change.node, known) if change.other is None else compute([change.other], known, graph)
+        if _comes_right(region, values, None if changed is None else compute(nodes[place + 1 :], changed, graph)):
+            return change
+    return None
+
+
+def exchanged_pieces(region: Region) -> Exchange | None:
+    """Find two layers with weights, neither of which reads the other, that give what the other one should.
+
+    Args:
+        region: Guilty, with a target in pieces.
+    """
+    nodes, graph, begins = region.target.nodes, region.target.graph, {*region.target.begins}
+    layers = sorted((node for node in nodes if node.parameters), key=lambda node: node.op in BINARY)
+    alike = [pair for pair in itertools.combinations(layers, 2) if _sizes(pair[0]) == _sizes(pair[1]) > [1]]
+    values = _computed(region) if alike and region.source.nodes else None
+    for pair in () if values is None else alike[:_MOST_PAIRS]:
+        one, two = (node.outputs[0] for node in pair)
+        before = {item.name for node in pair for item in graph.between(begins, {*node.inputs} - begins)}
+        if before & {node.name for node in pair} or values[one].shape != values[two].shape:
+            continue
+        known = {**{name: values[name] for name in begins}, one: values[two], two: values[one]}
+        if _comes_right(region, values, compute([node for node in nodes if node not in pair], known, graph)):
+            return Exchange(one, two, tuple(node for node in nodes if {one, two} & {*node.inputs}))
+    return None
+
+
+def _sizes(node: Node) -> list[int]:
+    return [math.prod(parameter.shape) for parameter in node.parameters.values()]
+
+
+def _computed(region: Region) -> dict[str, Values] | None:
+    """All tensors of the pieces as they are; None where they can't be computed here."""
+    nodes, graph = region.target.nodes, region.target.graph
     sizes = [np.prod(graph.tensors[name].shape or (np.inf,)) for node in nodes for name in node.outputs]
     if not nodes or len(nodes) > _MOST_NODES or max(sizes) > _MOST_VALUES:
         return None
-    begins = {name: np.asarray(region.fed(name), np.float64) for name in region.target.begins}
-    values = compute(nodes, begins, graph)
-    if values is None or _error(region, values, region.computed) > _CLOSE:
-        return None
-    wrong = _error(region, values, region.expected)
-    for place, change in _candidates(region):
-        known = {name: values[name] for name in (*begins, *(item.outputs[0] for item in nodes[:place]))}
-        changed = _without(change.node, known) if change.other is None else compute([change.other], known, graph)
-        after = None if changed is None else compute(nodes[place + 1 :], changed, graph)
-        if after is not None and _error(region, after, region.expected) <= min(_CLOSE, _BETTER * wrong):
-            return change
-    return None
+    values = compute(nodes, {name: np.asarray(region.fed(name), np.float64) for name in region.target.begins}, graph)
+    return None if values is None or _error(region, values, region.computed) > _CLOSE else values
+
+
+def _comes_right(region: Region, values: Mapping[str, Values], after: Mapping[str, Values] | None) -> bool:
+    most = min(_CLOSE, _BETTER * _error(region, values, region.expected))
+    return after is not None and _error(region, after, region.expected) <= most
 
 
 def _error(region: Region, values: Mapping[str, Values], wanted: Values) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, corners
+from conrepair.graph.layer_graph import Node, Parameter, fingerprint
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.attributes import AttributeDifference, attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
@@ -399,22 +399,10 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
         plural = "are" if role in {"weight", "W", "R", "indices"} else "is"
         label = "weights" if role == "weight" else _BOUNDS.get(source.op, role) if role == "operand" else role
         difference = _as_it_is(difference, ours, theirs, role)
-        groups = target.attributes.get("group")
-        if (
-            isinstance(groups, int)
-            and groups > 1
-            and f", {groups} x {len(theirs.numpy()) // groups} in" in difference.words
-        ):
-            words = f"{difference.words}: what's computed of a channel stands together in the source only"
-            difference = replace(difference, words=words)
-        if difference.disturbed and (other := _of_another(theirs, region.source.graph)):
-            back = _of_another(ours, graph)
-            words = f"the {label}{named} of `{target.layer}` {plural} what the source has for `{other}`"
-            words += f", and its own are in `{back}`: they're exchanged" if back else ""
-            rule = f"the {label} of a layer {plural} another layer's"
-            layers = (*target.layers, *([back] if back else ()))
-            yield Finding(difference.kind, words, source.layers, layers, f"at {target.layer}", rule=rule)
-            continue
+        if difference.disturbed and (other := region.source.graph.held.get(fingerprint(theirs.numpy()))):
+            back = graph.held.get(fingerprint(ours.numpy()))
+            words = f", and its own are in `{back}`: they're exchanged" if back else ""
+            difference = replace(difference, words=f"what the source has for `{other}`{words}", disturbed=False)
         weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
         rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"
         if role == "bias" and not theirs.numpy().any():
@@ -430,15 +418,6 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             rule,
             difference.relative if difference.disturbed else 0.0,
         )
-
-
-def _of_another(parameter: Parameter, graph: LayerGraph) -> str:
-    """The layer of a network that has the same numbers; "" where none has."""
-    array = parameter.numpy()
-    for node, role in graph.held.get(corners(array), ()) if array.size > 1 else ():
-        if compare_parameters(node.parameters[role], parameter) is None:
-            return node.layer
-    return ""
 
 
 def _as_it_is(

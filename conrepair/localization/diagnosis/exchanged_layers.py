@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localization.diagnosis.changes import exchanged_pieces
 from conrepair.localization.diagnosis.exchanged_cuts import Exchange, comes_out_right
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region
@@ -31,18 +32,19 @@ def exchanged_layer_findings(region: Region) -> Iterator[Finding]:
         return
     producers = region.target.graph.producers
     layers = tuple(producers[name].layer for name in (exchange.one, exchange.two))
-    sources = [region.source.graph.producers.get(region.partners[name]) for name in (exchange.two, exchange.one)]
+    partners = (region.partners.get(name, region.source.end) for name in (exchange.two, exchange.one))
+    sources = [region.source.graph.producers.get(name) for name in partners]
     words = (
         f"the weights of `{layers[0]}` and `{layers[1]}` are exchanged: with each result in the other's place, "
         "what reads both is the source's"
     )
-    ours = tuple(node.layer for node in sources if node is not None)
+    ours = tuple(dict.fromkeys(node.layer for node in sources if node is not None))
     rule = "the weights of two layers are exchanged"
     yield Finding(Kind.PARAMETERS, words, ours, layers, f"exchanged {layers}", rule=rule)
 
 
 def exchanged_layers(region: Region) -> Exchange | None:
-    """Find two layers that read the same tensor, and give each what the other one should.
+    """Find two layers that read the same tensor, or lie in the piece, and give each what the other one should.
 
     Args:
         region: Guilty: between them and where both come together.
@@ -57,7 +59,7 @@ def exchanged_layers(region: Region) -> Exchange | None:
         uncut = {name for node in behind for name in node.outputs}
         if any(_comes_right(region, names, end, uncut) for end in _ends(region, names, behind)):
             return Exchange(*names, tuple(own))
-    return None
+    return exchanged_pieces(region)
 
 
 def _siblings(region: Region) -> Iterator[tuple[Node, Node]]:

@@ -49,7 +49,7 @@ def shuffled_findings(region: Region) -> Iterator[Finding]:
             continue
         first = theirs[max(place for place, wrong in enumerate([False, *mixed]) if not wrong)]
         if first.nodes and any(_known(stage.places, ours) for stage in (first, theirs[-1])):
-            yield _finding(first, region)
+            yield _finding(first, ours, region)
 
 
 def turned_findings(region: Region) -> Iterator[Finding]:
@@ -163,10 +163,12 @@ def _followed(chain: Sequence[Node], places: Array, side: Side, perms: Mapping[s
     return places
 
 
-def _finding(stage: _Moved, region: Region) -> Finding:
-    last = stage.nodes[-1]
+def _finding(stage: _Moved, ours: Sequence[_Moved], region: Region) -> Finding:
+    last, shape = stage.nodes[-1], stage.places.shape
+    others = [other.places.shape for other in ours if other.places.ndim == len(shape) and other.places.shape != shape]
+    sizes = f" ({list(shape)}, where the source has {list(others[0])})" if others else ""
     layers = tuple(dict.fromkeys(node.layer for node in reversed(stage.nodes)))
-    words = f"`{last.layer}` lays values out in another order: no transposition gives what the source has"
+    words = f"`{last.layer}` lays values out in another order{sizes}: no transposition gives what the source has"
     rule = f"{last.native} lays values out in another order"
     return Finding(Kind.STRUCTURE, words, layers_of(region.source), layers, f"at {last.layer}", rule=rule)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from conrepair.evaluate.whole_numbers import are_texts
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
-from conrepair.localization.diagnosis.changed import span
+from conrepair.localization.diagnosis.changed import order_along, order_words, span
 
 __all__ = ["relation"]
 
@@ -108,8 +108,9 @@ def _reordered(one: Values, two: Values) -> Found:
     if float(np.linalg.norm(np.sort(one, axis=None) - np.sort(two, axis=None))) > allowed:
         return
     for axis in range(1, one.ndim):
-        if _near(np.flip(one, axis), two):
-            yield Kind.STRUCTURE, f"the same values in reverse order along axis {axis}"
+        order = order_along(one, two, axis, _ALMOST)
+        if order is not None and (words := order_words(order)):
+            yield Kind.STRUCTURE, f"the same values in another order along axis {axis}: {words}"
             return
     yield Kind.STRUCTURE, "the same values in another order"
 

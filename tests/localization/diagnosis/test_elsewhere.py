@@ -67,5 +67,5 @@ def test_the_multiplier_of_a_depthwise_layer(tmp_path: Path) -> None:
     said = words(faults(lines, ("2, 4, 6, 6", "2, 12, 4, 4"), ours, theirs, tmp_path))
     assert said == {
         "conv": "the weights (w) of `conv` are permuted along axis 0 (10 of 12 places): the axis is 3 x 4 in the "
-        "target, 4 x 3 in the source: what's computed of a channel stands together in the source only"
+        "target, 4 x 3 in the source"
     }

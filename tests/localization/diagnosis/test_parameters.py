@@ -55,7 +55,9 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     "table moved back": (TABLE, np.roll(TABLE, -1, 0), Kind.PARAMETERS, "shifted by -1 along axis 0"),
     "permuted": (KERNEL, KERNEL[[1, 0, 2, 5, 4, 3]], Kind.PARAMETERS, "permuted along axis 0 (4 of 6 places)"),
     "permuted inputs": (KERNEL, KERNEL[:, [2, 1, 0, 3, 4]], Kind.PARAMETERS, "permuted along axis 1 (2 of 5 places)"),
-    "permuted vector": (VECTOR, VECTOR[::-1], Kind.PARAMETERS, "permuted along axis 0 (30 of 30 places)"),
+    "permuted vector": (
+        VECTOR, VECTOR[::-1], Kind.PARAMETERS, "permuted along axis 0 (30 of 30 places): it's in reverse order",
+    ),
     "rows for columns": (
         TABLE, TABLE.reshape(8, 25, 16).swapaxes(0, 1).reshape(200, 16), Kind.PARAMETERS,
         "permuted along axis 0 (198 of 200 places): the axis is 25 x 8 in the target, 8 x 25 in the source",
@@ -66,11 +68,11 @@ CASES: dict[str, tuple[Array, Array, Kind, str]] = {
     ),
     "halves": (
         SQUARE, np.roll(SQUARE, 20, 1), Kind.PARAMETERS,
-        "permuted along axis 1 (40 of 40 places): its halves are exchanged",
+        "permuted along axis 1 (40 of 40 places): its 2 equal parts stand in the order [1, 0]",
     ),
     "gates": (
         SQUARE, SQUARE.reshape(4, 10, 40)[[0, 3, 2, 1]].reshape(40, 40), Kind.PARAMETERS,
-        "permuted along axis 0 (20 of 40 places): its 4 equal parts stand as [0, 3, 2, 1]",
+        "permuted along axis 0 (20 of 40 places): its 4 equal parts stand in the order [0, 3, 2, 1]",
     ),
     "a table that begins later": (
         TABLE[:-2], TABLE[2:], Kind.PARAMETERS, "shifted by -2 along axis 0, with other numbers in 2 of 198 places",

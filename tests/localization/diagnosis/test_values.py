@@ -49,7 +49,17 @@ CASES: dict[str, tuple[Array, Array, Kind | None, str]] = {
     "shifted both": (
         PICTURE, moved((1, 1), (2, 3)), None, "shifted by a cell (+1 along axis 2, +1 along axis 3)",
     ),
-    "reversed": (PICTURE, PICTURE[:, ::-1], Kind.STRUCTURE, "the same values in reverse order along axis 1"),
+    "reversed": (
+        PICTURE, PICTURE[:, ::-1], Kind.STRUCTURE, "the same values in another order along axis 1: it's in reverse order",
+    ),
+    "halves exchanged": (
+        MATRIX, np.roll(MATRIX, 150, 1), Kind.STRUCTURE,
+        "the same values in another order along axis 1: its 2 equal parts stand in the order [1, 0]",
+    ),
+    "multiplier first": (
+        PICTURE, PICTURE.reshape(-1, 2, 3, 9, 8).swapaxes(1, 2).reshape(PICTURE.shape), Kind.STRUCTURE,
+        "the same values in another order along axis 1: the axis is 3 x 2 in the target, 2 x 3 in the source",
+    ),
     "reordered": (
         MATRIX, MATRIX[:, np.random.default_rng(2).permutation(300)], Kind.STRUCTURE,
         "the same values in another order",
