@@ -16,7 +16,7 @@ from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.recurrent import recurrent_findings
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.rotary import rotary_findings
-from conrepair.localization.diagnosis.shuffled import origin_findings, turned_findings
+from conrepair.localization.diagnosis.shuffled import origin_findings, shuffled_findings, turned_findings
 from conrepair.localization.diagnosis.siblings import Healthy
 from conrepair.localization.diagnosis.sizing import mask_findings, size_findings
 from conrepair.localization.diagnosis.steps import MOVES
@@ -109,10 +109,8 @@ def _certain(region: Region, healthy: Healthy) -> list[Finding]:
         proven = list(exchanged_layer_findings(region))
     findings = proven or composite_findings(region, healthy, findings) or findings
     if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
-        moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)] or list(
-            origin_findings(region)
-        )
-        findings = moved or findings
+        moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)]
+        findings = moved or [*shuffled_findings(region), *origin_findings(region)] or findings
     return [item for item in findings if item.is_certain] or findings[:1]
 
 

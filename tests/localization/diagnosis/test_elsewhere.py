@@ -69,3 +69,22 @@ def test_the_multiplier_of_a_depthwise_layer(tmp_path: Path) -> None:
         "conv": "the weights (w) of `conv` are permuted along axis 0 (10 of 12 places): the axis is 3 x 4 in the "
         "target, 4 x 3 in the source"
     }
+
+
+MERGED = (
+    """[act] a = Tanh (x) [one] b = MatMul (a, w) [split] c = Reshape (b, heads) {} [flat] y = Reshape ({}, flat)"""
+)
+
+
+def test_heads_that_are_merged_without_their_transposition(tmp_path: Path) -> None:
+    sides, feeds = [], {"x": drawn(2, 6, 12, seed=7, scale=1)}
+    turned = "[turn] d = Transpose <perm = [0, 2, 1, 3]> (c) [soft] e = Softmax <axis = -1> (d)"
+    right = MERGED.format(f"{turned} [back] f = Transpose <perm = [0, 2, 1, 3]> (e)", "f")
+    for name, lines in (("source", right), ("target", MERGED.format(turned, "e"))):
+        numbers = {"w": drawn(12, 12, seed=1), "heads": np.int64([2, 6, 3, 4]), "flat": np.int64([2, 6, 12])}
+        text = f"small (float[2, 6, 12] x) => (float[2, 6, 12] y) {{ {lines} }}"
+        model = model_of("onnx", written(tmp_path / f"{name}.onnx", text, numbers))
+        sides.append(open_network(model, specs(model, feeds)))
+    found = list(localize_networks(*sides, [(feeds, feeds)], tmp_path, Options()).result.faults)
+    assert [fault.target_layers[0] for fault in found] == ["flat"]
+    assert found[0].evidence[0].startswith("`flat` lays values out in another order")

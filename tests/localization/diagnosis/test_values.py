@@ -50,7 +50,8 @@ CASES: dict[str, tuple[Array, Array, Kind | None, str]] = {
         PICTURE, moved((1, 1), (2, 3)), None, "shifted by a cell (+1 along axis 2, +1 along axis 3)",
     ),
     "reversed": (
-        PICTURE, PICTURE[:, ::-1], Kind.STRUCTURE, "the same values in another order along axis 1: it's in reverse order",
+        PICTURE, PICTURE[:, ::-1], Kind.STRUCTURE,
+        "the same values in another order along axis 1: it's in reverse order",
     ),
     "halves exchanged": (
         MATRIX, np.roll(MATRIX, 150, 1), Kind.STRUCTURE,
