@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from onnx_networks import drawn, specs, written
 from small_models import model_of
 
@@ -71,20 +72,22 @@ def test_the_multiplier_of_a_depthwise_layer(tmp_path: Path) -> None:
     }
 
 
-MERGED = (
-    """[act] a = Tanh (x) [one] b = MatMul (a, w) [split] c = Reshape (b, heads) {} [flat] y = Reshape ({}, flat)"""
-)
+MERGED = """[act] a = Tanh (x) [one] b = MatMul (a, w) [split] c = Reshape (b, heads) {}
+    [flat] g = Reshape ({}, flat) [out] y = MatMul (g, v)"""
+SOFT = "[turn] d = Transpose <perm = [0, 2, 1, 3]> (c) [soft] e = Softmax <axis = -1> (d)"
+RIGHT = MERGED.format(f"{SOFT} [back] f = Transpose <perm = [0, 2, 1, 3]> (e)", "f")
 
 
-def test_heads_that_are_merged_without_their_transposition(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("target", "named"), [(RIGHT, []), (MERGED.format(SOFT, "e"), ["flat"])])
+def test_heads_that_are_merged_without_their_transposition(target: str, named: list[str], tmp_path: Path) -> None:
     sides, feeds = [], {"x": drawn(2, 6, 12, seed=7, scale=1)}
-    turned = "[turn] d = Transpose <perm = [0, 2, 1, 3]> (c) [soft] e = Softmax <axis = -1> (d)"
-    right = MERGED.format(f"{turned} [back] f = Transpose <perm = [0, 2, 1, 3]> (e)", "f")
-    for name, lines in (("source", right), ("target", MERGED.format(turned, "e"))):
-        numbers = {"w": drawn(12, 12, seed=1), "heads": np.int64([2, 6, 3, 4]), "flat": np.int64([2, 6, 12])}
+    numbers = {"w": drawn(12, 12, seed=1), "v": drawn(12, 12, seed=2)}
+    numbers |= {"heads": np.int64([2, 6, 3, 4]), "flat": np.int64([2, 6, 12])}
+    for name, lines in (("source", MERGED.format("[soft] e = Softmax <axis = -1> (c)", "e")), ("target", target)):
         text = f"small (float[2, 6, 12] x) => (float[2, 6, 12] y) {{ {lines} }}"
         model = model_of("onnx", written(tmp_path / f"{name}.onnx", text, numbers))
         sides.append(open_network(model, specs(model, feeds)))
     found = list(localize_networks(*sides, [(feeds, feeds)], tmp_path, Options()).result.faults)
-    assert [fault.target_layers[0] for fault in found] == ["flat"]
-    assert found[0].evidence[0].startswith("`flat` lays values out in another order")
+    assert [fault.target_layers[0] for fault in found] == named
+    for fault in found:
+        assert fault.evidence[0].startswith("`flat` lays values out in another order")
