@@ -61,10 +61,6 @@ def reordered(one: Values, two: Values, noise: float) -> Found:
     if one.ndim > 2 and _same(np.flip(one, tuple(range(2, one.ndim))), two, off):
         return Kind.PARAMETERS, "flipped along the kernel's axes"
     for axis in range(one.ndim):
-        for shift in (1, -1):
-            if _same(np.roll(one, shift, axis), two, off):
-                return Kind.PARAMETERS, f"shifted by {shift:+d} along axis {axis}"
-    for axis in range(one.ndim):
         order = order_along(one, two, axis, off)
         if order is not None:
             moved = int((order != np.arange(order.size)).sum())
@@ -75,22 +71,18 @@ def reordered(one: Values, two: Values, noise: float) -> Found:
 
 
 def moved_on(one: Values, two: Values, noise: float) -> Found:
-    """A table that begins some rows earlier or later, with other numbers at its end: positions with an offset."""
+    """A table that begins some rows earlier or later: rolled, or as positions with an offset, which end otherwise."""
     off = max(SAME, noise)
     for axis, steps, sign in itertools.product(range(one.ndim), range(1, _MOST_STEPS + 1), (1, -1)):
         ours, theirs = (np.moveaxis(array, axis, 0)[::sign] for array in (one, two))
         kept, given = ours[:-steps], theirs[steps:]
         if len(ours) <= 2 * steps or not _same(kept[[0, -1]], given[[0, -1]], off):
             continue
-        if (
-            _same(kept, given, off)
-            and 2 * np.linalg.norm(kept) > np.linalg.norm(ours)
-            and not _same(ours[steps:], given, off)
-        ):
-            words = (
-                f"shifted by {sign * steps:+d} along axis {axis}, with other numbers in {steps} of {len(ours)} places"
-            )
-            return Kind.PARAMETERS, words
+        large = 2 * np.linalg.norm(kept) > np.linalg.norm(ours)
+        if large and _same(kept, given, off) and not _same(ours[steps:], given, off):
+            rest = f", with other numbers in {steps} of {len(ours)} places"
+            rest = "" if _same(ours[-steps:], theirs[:steps], off) else rest
+            return Kind.PARAMETERS, f"shifted by {sign * steps:+d} along axis {axis}{rest}"
     return None
 
 

@@ -147,7 +147,7 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> ParameterDiffer
         return None
     relative = gap / norm if norm else np.inf
     noise = _TWICE * rounding
-    changes: tuple[Callable[[Values, Values, float], Found], ...] = (scaled, reordered, moved_on, by_channel)
+    changes: tuple[Callable[[Values, Values, float], Found], ...] = (scaled, moved_on, reordered, by_channel)
     tests = (_lost, *(changes if relative > noise else ()), _rounded, some_rows)
     for test in tests:
         found = test(one, two, noise)
