@@ -110,7 +110,8 @@ def _certain(region: Region, healthy: Healthy) -> list[Finding]:
     findings = proven or composite_findings(region, healthy, findings) or findings
     if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)]
-        findings = moved or [*shuffled_findings(region), *origin_findings(region)] or findings
+        origins = list(origin_findings(region))
+        findings = moved or [*(shuffled_findings(region) if origins else ()), *origins] or findings
     return [item for item in findings if item.is_certain] or findings[:1]
 
 

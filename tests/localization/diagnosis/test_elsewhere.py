@@ -91,3 +91,20 @@ def test_heads_that_are_merged_without_their_transposition(target: str, named: l
     assert [fault.target_layers[0] for fault in found] == named
     for fault in found:
         assert fault.evidence[0].startswith("`flat` lays values out in another order")
+
+
+def test_a_transposition_too_many_is_named_and_not_the_reshape_behind_it(tmp_path: Path) -> None:
+    target = """[act] a = Tanh (x) [one] b = MatMul (a, w) [split] c = Reshape (b, heads)
+        [turn] d = Transpose <perm = [0, 2, 1]> (c) [flat] g = Reshape (d, flat) [end] y = Relu (g)"""
+    numbers = {"w": drawn(12, 12, seed=1), "heads": np.int64([6, 3, 4]), "flat": np.int64([6, 12])}
+    sides, feeds = [], {"x": drawn(6, 12, seed=7, scale=1)}
+    for name, lines in (
+        ("source", "[act] a = Tanh (x) [one] b = MatMul (a, w) [end] y = Relu (b)"),
+        ("target", target),
+    ):
+        held = numbers if name == "target" else {"w": numbers["w"]}
+        text = f"small (float[6, 12] x) => (float[6, 12] y) {{ {lines} }}"
+        model = model_of("onnx", written(tmp_path / f"{name}.onnx", text, held))
+        sides.append(open_network(model, specs(model, feeds)))
+    [fault] = localize_networks(*sides, [(feeds, feeds)], tmp_path, Options()).result.faults
+    assert fault.target_layers[0] == "turn"
