@@ -44,6 +44,7 @@ class LocalizeOptions(TypedDict, total=False):
     target_recipe: str | Path | Mapping[str, Any] | Recipe | None
     rtol: float | None
     atol: float | None
+    strict_signature: bool
     batch_size: int
     margin: float
     latent: bool

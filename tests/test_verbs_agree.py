@@ -83,3 +83,50 @@ def test_a_softmax_that_one_side_has(tmp_path: Path, first: bool) -> None:
     assert f"the conversion {'added' if first else 'removed'} a softmax (as probabilities:" in compared.reason
     localized = conrepair.localize(source, target, in_process=True)
     assert (compared.verdict, localized.verdict) == (Verdict.FAULTY, Verdict.FAULTY)
+
+
+PICTURES = """
+<ir_version: 8, opset_import: ["" : 13]>
+g (float[N, {sizes}] x) => (float[N, 4] y)
+<float[6, 3, 3, 3] kernel, float[6, 4] dense>
+{{
+    {first}
+    c = Conv <strides = [2, 2], pads = [1, 0, 1, 0]> ({given}, kernel)
+    r = Relu (c)
+    p = GlobalAveragePool (r)
+    f = Flatten (p)
+    y = MatMul (f, dense)
+}}
+"""
+
+
+def pictures(path: Path, perm: list[int] | None = None) -> Path:
+    """A small network of pictures with the channels first, or last and transposed by the network itself."""
+    first = "" if perm is None else f"t = Transpose <perm = {perm}> (x)"
+    sizes, given = ("3, 12, 12", "x") if perm is None else ("12, 12, 3", "t")
+    model = parser.parse_model(PICTURES.format(sizes=sizes, first=first, given=given))
+    generator = np.random.default_rng(0)
+    for name, shape in (("kernel", (6, 3, 3, 3)), ("dense", (6, 4))):
+        model.graph.initializer.append(numpy_helper.from_array(generator.normal(size=shape).astype(np.float32), name))
+    onnx.save(model, path)
+    return path
+
+
+def test_a_layout_that_the_network_undoes(tmp_path: Path) -> None:
+    """Right, with a note; a file that undoes it by a wrong permutation is faulty, and repaired with nothing left."""
+    source, right = pictures(tmp_path / "source.onnx"), pictures(tmp_path / "right.onnx", [0, 3, 1, 2])
+    words = "another signature: input `x` takes [12, 12, 3] a sample, the source's `x` [3, 12, 12]"
+    compared = conrepair.compare(source, right, in_process=True)
+    assert compared.verdict is Verdict.EQUIVALENT
+    assert words in compared.row.comparison.outputs[0].notes  # type: ignore[union-attr]
+    localized = conrepair.localize(source, right, in_process=True)
+    assert (localized.verdict, localized.faults) == (Verdict.EQUIVALENT, ())
+    assert conrepair.localize(source, right, in_process=True, strict_signature=True).verdict is Verdict.FAULTY
+    wrong = pictures(tmp_path / "wrong.onnx", [0, 3, 2, 1])
+    assert conrepair.compare(source, wrong, in_process=True).verdict is Verdict.FAULTY
+    repaired = conrepair.repair(source, wrong, seconds=20, in_process=True)
+    assert (repaired.mended, repaired.verdict) == (True, Verdict.EQUIVALENT)
+    assert repaired.result is not None
+    assert repaired.result.after.faults == ()
+    assert repaired.model is not None
+    assert [tuple(node.attribute[0].ints) for node in onnx.load(repaired.model).graph.node[:1]] == [(0, 3, 1, 2)]

@@ -595,6 +595,10 @@ class ToleranceConfig(Strict):
         le=1,
         description="and must keep at least this cosine with the source's outputs.",
     )
+    strict_signature: Bool = Field(
+        Tolerance.strict_signature,
+        description="Whether inputs and outputs in another layout are a fault, too, however right the numbers are.",
+    )
 
     @property
     def given(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,7 @@ class ComparedOutputs:
         outputs: One for each pair.
         unpaired: Outputs without partner, in words.
         face: By the reference's outputs, what callers get otherwise whatever the numbers are, in words.
+        layouts: In which other layout inputs and outputs are, where that's no fault, in words.
     """
 
     verdict: Verdict
@@ -147,6 +148,7 @@ class ComparedOutputs:
     outputs: tuple[OutputComparison, ...]
     unpaired: tuple[str, ...]
     face: Mapping[str, str] = field(default_factory=dict)
+    layouts: tuple[str, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -283,10 +285,14 @@ def compare_outputs(
         worst = max(outputs, key=lambda item: (item.verdict.severity, item.decisive))
         verdict = worst.verdict
         reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
-    face = changed_face(reference, candidate, pairs)
+    found = changed_face(reference, candidate, pairs, strict=tolerance.strict_signature)
+    face, layouts = found.changed, tuple(f"another signature: {words}" for words in found.layouts.values())
     if face and verdict is not Verdict.FAULTY:
         verdict, reason = Verdict.FAULTY, f"{'; '.join(face.values())} (its numbers: {verdict}, {reason})"
-    return ComparedOutputs(verdict, reason, outputs, unpaired, face)
+    outputs = tuple(
+        replace(output, notes=(*output.notes, *layouts)) if output is outputs[0] else output for output in outputs
+    )
+    return ComparedOutputs(verdict, reason, outputs, unpaired, face, layouts)
 
 
 def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance: Tolerance, floor: float) -> str:

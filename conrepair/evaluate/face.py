@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from conrepair.data.pictures.byte_pictures import taken_apart
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.evaluate.pairing import OutputPair
 from conrepair.evaluate.run import Run
 
-__all__ = ["changed_face"]
+__all__ = ["Face", "changed_face"]
+
+Sizes = tuple[int | str, ...]
+
+_PICTURE = 4  # axes of an array that has samples, channels, rows and columns
+_MOVABLE = 2  # axes of a sample that can be in another order
 
 
-def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) -> dict[str, str]:
-    """What a caller gets otherwise though the numbers may be right.
+@dataclass(frozen=True)
+class Face:
+    """How two signatures differ, in words, by the reference's outputs and inputs.
+
+    Attributes:
+        changed: What is a fault, however right the numbers are.
+        layouts: Other layouts, which the network undoes or keeps to itself.
+    """
+
+    changed: dict[str, str] = field(default_factory=dict)
+    layouts: dict[str, str] = field(default_factory=dict)
+
+
+def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair], *, strict: bool = False) -> Face:
+    """What a caller gives or gets otherwise though the numbers may be right.
 
     Names are the format's own, and conversions change them: only where both models have the same ones do they say
-    that the order is another. Sizes of one that are added or lost count. So does another order of axes, but for the
-    move of the channels between formats that have them elsewhere; of inputs, too.
+    that the order is another. Sizes of one that are added or lost count. So does another order of an output's axes,
+    but for the move of the channels between formats that have them elsewhere. A network that takes an input in
+    another layout and whose numbers are right undoes that layout itself, which is no fault; nor is an output whose
+    channels are where those of the inputs are.
 
     Args:
         reference: The specification.
         candidate: The run to judge.
         pairs: Which outputs stand for one another.
-
-    Returns:
-        By the reference's outputs (and inputs), what differs, in words.
+        strict: Whether another layout is a fault, too.
     """
     found: dict[str, list[str]] = {}
+    layouts: dict[str, list[str]] = found if strict else {}
     ours, theirs = ([spec.name for spec in run.outputs] for run in (reference, candidate))
     if reference.ordered and candidate.ordered and set(ours) == set(theirs) and ours != theirs:
         moved = next(one for one, two in zip(ours, theirs, strict=True) if one != two)
@@ -36,12 +56,31 @@ def changed_face(reference: Run, candidate: Run, pairs: Sequence[OutputPair]) ->
     for pair in pairs:
         one, two = reference.spec(pair.reference), candidate.spec(pair.candidate)
         differing = [*_type(one, two, candidate), *_keys(one, two), *_rank(one, two)]
-        differing += _axes(pair, reference, candidate)
         if differing:
             found.setdefault(pair.reference, []).extend(differing)
-    for name, words in _inputs(reference, candidate):
-        found.setdefault(name, []).append(words)
-    return {name: "; ".join(words) for name, words in found.items()}
+        if axes := _axes(pair, reference, candidate):
+            along = _goes_along(pair, reference, candidate)
+            (layouts if along else found).setdefault(pair.reference, []).extend(axes)
+    for name, words, is_layout in _inputs(reference, candidate):
+        (layouts if is_layout else found).setdefault(name, []).append(words)
+    sides = found, {} if strict else layouts
+    return Face(*({name: "; ".join(words) for name, words in side.items()} for side in sides))
+
+
+def _goes_along(pair: OutputPair, reference: Run, candidate: Run) -> bool:
+    """Whether an output's channels went where those of an input did, or it's a picture that is made of no such."""
+    order = pair.permutation or ()
+    unmoved = tuple(range(1, len(order)))
+    ways = [way for way in (0, 1) if _channels_moved(unmoved)[1 - way] == order[1:]]
+    sizes = [(tuple(one.shape[1:]), tuple(two.shape[1:])) for one, two in _paired_inputs(reference, candidate)]
+    if sizes and all(len(ours) < _MOVABLE for ours, _ in sizes):
+        return bool(ways) and len(order) >= _PICTURE
+    return any(ours != theirs == _channels_moved(ours)[way] for ours, theirs in sizes for way in ways)
+
+
+def _channels_moved(sizes: Sizes) -> tuple[Sizes, Sizes]:
+    """A sample's sizes with the channels brought to the end, and brought from there to the beginning."""
+    return (*sizes[1:], *sizes[:1]), (*sizes[-1:], *sizes[:-1])
 
 
 def _axes(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
@@ -59,23 +98,29 @@ def _axes(pair: OutputPair, reference: Run, candidate: Run) -> list[str]:
     return [f"{words}: {theirs} without the samples{order}, the source's {ours}"]
 
 
-def _inputs(reference: Run, candidate: Run) -> Iterator[tuple[str, str]]:
-    """Inputs that take what the source's does with its axes in another order, within formats that have one order."""
-    ours, theirs = reference.inputs, candidate.inputs
-    if reference.channels != candidate.channels or not reference.channels or len(ours) != len(theirs):
-        return
-    named = {spec.name: spec for spec in theirs}
-    alike = set(named) == {spec.name for spec in ours}
-    for place, one in enumerate(ours):
-        two = named[one.name] if alike else theirs[place]
-        if taken_apart([one], [two]) is not None:
-            continue  # one of both prepares its pictures itself, which their order belongs to
+def _inputs(reference: Run, candidate: Run) -> Iterator[tuple[str, str, bool]]:
+    """Inputs that take what the source's does otherwise, in words, and whether that's another layout of an array."""
+    if reference.channels != candidate.channels or not reference.channels:
+        return  # formats that have another order
+    for one, two in _paired_inputs(reference, candidate):
         for words in _keys(one, two, "input"):
-            yield one.name, words
+            yield one.name, words, False
         sizes = [list(spec.shape[1:]) for spec in (one, two)]
         known = all(isinstance(size, int) for size in (*sizes[0], *sizes[1]))
         if known and sizes[0] != sizes[1] and sorted(map(str, sizes[0])) == sorted(map(str, sizes[1])):
-            yield one.name, f"input `{two.name}` takes {sizes[1]} a sample, the source's `{one.name}` {sizes[0]}"
+            words = f"input `{two.name}` takes {sizes[1]} a sample, the source's `{one.name}` {sizes[0]}"
+            yield one.name, words, True
+
+
+def _paired_inputs(reference: Run, candidate: Run) -> Iterator[tuple[TensorSpec, TensorSpec]]:
+    """By their names, where both have the same, else by their places; without pictures that one side prepares."""
+    ours, theirs = reference.inputs, candidate.inputs
+    named = {spec.name: spec for spec in theirs}
+    alike = set(named) == {spec.name for spec in ours}
+    for place, one in enumerate(ours if len(ours) == len(theirs) else ()):
+        two = named[one.name] if alike else theirs[place]
+        if taken_apart([one], [two]) is None:  # else the order of axes belongs to how one side prepares pictures
+            yield one, two
 
 
 def _listing(names: Sequence[str]) -> str:

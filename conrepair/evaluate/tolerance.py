@@ -21,6 +21,7 @@ class Tolerance:
         noise_margin: `noise` up to so many times the source's own measured rounding error.
         quantized_top1: A quantized target may differ in so large a share of top-1 answers,
         quantized_cosine: and must keep at least this cosine with the source's outputs.
+        strict_signature: Whether inputs and outputs in another layout are a fault, too, though numbers are right.
         given: Whether somebody chose what elements may differ by, so that it's meant for integers too.
     """
 
@@ -30,6 +31,7 @@ class Tolerance:
     noise_margin: float = 10.0
     quantized_top1: float = 0.25
     quantized_cosine: float = 0.9
+    strict_signature: bool = False
     given: bool = False
 
     @classmethod

@@ -134,6 +134,7 @@ def _tolerance_of(options: Options) -> Tolerance:
         noise_margin=options.noise_margin,
         quantized_top1=options.quantized_top1,
         quantized_cosine=options.quantized_cosine,
+        strict_signature=options.strict_signature,
     )
 
 

@@ -182,7 +182,8 @@ def localize_target(
         faults, guilty, of_rules = [], [], []
     told = {"beyond": beyond, "excused": excused}
     result = _result(source, target, alignment, judged, faults, compared, explained, told, count, options, seconds)
-    notes = (*prepared.notes, *exchanged_behind([item.judged.cut.pair for item in located.guilty], found))
+    exchanged = exchanged_behind([item.judged.cut.pair for item in located.guilty], found)
+    notes = (*prepared.notes, *compared.layouts, *exchanged)
     if options.quantized:
         notes += quantization_notes(target.graph, judged)
     result = dataclasses.replace(result, notes=notes, latent=tuple(item.fault for item in latent))

@@ -22,6 +22,7 @@ class Options:
         atol: Of the same, in their units; as for `rtol`.
         quantized_top1: Share of top-1 answers in which a target in few bits may differ.
         quantized_cosine: That its outputs must keep with the source's.
+        strict_signature: Whether inputs and outputs in another layout are a fault, too.
         quantized: Whether the target is meant to be stored in few bits: then what those explain is no fault.
         drawn: Whether inputs are drawn at random: then calibrated ranges may be too small for them.
         unsaid: Whether nothing says which inputs to draw but what the target's calibration met.
@@ -41,6 +42,7 @@ class Options:
     atol: float | None = None
     quantized_top1: float = 0.25
     quantized_cosine: float = 0.9
+    strict_signature: bool = False
     precision: str = "float32"
     quantized: bool = False
     drawn: bool = False

@@ -192,7 +192,8 @@ def _tolerance(options: Pair, noise_margin: float = Tolerance.noise_margin) -> T
         if not value >= 0:
             raise ConfigError(f"{name} is {value:g}: give at least 0")
     relative = {"relative_l2": None} if given else {}
-    return Tolerance.of(**given, **relative, noise_margin=noise_margin)
+    strict = options.strict_signature
+    return Tolerance.of(**given, **relative, noise_margin=noise_margin, strict_signature=strict)
 
 
 def layer_settings(options: Localize | Repair) -> Settings:

@@ -219,6 +219,15 @@ class Pair(Fed):
         key="tolerance.atol",
         default=None,
     )
+    strict_signature: bool = option(
+        "Inputs and outputs in another layout (channels last for channels first) are a fault, too, though the "
+        "network undoes the layout itself and its numbers are right.",
+        _SWITCH,
+        "tolerances",
+        usual="they're noted, and don't change the verdict",
+        key="tolerance.strict_signature",
+        default=False,
+    )
 
 
 @options

@@ -186,6 +186,7 @@ def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange
         atol=tolerance.atol if tolerance.given else None,
         quantized_top1=tolerance.quantized_top1,
         quantized_cosine=tolerance.quantized_cosine,
+        strict_signature=tolerance.strict_signature,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
         drawn=limits is not None,
