@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from conrepair.localization.alignment import Alignment
 from conrepair.localization.diagnosis.diagnose import diagnose
 from conrepair.localization.diagnosis.region import Cuts, Region, Side, region_of
 from conrepair.localization.diagnosis.siblings import Healthy
+from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.isolation import Isolation, add_result
 from conrepair.localization.judgement import Judged
 from conrepair.localization.located import Guilty
@@ -25,7 +27,7 @@ from conrepair.localization.matching import EQUAL, Pair
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.shelf import Shelf
-from conrepair.localization.static import differing_parameters
+from conrepair.localization.static import differing_steps
 from conrepair.metrics.running_error import RunningError
 
 __all__ = ["Latent", "latent_faults"]
@@ -40,6 +42,8 @@ _TURNED = "comes of masks the other way round"
 
 _FEW = 4  # numbers that are a bound or a factor, and no weights
 _MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
+_HALF = 0.5
+_MASKING = {"Add", "Where"}
 _ANY_SIZE = {
     "BatchNormalization",
     "Conv",
@@ -123,12 +127,13 @@ def _static(
     """What has other parameters, and gives the same for whatever was tried."""
     right, given = first
     graphs, known = (right.network.graph, given.network.graph), set(alignment.pairs)
-    found = {
-        item.cut.pair.target: dataclasses.replace(item, introduced=error, guilty=True)
-        for item in judged
-        if not item.guilty and item.cut.pair in known and item.cut.pair.target not in shown
-        if (error := differing_parameters(*cuts.sides(item.cut.pair)))
-    }
+    found = {}
+    for item in judged:
+        if item.guilty or item.cut.pair not in known or item.cut.pair.target in shown:
+            continue
+        error, steps = differing_steps(*cuts.sides(item.cut.pair))
+        if error and not any(_is_taken_back(first, alignment, item.cut.pair, one, two) for one, two in steps):
+            found[item.cut.pair.target] = dataclasses.replace(item, introduced=error, guilty=True)
     if not found:
         return {}
     healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
@@ -140,18 +145,47 @@ def _static(
     }
 
 
+def _is_taken_back(
+    first: tuple[Activations, Activations], alignment: Alignment, end: Pair, one: Step | None, two: Step | None
+) -> bool:
+    """Whether the piece uses the very values that differ, and gives the same: what follows in it undoes that.
+
+    Rows of weights in another order are read in that order; a kernel that is turned stands before a mean. Then a
+    mixture of both sides' values shows. Where nothing reads those values (a channel that ReLU always cuts off), it
+    shows as little as they do themselves.
+    """
+    right, given = first
+    if one is None or two is None or two.outputs[0] == end.target:
+        return False
+    isolated = Isolation(given.network, alignment.pairs, [end.target])
+    fetch = functools.partial(isolated.fed, right.__getitem__, given.feeds)
+    cuts = [*given.network.graph.inputs, *(pair.target for pair in alignment.pairs)]
+    as_is = dict(Pieces.between(given.network, cuts, [two.outputs[0], end.target]).attempt(fetch))
+    right.compute([one.outputs[0]])
+    ours, theirs = right[one.outputs[0]], as_is.get(two.outputs[0])
+    if theirs is None or theirs.shape != ours.shape or end.target not in as_is:
+        return False
+    mixed = np.where(np.random.default_rng(0).random(ours.shape) < _HALF, ours, theirs)
+    behind = Pieces.between(given.network, [*cuts, two.outputs[0]], [end.target])
+    error = RunningError()
+    for _, array in behind.attempt(lambda name: mixed if name == two.outputs[0] else fetch(name)):
+        error.add(as_is[end.target], array)
+    return error.relative_l2 > EQUAL
+
+
 def _could_differ(source: Side, target: Side) -> bool:
     """Whether two sides are of other operators, or of other attributes or constants."""
     return sorted(map(_told, source.nodes)) != sorted(map(_told, target.nodes))
 
 
 def _told(node: Node) -> tuple[str, str, str]:
-    """What a node computes but for its weights, which the values that it was given have shown."""
-    constants = {
-        role: parameter.numpy().reshape(-1).tolist()
-        for role, parameter in sorted(node.parameters.items())
-        if math.prod(parameter.shape) <= _FEW
-    }
+    """What a node computes but for its weights, which the values that it was given have shown; of masks their least."""
+    constants: dict[str, list[Any]] = {}
+    for role, parameter in sorted(node.parameters.items()):
+        if math.prod(parameter.shape) <= _FEW:
+            constants[role] = parameter.numpy().reshape(-1).tolist()
+        elif node.op in _MASKING and parameter.numpy().dtype.kind == "f":
+            constants[role] = [parameter.numpy().min()]
     return node.op, repr(sorted(node.attributes.items())), repr(constants)
 
 

@@ -17,15 +17,16 @@ from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
 from conrepair.localization.diagnosis.vanished import has_vanished
 
-__all__ = ["differing_parameters"]
+__all__ = ["differing_steps"]
 
 _COPIES = MOVES | {"Cast"}
 _GUARDED = {"Div", "Reciprocal", "Log"}  # have no answer to 0
 _GUARDS = {"Max", "Clip", "Where"}
 _EPSILON = 1e-2  # at most, that is added for no other purpose
+_NEVER = -1e4  # added to scores of a softmax: none is large enough to be seen beside others with less
 
 
-def differing_parameters(source: Side, target: Side) -> float:
+def differing_steps(source: Side, target: Side) -> tuple[float, Paired]:
     """By how much the parameters of two sides differ that are otherwise the same, and tables of operators like trees.
 
     What only one side has in front of a division, or a logarithm, so that it's none of 0, differs as well.
@@ -40,20 +41,20 @@ def differing_parameters(source: Side, target: Side) -> float:
 
     Returns:
         The largest relative L2 of a parameter, 1 for an attribute that isn't a number; 0 where none differs, or that
-        can't be told.
+        can't be told. And the step that has it, on both sides, where it's one.
     """
     if has_vanished(source, target) or _guards_differ(source, target):
-        return 1.0
+        return 1.0, ()
     if not any(node.parameters or _has_own_words(node) for node in target.nodes):
-        return 0.0
-    found = []
+        return 0.0, ()
+    found: list[tuple[float, Paired]] = []
     for pairs in pairings_of(source, target):
         if not _is_alike(pairs):
             continue
-        steps = [error for one, two in pairs if one and two and (error := _error(one, two))]
+        steps = [(error, ((one, two),)) for one, two in pairs if one and two and (error := _error(one, two))]
         if len(steps) <= 1:
-            found.append(max(steps, default=0.0))
-    return min(found, default=0.0)
+            found += steps or [(0.0, ())]
+    return min(found, default=(0.0, ()), key=lambda item: item[0])
 
 
 def _guards_differ(*sides: Side) -> bool:
@@ -127,10 +128,19 @@ def _relative(source: Parameter, target: Parameter, op: str) -> float:
         return 0.0
     if source.shape == target.shape and np.array_equal(source.numpy(), target.numpy(), equal_nan=True):
         return 0.0
-    if _is_cast(source, target):
+    if _is_cast(source, target) or _hides_as_much(source, target):
         return 0.0
     found = compare_parameters(source, target)
     return 0.0 if found is None else found.relative
+
+
+def _hides_as_much(source: Parameter, target: Parameter) -> bool:
+    """Whether both hide the same places from a softmax, the one by an infinite number, the other by a large one."""
+    one, two = source.numpy(), target.numpy()
+    if one.shape != two.shape or {one.dtype.kind, two.dtype.kind} != {"f"}:
+        return False
+    hidden = one <= _NEVER
+    return np.array_equal(hidden, two <= _NEVER) and np.array_equal(one[~hidden], two[~hidden])
 
 
 def _is_cast(source: Parameter, target: Parameter) -> bool:

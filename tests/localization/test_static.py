@@ -157,3 +157,86 @@ def test_conditions_that_come_to_the_same(one: str, other: str, tmp_path: Path) 
 def test_the_same_guard_by_another_operator(tmp_path: Path) -> None:
     files = divided(tmp_path / "s.onnx", "max"), divided(tmp_path / "t.onnx", "clip")
     assert localized(files, {"x": drawn(4, 6)}, tmp_path).result.latent == ()
+
+
+def masked(path: Path, hidden: float) -> Path:
+    text = """small (float[batch, 6, 8] x) => (float[batch, 6, 8] y) {
+        q = MatMul (x, w)
+        k = Transpose <perm = [0, 2, 1]> (x)
+        s = MatMul (q, k)
+        m = Add (s, mask)
+        p = Softmax <axis = -1> (m)
+        y = MatMul (p, x)
+    }"""
+    mask = np.where(np.triu(np.ones((6, 6)), 1) > 0, hidden, 0).astype(np.float32)
+    return written(path, text, {"w": drawn(8, 8, seed=1), "mask": mask})
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "same"),
+    [(-np.inf, -1e4, True), (-1e4, -np.inf, True), (-np.inf, -3.4e38, True), (-np.inf, -150.0, False)],
+)
+def test_a_mask_by_a_large_number_hides_as_much(ours: float, theirs: float, same: bool, tmp_path: Path) -> None:
+    sides = masked(tmp_path / "s.onnx", ours), masked(tmp_path / "t.onnx", theirs)
+    found = localized(sides, {"x": drawn(2, 6, 8, seed=3)}, tmp_path)
+    assert (found.result.verdict, found.guilty) == (Verdict.EQUIVALENT, ())
+    assert not found.result.latent if same else found.result.latent
+
+
+def turned(path: Path, *, turn: bool, reads: str = "ReduceMean <axes = [2, 3], keepdims = 0> (r)") -> Path:
+    text = f"""small (float[batch, 4, 5, 5] x) => (float[batch, N] y) {{
+        c = ConvTranspose <strides = [2, 2]> (x, w)
+        r = Relu (c)
+        y = {reads}
+    }}"""
+    kernel = drawn(4, 3, 2, 2, seed=1)
+    return written(path, text, {"w": kernel[:, :, ::-1, ::-1].copy() if turn else kernel})
+
+
+def test_a_turned_kernel_in_front_of_a_mean(tmp_path: Path) -> None:
+    sides = turned(tmp_path / "s.onnx", turn=False), turned(tmp_path / "t.onnx", turn=True)
+    found = localized(sides, {"x": drawn(2, 4, 5, 5, seed=2)}, tmp_path)
+    assert (found.result.verdict, found.guilty, found.result.latent) == (Verdict.EQUIVALENT, (), ())
+
+
+def test_a_turned_kernel_that_samples_are_too_plain_to_show(tmp_path: Path) -> None:
+    """Of zeros both kernels make zeros, and so does any mixture of them: that they are the same isn't shown."""
+    reads = "Flatten (r)"
+    sides = turned(tmp_path / "s", turn=False, reads=reads), turned(tmp_path / "t", turn=True, reads=reads)
+    found = localized(sides, {"x": np.zeros((2, 4, 5, 5), np.float32)}, tmp_path)
+    assert "flipped" in words_of(found)
+
+
+def rotated(path: Path, *, interleaved: bool) -> Path:
+    """Rotary positions of pairs that are a half apart, or side by side with the rows of both weights to match."""
+    halves = [("0", "4", "1"), ("4", "8", "1")] if not interleaved else [("0", "8", "2"), ("1", "8", "2")]
+    lines, values = [], {"c": drawn(6, 4, seed=5), "s": drawn(6, 4, seed=6), "axis": np.array([2])}
+    values |= {f"n{number}": np.array([int(number)]) for number in "01248"}
+    for name, seed in (("q", 1), ("k", 2)):
+        weight = drawn(8, 8, seed=seed)
+        values[f"{name}w"] = weight[:, np.arange(8).reshape(2, 4).T.reshape(-1)] if interleaved else weight
+        lines += [f"{name} = MatMul (x, {name}w)"]
+        lines += [
+            f"{name}{part} = Slice ({name}, n{begin}, n{end}, axis, n{step})"
+            for part, (begin, end, step) in zip("ab", halves, strict=True)
+        ]
+        lines += [
+            f"{name}ac = Mul ({name}a, c)",
+            f"{name}bs = Mul ({name}b, s)",
+            f"{name}r = Sub ({name}ac, {name}bs)",
+        ]
+        lines += [
+            f"{name}as = Mul ({name}a, s)",
+            f"{name}bc = Mul ({name}b, c)",
+            f"{name}i = Add ({name}as, {name}bc)",
+        ]
+        lines += [f"{name}o = Concat <axis = 2> ({name}r, {name}i)"]
+    lines += ["t = Transpose <perm = [0, 2, 1]> (ko)", "y = MatMul (qo, t)"]
+    text = f"small (float[batch, 6, 8] x) => (float[batch, 6, 6] y) {{ {chr(10).join(lines)} }}"
+    return written(path, text, values)
+
+
+def test_rows_of_weights_in_the_order_in_which_they_are_read(tmp_path: Path) -> None:
+    sides = rotated(tmp_path / "s.onnx", interleaved=False), rotated(tmp_path / "t.onnx", interleaved=True)
+    found = localized(sides, {"x": drawn(2, 6, 8, seed=3)}, tmp_path)
+    assert (found.result.verdict, found.guilty, found.result.latent) == (Verdict.EQUIVALENT, (), ())
