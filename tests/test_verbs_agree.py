@@ -26,6 +26,14 @@ g (float[N, 8] x) => (float[N, 3, 8] y)
 EXCHANGED = """    r = Reshape (m, sizes)
     y = Transpose <perm = [0, 2, 1]> (r)"""
 FLAT = "    y = Identity (m)"
+FLATTENED = """    r = Reshape (m, sizes)
+    y = Flatten (r)"""
+MOVED = {
+    EXCHANGED: "Transpose `y` is in the target, and not in the source: ",
+    FLAT: "Reshape `y` is in the source, and not in the target: ",
+    FLATTENED: "Reshape `y` is in the target, and not in the source: ",
+}
+"""What localization names where an output is moved, or isn't any more."""
 AS_IT_IS = "    y = Reshape (m, sizes)"
 
 
@@ -53,6 +61,7 @@ def saved(
         ({"wrong": 1.02}, False, "column 5 of `y` differs by 2.0e-02 of its own size"),
         ({"end": EXCHANGED, "shape": "8, 3"}, False, "its axes in another order"),
         ({"end": FLAT, "shape": "24"}, False, "output `y` has 2 axes"),
+        ({"end": FLATTENED, "shape": "24"}, False, "output `y` has 2 axes"),
     ],
 )
 def test_three_verbs_say_one_thing(tmp_path: Path, target: dict[str, str], right: bool, words: str) -> None:
@@ -62,6 +71,8 @@ def test_three_verbs_say_one_thing(tmp_path: Path, target: dict[str, str], right
     localized = conrepair.localize(source, other, in_process=True)
     assert localized.verdict.is_right is right
     assert bool(localized.faults) is not right
+    if moved := MOVED.get(target.get("end", "")):
+        assert localized.faults[0].evidence[0].startswith(moved)
     repaired = conrepair.repair(source, other, seconds=20, in_process=True)
     assert (repaired.before.verdict.is_right, bool(repaired.before.faults)) == (right, not right)
 

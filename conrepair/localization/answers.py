@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.evaluate.answers import as_scores
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.alignment import Alignment
+from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.final_activation import explain_final_activation
 from conrepair.localization.label_mapping import explain_class_permutation, explain_label_shift
 from conrepair.localization.outputs import named_alike, partners, vary
@@ -141,6 +143,7 @@ def with_changed_face(
     inputs = named_alike(list(source.input_names), list(target.input_names))
     tensors |= {one: (source.input_names[one], target.input_names[two]) for one, two in inputs if one not in tensors}
     cuts = [pair.source for pair in alignment.pairs], [pair.target for pair in alignment.pairs]
+    sides = source, target
     for output, words in face.items():
         if output not in tensors:
             continue
@@ -149,9 +152,29 @@ def with_changed_face(
         if own is not None:
             found[own] = replace(found[own], evidence=(*found[own].evidence, words))
             continue
-        layers = _layers(source, cuts[0], ours), _layers(target, cuts[1], theirs)
+        layers = [_layers(source, cuts[0], ours), _layers(target, cuts[1], theirs)]
+        for place, (one, other) in enumerate((("source", "target"), ("target", "source"))):
+            if moved := _moves(sides[place], tensors[output][place], sides[1 - place], tensors[output][1 - place]):
+                names = ", ".join(f"{node.op} `{node.layer}`" for node in moved)
+                words = f"{names} is in the {one}, and not in the {other}: {words}"
+                layers[place] = tuple(dict.fromkeys([*(node.layer for node in moved), *layers[place]]))
         found.append(replace(_misfit(*layers, ours, theirs, words, math.inf), full_run_error=0.0))
     return found
+
+
+def _moves(network: Network, end: str, other: Network, others_end: str) -> list[Node]:
+    """What moves values in front of an output and has none of its sort there in another network."""
+    mine, theirs = _moving(network.graph, end), _moving(other.graph, others_end)
+    left = Counter(node.op for node in mine) - Counter(node.op for node in theirs)
+    return [node for place, node in enumerate(mine) if sum(one.op == node.op for one in mine[:place]) < left[node.op]]
+
+
+def _moving(graph: LayerGraph, tensor: str) -> list[Node]:
+    """Transpositions and the like in front of a tensor, the last one first."""
+    node = graph.producers.get(tensor)
+    if node is None or node.op not in MOVES:
+        return []
+    return [*([] if node.op == "Identity" else [node]), *_moving(graph, node.inputs[0])]
 
 
 def _of_another_size(

@@ -179,7 +179,7 @@ def _could_differ(source: Side, target: Side) -> bool:
 
 
 def _told(node: Node) -> tuple[str, str, str]:
-    """What a node computes but for its weights, which the values that it was given have shown; of masks their least."""
+    """What a node computes but for its weights, which the values that it was given have shown; of masks the least."""
     constants: dict[str, list[Any]] = {}
     for role, parameter in sorted(node.parameters.items()):
         if math.prod(parameter.shape) <= _FEW:

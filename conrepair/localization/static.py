@@ -23,6 +23,7 @@ _COPIES = MOVES | {"Cast"}
 _GUARDED = {"Div", "Reciprocal", "Log"}  # have no answer to 0
 _GUARDS = {"Max", "Clip", "Where"}
 _EPSILON = 1e-2  # at most, that is added for no other purpose
+_HALF = ("float16", "bfloat16")
 _NEVER = -1e4  # added to scores of a softmax: none is large enough to be seen beside others with less
 
 
@@ -144,9 +145,8 @@ def _hides_as_much(source: Parameter, target: Parameter) -> bool:
 
 
 def _is_cast(source: Parameter, target: Parameter) -> bool:
-    """Whether the target stores numbers in fewer bits, by its type, and they are the nearest ones of that."""
-    if target.dtype not in {"float16", "bfloat16"} or source.shape != target.shape:
-        return False
+    """Whether the target stores numbers in fewer bits, and they are the nearest ones; it may cast them itself."""
+    kinds = [kind for kind in _HALF if target.dtype in {kind, "float32"} and source.shape == target.shape]
     with np.errstate(over="ignore"):
-        stored = source.numpy().astype(numpy_dtype(target.dtype)).astype(np.float64)
-    return np.array_equal(stored, target.numpy().astype(np.float64), equal_nan=True)
+        stored = (source.numpy().astype(numpy_dtype(kind)).astype(np.float64) for kind in kinds)
+        return any(np.array_equal(one, target.numpy().astype(np.float64), equal_nan=True) for one in stored)
