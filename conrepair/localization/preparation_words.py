@@ -42,7 +42,10 @@ def preparation_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
             f"correlation {alike:.2f}), and no formula makes the one from the other{likely}"
         )
     kind = Kind.INPUT if relation.arranged.words else Kind.PREPROCESSING
-    return kind, f"`{pair.target}`: {relation.evidence}"
+    words = f"`{pair.target}`: {relation.evidence}"
+    if np.array_equal(feeds[0][pair.source], feeds[1][pair.target]):
+        words = f"a Transpose is missing behind `{pair.target}`, which gets what the source gets, as it lies: {words}"
+    return kind, words
 
 
 def correlation(one: Array, two: Array) -> float:
