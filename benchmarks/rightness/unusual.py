@@ -3,8 +3,8 @@
     python -m benchmarks.rightness.unusual [--case NAME ...] [--list] [--seed N]
 
 Small networks (a CNN, a block of a transformer, LSTM, GRU, a detector's head, normalizations) are exported, and the
-file is optimized by ONNX Runtime at each level, simplified, exported anew for another opset, converted to other formats
-and back, or the network is written by other formulas. What counts is who is accused: a verdict that is not right by
+file is optimized by ONNX Runtime at each level, simplified, exported anew for another opset, or converted, or the
+network is written by other formulas. What counts is who is accused: a verdict that is not right by
 `compare`, by `localize`, or by `localize` where faults that no sample shows count.
 """
 
