@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 import ragged_networks
+from onnx_networks import drawn, written
 
 import conrepair
 from conrepair.evaluate.verdict import Verdict
@@ -78,3 +79,32 @@ def test_a_repair(tmp_path: Path) -> None:
     found.save(tmp_path / "repaired")
     again = conrepair.compare(source, tmp_path / "repaired" / "repaired.onnx", seed=1, in_process=True)
     assert again.verdict is Verdict.EQUIVALENT
+
+
+def _boxes(path: Path, overlap: float) -> Path:
+    text = """g (float[1, 16] x) => (float[1, found, 4] y) {
+        flat = MatMul (x, w)
+        pairs = Reshape (flat, shape)
+        corner, side = Split <axis = 2> (pairs, two)
+        far = Add (corner, size)
+        boxes = Concat <axis = 2> (corner, far)
+        scores = MatMul (x, v)
+        all = Unsqueeze (scores, one)
+        chosen = NonMaxSuppression (boxes, all, most, overlap, least)
+        last = Gather <axis = 1> (chosen, place)
+        y = Gather <axis = 1> (boxes, last)
+    }"""
+    weights = {
+        "w": drawn(16, 240, seed=1), "v": drawn(16, 60, seed=2), "shape": np.array([1, 60, 4]),
+        "two": np.array([2, 2]),
+        "size": np.float32(1), "one": np.array([1]), "most": np.array([60]), "place": np.array(2),
+        "overlap": np.array([overlap], np.float32), "least": np.array([-9], np.float32),
+    }  # fmt: skip
+    return written(path, text, weights)
+
+
+def test_boxes_of_which_each_sample_has_its_own_number_behind_an_axis_of_samples(tmp_path: Path) -> None:
+    source, target = _boxes(tmp_path / "a.onnx", 0.5), _boxes(tmp_path / "b.onnx", 0.4)
+    found = conrepair.localize(source, target, in_process=True)
+    assert found.verdict is Verdict.FAULTY
+    assert "iou_threshold (overlap) of `chosen` is 0.4 in the target, 0.5 in the source" in str(found)

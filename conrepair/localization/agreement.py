@@ -166,7 +166,8 @@ def _run(
     lengths: dict[str, Array] = {}
     for spec in specs:
         batches = held[spec.name]
-        if vary and not all(array.ndim and len(array) == rows for array in batches):
+        row = batches[0].shape[1:]  # what's found in one sample may be more than in another behind an axis of samples
+        if vary and not all(array.ndim and array.shape == (rows, *row) for array in batches):
             arrays[spec.name], known = as_rows(batches)
             lengths[spec.name] = np.zeros(count, np.int64)
             lengths[spec.name][::rows] = known  # of a batch, whose first sample stands for all
