@@ -110,7 +110,7 @@ class Reference:
         """The smallest and the largest value of a tensor, over all batches that are held.
 
         Args:
-            tensor: Of real numbers.
+            tensor: Of the source; texts have no range: it's NaN.
             of_others: Whether as far as other samples' values are likely to lie: as far beyond the ends as these lie
                 beyond those of most samples. Nothing beyond, where all samples end at the same.
         """
@@ -121,6 +121,8 @@ class Reference:
         for batch in self._batches.values():
             batch.compute([*known, tensor])
             array = batch[tensor]
+            if array.dtype.kind not in "biufV":
+                return np.nan, np.nan
             rows += list(array) if array.ndim > 1 else [array]
         lows, highs = (np.array([float(end(row)) for row in rows]) for end in (np.min, np.max))
         low, high = float(lows.min()), float(highs.max())

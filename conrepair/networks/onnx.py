@@ -82,7 +82,8 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> OnnxNetwork:
     """
     source = open_source(model, inputs)
     tensors = (value.const_value for graph in source.model.graphs() for value in graph.initializers.values())
-    size = sum(tensor.nbytes for tensor in tensors if tensor is not None)
+    numbers = (tensor for tensor in tensors if tensor is not None and tensor.dtype != onnx_ir.DataType.STRING)
+    size = sum(tensor.nbytes for tensor in numbers)
     plain = Sessions(source.path.parent, size)
     try:
         sizes = follow_sizes(source)

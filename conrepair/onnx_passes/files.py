@@ -28,4 +28,5 @@ def save(model: onnx_ir.Model, path: Path) -> None:
 def is_large(model: onnx_ir.Model) -> bool:
     """Whether the weights are too many to keep them in the file."""
     tensors = [value.const_value for graph in model.graphs() for value in graph.initializers.values()]
-    return sum(tensor.nbytes for tensor in tensors if tensor is not None) > _INSIDE
+    numbers = (tensor for tensor in tensors if tensor is not None and tensor.dtype != onnx_ir.DataType.STRING)
+    return sum(tensor.nbytes for tensor in numbers) > _INSIDE

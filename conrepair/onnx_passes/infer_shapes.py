@@ -43,7 +43,7 @@ def _without_weights(model: onnx_ir.Model) -> onnx.ModelProto:
     graph = light.graph
     for name, value in list(graph.initializers.items()):
         tensor = value.const_value
-        if tensor is not None and tensor.nbytes > _SMALL:
+        if tensor is not None and tensor.dtype != onnx_ir.DataType.STRING and tensor.nbytes > _SMALL:
             value.type, value.shape = onnx_ir.TensorType(tensor.dtype), onnx_ir.Shape(tensor.shape.numpy())
             del graph.initializers[name]
             if value not in graph.inputs:

@@ -95,8 +95,8 @@ def _held(nodes: Sequence[Node]) -> list[CarriedParameter]:
     found: list[CarriedParameter] = []
     for node in nodes:
         for role, parameter in node.parameters.items():
-            if math.prod(parameter.shape) < 2:
-                continue
+            if math.prod(parameter.shape) < 2 or parameter.dtype == "object":
+                continue  # nothing is computed from texts
             array = parameter.numpy().astype(np.float64)
             values = array.reshape([size for size in array.shape if size != 1])
             place = next((place for place, item in enumerate(found) if np.array_equal(item.values, values)), None)

@@ -68,6 +68,8 @@ def compare_parameters(source: Parameter, target: Parameter) -> ParameterDiffere
         None when they are the same, up to rounding or to the steps of the target's own quantization.
     """
     numbers = source.numpy(), target.numpy()
+    if any(array.dtype.kind not in "biufcV" for array in numbers):
+        return _of_texts(*numbers)
     one, two = (array.astype(np.float64) for array in numbers)
     if one.size == two.size and one.shape != two.shape:
         squeezed = [tuple(size for size in array.shape if size != 1) for array in (one, two)]
@@ -91,6 +93,22 @@ def compare_parameters(source: Parameter, target: Parameter) -> ParameterDiffere
     if portion is not None:
         return _of_portion(portion, two, one)
     return difference(one, two, rounding_error(target, two) if target.bits else _off_levels(two))
+
+
+def _of_texts(one: Array, two: Array) -> ParameterDifference | None:
+    """How texts differ, which nothing is computed with."""
+    if one.shape != two.shape:
+        words = f"of shape {list(two.shape)} in the target, {list(one.shape)} in the source"
+        return ParameterDifference(Kind.PARAMETERS, words, 1.0)
+    other = np.not_equal(one, two).astype(bool)
+    if not other.any():
+        return None
+    texts = (
+        text.decode(errors="replace") if isinstance(text, bytes) else text for text in (two[other][0], one[other][0])
+    )
+    places = "" if one.size == 1 else f", and so in {int(other.sum())} of {other.size} places"
+    words = "{} in the target, {} in the source{}".format(*texts, places)
+    return ParameterDifference(Kind.PARAMETERS, words, float(other.mean()) ** 0.5)
 
 
 def _of_whole_numbers(one: Values, two: Values) -> ParameterDifference | None:

@@ -42,9 +42,7 @@ def range_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
             if stored is None or setting.in_editor.tensor(target) is None:
                 continue
             # Of several that it may stand for, the largest first: it cuts nothing off.
-            tensors = setting.region.source.graph.tensors
-            numbers = [name for name in names if tensors[name].dtype != "object"]
-            ranges = sorted({setting.range_of(name) for name in numbers}, key=np.ptp, reverse=True)
+            ranges = sorted({setting.range_of(name) for name in names}, key=np.ptp, reverse=True)
             for low, high in ((min(low, 0.0), max(high, 0.0)) for low, high in ranges):
                 if np.isfinite((low, high)).all() and low < high and not _suits(stored, graph, low, high):
                     if low < 0 < high and stored.stored is not None and begins_at_zero(stored.stored):
