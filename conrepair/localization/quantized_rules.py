@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["BELOW_ZERO", "CLIPPING", "OTHER_GRID", "SATURATES", "SHIFTED", "ZERO_POINTS"]
+__all__ = ["BELOW_ZERO", "CLIPPING", "OTHER_GRID", "OVERFLOWS", "SATURATES", "SHIFTED", "ZERO_POINTS"]
 
 SATURATES = "calibrated on too small a range"
 SHIFTED = "values saturate: the range lies elsewhere, as by another zero point"
+OVERFLOWS = "values are beyond 65504, where float16 ends"
 OTHER_GRID = "integers are read by another scale or zero point than they're written by"
 BELOW_ZERO = "a range begins below zero, which stands for a ReLU"
 CLIPPING = (SATURATES, SHIFTED)

@@ -1,4 +1,4 @@
-"""Activations in few bits whose ranges were calibrated on smaller values than the source has."""
+"""Activations that hold less than the source's values: by calibrated ranges, or as float16 ends at 65504."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ import numpy as np
 
 from conrepair.graph.intervals import Interval, intervals
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.activations import Activations
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
+from conrepair.localization.pieces import Pieces
 from conrepair.localization.quantization import ranges_of
-from conrepair.localization.quantized_rules import CLIPPING, SATURATES, SHIFTED, ZERO_POINTS
+from conrepair.localization.quantized_rules import CLIPPING, OVERFLOWS, SATURATES, SHIFTED, ZERO_POINTS
 from conrepair.localization.result import LocatedFault
+from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["begins_at_zero", "is_small", "told_by_drawn", "with_saturation"]
+__all__ = ["begins_at_zero", "is_small", "overflowing", "told_by_drawn", "with_saturation"]
 
 _CUTTING = {"Relu", "Clip"} | QUANTIZING
 _LEAST = 0.02  # share of the values that are cut off: outliers are, on purpose
 _BEYOND = 1.5  # times the range: samples may have somewhat larger values than those of calibration
 _LOST = 0.1  # relative L2 of what's cut off: less of it is no fault where its piece has none
+_CHANGED = 1e-2  # relative L2 of an output: more than float16 rounds
+_NOT_SHOWN = "Libraries that compute float16 in float32 don't show it, devices with float16 arithmetic do"
 _MOST = 0.5  # of a piece's error: what's cut off is what it's wrong by
 
 
@@ -154,6 +158,48 @@ def with_saturation(
     )
 
 
+def overflowing(right: Activations, given: Activations) -> list[LocatedFault]:
+    """What is beyond float16's largest number, where its operator reads finite numbers alone.
+
+    ONNX Runtime computes float16 in float32 on processors without it, from one operator to the next: outputs are
+    right there, and infinite or NaN where each result is stored as the file says.
+
+    Args:
+        right: A batch through the source.
+        given: The same through the target.
+    """
+    if any(tensor.dtype == "float16" for tensor in right.network.graph.tensors.values()):
+        return []  # whose own overflows are no fault of the target's
+    faults = []
+    for name, layer in ((node.outputs[0], node.layer) for node in _overflows(given)):
+        source, reach = right.network.graph.producers.get(name), ""
+        if source is not None:
+            right.compute([name])
+            reach = f", and the source's reach {np.nanmin(right[name]):.6g} to {np.nanmax(right[name]):.6g}"
+        words = f"`{layer}` overflows: {OVERFLOWS}{reach}; keep it in float32, between Casts. {_NOT_SHOWN}"
+        fault = _fault_of(name if source else right.network.graph.outputs[0], name, np.inf)
+        ours = () if source is None else (source.layer,)
+        told = {"evidence": (words,), "differences": ((OVERFLOWS, layer),)}
+        faults.append(replace(fault, source_layers=ours, target_layers=(layer,), **told))
+    return faults
+
+
+def _overflows(run: Activations) -> list[Node]:
+    """Nodes with infinite results from finite numbers, which change what the network gives."""
+    network, graph = run.network, run.network.graph
+    half = [name for name, tensor in graph.tensors.items() if tensor.dtype == "float16" and tensor.observable]
+    half = [name for name in half if name in graph.producers and name not in graph.unfed]
+    run.compute([*half, *graph.outputs] if half else [])
+    odd = {name for name in half if not np.isfinite(run[name]).all()}
+    found = []
+    for node in (node for node in graph.nodes if not odd.isdisjoint(node.outputs) and odd.isdisjoint(node.inputs)):
+        stored = Pieces.between(network, [*graph.inputs, *node.outputs], graph.outputs).run(run.__getitem__)
+        # A sigmoid's 1 / (1 + infinity) is 0 as it should be, and so are what a mask takes from a softmax.
+        if len(node.outputs) == 1 and any(not relative_l2(run[name], array) < _CHANGED for name, array in stored):
+            found.append(node)
+    return found
+
+
 def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tuple[list[LocatedFault], str]:
     """Leave out what only says that drawn inputs aren't those of calibration.
 
@@ -251,7 +297,9 @@ class _Clipping:
         if not worst.shifted:
             count = len(set(layers.values()))
             words.insert(0, f"{SATURATES}: {f'{count} tensors clip, the worst: ' if count > 1 else ''}{words.pop(0)}")
-        of_ranges = [_fault_of(measured[name], self.places[name]) for name in names if name in measured]
+        of_ranges = [
+            _fault_of(measured[name].source, name, self.places[name].lost) for name in names if name in measured
+        ]
         faults = self.faults or of_ranges
         guiltiest = max(faults, key=lambda fault: fault.introduced_error)
         introduced = (text for text in guiltiest.evidence if text.startswith("introduced"))
@@ -266,20 +314,20 @@ class _Clipping:
         )
 
 
-def _fault_of(pair: Pair, item: _Saturated) -> LocatedFault:
+def _fault_of(source: str, target: str, lost: float) -> LocatedFault:
     """Of a tensor alone, whose piece isn't at fault by what it introduces."""
     return LocatedFault(
         kind=Kind.PRECISION,
-        source_layers=(pair.source,),
+        source_layers=(source,),
         target_layers=(),
         step="",
-        introduced_error=item.lost,
-        full_run_error=item.lost,
+        introduced_error=lost,
+        full_run_error=lost,
         noise_floor=0.0,
         confidence=1.0,
         evidence=(),
-        source_tensor=pair.source,
-        target_tensor=pair.target,
+        source_tensor=source,
+        target_tensor=target,
     )
 
 

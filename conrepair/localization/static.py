@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 import numpy as np
 
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.input_ranges import ASKING
-from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
+from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter
 from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.attributes import attribute_differences
 from conrepair.localization.diagnosis.differences import pairings_of
@@ -147,6 +148,13 @@ def _hides_as_much(source: Parameter, target: Parameter) -> bool:
 def _is_cast(source: Parameter, target: Parameter) -> bool:
     """Whether the target stores numbers in fewer bits, and they are the nearest ones; it may cast them itself."""
     kinds = [kind for kind in _HALF if target.dtype in {kind, "float32"} and source.shape == target.shape]
-    with np.errstate(over="ignore"):
-        stored = (source.numpy().astype(numpy_dtype(kind)).astype(np.float64) for kind in kinds)
-        return any(np.array_equal(one, target.numpy().astype(np.float64), equal_nan=True) for one in stored)
+    return any(
+        np.array_equal(_stored(source, kind), target.numpy().astype(np.float64), equal_nan=True) for kind in kinds
+    )
+
+
+def _stored(parameter: Parameter, kind: str) -> Array:
+    """Its numbers in fewer bits: where that type ends is nearest to what's beyond it."""
+    largest, whole = float(ml_dtypes.finfo(numpy_dtype(kind)).max), parameter.numpy().astype(np.float64)
+    cut = np.where(np.isfinite(whole), whole.clip(-largest, largest), whole)
+    return cut.astype(numpy_dtype(kind)).astype(np.float64)

@@ -32,15 +32,21 @@ def set_to(place: Node | None, role: str, values: Array) -> SetParameter | None:
 
 
 def as_held(values: Array, dtype: str) -> Array:
-    """One number that isn't zero as the nearest that isn't zero either, in a narrower type; others as they are.
+    """One number that isn't zero, and finite ones, as the nearest that are so in a narrower type; others as they are.
 
-    An epsilon of 1e-8 is 0 in float16, and divides nothing by nothing.
+    An epsilon of 1e-8 is 0 in float16, and divides nothing by nothing; a mask's -3.4e38 is infinite, and a row of it
+    no number behind a softmax.
 
     Args:
         values: Of any shape.
         dtype: Of the target's file: "float16".
     """
-    if values.size != 1 or values.dtype.kind != "f" or dtype != "float16" or not values.any():
+    if values.dtype.kind != "f" or dtype != "float16" or not values.any():
+        return values
+    largest = np.finfo(np.float16).max
+    if np.abs(values, where=np.isfinite(values), out=np.zeros_like(values)).max() > largest:
+        return np.where(np.isfinite(values), values.clip(-largest, largest), values).astype(values.dtype)
+    if values.size != 1:
         return values
     with np.errstate(over="ignore"):
         stored = values.astype(numpy_dtype(dtype))

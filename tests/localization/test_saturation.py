@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx_networks import drawn, written
 from quantized_faults import in_eight_bits
 from quantized_networks import source, subject
 from rescaled import as_int8, pictures, trained
 from small_models import model_of
 
+import conrepair
 from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import Quantization
 from conrepair.evaluate.verdict import Verdict
@@ -202,3 +204,31 @@ def test_ranges() -> None:
     assert is_small((-1.0, 0.0), -1.0, 1.0)
     assert not is_small((0.0, 1.0), -1.0, 1.2), "a range that begins at zero is a ReLU"
     assert not is_small((-1.0, 1.0), -1.2, 1.2), "samples have somewhat larger values"
+
+
+def _residual(path: Path, kind: str, factor: float) -> Path:
+    """What's added and made small again; a sigmoid in its parts behind it."""
+    text = f"""g ({kind}[1, 8] x) => ({kind}[1, 4] y) {{
+        a = MatMul (x, w)
+        b = Mul (a, large)
+        c = Add (b, b)
+        d = Div (c, twice)
+        steep = Mul (d, twelve)
+        e = Exp (steep)
+        f = Add (e, one)
+        g = Reciprocal (f)
+        y = MatMul (g, v)
+    }}"""
+    values = {"w": drawn(8, 8, seed=1), "v": drawn(8, 4, seed=2), "large": factor, "twice": 2 * factor}
+    stored = np.float16 if kind == "float16" else np.float32
+    weights = {name: np.asarray(array, stored) for name, array in {**values, "twelve": 12, "one": 1}.items()}
+    return written(path, text, weights)
+
+
+@pytest.mark.parametrize("factor", [50.0, 30000.0])
+def test_what_float16_cannot_hold_is_named_though_onnx_runtime_computes_it(factor: float, tmp_path: Path) -> None:
+    source, target = (_residual(tmp_path / f"{kind}.onnx", kind, factor) for kind in ("float", "float16"))
+    found = conrepair.compare(source, target, in_process=True)
+    assert (found.verdict is Verdict.FAULTY) is (factor > 50)
+    assert ("`c` overflows: values are beyond 65504" in str(found)) is (factor > 50)
+    assert "`e` overflows" not in str(found)  # 1 / (1 + infinity) is 0, as it should be

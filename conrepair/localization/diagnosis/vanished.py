@@ -1,4 +1,4 @@
-"""Numbers that became 0, as half precision has none so small: an epsilon, a bound in front of a logarithm."""
+"""Numbers that became 0 or infinite, as half precision has none so small or large: an epsilon, a mask's bound."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ def vanished_findings(region: Region) -> Iterator[Finding]:
     told = set[str]()
     for ours, theirs in pairs:
         for name, number in _vanished(ours, theirs):
-            words = f"{name} of `{theirs.layer}` is 0 in the target, {number:.6g} in the source"
+            became, size = ("infinite", "large") if abs(number) > 1 else ("0", "small")
+            words = f"{name} of `{theirs.layer}` is {became} in the target, {number:.6g} in the source"
             if words not in told:
                 told.add(words)
                 sides = (ours.layer,), (theirs.layer,)
-                rule = f"{name.split(' (')[0]} of {theirs.native} became 0"
-                yield Finding(Kind.PRECISION, f"{words}: half precision has none so small", *sides, words, rule=rule)
+                rule = f"{name.split(' (')[0]} of {theirs.native} became {became}"
+                yield Finding(Kind.PRECISION, f"{words}: half precision has none so {size}", *sides, words, rule=rule)
 
 
 def has_vanished(source: Side, target: Side) -> bool:
-    """Whether a number of the target's side is 0 and too small for half precision in the source."""
+    """Whether a number of the target's side is 0 or infinite, as half precision doesn't have the source's."""
     return any(found for ours, theirs in _pairs(source, target) for found in _vanished(ours, theirs))
 
 
@@ -73,7 +74,7 @@ def _computing(graph: LayerGraph, name: str) -> Node | None:
 
 
 def _vanished(ours: Node, theirs: Node) -> Iterator[tuple[str, float]]:
-    """Names of numbers that are 0 now, with what they should be."""
+    """Names of numbers that are 0 or infinite now, with what they should be."""
     if ours.op != theirs.op:
         return
     for role in ours.parameters.keys() & theirs.parameters.keys():
@@ -88,5 +89,7 @@ def _vanished(ours: Node, theirs: Node) -> Iterator[tuple[str, float]]:
 
 
 def _gone(name: str, wanted: float, given: float) -> Iterator[tuple[str, float]]:
-    if wanted and not given and not np.float16(wanted):
+    with np.errstate(over="ignore"):
+        held = np.float16(wanted)
+    if wanted and np.isfinite(wanted) and held == given and (not held or np.isinf(held)):
         yield name, float(wanted)

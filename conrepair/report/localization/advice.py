@@ -8,7 +8,7 @@ from pathlib import Path
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.graph.kinds import Kind
-from conrepair.localization.quantized_rules import SATURATES, SHIFTED, ZERO_POINTS
+from conrepair.localization.quantized_rules import OVERFLOWS, SATURATES, SHIFTED, ZERO_POINTS
 from conrepair.localization.result import OPERAND, Localization, LocatedFault
 from conrepair.report.localization.about import About
 from conrepair.report.localization.naming import names_of_fault
@@ -57,6 +57,8 @@ def fault_advice(fault: LocatedFault, about: About | None) -> str:
     source, target = ("the source", "the target") if about is None else (_file(about.source), _file(about.target))
     if any(words == SATURATES for words, _ in fault.differences):
         return f"Quantize {source} again, calibrated on inputs as it gets them{_again(about)}."
+    if any(words == OVERFLOWS for words, _ in fault.differences):
+        return f"Convert {source} again, and keep `{fault.target_layers[0]}` in float32, between Casts."
     names, layer = names_of_fault(fault), (fault.target_layers or (fault.target_tensor,))[0]
     by_grid = any(words in {SHIFTED, *ZERO_POINTS} for words, _ in fault.differences)
     return (_ZERO_POINT if by_grid else _words(fault)).format(

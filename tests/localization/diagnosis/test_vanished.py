@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx_networks
 import pytest
 from onnx_networks import drawn
 from rewritten_networks import opened
 
+import conrepair
 from conrepair.evaluate.verdict import Verdict
 from conrepair.localization.localize import localize_networks
 from conrepair.localization.options import Options
@@ -53,3 +55,39 @@ def test_a_copy_in_half_precision_that_is_right(tmp_path: Path) -> None:
     sides = [opened(path, feeds) for path in paths]
     found = localize_networks(*sides, [(feeds, feeds)], tmp_path / "work", Options(precision="float16")).result
     assert (found.faults, found.latent) == ((), ())
+
+
+_LOWEST = -3.4e38
+
+
+def _masked(path: Path, kind: str, bound: float) -> Path:
+    text = f"""g ({kind}[1, 8] x, {kind}[1, 8] mask) => ({kind}[1, 4] y) {{
+        a = MatMul (x, w)
+        hidden = Sub (one, mask)
+        p = Mul (hidden, bound)
+        scores = Add (a, p)
+        e = Softmax <axis = -1> (scores)
+        y = MatMul (e, v)
+    }}"""
+    stored = np.float16 if kind == "float16" else np.float32
+    values = {"w": drawn(8, 8, seed=1), "v": drawn(8, 4, seed=2), "one": 1, "bound": np.float32(bound)}
+    with np.errstate(over="ignore"):
+        weights = {name: np.asarray(array).astype(stored) for name, array in values.items()}
+    return onnx_networks.written(path, text, weights)
+
+
+def test_a_bound_that_became_infinite_is_named_and_repaired(tmp_path: Path) -> None:
+    source, target = _masked(tmp_path / "a.onnx", "float", _LOWEST), _masked(tmp_path / "b.onnx", "float16", _LOWEST)
+    repaired = conrepair.repair(source, target, in_process=True)
+    assert "(bound) of `p` is infinite in the target, -3.4e+38 in the source" in str(repaired)
+    assert repaired.verdict is Verdict.NOISE
+    assert "the operand of `p` is -6.55e+04" in str(repaired)
+
+
+@pytest.mark.parametrize("bound", [-65504.0, -1e4])
+def test_the_lowest_number_of_float16_stands_for_what_is_below(bound: float, tmp_path: Path) -> None:
+    right = bound if bound > -65504 else _LOWEST
+    source, target = _masked(tmp_path / "a.onnx", "float", right), _masked(tmp_path / "b.onnx", "float16", bound)
+    found = conrepair.localize(source, target, in_process=True, latent=True)
+    assert found.verdict is Verdict.NOISE
+    assert not found.faults
