@@ -217,7 +217,8 @@ def _residual(path: Path, kind: str, factor: float) -> Path:
         e = Exp (steep)
         f = Add (e, one)
         g = Reciprocal (f)
-        y = MatMul (g, v)
+        h = Add (g, d)
+        y = MatMul (h, v)
     }}"""
     values = {"w": drawn(8, 8, seed=1), "v": drawn(8, 4, seed=2), "large": factor, "twice": 2 * factor}
     stored = np.float16 if kind == "float16" else np.float32
