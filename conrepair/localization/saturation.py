@@ -179,8 +179,8 @@ def overflowing(right: Activations, given: Activations) -> list[LocatedFault]:
         words = f"`{layer}` overflows: {OVERFLOWS}{reach}; keep it in float32, between Casts. {_NOT_SHOWN}"
         fault = _fault_of(name if source else right.network.graph.outputs[0], name, np.inf)
         ours = () if source is None else (source.layer,)
-        told = {"evidence": (words,), "differences": ((OVERFLOWS, layer),)}
-        faults.append(replace(fault, source_layers=ours, target_layers=(layer,), **told))
+        fault = replace(fault, source_layers=ours, target_layers=(layer,), evidence=(words,))
+        faults.append(replace(fault, differences=((OVERFLOWS, layer),)))
     return faults
 
 
