@@ -162,8 +162,13 @@ class Editor(abc.ABC):
         """
         self.refuse(f"who reads {one} and {two} can't read the other one")
 
-    def add_output(self, tensor: str) -> None:
-        """Let the graph give one more of its tensors, behind its other outputs.
+    def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
+        """Let the graph give one more of its tensors.
+
+        Args:
+            tensor: A tensor of the graph, or the new one's name.
+            operations: What computes a new one.
+            place: Among the outputs of formats that have them in a list; the last by default.
 
         Raises:
             NotEditableError: if the format can't.

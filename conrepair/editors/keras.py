@@ -193,8 +193,10 @@ class KerasEditor(Editor):
             self._changes.grafts.setdefault(self._same(here)[0], []).append(graft)
         self.touched |= {name for item in readers for name in self.names(item)}
 
-    def add_output(self, tensor: str) -> None:
+    def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """Behind the others, in a list; in a dictionary of outputs, by its layer's name."""
+        if operations:
+            self.refuse(f"{tensor} can't be computed as an output of its own")
         self._changes.more.append(self._same(tensor))
         self.touched |= self.tensor_names(tensor)
 

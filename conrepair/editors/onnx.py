@@ -16,7 +16,7 @@ from conrepair.editors.onnx_blocks import is_packed, requantize_packed
 from conrepair.editors.onnx_constants import set_constant, to_file
 from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile, sizes_of, tensor_of
-from conrepair.editors.onnx_graft import graft
+from conrepair.editors.onnx_graft import OnnxWriter, graft
 from conrepair.editors.onnx_grids import requantize, set_range
 from conrepair.editors.onnx_integers import is_of_integers, requantize_own, set_own
 from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, put_in_order, take_out
@@ -204,12 +204,19 @@ class OnnxEditor(Editor):
         self._reshaped = True
         self.touched |= {name for reader in readers for name in self.names(reader)}
 
-    def add_output(self, tensor: str) -> None:
+    def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """Declared with what is known of its type."""
-        value = self._value(tensor)
-        self._file.graph.outputs.append(value)
+        if operations:
+            writer = OnnxWriter(self._file, tensor)
+            value = writer.compute(operations, self._value)
+            value.name = self._file.free(tensor)
+            self._file.graph.extend(writer.nodes)
+        else:
+            value = self._value(tensor)
+        outputs = self._file.graph.outputs
+        outputs.insert(len(outputs) if place is None else place, value)
         self._reshaped = True
-        self.touched |= self.tensor_names(tensor)
+        self.touched |= self.tensor_names(tensor) or {tensor}
 
     def drop_output(self, place: int) -> None:
         """Out of the graph's outputs."""

@@ -192,6 +192,8 @@ def _type_of(operation: Operation, dtypes: Sequence[onnx_ir.DataType | None]) ->
     dtype = dtypes[0] if dtypes else None
     if operation.operator in _TRUTHS:
         dtype = onnx_ir.DataType.BOOL
+    elif operation.operator in {"ArgMax", "ArgMin"}:
+        dtype = onnx_ir.DataType.INT64
     elif operation.operator == "Where":
         given = operation.parameters.get("y")
         dtype = dtypes[-1] if given is None else onnx_ir.DataType.from_numpy(given.dtype)

@@ -139,8 +139,10 @@ class TensorFlowEditor(Editor):
             self.touched.add(item.name)
         self._file.reshaped = True
 
-    def add_output(self, tensor: str) -> None:
+    def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """Under a name of its own in the signature."""
+        if operations:
+            self.refuse(f"{tensor} can't be computed as an output of its own")
         results = self._file.results
         name = next(name for number in itertools.count(len(results)) if (name := f"output_{number}") not in results)
         results[name] = self._place(tensor)

@@ -272,12 +272,16 @@ class TfliteEditor(Editor):
         place_operators(self._file, (), first)
         self.touched |= {name for reader in readers for name in self.names(reader)}
 
-    def add_output(self, tensor: str) -> None:
+    def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """In the graph, and in its signatures."""
-        index = self._index(tensor)
-        self._file.graph.outputs = [*self._file.graph.outputs, index]
+        writer = TfliteWriter(self._file, tensor)
+        index = writer.compute(operations, self._index) if operations else self._index(tensor)
+        self._file.graph.operators = [*self._file.graph.operators, *writer.operators]
+        outputs = [*self._file.graph.outputs]
+        outputs.insert(len(outputs) if place is None else place, index)
+        self._file.graph.outputs = outputs
         self._file.add_signature_output(tensor, index)
-        self.touched |= self.tensor_names(tensor)
+        self.touched |= {tensor} if operations else self.tensor_names(tensor)
 
     def drop_output(self, place: int) -> None:
         """In the graph, and in its signatures."""

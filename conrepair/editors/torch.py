@@ -183,14 +183,18 @@ class TorchEditor(Editor):
             reader.kwargs = torch.fx.map_arg(reader.kwargs, lambda item: exchanged.get(item, item))
             self._note(reader)
 
-    def add_output(self, tensor: str) -> None:
-        """Behind the others; a program of one output gives a tuple then."""
-        added = self._value(tensor)
+    def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
+        """A program of one output gives a tuple then."""
         output = self._program.graph.output_node()
-        values = [*output.args[0], added]
+        writer = TorchWriter(self._program, output, tensor)
+        with self._program.graph.inserting_before(output):
+            added = writer.compute(operations, self._value) if operations else self._value(tensor)
+        values = [*output.args[0]]
+        place = len(values) if place is None else place
+        values.insert(place, added)
         output.args = (tuple(values),)
-        spec = OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name=added.name), None)
-        self._program.graph_signature.output_specs.append(spec)
+        specs = self._program.graph_signature.output_specs
+        specs.insert(place, OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name=added.name), None))
         self._return(len(values) - 1, len(values))
         self.touched |= _names(added)
         self._reshaped = True

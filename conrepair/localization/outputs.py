@@ -98,6 +98,9 @@ def output_pairs(
             axes = tuple(range(len(shapes[0][ours])))
             choices = (Layout(shapes[0][ours], shapes[0][ours], axes, shapes[0][ours]),)
         if choices:
-            layout = layouts_of.get(theirs, choices[0])
-            result.append(Pair(ours, theirs, layout, 1.0, "outputs of both models"))
+            layout = layouts_of.get(theirs)  # of another tensor of the source, which may be of another shape
+            fits = layout is not None and layout.source == shapes[0][ours]
+            result.append(
+                Pair(ours, theirs, layout if layout and fits else choices[0], 1.0, "outputs of both models")
+            )
     return result

@@ -13,6 +13,7 @@ from conrepair.data.feeds import batches, open_feeds
 from conrepair.editors.editor import Editor
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
+from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.alone import errors_alone, is_unchanged, kept_pieces
 from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.localize import Found, localize_target
@@ -110,6 +111,11 @@ class Bench:
             ModelLoadError: if it can't be read to be changed.
         """
         return open_editor(self._target.model)
+
+    @property
+    def graph(self) -> LayerGraph:
+        """The source's."""
+        return self._ours.network.graph
 
     def feed(self, target: FedModel) -> None:
         """Feed targets otherwise from now on.

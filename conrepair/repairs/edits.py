@@ -211,13 +211,17 @@ class MoveOutputs:
 
 @dataclass(frozen=True)
 class AddOutput:
-    """A tensor that the model computes, as one more output, the last.
+    """A tensor, as one more output of the model.
 
     Attributes:
-        tensor: Which.
+        tensor: One that the model computes, or the name of a new one.
+        operations: What computes a new one.
+        place: Among the outputs; the last by default.
     """
 
     tensor: str
+    operations: tuple[Operation, ...] = ()
+    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -327,7 +331,7 @@ def apply(edit: FileEdit, editor: Editor) -> None:
         case ExchangeReads():
             editor.exchange_reads(edit.one, edit.two, [_node(name, editor) for name in edit.readers])
         case AddOutput():
-            editor.add_output(edit.tensor)
+            editor.add_output(edit.tensor, edit.operations, edit.place)
         case DropOutput():
             editor.drop_output(edit.output)
         case ExchangeOutputs():
@@ -378,7 +382,8 @@ def in_words(edit: Edit) -> str:
             readers = " and ".join(f"`{name}`" for name in edit.readers)
             return f"{readers} read{'s' if len(edit.readers) == 1 else ''} `{edit.one}` and `{edit.two}` exchanged"
         case AddOutput():
-            return f"`{edit.tensor}` is an output"
+            computed = ", computed by " + _chain_in_words(edit.operations) if edit.operations else ""
+            return f"`{edit.tensor}` is an output{computed}"
         case DropOutput():
             return f"the output {edit.output} is given no more"
         case ExchangeOutputs():
@@ -396,7 +401,7 @@ def in_words(edit: Edit) -> str:
 
 
 def _graft_in_words(edit: Graft) -> str:
-    operators = ", ".join(map(_operation_in_words, edit.operations))
+    operators = _chain_in_words(edit.operations)
     read = dict.fromkeys(item for operation in edit.operations for item in operation.inputs if isinstance(item, str))
     others = ", ".join(f"`{name}`" for name in read if name and name != edit.tensor)
     where = f" for {', '.join(f'`{name}`' for name in edit.readers)}" if edit.readers else ""
@@ -404,6 +409,10 @@ def _graft_in_words(edit: Graft) -> str:
         joined = f", with {others}" if others else ""
         return f"{operators} is put behind `{edit.tensor}`{joined}{where}"
     return f"`{edit.tensor}` is computed anew{where}, by {operators}, from {others or 'constants'}"
+
+
+def _chain_in_words(operations: tuple[Operation, ...]) -> str:
+    return ", ".join(map(_operation_in_words, operations))
 
 
 def _operation_in_words(operation: Operation) -> str:

@@ -22,7 +22,7 @@ from conrepair.frameworks.identity import model_files
 from conrepair.frameworks.model import Model
 from conrepair.localization.result import Rule
 from conrepair.repairs import edits
-from conrepair.repairs.edits import ComputeInFloat, Edit, FileEdit, Graft, SetInputShapes, SetRecipe
+from conrepair.repairs.edits import AddOutput, ComputeInFloat, Edit, FileEdit, Graft, SetInputShapes, SetRecipe
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.json_file import read_json_text, value_of
 
@@ -182,8 +182,8 @@ def _value(value: Any, arrays: dict[str, Any]) -> Any:
 def _from_json(entry: Mapping[str, Any], arrays: Mapping[str, Any]) -> Edit:
     kind = _KINDS[entry["edit"]]
     given = {name: _back(value, arrays) for name, value in entry.items() if name != "edit"}
-    if kind in {Graft, ComputeInFloat}:
-        given["operations"] = tuple(Operation(**item) for item in given["operations"])
+    if kind in {Graft, ComputeInFloat, AddOutput}:
+        given["operations"] = tuple(Operation(**item) for item in given.get("operations", ()))
     if kind is SetRecipe:
         given["recipe"] = Recipe(**given["recipe"])
     edit: Edit = kind(**given)

@@ -57,6 +57,7 @@ def transplant(
     known: Mapping[str, KnownTensor],
     end: Layout,
     constants: Mapping[str, Array] = _NONE,
+    wanted: str = "",
 ) -> tuple[Operation, ...]:
     """Say what nodes of a source compute, in terms of the target's tensors.
 
@@ -64,11 +65,12 @@ def transplant(
     only in front of the others, and at the end, are values transposed.
 
     Args:
-        nodes: Of the source, each behind those that it reads; the last one's result is wanted.
+        nodes: Of the source, each behind those that it reads.
         graph: Theirs.
         known: What stands for the tensors that they read from outside.
         end: How the result lies in the target.
         constants: Tensors of the source that follow from sizes alone; they're written as the numbers that they are.
+        wanted: What shall be computed; the last node's result by default.
 
     Raises:
         NotEditableError: if a tensor that they read has no partner, or an operator can't be said.
@@ -79,7 +81,7 @@ def transplant(
         if not graph.unfed.issuperset(node.outputs):
             for item in _of_one_result(_with_constants(node, constants)):
                 made.add(item)
-    return made.finished(nodes[-1].outputs[0], end)
+    return made.finished(wanted or nodes[-1].outputs[0], end)
 
 
 class _Transplant:
@@ -109,10 +111,8 @@ class _Transplant:
 
     def finished(self, tensor: str, end: Layout) -> tuple[Operation, ...]:
         """All operations, of which the last one's result lies as the target has it."""
-        if tensor not in self._values:
-            raise NotEditableError(f"{tensor} follows from sizes alone")
         perm = perm_of(end)
-        value = self._values[tensor]
+        value = self._value(tensor)
         if perm is not None and len(perm) == len(value.perm):
             value = self._in_order(value, perm)
         else:

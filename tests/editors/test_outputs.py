@@ -12,6 +12,7 @@ from small_models import model_of
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.open_editor import open_editor
+from conrepair.editors.operation import Operation
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.layer_graph import Array
@@ -164,3 +165,27 @@ def test_places_are_those_of_the_file_as_it_came(
         np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
     with pytest.raises(NotEditableError, match="left out"):
         editor.drop_output(dropped[0])
+
+
+@pytest.mark.parametrize("kind", ["onnx", "torch", "tflite"])
+def test_an_output_is_computed_anew_in_its_place(kind: str, tmp_path: Path) -> None:
+    model = _FILES[kind]("image", tmp_path)
+    picture = feeds_of("image", channels_last=kind != "torch")["image"]
+    if kind == "onnx":
+        picture = np.random.default_rng(1).normal(size=(2, 8, 8, 3)).astype(np.float32)
+    editor = open_editor(model)
+    inner = next(node for node in editor.graph.nodes if node.op in {"Relu", "Clip"}).outputs[0]
+    editor.add_output(inner)
+    editor.add_output("root", [Operation("Abs", (inner,)), Operation("Sqrt", (0,))], 0)
+    arrays = [*answers(editor.save(tmp_path, "more"), picture).values()]
+    assert len(arrays) == 3
+    made = arrays.pop(-1 if kind == "tflite" else 0)  # a signature has names, and no places
+    alike = [other for other in arrays if other.shape == made.shape]
+    assert any(np.allclose(made, np.sqrt(np.abs(other)), atol=1e-6) for other in alike)
+
+
+@pytest.mark.parametrize("kind", ["keras", "tensorflow"])
+def test_formats_that_can_not_compute_an_output_say_so(kind: str, tmp_path: Path) -> None:
+    editor = open_editor(_FILES[kind]("image", tmp_path))
+    with pytest.raises(NotEditableError, match="root can't be computed"):
+        editor.add_output("root", [Operation("Abs", (editor.graph.outputs[0],))])

@@ -13,6 +13,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 from crossed import slower
 from localized import CLASSES, Variant
+from onnx_networks import written
 
 from conrepair.data.feeds import DataReference
 from conrepair.editors.open_editor import open_editor
@@ -158,6 +159,59 @@ def test_a_lost_output_of_a_layer_that_is_wrong_too(tmp_path: Path) -> None:
     assert result.mended
     assert len(result.edits) == 2
     assert result.unseen_after.error < 1e-5
+
+
+TWO_HEADS = """two (float[n, 8, 6, 6] image) => (float[n, 5, 6, 6] scores, float[n, 4, 36] boxes)
+<int64[3] flat = {0, 4, 36}> {
+    shared = Relu (image)
+    [one] first = Conv (shared, w)
+    scores = Sigmoid (first)
+    [two] second = Conv (shared, v)
+    boxes = Reshape (second, flat)
+}"""
+
+
+@pytest.mark.parametrize("lost", ["scores", "boxes"])
+def test_an_output_that_was_lost_with_what_computes_it_is_computed_again_in_its_place(
+    lost: str, tmp_path: Path
+) -> None:
+    draw = np.random.default_rng(0).normal
+    weights = {"w": draw(size=(5, 8, 1, 1)).astype(np.float32), "v": draw(size=(4, 8, 1, 1)).astype(np.float32)}
+    source = model_of("onnx", written(tmp_path / "source.onnx", TWO_HEADS, weights))
+    proto = onnx.load(source.path)
+    for item in [output for output in proto.graph.output if output.name == lost]:
+        proto.graph.output.remove(item)
+    gone = {"scores": {"scores", "first"}, "boxes": {"boxes", "second"}}[lost]
+    for node in [node for node in proto.graph.node if node.output[0] in gone]:
+        proto.graph.node.remove(node)
+    onnx.save(proto, tmp_path / "target.onnx")
+    result = repaired(source, model_of("onnx", tmp_path / "target.onnx"), tmp_path)
+    assert result.mended
+    assert result.edits == (
+        f"`{lost}` is an output, computed by Conv, {'Sigmoid' if lost == 'scores' else 'Reshape'}",
+    )
+    assert result.model is not None
+    assert [spec.name for spec in framework("onnx").describe(result.model).outputs] == ["scores", "boxes"]
+    assert result.unseen_after.error < 1e-5
+
+
+@pytest.mark.parametrize("missing", ["Transpose", "Sigmoid and Transpose", "ArgMax"])
+def test_what_is_missing_at_the_end_is_put_there(missing: str, tmp_path: Path) -> None:
+    ends = {
+        "Transpose": ("float[n, 6, 7, 5]", "y = Transpose <perm = [0, 2, 3, 1]> (c)"),
+        "Sigmoid and Transpose": ("float[n, 6, 7, 5]", "s = Sigmoid (c)  y = Transpose <perm = [0, 2, 3, 1]> (s)"),
+        "ArgMax": ("int64[n, 6, 7]", "y = ArgMax <axis = 1, keepdims = 0> (c)"),
+        "": ("float[n, 5, 6, 7]", "y = Identity (c)"),
+    }
+    weights = {"w": np.random.default_rng(0).normal(size=(5, 8, 1, 1)).astype(np.float32)}
+    models = []
+    for end in (missing, ""):
+        kind, words = ends[end]
+        text = f"net (float[n, 8, 6, 7] image) => ({kind} y) {{ c = Conv (image, w)  {words} }}"
+        models.append(model_of("onnx", written(tmp_path / f"{end or 'target'}.onnx", text, weights)))
+    result = repaired(*models, tmp_path)
+    assert result.mended
+    assert all(name in " ".join(result.edits) for name in missing.split(" and "))
 
 
 @pytest.mark.parametrize("wrong", [False, True])

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 
 from conrepair.editors.editor import Editor
-from conrepair.editors.operation import Operation
+from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localization.layout import Layout
 from conrepair.localization.localize import Found
 from conrepair.repairs.edits import AddOutput, DropOutput, ExchangeInputs, ExchangeOutputs, Graft, MoveOutputs
 from conrepair.repairs.proposals.proposal import Proposal
+from conrepair.repairs.transplant import KnownTensor, transplant
 
 __all__ = ["end_proposals"]
 
 
-def end_proposals(found: Found, before: Found, editor: Editor) -> Iterator[Proposal]:
+def end_proposals(found: Found, before: Found, editor: Editor, source: LayerGraph) -> Iterator[Proposal]:
     """Proposals that are about no piece: the target's layers may all be right.
 
     Args:
         found: What is wrong by now.
         before: What was, of the target as it came.
         editor: Of that.
+        source: The graph that is right.
     """
     yield from _of_other_sizes(found, editor)
-    yield from _lost(found, before, editor)
+    yield from _lost(found, before, editor, source)
+    yield from _as_the_source(found, before, editor, source)
     yield from _extra(found, editor)
     outputs, inputs = editor.graph.outputs, editor.graph.inputs
     for kind, names in ((ExchangeOutputs, outputs), (MoveOutputs, outputs), (ExchangeInputs, inputs)):
@@ -53,7 +59,7 @@ def _of_other_sizes(found: Found, editor: Editor) -> Iterator[Proposal]:
             yield (Graft(name, (Operation("Slice", (name,), slicing),)),)
 
 
-def _lost(found: Found, before: Found, editor: Editor) -> Iterator[Proposal]:
+def _lost(found: Found, before: Found, editor: Editor, source: LayerGraph) -> Iterator[Proposal]:
     """What stands for an output of the source inside the target, as its own file calls it."""
     known = [{pair.source: pair.target for pair in item.alignment.pairs} for item in (found, before)]
     for fault in found.result.faults:
@@ -62,7 +68,35 @@ def _lost(found: Found, before: Found, editor: Editor) -> Iterator[Proposal]:
         partners = dict.fromkeys(pairs.get(fault.source_tensor) for pairs in known)
         for tensor in partners:
             if tensor in editor.graph.tensors and tensor not in editor.graph.outputs:
-                yield (AddOutput(str(tensor)),)
+                place = source.outputs.index(fault.source_tensor)
+                yield (AddOutput(str(tensor), place=min(place, len(editor.graph.outputs))),)
+
+
+def _as_the_source(found: Found, before: Found, editor: Editor, source: LayerGraph) -> Iterator[Proposal]:
+    """Outputs in the source's shape and order of axes: what is there turned, or all behind what stands in the target.
+
+    Args:
+        found: What is wrong by now.
+        before: What was, of the target as it came.
+        editor: Of that.
+        source: The graph that is right.
+    """
+    pairs = [*before.alignment.pairs, *found.alignment.pairs]
+    known = {
+        pair.source: KnownTensor(pair.target, pair.layout) for pair in pairs if pair.target in editor.graph.tensors
+    }
+    for fault in found.result.faults:
+        tensor, name = fault.source_tensor, fault.target_tensor
+        shape = source.tensors[tensor].shape if tensor in source.outputs else None
+        if shape is None or fault.kind is not Kind.STRUCTURE or (name and name not in editor.graph.outputs):
+            continue
+        end = Layout(shape, shape, tuple(range(len(shape))), shape)
+        behind = {one: stands for one, stands in known.items() if one != tensor}
+        place = min(source.outputs.index(tensor), len(editor.graph.outputs))
+        for nodes in ((), source.between(behind, [tensor])):
+            with contextlib.suppress(NotEditableError):
+                operations = transplant(nodes, source, behind if nodes else known, end, wanted=tensor)
+                yield (Graft(name, operations) if name else AddOutput(tensor, operations, place),)
 
 
 def _extra(found: Found, editor: Editor) -> Iterator[Proposal]:
