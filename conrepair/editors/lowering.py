@@ -132,6 +132,21 @@ def _instance_normalization(operation: Operation, shapes: Sequence[Sizes | None]
     return _normalized(operation, axes, lambda array: array.reshape(shape))
 
 
+def _group_normalization(operation: Operation, shapes: Sequence[Sizes | None]) -> Operations | None:
+    """The groups as channels of their own, normalized without parameters; then each channel's scale and bias."""
+    shape, groups = shapes[0] if shapes else None, operation.integer("groups")
+    if shape is None or operation.channels_last or None in shape[1:]:
+        return None
+    along = _along_channels(operation, len(shape))
+    inner = {"scale": np.ones(groups, np.float32), "bias": np.zeros(groups, np.float32)}
+    found = [
+        _do("Reshape", 0, shape=(-1, groups, math.prod(int(size or 0) for size in shape[1:]) // groups)),
+        Operation("InstanceNormalization", (1,), {"epsilon": operation.real("epsilon", 1e-5)}, inner),
+        _do("Reshape", 2, shape=(-1, *(int(size or 0) for size in shape[1:]))),
+    ]
+    return (*found, *_scaled(operation, len(found), lambda array: array.reshape(along)))
+
+
 def _normalized(operation: Operation, axes: tuple[Any, ...], spread: Callable[[Any], Any]) -> Operations:
     found = [
         _do("ReduceMean", 0, axes=axes, keepdims=True),
@@ -142,10 +157,15 @@ def _normalized(operation: Operation, axes: tuple[Any, ...], spread: Callable[[A
         _do("Sqrt", 5),
         _do("Div", 2, 6),
     ]
-    for operator, role in (("Mul", "scale"), ("Add", "bias")):
-        if role in operation.parameters:
-            found.append(_do(operator, len(found), operand=spread(operation.parameters[role])))
-    return tuple(found)
+    return (*found, *_scaled(operation, len(found), spread))
+
+
+def _scaled(operation: Operation, place: int, spread: Callable[[Any], Any]) -> Operations:
+    """A normalization's scale and bias, behind the result at a place."""
+    given = [(name, role) for name, role in (("Mul", "scale"), ("Add", "bias")) if role in operation.parameters]
+    return tuple(
+        _do(name, place + more, operand=spread(operation.parameters[role])) for more, (name, role) in enumerate(given)
+    )
 
 
 def _along_channels(operation: Operation, rank: int) -> tuple[int, ...]:
@@ -290,6 +310,7 @@ _LOWERINGS: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], Operation
     "BatchNormalization": _batch_normalization,
     "LayerNormalization": _layer_normalization,
     "InstanceNormalization": _instance_normalization,
+    "GroupNormalization": _group_normalization,
     "Clip": _clip,
     "Gelu": _gelu,
     "Erf": _erf,

@@ -10,7 +10,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.networks.network import Network
 from conrepair.networks.torch_constants import TorchConstants
-from conrepair.networks.torch_graph import named_graph
+from conrepair.networks.torch_graph import has_word, named_graph
 from conrepair.networks.torch_program import open_program
 from conrepair.networks.torch_segment import TorchSegment
 from conrepair.runtime.errors import InferenceError
@@ -43,7 +43,7 @@ class TorchNetwork(Network):
             inputs: As running the model has them, with sizes that are numbers.
             double: Whether to compute in float64.
         """
-        program = open_program(model, inputs, double=double)
+        program = open_program(model, inputs, has_word, double=double)
         given = [spec.name for spec in inputs]
         self._model, self._inputs = model, inputs
         self._constants = TorchConstants(program)

@@ -49,18 +49,10 @@ def _permute(call: TorchCall) -> TorchPart:
 
 
 def _transpose(call: TorchCall) -> TorchPart:
-    names = ("dim0", "dim1") if call.name == "transpose" else ("axis0", "axis1")
     order = list(range(call.rank(call["self"])))
-    one, other = (axis(call[name], len(order)) for name in names)
+    one, other = (axis(call[name], len(order)) for name in ("dim0", "dim1"))
     order[one], order[other] = order[other], order[one]
     return TorchPart("Transpose", {"perm": tuple(order)}, [call["self"]])
-
-
-def _reversed_axes(call: TorchCall) -> TorchPart:
-    rank = call.rank(call["self"])
-    kept = rank - 2 if call.name == "mT" else 0
-    perm = (*range(kept), *reversed(range(kept, rank)))
-    return TorchPart("Transpose", {"perm": perm}, [call["self"]])
 
 
 def _pieces(call: TorchCall) -> tuple[list[Node | None], dict[str, Parameter]]:
@@ -93,18 +85,23 @@ def _slice(call: TorchCall) -> TorchPart | None:
     given = call["self"]
     place = axis(call["dim"], call.rank(given))
     size = call.value(given).shape[place]
-    start, end = (call["start"], call["end"]) if call.name == "slice" else (call["start"], None)
-    if call.name == "narrow" and isinstance(start, int):
-        start = axis(start, size) if isinstance(size, int) else start
-        end = start + call["length"] if isinstance(call["length"], int) else None
-        if end is None:
-            return None
+    start, end = call["start"], call["end"]
     if not all(bound is None or isinstance(bound, int) for bound in (start, end)) or not isinstance(size, int):
         return None
     start, end, step = slice(start, end, call["step"] or 1).indices(size)
     if (start, end, step) == (0, size, 1):  # as `x[:, None]` has one for each axis that's taken as it is
         return TorchPart("Identity", {}, [given])
     return TorchPart("Slice", {"starts": (start,), "ends": (end,), "axes": (place,), "steps": (step,)}, [given])
+
+
+def _flip(call: TorchCall) -> TorchPart | None:
+    """Backwards: the end in front of an axis is -size - 1."""
+    given, shape = call["self"], call.shape(call["self"])
+    if shape is None:
+        return None
+    axes = tuple(axis(place, len(shape)) for place in call["dims"])
+    starts, ends = tuple(shape[place] - 1 for place in axes), tuple(-shape[place] - 1 for place in axes)
+    return TorchPart("Slice", {"starts": starts, "ends": ends, "axes": axes, "steps": (-1,) * len(axes)}, [given])
 
 
 def _select(call: TorchCall) -> TorchPart | None:
@@ -197,12 +194,11 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
     "permute": _permute,
     "transpose": _transpose,
-    "swapaxes": _transpose,
-    **dict.fromkeys(("t", "numpy_T", "mT"), _reversed_axes),
-    **dict.fromkeys(("cat", "concat"), _concatenate),
+    **dict.fromkeys(("cat", "concat", "concatenate"), _concatenate),
     "stack": _stack,
     **dict.fromkeys(("split", "split_with_sizes", "chunk", "tensor_split"), _split),
-    **dict.fromkeys(("slice", "narrow"), _slice),
+    "slice": _slice,
+    "flip": _flip,
     "select": _select,
     "index_select": _index_select,
     **dict.fromkeys(("repeat", "tile"), _repeat),

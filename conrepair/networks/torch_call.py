@@ -15,7 +15,7 @@ from conrepair.frameworks.torch import array_from_tensor, dtype_name
 from conrepair.graph.layer_graph import Array, Attribute, Parameter, Tensor
 from conrepair.networks.torch_constants import TorchConstants
 
-__all__ = ["Rule", "TorchCall", "TorchPart", "Transform", "axis", "bound", "pair", "sizes"]
+__all__ = ["Rule", "TorchCall", "TorchPart", "Transform", "axis", "bound", "operator_name", "pair", "sizes"]
 
 Transform: TypeAlias = Callable[..., torch.Tensor]
 
@@ -154,8 +154,13 @@ def bound(node: Node) -> tuple[str, dict[str, Any]]:
         given = position < len(node.args) and not argument.kwarg_only
         default = argument.default_value if argument.has_default_value() else None
         arguments[argument.name] = node.args[position] if given else node.kwargs.get(argument.name, default)
-    library, _, name = schema.name.partition("::")
-    return name if library == "aten" else f"{library}.{name}", arguments
+    return operator_name(node.target), arguments
+
+
+def operator_name(target: torch._ops.OpOverload) -> str:
+    """Without its library, where that's ATen, and its variant."""
+    library, _, name = target._schema.name.partition("::")
+    return name if library == "aten" else f"{library}.{name}"
 
 
 def _by_position(node: Node) -> dict[str, Any]:

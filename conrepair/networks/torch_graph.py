@@ -16,11 +16,12 @@ from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Tensor
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks import torch_arrangement, torch_elementwise, torch_layers, torch_recurrent, torch_reductions
-from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, sizes
+from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, operator_name, sizes
 from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_program import Program, is_tuple_item
+from conrepair.networks.torch_simplify import SPELLED
 
-__all__ = ["NamedGraph", "meaning_of", "named_graph", "with_defaults"]
+__all__ = ["NamedGraph", "has_word", "meaning_of", "named_graph", "with_defaults"]
 
 _RULES: Mapping[str, Rule] = {
     **torch_layers.RULES,
@@ -69,6 +70,11 @@ def named_graph(program: Program, constants: TorchConstants, inputs: Sequence[st
     )
     origins = {name: node for node, name in builder.names.items() if builder.tensors[name].observable}
     return NamedGraph(graph, origins)
+
+
+def has_word(target: Any) -> bool:
+    """Whether the vocabulary knows an operator of PyTorch's."""
+    return isinstance(target, torch._ops.OpOverload) and operator_name(target) in _RULES
 
 
 def meaning_of(call: TorchCall, results: int = 1) -> Sequence[TorchPart]:
@@ -224,13 +230,17 @@ class _Layers:
         calls = [
             node
             for node in program.module.graph.nodes
-            if node.op == "call_function" and node in constants.dependent and not is_tuple_item(node)
+            if node.op == "call_function"
+            and node in constants.dependent
+            and not is_tuple_item(node)
+            and SPELLED not in node.meta
         ]
         self._places = {node: _place(node) for node in calls}
         self._counts = Counter(self._places.values())
         self._parents = {parent for _, path in self._counts for parent in _parents(path)}
 
     def of(self, node: fx.Node) -> str:
+        node = node.meta.get(SPELLED, node)
         place = self._places[node]
         alone = self._counts[place] == 1 and place[1] not in self._parents
         return place[1] if alone and place[1] else node.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from conrepair.frameworks.torch import exported_program, flatten, load_module
 from conrepair.frameworks.torch_double import widened
 from conrepair.networks.torch_functional import replace_in_place
 from conrepair.networks.torch_shapes import infer_values
-from conrepair.networks.torch_simplify import simplify
+from conrepair.networks.torch_simplify import simplify, spell_out
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["Program", "is_tuple_item", "open_program"]
@@ -45,16 +45,19 @@ class Program:
     state_names: Mapping[str, str]
     inputs: tuple[Node, ...]
     outputs: tuple[tuple[str, Node], ...]
-    values: Mapping[Node, Any]
+    values: dict[Node, Any]
     double: bool = False
 
 
-def open_program(model: Model, inputs: Sequence[TensorSpec], *, double: bool = False) -> Program:
+def open_program(
+    model: Model, inputs: Sequence[TensorSpec], is_known: Callable[[Any], bool], *, double: bool = False
+) -> Program:
     """Export a module, or take an exported program as it is.
 
     Args:
         model: A PyTorch model.
         inputs: Its inputs with sizes that are numbers.
+        is_known: Whether an operator needn't be written in simpler ones.
         double: Whether everything that is a real number becomes one of 64 bits.
 
     Raises:
@@ -68,6 +71,7 @@ def open_program(model: Model, inputs: Sequence[TensorSpec], *, double: bool = F
         if program is None:
             raise ModelLoadError(f"{model.path} changes tensors in a way that PyTorch can't write without that.")
         simplify(program.module.graph, program.values, [node for _, node in program.outputs])
+        spell_out(program.module.graph, program.values, is_known)
         return _doubled(program, inputs) if double else program
     except ModelLoadError:
         raise

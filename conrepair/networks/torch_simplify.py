@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._decomp import core_aten_decompositions
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import Graph, Node
+from torch.fx.experimental.proxy_tensor import make_fx
 
-__all__ = ["simplify"]
+__all__ = ["SPELLED", "simplify", "spell_out"]
+
+SPELLED = "spelled"
+"""Of a node's `meta`: the operator of the program that it's a part of."""
+_MOST = 16  # operators in place of one
+_decompositions = functools.cache(core_aten_decompositions)
 
 _FILLS: Mapping[str, float | None] = {
     "aten::new_zeros": 0, "aten::new_ones": 1, "aten::new_full": None, "aten::new_empty": 0,
@@ -43,6 +53,65 @@ def simplify(graph: Graph, values: Mapping[Node, Any], outputs: Sequence[Node]) 
     for node in reversed(list(graph.nodes)):
         if node.op in {"call_function", "get_attr"} and not node.users:
             graph.erase_node(node)
+
+
+def spell_out(graph: Graph, values: dict[Node, Any], is_known: Callable[[Any], bool]) -> None:
+    """Write operators that the vocabulary lacks as PyTorch itself decomposes them, where all the others are known.
+
+    Converters do the same, so that tensors inside have partners, and a repair can say what the program computes.
+
+    Args:
+        graph: Changed in place. The last of the operators takes the node, and so its name.
+        values: What its nodes give, without content; gets those of the new ones.
+        is_known: Whether the vocabulary has a word for what a node calls.
+    """
+    for node in list(graph.nodes):
+        tensors = [isinstance(values.get(item), torch.Tensor) for item in [node, *node.all_input_nodes]]
+        if not isinstance(node.target, torch._ops.OpOverload) or is_known(node.target) or not all(tensors):
+            continue
+        if calls := _decomposed(node, values, is_known):
+            *inner, last = calls
+            read = dict(zip(calls[0].graph.find_nodes(op="placeholder"), node.all_input_nodes, strict=True))
+            for item in inner:
+                arguments = torch.fx.node.map_arg((item.args, item.kwargs), read.__getitem__)
+                with graph.inserting_before(node):
+                    name = f"{node.name}_{item.name}"
+                    read[item] = graph.create_node("call_function", item.target, *arguments, name=name)
+                read[item].meta = {**node.meta, "val": item.meta["val"], SPELLED: node}
+                values[read[item]] = item.meta["val"]
+            node.target = last.target
+            node.args, node.kwargs = torch.fx.node.map_arg((last.args, last.kwargs), read.__getitem__)
+
+
+def _decomposed(node: Node, values: Mapping[Node, Any], is_known: Callable[[Any], bool]) -> list[Node]:
+    """What PyTorch computes a node by; nothing where it has no other way, or that takes operators unknown as well."""
+    own = node.target.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    if torch.Tag.nondeterministic_seeded in node.target.tags or not (own or node.target in _decompositions()):
+        return []
+    given = node.all_input_nodes
+    sizes = [size for item in given for size in values[item].shape]
+    if not all(isinstance(size, int) for size in sizes):
+        return []
+
+    def call(*tensors: torch.Tensor) -> Any:
+        read = dict(zip(given, tensors, strict=True))
+        arguments, options = torch.fx.node.map_arg((node.args, node.kwargs), read.__getitem__)
+        return node.target(*arguments, **options)
+
+    traced = make_fx(call, {item: way for item, way in _decompositions().items() if not is_known(item)})
+    with FakeTensorMode():  # of the processor, so that constants in between are
+        found = traced(
+            *(torch.empty_strided(x.shape, x.stride(), dtype=x.dtype) for x in map(values.get, given))
+        ).graph
+    calls = [item for item in found.nodes if item.op not in {"placeholder", "output"}]
+    depends = set(found.find_nodes(op="placeholder"))
+    for item in calls:
+        if depends.intersection(item.all_input_nodes):
+            depends.add(item)
+            if item.target is not operator.getitem and not is_known(item.target):
+                return []
+    plain = all(item.op == "call_function" for item in calls)
+    return calls if plain and len(calls) <= _MOST and found.output_node().args[0] is calls[-1] else []
 
 
 def _replace_by_number(node: Node, value: float) -> None:

@@ -353,3 +353,31 @@ def test_mobilenet(tmp_path: Path) -> None:
     cuts = net.feeds | {key: net.values[key] for key in net.real}
     for key, array in net.compute(cuts, net.observable).items():
         assert_close(net.values[key], array)
+
+
+SPELLED = {
+    "interleaved": (lambda x: x.repeat_interleave(2, dim=1), ["Reshape", "Expand", "Identity", "Reshape"]),
+    "rolled": (lambda x: x.roll((1, -1), (2, 3)), ["Gather", "Gather"]),
+    "shuffled": (lambda x: nn.functional.channel_shuffle(x, 2), ["Reshape", "Transpose", "Identity", "Reshape"]),
+    "backwards": (lambda x: x.flip(1, 3), ["Slice"]),
+    "masked": (lambda x: x.tril(), ["Where"]),
+    "sorted": (lambda x: x.logcumsumexp(1), ["aten.logcumsumexp.default"]),
+}
+
+
+@pytest.mark.parametrize("name", list(SPELLED))
+def test_operators_without_a_word_are_those_that_pytorch_computes_them_by(name: str, tmp_path: Path) -> None:
+    function, operators = SPELLED[name]
+
+    class Network(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.relu(function(x))
+
+    given = torch.randn(1, 4, 6, 6)
+    path = small.export_pt2(Network(), [given], tmp_path / "net.pt2", dynamic=False)
+    network = open_network(small.model_of("torch", path), [TensorSpec("x", (1, 4, 6, 6), "float32")])
+    assert [node.op for node in network.graph.nodes] == [*operators, "Relu"]
+    assert len({node.layer for node in network.graph.nodes}) == 2  # one layer, whatever it's spelled by
+    (output,) = network.graph.outputs
+    computed = network.segment(network.graph.inputs, [output]).run({network.graph.inputs[0]: given.numpy()})
+    np.testing.assert_array_equal(computed[output], Network()(given).numpy())

@@ -17,7 +17,7 @@ from conrepair.networks.torch import open_network
 NATIVE = {
     "encoder": {"ScaledDotProductAttention"},
     "seq2seq": {"ScaledDotProductAttention"},
-    "functions": {"aten.glu.default", "aten.max.dim", "aten.std.correction", "aten.add.Tensor"},
+    "functions": {"aten.max.dim", "aten.std.correction", "aten.add.Tensor"},
     "arrangement": {"aten.unbind.int"},
     "writing": {"aten.slice_scatter.default"},
     "branches": {"cond"},
