@@ -49,10 +49,18 @@ def _permute(call: TorchCall) -> TorchPart:
 
 
 def _transpose(call: TorchCall) -> TorchPart:
+    names = ("dim0", "dim1") if call.name == "transpose" else ("axis0", "axis1")
     order = list(range(call.rank(call["self"])))
-    one, other = (axis(call[name], len(order)) for name in ("dim0", "dim1"))
+    one, other = (axis(call[name], len(order)) for name in names)
     order[one], order[other] = order[other], order[one]
     return TorchPart("Transpose", {"perm": tuple(order)}, [call["self"]])
+
+
+def _reversed_axes(call: TorchCall) -> TorchPart:
+    rank = call.rank(call["self"])
+    kept = rank - 2 if call.name == "mT" else 0
+    perm = (*range(kept), *reversed(range(kept, rank)))
+    return TorchPart("Transpose", {"perm": perm}, [call["self"]])
 
 
 def _pieces(call: TorchCall) -> tuple[list[Node | None], dict[str, Parameter]]:
@@ -85,7 +93,12 @@ def _slice(call: TorchCall) -> TorchPart | None:
     given = call["self"]
     place = axis(call["dim"], call.rank(given))
     size = call.value(given).shape[place]
-    start, end = call["start"], call["end"]
+    start, end = (call["start"], call["end"]) if call.name == "slice" else (call["start"], None)
+    if call.name == "narrow" and isinstance(start, int):
+        start = axis(start, size) if isinstance(size, int) else start
+        end = start + call["length"] if isinstance(call["length"], int) else None
+        if end is None:
+            return None
     if not all(bound is None or isinstance(bound, int) for bound in (start, end)) or not isinstance(size, int):
         return None
     start, end, step = slice(start, end, call["step"] or 1).indices(size)
@@ -194,10 +207,12 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
     "permute": _permute,
     "transpose": _transpose,
+    "swapaxes": _transpose,
+    **dict.fromkeys(("t", "numpy_T", "mT"), _reversed_axes),
     **dict.fromkeys(("cat", "concat", "concatenate"), _concatenate),
     "stack": _stack,
     **dict.fromkeys(("split", "split_with_sizes", "chunk", "tensor_split"), _split),
-    "slice": _slice,
+    **dict.fromkeys(("slice", "narrow"), _slice),
     "flip": _flip,
     "select": _select,
     "index_select": _index_select,

@@ -71,7 +71,7 @@ def open_program(
         if program is None:
             raise ModelLoadError(f"{model.path} changes tensors in a way that PyTorch can't write without that.")
         simplify(program.module.graph, program.values, [node for _, node in program.outputs])
-        spell_out(program.module.graph, program.values, is_known)
+        spell_out(program.module.graph, program.values, program.inputs, is_known)
         return _doubled(program, inputs) if double else program
     except ModelLoadError:
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -55,7 +55,9 @@ def simplify(graph: Graph, values: Mapping[Node, Any], outputs: Sequence[Node]) 
             graph.erase_node(node)
 
 
-def spell_out(graph: Graph, values: dict[Node, Any], is_known: Callable[[Any], bool]) -> None:
+def spell_out(
+    graph: Graph, values: dict[Node, Any], inputs: Collection[Node], is_known: Callable[[Any], bool]
+) -> None:
     """Write operators that the vocabulary lacks as PyTorch itself decomposes them, where all the others are known.
 
     Converters do the same, so that tensors inside have partners, and a repair can say what the program computes.
@@ -63,9 +65,14 @@ def spell_out(graph: Graph, values: dict[Node, Any], is_known: Callable[[Any], b
     Args:
         graph: Changed in place. The last of the operators takes the node, and so its name.
         values: What its nodes give, without content; gets those of the new ones.
+        inputs: Only what depends on them is written otherwise.
         is_known: Whether the vocabulary has a word for what a node calls.
     """
+    depends = set(inputs)
     for node in list(graph.nodes):
+        if not depends.intersection(node.all_input_nodes):
+            continue
+        depends.add(node)
         tensors = [isinstance(values.get(item), torch.Tensor) for item in [node, *node.all_input_nodes]]
         if not isinstance(node.target, torch._ops.OpOverload) or is_known(node.target) or not all(tensors):
             continue
