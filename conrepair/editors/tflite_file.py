@@ -14,9 +14,10 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.tflite_stored import StoredModel
+from conrepair.frameworks.screening.tflite import called_subgraphs
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_file import TfliteFile
-from conrepair.networks.tflite_subgraphs import InnerConstant, called_subgraphs, inner_constants
+from conrepair.networks.tflite_subgraphs import InnerConstant, inner_constants
 
 __all__ = ["EditedTfliteFile"]
 

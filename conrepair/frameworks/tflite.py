@@ -16,6 +16,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model, short_text
 from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.screening.tflite import check_tables
 from conrepair.frameworks.states.tflite import states_of
 from conrepair.runtime.words import natural_order
 
@@ -61,6 +62,7 @@ class TfliteRunnable(Runnable):
         self._path, self._threads = model.path, threads or os.cpu_count()
         self._resolver = getattr(OpResolverType, KERNELS[kernels])
         try:
+            check_tables(model.path)
             self._open()
             names = signature_names(self.interpreter)
             self.states = _states(model.path)

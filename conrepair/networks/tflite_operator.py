@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from conrepair.frameworks.screening.tflite import is_pointer
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile, plain
-from conrepair.networks.tflite_subgraphs import is_pointer
 
 __all__ = [
     "ARITHMETIC",

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from conrepair.frameworks.screening.tflite import called_subgraphs
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_packing import packed
-from conrepair.networks.tflite_subgraphs import called_subgraphs
 
 __all__ = ["TflitePiece", "WrittenPiece", "interpreter_of", "write_piece"]
 

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from conrepair.frameworks.screening.tflite import called_subgraphs
 from conrepair.networks.tflite_packing import is_outside
 
-__all__ = ["InnerConstant", "called_subgraphs", "handed_on", "inner_constants", "is_pointer"]
+__all__ = ["InnerConstant", "called_subgraphs", "handed_on", "inner_constants"]
 
-_INDEX = "SubgraphIndex"
-_BRANCHES = "branchSubgraphIndices"
-_CALLED = {"subgraph": "the subgraph"}
-_WORDS = {"cond": "the condition", "then": "the first branch", "else": "the second branch"}
 _OPERANDS = {"FULLY_CONNECTED": ("input", "weight", "bias")}
 _LOOPS = {"WHILE", "STABLEHLO_WHILE"}
 _INITIALIZING = "CALL_ONCE"  # what it fills are variables, which others may assign: no constants
@@ -33,27 +30,6 @@ class InnerConstant:
     subgraph: int
     tensor: int
     reader: Any
-
-
-def is_pointer(option: str) -> bool:
-    """Whether an option says which subgraphs are called, and nothing of what they compute."""
-    return option.endswith(_INDEX) or option in {*_CALLED, _BRANCHES}
-
-
-def called_subgraphs(operator: Any) -> dict[int, str]:
-    """The subgraphs that an operator calls, by index, with what each is for it."""
-    found: dict[int, str] = {}
-    for options in (operator.builtinOptions, operator.builtinOptions2):
-        for name, value in {} if options is None else vars(options).items():
-            if name.endswith(_INDEX):
-                what = name.removesuffix(_INDEX)
-                found.setdefault(int(value), _WORDS.get(what, f"the {what}"))
-            elif name in _CALLED:
-                found.setdefault(int(value), _CALLED[name])
-            elif name == _BRANCHES:
-                for place, index in enumerate([] if value is None else value):
-                    found.setdefault(int(index), f"branch {place}")
-    return {index: what for index, what in found.items() if index >= 0}
 
 
 def inner_constants(model: Any, operator: Any) -> dict[str, InnerConstant]:
@@ -81,7 +57,7 @@ def inner_constants(model: Any, operator: Any) -> dict[str, InnerConstant]:
 def handed_on(model: Any, operator: Any) -> frozenset[int]:
     """The results of a loop that are what it reads: no turn changes them, so they say nothing of it."""
     options = operator.builtinOptions or operator.builtinOptions2
-    body = getattr(options, f"body{_INDEX}", None)
+    body = getattr(options, "bodySubgraphIndex", None)
     if body is None or _kind(model, operator) not in _LOOPS:
         return frozenset()
     graph = model.subgraphs[body]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -294,3 +296,33 @@ def test_outputs_that_are_one_tensor_have_a_name_each(tmp_path: Path) -> None:
     found = runnable.run({"x": np.array([[1, -1, 2]], np.float32)})
     assert len(runnable.outputs) == len(found) == 2
     assert all(array.tolist() == [[1, 0, 2]] for array in found.values())
+
+
+_TRIED = """
+import sys
+from pathlib import Path
+
+from conrepair.frameworks.model import Model
+from conrepair.frameworks.tflite import FRAMEWORK
+from conrepair.runtime.errors import ModelLoadError
+
+whole, place = Path(sys.argv[1]).read_bytes(), Path(sys.argv[2])
+refused = 0
+for start in range(0, 1200, 12):
+    for value in (0, 255):
+        damaged = bytearray(whole)
+        damaged[start : start + 4] = bytes([value] * 4)
+        place.write_bytes(damaged)
+        try:
+            FRAMEWORK.describe(Model("tflite", str(place), ""))
+        except ModelLoadError:
+            refused += 1
+print(refused)
+"""
+
+
+def test_damaged_files_end_no_process(folder: Path, tmp_path: Path) -> None:
+    call = [sys.executable, "-c", _TRIED, str(folder / "full-int8.tflite"), str(tmp_path / "damaged.tflite")]
+    told = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr[-500:]
+    assert int(told.stdout) > 20
