@@ -38,7 +38,7 @@ class Cluster:
         page: Address of Dask's own dashboard; where it has none, of nothing.
 
     Raises:
-        UsageError: if Dask isn't installed.
+        UsageError: if Dask isn't installed, or the scheduler's address isn't encrypted and should be.
     """
 
     def __init__(self, scheduler: str, *, without_tls: str | None = None, patience: float = 600.0) -> None:
@@ -46,6 +46,7 @@ class Cluster:
             import distributed
         except ImportError as error:
             raise UsageError(f"{_INSTALL}.") from error
+        check_addresses([scheduler], without_tls)
         self._dask = distributed
         self._scheduler, self._without_tls, self._patience = scheduler, without_tls, patience
         self._turn = threading.RLock()
@@ -56,7 +57,6 @@ class Cluster:
         self.page = ""
 
     def __enter__(self) -> Cluster:
-        check_addresses([self._scheduler], self._without_tls)
         self._client()
         return self
 

@@ -10,7 +10,22 @@ from conrepair.engine.place import jobs_run_at
 from conrepair.runtime.standing import jobs_elsewhere
 from conrepair.runtime.words import complain
 
-__all__ = ["engine"]
+__all__ = ["check_engine", "engine"]
+
+
+def check_engine(wanted: EngineConfig) -> None:
+    """Refuse, without connecting to it, a cluster that `engine` would refuse.
+
+    Args:
+        wanted: What a configuration says.
+
+    Raises:
+        UsageError: if Dask isn't installed, or the cluster isn't one that may be used.
+    """
+    if wanted.dask is not None:
+        from conrepair.crowd.cluster import Cluster
+
+        Cluster(wanted.dask.scheduler, without_tls=wanted.dask.without_tls)
 
 
 @contextlib.contextmanager

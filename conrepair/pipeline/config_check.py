@@ -9,6 +9,7 @@ from typing import Any
 from conrepair.config.load import sound_parts
 from conrepair.config.model import AuditConfig, DatasetConfig, ModelConfig
 from conrepair.converters.base import Converter
+from conrepair.crowd.engine import check_engine
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.factory_names import factory_problem
 from conrepair.frameworks.model import Model
@@ -62,6 +63,8 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
         lines += _of_model(config, model, wheres[model.name], base)
     if any(config.dataset_of(model) is config.dataset for model in active):
         lines += _of_dataset(config.dataset, "$.dataset", base)
+    lines += _absent_files(config, base)
+    lines += _refused("$.engine.dask: ", lambda: check_engine(config.engine))
     for check in (
         lambda: config.architectures and architecture_models(config),
         lambda: check_generation(config, base),
@@ -69,6 +72,17 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
     ):
         lines += _refused("", check)
     return list(dict.fromkeys(lines))
+
+
+def _absent_files(config: AuditConfig, base: Path) -> Iterator[str]:
+    """What networks to trace and a campaign are made from, and isn't there."""
+    named: dict[str, Sequence[str]] = {} if config.trace is None else {"trace.models": config.trace.models}
+    if (fuzz := config.fuzz) is not None:
+        lists = {"models": fuzz.models, "learn": fuzz.learn, "grown_from": fuzz.grown_from}
+        named |= {f"fuzz.{key}": value for key, value in lists.items()}
+        named |= {f"fuzz.{key}": [value] for key, value in {"known": fuzz.known, "data": fuzz.data}.items() if value}
+    for key, paths in named.items():
+        yield from (f"$.{key}: no such file {base / path}" for path in paths if not (base / path).exists())
 
 
 def problems_of_parts(value: Any, base: Path) -> list[str]:

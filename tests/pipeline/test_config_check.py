@@ -41,6 +41,12 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "build": ({"models": [NET], "backends": [{"name": "tvm", "built": "gone"}]}, "$.backends[0]: "),
     "pass": ({"models": [NET], "backends": [{"name": "tvm", "disabled_pass": ["Gone"]}]}, "$.backends[0]: "),
     "architecture": ({"architectures": [{"family": "keras", "names": ["Gone"]}]}, "$.architectures[0]: "),
+    "cluster without TLS": (
+        {"models": [NET], "engine": {"dask": {"scheduler": "tcp://10.1.2.3:8786", "exchange": "there"}}},
+        "$.engine.dask: tcp://10.1.2.3:8786 isn't encrypted",
+    ),
+    "traced": ({"models": [NET], "trace": {"models": ["gone.onnx"]}}, "$.trace.models: no such file"),
+    "tried": ({"models": [NET], "fuzz": {"models": ["gone.onnx"]}}, "$.fuzz.models: no such file"),
     "folder of somebody": ({"models": [NET], "name": "taken"}, "taken exists"),
 }
 
