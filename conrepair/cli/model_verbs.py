@@ -6,7 +6,16 @@ import argparse
 
 from conrepair.cli.declared import add_options
 from conrepair.cli.parser import Parser, Verbs
-from conrepair.cli.shared import TARGETS, add_format, add_fresh, add_model, add_pair, add_quiet, add_source
+from conrepair.cli.shared import (
+    REPAIRABLE,
+    TARGETS,
+    add_format,
+    add_fresh,
+    add_model,
+    add_pair,
+    add_quiet,
+    add_source,
+)
 from conrepair.cli.time_limit import add_timeout
 from conrepair.verbs.options import Build, Compare, Compiled, Convert, Execute, Inputs, Inspect, Localize, Repair
 
@@ -135,7 +144,7 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
         metavar="SOURCE",
         help="The original model, which is right by definition; with --apply, the model or the build to edit.",
     )
-    parser["models"].add_argument("targets", metavar="TARGET", nargs="*", help=TARGETS)
+    parser["models"].add_argument("targets", metavar="TARGET", nargs="*", help=REPAIRABLE)
     parser["models"].add_argument(
         "--apply", metavar="PATCH", help="Apply the edits of a patch.json to a model, without any search."
     )

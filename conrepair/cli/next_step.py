@@ -124,6 +124,8 @@ def _where_it_differs(verdict: Verdict, options: argparse.Namespace, source: str
 def _again(row: Row, options: argparse.Namespace) -> str:
     """For a target that doesn't load."""
     target = Path(options.target)
+    if is_build(target):
+        return "build the target anew: one that doesn't load can't be looked into"
     framework = detect_framework(target, recorded=True)
     if framework == RECORDED:
         return ""

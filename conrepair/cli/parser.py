@@ -54,6 +54,7 @@ class Parser(argparse.ArgumentParser):
             epilog=(f"examples:\n{shown}\n" if shown else "") + EXIT_CODES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             add_help=False,
+            allow_abbrev=False,  # `--sample` was taken for --samples
             **others,
         )
         self.examples = tuple(command for command, _ in examples)

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from conrepair.cli.parser import Parser
 
-__all__ = ["TARGET", "TARGETS", "add_format", "add_fresh", "add_model", "add_pair", "add_quiet", "add_source"]
+__all__ = [
+    "REPAIRABLE",
+    "TARGET",
+    "TARGETS",
+    "add_format",
+    "add_fresh",
+    "add_model",
+    "add_pair",
+    "add_quiet",
+    "add_source",
+]
 
 TARGET = "The model converted from it, a folder that `build` wrote, or outputs computed elsewhere (.npz)."
-TARGETS = f"{TARGET} Several are looked at one after the other."
+_SEVERAL = "Several are looked at one after the other."
+TARGETS = f"{TARGET} {_SEVERAL}"
+REPAIRABLE = f"The model converted from it, or a folder that `build` wrote. {_SEVERAL}"
 
 
 def add_quiet(parser: Parser) -> None:

@@ -34,7 +34,7 @@ def read_json(path: Path, duplicates: list[str] | None = None) -> Any:
     try:
         text = read_json_text(path)
     except FileNotFoundError as error:
-        raise ConfigError(f"{path}: no such configuration file. Give one: python3 main.py CONFIG.json") from error
+        raise ConfigError(f"{path}: no such configuration file. Give one: `conrepair run CONFIG.json`") from error
     except IsADirectoryError as error:
         raise ConfigError(f"{path} is a folder; give a JSON file") from error
     except UnicodeDecodeError as error:

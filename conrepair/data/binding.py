@@ -56,12 +56,31 @@ def bind_inputs(samples: Sequence[TensorSpec], inputs: Sequence[TensorSpec]) -> 
                 del free[sample.name]
                 break
         else:
-            listing = "; ".join(map(str, samples))
-            raise DataError(
-                f"no array of the data fits input {spec}. The data has {listing}. "
-                "Change the data's names or shapes, or the recipe's size and layout."
-            )
+            reasons = "; ".join(_misfit(sample, spec, taken=sample.name not in free) for sample in samples)
+            raise DataError(f"no array of the data fits input {spec}. Of the data, {reasons}.")
     return tuple(pairs[spec.name] for spec in inputs)
+
+
+def _misfit(sample: TensorSpec, spec: TensorSpec, *, taken: bool) -> str:
+    """Why an array doesn't feed an input, and what to change."""
+    if taken:
+        return f"{sample} feeds another input; store an array called {spec.name} beside it"
+    if sample.stands_for_reals != spec.stands_for_reals and not takes_stored(sample, spec):
+        return f"{sample} has another type; store it as {spec.dtype} (`array.astype({spec.dtype!r})`)"
+    given, wanted = sample.shape, spec.shape
+    if len(given) == len(wanted) - 1:
+        return (
+            f"{sample} lacks an axis; the first one counts samples, which a single sample needs, too (`array[None]`)"
+        )
+    if len(given) == len(wanted) + 1 and len(given) > 1:
+        return (
+            f"{sample} has an axis too many; the first one counts samples, and there's no other batch (`array[:, 0]`)"
+        )
+    if len(given) != len(wanted):
+        return f"{sample} has {len(given)} axes, and the input has {len(wanted)}"
+    axes = [axis for axis, size in enumerate(wanted) if not _compatible(given[axis], size)]
+    differ = ", ".join(f"axis {axis} has {given[axis]} and not {wanted[axis]}" for axis in axes)
+    return f"{sample} has another shape ({differ}); change it, or the recipe's size and layout"
 
 
 def takes_stored(sample: TensorSpec, spec: TensorSpec) -> bool:

@@ -54,7 +54,11 @@ def matching(
                 f"the data's array {known[binding.sample]} is transposed by {list(binding.permutation)} for the "
                 f"input {wanted[binding.input]}"
             )
-    others += [f"the data's array {known[name]} feeds no input" for name in _unused(bindings, samples)]
+    fed = {(known[binding.sample].shape, known[binding.sample].dtype) for binding in bindings}
+    for name in _unused(bindings, samples):
+        alike = (known[name].shape, known[name].dtype) in fed
+        stack = "; samples of one input stand in one array, one behind the other (numpy.concatenate)" if alike else ""
+        others.append(f"the data's array {known[name]} feeds no input{stack}")
     return Matching(guesses, others)
 
 

@@ -323,8 +323,10 @@ def _unpickle(model: Model, path: Path) -> torch.nn.Module:
     if isinstance(network, torch.nn.Module):
         return network.eval()
     raise ModelLoadError(
-        f"{model.path} holds only weights (a {type(value).__name__}). Name what builds the network: "
-        '"factory": "package.module:function", "weights": "this file".'
+        f"{model.path} holds only weights, and no network (a state dict, or a checkpoint). From Python, load them "
+        "into the network (`network.load_state_dict(torch.load(FILE))`) and give that: `conrepair.compare(network, "
+        "...)`. On the command line, give its export (.pt2, TorchScript or ONNX). In a configuration, `factory` "
+        "names the function that builds the network, and `weights` this file."
     )
 
 

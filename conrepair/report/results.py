@@ -158,7 +158,7 @@ class Compared(_Judged):
         return place
 
     def __str__(self) -> str:
-        return "\n".join([self._judgement, *_fault_lines(self.faults)])
+        return "\n".join([self._judgement, *_fault_lines(self.faults), *(f"note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -83,5 +83,28 @@ def test_sizes_that_agree_say_more_than_open_ones() -> None:
 
 
 def test_an_input_without_data_is_named() -> None:
-    with pytest.raises(DataError, match=r"no array of the data fits input mask: float32\[n, 9\]"):
+    with pytest.raises(DataError, match=r"no array of the data fits input mask: float32\[n, 9\]\. Of the data, "):
         bind_inputs([spec("x", "batch", 4)], [spec("x", "n", 4), spec("mask", "n", 9)])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            spec("x", "batch", 4, dtype="int64"),
+            r"has another type; store it as float32 \(`array.astype\('float32'\)`\)",
+        ),
+        (spec("x", 4), r"lacks an axis; the first one counts samples"),
+        (spec("x", "batch", 1, 4), "has an axis too many"),
+        (spec("x", "batch", 7), r"has another shape \(axis 1 has 7 and not 4\)"),
+        (spec("x", "batch", 4, 4, 4), "has 4 axes, and the input has 2"),
+    ],
+)
+def test_what_does_not_fit_is_said(given: TensorSpec, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        bind_inputs([given], [spec("x", "n", 4)])
+
+
+def test_an_array_that_feeds_another_input_is_said_to_be_taken() -> None:
+    with pytest.raises(DataError, match="feeds another input; store an array called y beside it"):
+        bind_inputs([spec("x", "batch", 4)], [spec("x", "n", 4), spec("y", "n", 4)])

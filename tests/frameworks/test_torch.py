@@ -322,7 +322,7 @@ def test_the_second_opinion_of_a_network_that_names_its_types(
 
 
 def test_a_bare_state_dict_is_refused_with_advice(folder: Path) -> None:
-    with pytest.raises(ModelLoadError, match=r"net_weights\.pth holds only weights.*\"factory\""):
+    with pytest.raises(ModelLoadError, match=r"net_weights\.pth holds only weights, and no network.*`factory`"):
         FRAMEWORK.describe(small.model_of("torch", folder / "net_weights.pth", inputs=(UNNAMED,)))
 
 

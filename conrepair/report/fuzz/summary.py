@@ -55,8 +55,19 @@ class Summary:
 
     @property
     def exit_code(self) -> int:
-        """1 where something was found that isn't known."""
+        """1 where something was found that isn't known; 4 where the time was up before anything was tried."""
+        if self._untried:
+            return int(ExitCode.EXECUTION)
         return int(ExitCode.DIFFERENT if self.fresh else ExitCode.EQUIVALENT)
+
+    @property
+    def _untried(self) -> bool:
+        """Whether nobody knows anything: time was up while networks were made."""
+        return (
+            not self.over
+            and not self.findings
+            and not any(any(verdicts.values()) for verdicts in self.counts.values())
+        )
 
     def lines(self, where: str) -> Iterator[str]:
         """What a terminal shows.
@@ -77,5 +88,7 @@ class Summary:
         for verdict, count in self.suspicions.items():
             if words := _VERDICTS.get(verdict):
                 yield f"suspicions {words}: {count}"
-        if not self.over:
+        if self._untried:
+            yield "nothing was tried: time was up while networks were made. Give more (--seconds)"
+        elif not self.over:
             yield "time was up: the same command continues"

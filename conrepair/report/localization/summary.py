@@ -109,7 +109,10 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     took = f"in {sum(result.seconds.values()):.1f} s" if result.seconds else "compared"
     files = "" if folder is None else f". Files: {printable(str(folder))}"
     cuts = "" if result.coverage is not None else f"{pairs} {_plural(pairs, 'tensor')} on "
-    yield Text(f"{cuts}{inputs} {_plural(inputs, 'input')} {took}{files}")
+    # Fewer than were drawn: whoever drew 32 wonders.
+    yield Text(
+        f"{cuts}{inputs} {_plural(inputs, 'input')} {took} (layers; outputs are compared on all inputs){files}"
+    )
 
 
 def _coverage(coverage: Coverage, pairs: int) -> str:

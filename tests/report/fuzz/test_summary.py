@@ -38,7 +38,14 @@ def test_findings_verdicts_and_time(tmp_path: Path) -> None:
     assert "ort-none: 2 refused, 3 right, in 1.2 s" in told
     assert "not seen a second time: 2" in told
     assert "time was up" not in told
-    assert "time was up: the same command continues" in lines(summary_of(over=False))
+    assert "time was up: the same command continues" in lines(summary_of(counts=counts, over=False))
+
+
+def test_a_campaign_that_tried_nothing_is_no_good_end() -> None:
+    untried = summary_of(over=False, counts={"ort-none": {}})
+    assert untried.exit_code == 4
+    assert "nothing was tried: time was up while networks were made" in lines(untried)
+    assert summary_of(over=False, counts={"ort-none": {"right": 1}}).exit_code == 0
 
 
 def test_of_many_the_first_are_told_and_long_words_are_cut(tmp_path: Path) -> None:
