@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from conrepair.runtime.errors import StorageError
+from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.files import explain_write_error, make_folder, storage_error
 from conrepair.runtime.listing import Listing, is_folder
 from conrepair.runtime.output_checks import check_free, check_place
@@ -29,6 +29,7 @@ LIST = ".conrepair-files.json"
 
 _SCRATCH = ".conrepair-output-"
 _SHOWN, _NAME = 5, 60
+_NAMES, _BYTES = 100_000, 32 << 20  # of a list; the largest audits write some thousand files
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,20 @@ class Output:
         return self.path.with_name(f".{self.path.name}{LIST}") if self.beside else self.path / LIST
 
     def _read(self) -> Listing | None:
-        """What an earlier command of the same sort has listed."""
-        found = Listing.read(self._list)
+        """What an earlier command of the same sort has listed.
+
+        Raises:
+            UsageError: if it's longer than what commands write.
+        """
+        found = None
+        large = self._list.is_file() and self._list.stat().st_size > _BYTES
+        if not large:
+            found = Listing.read(self._list)
+        if large or (found is not None and len(found.files) + len(found.folders) > _NAMES):
+            raise UsageError(
+                f"{self._list} lists more than {_NAMES:,} files, so {self.path} isn't looked through nor replaced. "
+                "Choose another output (-o)."
+            )
         return found if found is not None and found.by == self.by else None
 
     def _known(self) -> Listing | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import threading
 from collections.abc import Callable
@@ -53,6 +54,17 @@ def output(tmp_path: Path) -> Output:
 
 
 # --- What stays ---
+
+
+@pytest.mark.parametrize("filler", ["", " " * (33 << 20)])
+def test_a_list_of_too_many_files_is_refused(tmp_path: Path, filler: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    files = {f"file{number}": [[1, "a"]] for number in range(3 if filler else 100_001)}
+    value = {"version": 1, "by": "localization", "files": files, "folders": []}
+    (out / LIST).write_text(json.dumps(value) + filler)
+    with pytest.raises(UsageError, match=r"lists more than 100,000 files, so .*out isn't looked through"):
+        Output(out, "localization").check()
 
 
 def test_an_earlier_output_is_replaced_and_nothing_else(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
