@@ -13,7 +13,6 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import RECORDED
-from conrepair.pipeline.pair import is_build
 from conrepair.runtime.progress import output_console
 from conrepair.verbs.options import Convert
 
@@ -110,6 +109,8 @@ def after_repair(options: argparse.Namespace, model: Path, *, right: bool, build
 
 
 def _where_it_differs(verdict: Verdict, options: argparse.Namespace, source: str | Path, target: str | Path) -> str:
+    from conrepair.pipeline.pair import is_build  # imports the libraries of models, which some verbs do without
+
     layers = _pair("localize", options, source, target)
     if verdict is Verdict.QUANTIZED:
         return f"nothing, if these bits are what was wanted; else {layers} names the layers that lose most"
@@ -124,7 +125,7 @@ def _where_it_differs(verdict: Verdict, options: argparse.Namespace, source: str
 def _again(row: Row, options: argparse.Namespace) -> str:
     """For a target that doesn't load."""
     target = Path(options.target)
-    if is_build(target):
+    if _is_build(target):
         return "build the target anew: one that doesn't load can't be looked into"
     framework = detect_framework(target, recorded=True)
     if framework == RECORDED:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import onnx
@@ -13,6 +16,11 @@ from onnx import numpy_helper
 
 import conrepair
 from conrepair.cli import main
+from conrepair.cli.next_step import after_comparison
+from conrepair.evaluate.verdict import Verdict
+
+if TYPE_CHECKING:
+    from conrepair.report.result import Row
 
 
 @pytest.fixture(autouse=True)
@@ -195,3 +203,29 @@ def test_a_model_that_is_read_shows_progress(capsys: pytest.CaptureFixture[str])
     assert "describe: 1 of 1" in capsys.readouterr().err
     assert main(["inspect", "net.onnx", "-q"]) == 0
     assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAULTY, Verdict.UNDEPLOYABLE])
+def test_a_build_is_no_model_file(folder: Path, verdict: Verdict) -> None:
+    save("net.onnx")
+    (folder / "built").mkdir()
+    (folder / "built" / "build.json").write_text("{}")
+    given = {"source": "net.onnx", "target": "built", "data": "d.npz", "trust": False, "inputs": []}
+    row = SimpleNamespace(verdict=verdict, problem=None, localized=SimpleNamespace(problem=None))
+    told = after_comparison(cast("Row", row), argparse.Namespace(**given))
+    assert told.startswith(
+        "`conrepair localize net.onnx built --data d.npz`" if verdict is Verdict.FAULTY else "build the target anew"
+    )
+
+
+def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
+    save("net.onnx")
+    assert compare("net.onnx", "net.onnx", "--sample", "3") == 2
+    assert "there's no option --sample; did you mean '--samples'?" in capsys.readouterr().err
+
+
+def test_a_result_says_that_data_fit_by_shape_only(folder: Path) -> None:
+    save("net.onnx")
+    np.savez(folder / "data.npz", labels=np.zeros((5, 4), np.float32))
+    compared = conrepair.compare("net.onnx", "net.onnx", data="data.npz", in_process=True)
+    assert "note: net.onnx-source: no array of the data is called x" in str(compared)
