@@ -108,15 +108,19 @@ def after_repair(options: argparse.Namespace, model: Path, *, right: bool, build
     return f"{_pair('localize' if build else 'compare', options, options.source, model)} compares both on {where}"
 
 
-def _where_it_differs(verdict: Verdict, options: argparse.Namespace, source: str | Path, target: str | Path) -> str:
+def _is_build(path: Path) -> bool:
     from conrepair.pipeline.pair import is_build  # imports the libraries of models, which some verbs do without
 
+    return is_build(path)
+
+
+def _where_it_differs(verdict: Verdict, options: argparse.Namespace, source: str | Path, target: str | Path) -> str:
     layers = _pair("localize", options, source, target)
     if verdict is Verdict.QUANTIZED:
         return f"nothing, if these bits are what was wanted; else {layers} names the layers that lose most"
     if verdict is Verdict.UNDECIDED:
         return f"{layers} tells layers apart; other inputs (--seed, or your own with --data) may decide"
-    files = [Path(path) for path in (source, target) if not is_build(Path(path))]
+    files = [Path(path) for path in (source, target) if not _is_build(Path(path))]
     if RECORDED in (detect_framework(path, recorded=True) for path in files):
         return f"{layers} names the layers at fault, by tensors on the way that were recorded, too"
     return f"{layers} names the layers at fault, {_pair('repair', options, source, target)} fixes the file"

@@ -37,5 +37,7 @@ class Tolerance:
     @classmethod
     def of(cls, *, rtol: float | None = None, atol: float | None = None, **others: Any) -> Tolerance:
         """What somebody chose; None stands for the usual."""
-        chosen = {name: value for name, value in (("rtol", rtol), ("atol", atol)) if value is not None}
+        chosen: dict[str, Any] = {
+            name: value for name, value in (("rtol", rtol), ("atol", atol)) if value is not None
+        }
         return cls(**chosen, **others, given=bool(chosen))

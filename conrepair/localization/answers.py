@@ -158,7 +158,7 @@ def with_changed_face(
                 names = ", ".join(f"{node.op} `{node.layer}`" for node in moved)
                 words = f"{names} is in the {one}, and not in the {other}: {words}"
                 layers[place] = tuple(dict.fromkeys([*(node.layer for node in moved), *layers[place]]))
-        found.append(replace(_misfit(*layers, ours, theirs, words, math.inf), full_run_error=0.0))
+        found.append(replace(_misfit(layers[0], layers[1], ours, theirs, words, math.inf), full_run_error=0.0))
     return found
 
 

@@ -170,7 +170,7 @@ def _different(source: Activations, target: Activations, options: Options) -> li
         likely = sorted(choices, key=lambda layout: -correlation(expected, layout.to_source(given)))
         if error <= allowed and source.network.channels != target.network.channels:
             # Sizes don't say in which format's layout the target reads what it's given as it lies: the usual ones.
-            choices = likely = list(choices[1:])
+            choices, likely = choices[1:], list(choices[1:])
             error = max((relative_l2(expected, layout.to_source(given)) for layout in choices), default=0.0)
         if error > allowed:
             ordered = tuple(dict.fromkeys([choices[0], *likely]))

@@ -107,9 +107,8 @@ def _decomposed(node: Node, values: Mapping[Node, Any], is_known: Callable[[Any]
 
     traced = make_fx(call, {item: way for item, way in _decompositions().items() if not is_known(item)})
     with FakeTensorMode():  # of the processor, so that constants in between are
-        found = traced(
-            *(torch.empty_strided(x.shape, x.stride(), dtype=x.dtype) for x in map(values.get, given))
-        ).graph
+        likes = [values[item] for item in given]
+        found = traced(*(torch.empty_strided(like.shape, like.stride(), dtype=like.dtype) for like in likes)).graph
     calls = [item for item in found.nodes if item.op not in {"placeholder", "output"}]
     depends = set(found.find_nodes(op="placeholder"))
     for item in calls:

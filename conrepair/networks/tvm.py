@@ -101,7 +101,7 @@ class TvmNetwork(Network):
 
     def other_sizes(self) -> str:
         """The first tensor that kernels compute with more or fewer elements than the imported model, in words."""
-        tensors = self.original.graph.tensors
+        tensors = self.graph.tensors
         for call in self._calls.calls:
             for value in call.writes:
                 shape = self._calls.shapes[value][0]

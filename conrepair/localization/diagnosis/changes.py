@@ -71,8 +71,9 @@ def fixing_change(region: Region) -> Change | None:
         region: Guilty, with a target in pieces.
     """
     nodes, graph = region.target.nodes, region.target.graph
-    values = _computed(region)
-    for place, change in () if values is None else _candidates(region):
+    if (values := _computed(region)) is None:
+        return None
+    for place, change in _candidates(region):
         begins = region.target.begins
         known = {name: values[name] for name in (*begins, *(item.outputs[0] for item in nodes[:place]))}
         changed = _without(change.node, known) if change.other is None else compute([change.other], known, graph)
@@ -90,8 +91,9 @@ def exchanged_pieces(region: Region) -> Exchange | None:
     nodes, graph, begins = region.target.nodes, region.target.graph, {*region.target.begins}
     layers = sorted((node for node in nodes if node.parameters), key=lambda node: node.op in BINARY)
     alike = [pair for pair in itertools.combinations(layers, 2) if _sizes(pair[0]) == _sizes(pair[1]) > [1]]
-    values = _computed(region) if alike and region.source.nodes else None
-    for pair in () if values is None else alike[:_MOST_PAIRS]:
+    if not alike or not region.source.nodes or (values := _computed(region)) is None:
+        return None
+    for pair in alike[:_MOST_PAIRS]:
         one, two = (node.outputs[0] for node in pair)
         before = {item.name for node in pair for item in graph.between(begins, {*node.inputs} - begins)}
         if before & {node.name for node in pair} or values[one].shape != values[two].shape:
