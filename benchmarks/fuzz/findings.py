@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from conrepair.fuzz.finding import Finding
+from conrepair.report.csv_text import plain
 from conrepair.report.fuzz.folder import read_finding
-from conrepair.report.plain_markdown import plain
 from conrepair.report.verdict_table import markdown_table
 
 FINDINGS = Path(__file__).parents[2] / "tests" / "findings"

@@ -24,9 +24,7 @@ from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.case_file import case_file
-from conrepair.fuzz.choices import choices
 from conrepair.fuzz.constants import drawn_constants
-from conrepair.fuzz.largest import largest
 from conrepair.fuzz.looking import (
     REFUSED,
     SUSPECT,
@@ -39,6 +37,7 @@ from conrepair.fuzz.looking import (
     with_refusal,
     with_seconds,
 )
+from conrepair.fuzz.network_facts import choices, largest
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.specials import drawn_specials
 from conrepair.fuzz.suspicion import ENDS, Suspicion

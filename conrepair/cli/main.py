@@ -11,14 +11,12 @@ from pathlib import Path
 
 from conrepair import __version__
 from conrepair.cli.audit_verbs import add_audit_verbs
-from conrepair.cli.fuzz_verbs import add_fuzz_verbs
-from conrepair.cli.generate_verbs import add_generate_verbs
+from conrepair.cli.laboratory_verbs import add_fuzz_verbs, add_generate_verbs, add_trace_verbs
 from conrepair.cli.machine_verbs import add_machine_verbs
 from conrepair.cli.model_verbs import add_model_verbs
 from conrepair.cli.parser import Parser, check_paths, check_rest
 from conrepair.cli.surroundings import check_surroundings, refused_by_system
 from conrepair.cli.time_limit import time_limit
-from conrepair.cli.trace_verbs import add_trace_verbs
 from conrepair.runtime.deadline import TimeIsUp, ends_after
 from conrepair.runtime.errors import ConrepairError, ExitCode, ModelLoadError
 from conrepair.runtime.heartbeat import at_work, heartbeat

@@ -18,7 +18,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx_ir
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    from conrepair.onnx_passes.own_weights import give_own_weights
+    from conrepair.onnx_passes.initializers import give_own_weights
 
     graph = onnx_ir.from_proto(onnx.load(model.path))  # of a path it would write a file beside it
     give_own_weights(graph)

@@ -14,24 +14,64 @@ import hashlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from conrepair.crowd.blobs import Blobs
 from conrepair.crowd.border import with_paths
-from conrepair.crowd.environments import lacking
 from conrepair.crowd.identity import otherwise
 from conrepair.crowd.trees import Hashes, Shelf, Tree, ordinary_files
 from conrepair.engine.job_table import JOBS, reach_of
 from conrepair.runtime.confinement import CONFINED, GPU
-from conrepair.runtime.errors import ConrepairError, ExitCode, StorageError
+from conrepair.runtime.errors import ConrepairError, ExitCode, StorageError, ToolEnvironmentError
 from conrepair.runtime.files import storage_error
+from conrepair.runtime.outside.environments import find_environment, make_environment
+from conrepair.runtime.outside.releases import environments_of
+from conrepair.runtime.progress import ProgressDisplay
 from conrepair.runtime.reach import OPEN
 from conrepair.runtime.workers import NO_LIBRARY, STORAGE, Failure, Job, Outcome, Success, Workers
 
-__all__ = ["SENT", "nothing", "run"]
+__all__ = ["SENT", "lacking", "nothing", "run"]
+
+
+# Environments that jobs need, on a worker's machine: made there once, whoever asks for them.
+
+_REMEMBERED_SECONDS = 600.0  # for which what couldn't be made isn't tried again: pip takes its time without a network
+
+_making = threading.Lock()
+_unmade: dict[str, tuple[float, str]] = {}
+
+
+def lacking(needs: Iterable[str]) -> str:
+    """Make the environments that a job needs and that aren't there yet.
+
+    Args:
+        needs: Of the job.
+
+    Returns:
+        Why there's one that can't be made, in words; "" where all are there.
+
+    Raises:
+        StorageError: if the user's cache folder can't be made.
+    """
+    for wanted in environments_of(needs):
+        if find_environment(wanted) is not None:
+            continue
+        with _making:  # processes wait for one another, too
+            when, words = _unmade.get(wanted.key, (0.0, ""))
+            if words and time.monotonic() - when < _REMEMBERED_SECONDS:
+                return words
+            try:
+                with ProgressDisplay(quiet=True) as display:
+                    make_environment(wanted, display)
+            except ToolEnvironmentError as error:
+                _unmade[wanted.key] = time.monotonic(), str(error)
+                return str(error)
+    return ""
+
 
 _SMALL, _MOST = 1 << 16, 1 << 22
 """Bytes of a file that goes in the answer itself, and of all that do: asking the exchange for each costs more."""

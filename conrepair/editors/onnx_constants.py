@@ -12,8 +12,8 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile, tensor_of
 from conrepair.frameworks.onnx_files.quantization import MOVING
+from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array
-from conrepair.graph.per_channel import per_channel
 
 __all__ = [
     "attribute",

@@ -14,8 +14,8 @@ from conrepair.editors.grid import affine_grid, symmetric_scales
 from conrepair.editors.onnx_blocks import requantize_blocks
 from conrepair.editors.onnx_constants import attribute, constant_chain, moved_back, numbers_of, set_plain
 from conrepair.editors.onnx_file import OnnxFile
+from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array
-from conrepair.graph.per_channel import per_channel
 from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.onnx_quantization import MOVING, OPERANDS, RESULTS
 

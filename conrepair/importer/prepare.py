@@ -10,10 +10,10 @@ import onnx_ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from conrepair.importer.patterns import join_patterns
-from conrepair.onnx_passes.default_domain import name_default_domain
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.onnx_passes.lower_opset import lower_opset
+from conrepair.onnx_passes.raise_opset import name_default_domain
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["prepare"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import Answer, exchanged_outputs, explained, misfits
@@ -18,13 +19,107 @@ from conrepair.localization.input_order import with_exchanged_inputs
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
-from conrepair.localization.merging import merge
 from conrepair.localization.outputs import partners
 from conrepair.localization.result import LocatedFault
-from conrepair.localization.training import as_one_training
 from conrepair.networks.network import Network
+from conrepair.runtime.words import number
 
-__all__ = ["Guilty", "Located", "located_faults"]
+__all__ = ["Guilty", "Located", "as_one_training", "located_faults", "merge"]
+
+
+# One fault for all regions that one cause makes guilty: what reads a lost tensor, all results of one layer.
+
+
+def merge(faults: Sequence[tuple[LocatedFault, str]], apart: Collection[str] = ()) -> list[LocatedFault]:
+    """Merge faults of the same kind and cause, that accuse the same layer first, or that differ at the same tensor.
+
+    Args:
+        faults: Each with its cause.
+        apart: Layers that are at fault by themselves, though others are at the same tensor.
+
+    Returns:
+        The guiltiest first: by the error that they introduce.
+    """
+    by_cause = _grouped([(fault, (fault.kind, cause)) for fault, cause in faults])
+    by_layer = _grouped(
+        [(fault, (fault.kind, *(fault.target_layers[:1] or fault.source_layers))) for fault in by_cause]
+    )
+    own = ("".join(name for name in fault.target_layers[:1] if name in apart) for fault in by_layer)
+    return _grouped(
+        [(fault, (fault.kind, fault.source_tensor, layer)) for fault, layer in zip(by_layer, own, strict=True)]
+    )
+
+
+def _grouped(faults: Sequence[tuple[LocatedFault, tuple[str, ...]]]) -> list[LocatedFault]:
+    groups: dict[tuple[str, ...], list[LocatedFault]] = {}
+    for fault, key in faults:
+        groups.setdefault(key, []).append(fault)
+    merged = [_together(sorted(group, key=_error, reverse=True)) for group in groups.values()]
+    return sorted(merged, key=_error, reverse=True)
+
+
+def _together(group: Sequence[LocatedFault]) -> LocatedFault:
+    first = group[0]
+    if len(group) == 1:
+        return first
+    return replace(
+        first,
+        source_layers=_union([fault.source_layers for fault in group]),
+        target_layers=_union([fault.target_layers for fault in group]),
+        full_run_error=max(fault.full_run_error for fault in group),
+        confidence=max(fault.confidence for fault in group),
+        evidence=_union([fault.evidence for fault in group]),
+    )
+
+
+def _union(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for group in groups for item in group))
+
+
+def _error(fault: LocatedFault) -> float:
+    return fault.introduced_error
+
+
+# Another training state of the same network: all its numbers are a little off, which is one thing to say.
+
+_LEAST = 3  # layers that are off alike by no chance
+_MOST_OF = 0.75  # of the layers with weights: some may be frozen, or too little off to be at fault
+_ALIKE = 10.0  # times the usual: what's further off than all others is at fault by itself
+_WEIGHTS = ("weight", "W")
+
+
+def as_one_training(found: Sequence[Diagnosis], target: LayerGraph) -> list[Diagnosis]:
+    """Tell of layers whose numbers are all off alike as one fault, so that others are seen beside it.
+
+    Args:
+        found: What's wrong, by regions.
+        target: The target's graph, which says how many layers have weights.
+
+    Returns:
+        The same, where that's so: the others, then the one. It's measured where only the numbers differ.
+    """
+    usual = statistics.median([item.disturbed for item in found if item.disturbed] or [0.0])
+    off = [item for item in found if 0 < item.disturbed <= _ALIKE * usual]
+    weighted = {node.layer for node in target.nodes if any(role in node.parameters for role in _WEIGHTS)}
+    layers = list(dict.fromkeys(item.fault.target_layers[0] for item in off if item.fault.target_layers))
+    among = sum(name in weighted for name in layers)
+    if among < max(_LEAST, _MOST_OF * len(weighted)):
+        return list(found)
+    least, most = (bound(item.disturbed for item in off) for bound in (min, max))
+    first = max((item for item in off if item.alone), key=lambda item: item.fault.introduced_error, default=off[0])
+    size = " to ".join(dict.fromkeys(map(number, (least, most))))
+    words = (
+        f"another training state: the numbers of {among} of {len(weighted)} layers with weights are off by {size} "
+        "(relative L2), as if disturbed by noise"
+    )
+    fault = replace(
+        first.fault,
+        source_layers=tuple(dict.fromkeys(item.fault.source_layers[0] for item in off)),
+        target_layers=tuple(layers),
+        evidence=(words, *first.fault.evidence[-1:]),
+        differences=(("another training state", layers[0]),),
+    )
+    return [*(item for item in found if item not in off), replace(first, fault=fault, cause="training")]
 
 
 @dataclass(frozen=True)

@@ -9,24 +9,58 @@ import onnx_ir
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
+from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
 from conrepair.networks.network import Network
 from conrepair.networks.onnx_call import OnnxCall, OnnxOrigin
 from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_cut import cut, is_plain
-from conrepair.networks.onnx_inner import inner_parameters
 from conrepair.networks.onnx_operators import describe
-from conrepair.networks.onnx_plain import dtype_name
+from conrepair.networks.onnx_plain import complete_types, dtype_name
 from conrepair.networks.onnx_quantization import quantizations
 from conrepair.networks.onnx_session import OnnxSegment, Sessions
 from conrepair.networks.onnx_sizes import follow_sizes
-from conrepair.networks.onnx_source import OnnxSource, open_source
-from conrepair.networks.onnx_types import complete_types
+from conrepair.networks.onnx_source import OnnxSource, graphs_of, open_source
 from conrepair.onnx_passes.explicit_pads import explicit_pads
 from conrepair.onnx_passes.infer_shapes import static_shape
 from conrepair.runtime.errors import InferenceError, ModelLoadError
 
-__all__ = ["OnnxNetwork", "open_network"]
+__all__ = ["OnnxNetwork", "inner_parameters", "open_network"]
+
+
+# Constants that graphs in an ONNX node's attributes use: they are parameters of the node, as a loop's weights.
+
+
+def inner_parameters(node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
+    """What nodes in a node's graphs bring along, by what it is there.
+
+    Args:
+        node: Of any operator.
+        constants: Of the model.
+        opsets: Versions by domain.
+    """
+    return dict(_parameters(node, constants, opsets, ""))
+
+
+def _parameters(
+    node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int], behind: str
+) -> Iterator[tuple[str, Parameter]]:
+    for name, graph in graphs_of(node):
+        for place, inner in enumerate(graph):
+            where = f" of {inner.op_type} {place} in the {name.replace('_', ' ')}{behind}"
+            for role, parameter in _own(inner, constants, opsets).items():
+                yield role + where, parameter
+            yield from _parameters(inner, constants, opsets, where)
+
+
+def _own(node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
+    call = OnnxCall(
+        node, str(node.name), str(node.name), opsets.get(node.domain, 1), constants, dict(node.attributes)
+    )
+    if node.op_type == "DequantizeLinear" and call.is_constant(0):
+        real = call.dequantized(0, (1,), 2, axis=int(call.attribute("axis", 1)))
+        return {} if real is None else {"x": real}
+    describe(call)
+    return {role: parameter for part in call.nodes for role, parameter in part.parameters.items()}
 
 
 class OnnxNetwork(Network):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
+from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array, Parameter
-from conrepair.graph.per_channel import per_channel
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_session import Sessions
 from conrepair.networks.onnx_source import OnnxSource

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import onnx_ir
 
-from conrepair.onnx_passes.default_domain import name_default_domain
+from conrepair.onnx_passes.raise_opset import name_default_domain
 
 __all__ = ["is_large", "load", "save"]
 

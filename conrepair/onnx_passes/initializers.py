@@ -8,7 +8,33 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
-__all__ = ["new_initializer"]
+from conrepair.onnx_passes.remove_unused import remove_identities
+
+__all__ = ["give_own_weights", "new_initializer"]
+
+
+# Give each Gemm a weight of its own.
+
+_WEIGHT = 1
+
+
+def give_own_weights(model: onnx_ir.Model) -> None:
+    """Copy initializers in place that a Gemm shares with other nodes, also through Identity.
+
+    Exporters write equal weights once. ONNX Runtime's quantizer transposes a Gemm's weight under its old name, so
+    that whoever else reads it gets it transposed.
+    """
+    remove_identities(model)
+    for node in model.graph:
+        weight = node.inputs[_WEIGHT] if node.op_type == "Gemm" else None
+        if weight is None or not weight.is_initializer() or weight.const_value is None or len(weight.uses()) < 2:
+            continue
+        copy = onnx_ir.Value(
+            name=f"{weight.name}/{node.name or node.outputs[0].name}", const_value=weight.const_value
+        )
+        copy.type, copy.shape = weight.type, weight.shape
+        model.graph.register_initializer(copy)
+        node.replace_input_with(_WEIGHT, copy)
 
 
 def new_initializer(graph: onnx_ir.Graph, name: str, array: npt.NDArray[Any]) -> onnx_ir.Value:

@@ -17,17 +17,47 @@ from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.onnx_passes.lower_opset import lower_opset
 from conrepair.onnx_passes.raise_opset import raise_opset
-from conrepair.onnx_passes.remove_identities import remove_identities
-from conrepair.onnx_passes.remove_unused import remove_unused
+from conrepair.onnx_passes.remove_unused import remove_identities, remove_unused
 from conrepair.onnx_passes.rewrites.all_rewrites import rewrites_named
-from conrepair.onnx_passes.separate_outputs import separate_outputs
 from conrepair.onnx_passes.unroll_loops import unroll_loops
 from conrepair.onnx_passes.verify import DrawnReference
 from conrepair.onnx_passes.wants import Wants
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.notes import note
 
-__all__ = ["Pass", "normalise", "passes_for"]
+__all__ = ["Pass", "normalise", "passes_for", "separate_outputs"]
+
+
+# Give every output of a graph a node of its own.
+
+
+def separate_outputs(model: onnx_ir.Model) -> None:
+    """Put an Identity in place before outputs that are inputs, constants, repeated, or one of a node's several.
+
+    The outputs keep their names.
+    """
+    graph = model.graph
+    seen: set[int] = set()
+    for position, value in enumerate(graph.outputs):
+        node = value.producer()
+        if value.type is not None and not isinstance(value.type, onnx_ir.TensorType):
+            continue  # sequences: Identity takes them from opset 14 on
+        alone = node is not None and len(node.outputs) == 1 and not value.uses()
+        if alone and id(value) not in seen:
+            seen.add(id(value))
+            continue
+        identity = onnx_ir.node("Identity", [value], name=f"output {position}")
+        result = identity.outputs[0]
+        result.type, result.shape = value.type, value.shape
+        name = value.name
+        if id(value) in seen or value.is_graph_input():
+            result.name = f"{name}/output {position}"
+        else:
+            result.name, value.name = name, f"{name}/inner"
+        seen.add(id(value))
+        graph.append(identity)
+        graph.outputs[position] = result
+
 
 Pass = tuple[str, Callable[[onnx_ir.Model], None]]
 """A name, and what rewrites a model in place."""

@@ -8,7 +8,20 @@ import onnx_ir
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["raise_opset"]
+__all__ = ["name_default_domain", "raise_opset"]
+
+
+# One name for ONNX's own domain.
+
+_LONG = "ai.onnx"
+
+
+def name_default_domain(model: onnx_ir.Model) -> None:
+    """Import ONNX's operators as "" in place, where a model imports them as "ai.onnx": nodes have the short name."""
+    for imports in [model.opset_imports, *(function.opset_imports for function in model.functions.values())]:
+        if _LONG in imports:
+            imports.setdefault("", imports.pop(_LONG))
+
 
 _SCAN = 9  # opset that changed Scan's meaning
 _SMALL = 1024  # bytes; larger initializers stay out of the converter, which copies models of up to 2 GiB

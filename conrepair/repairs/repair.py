@@ -5,13 +5,18 @@ from __future__ import annotations
 import functools
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conrepair.converters.routes import find_route
 from conrepair.data.pictures.recipe_file import recipe_fields, write_recipe
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.editors.editor import Editor
 from conrepair.editors.operation import NotEditableError
 from conrepair.frameworks.identity import copy_model, model_sha256, place_model
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.registry import framework
 from conrepair.graph.record import graph_record
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.looked import Looked
@@ -20,8 +25,7 @@ from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from conrepair.repairs.baking import bake
 from conrepair.repairs.bench import Bench
-from conrepair.repairs.delivery import as_onnx
-from conrepair.repairs.edits import in_words
+from conrepair.repairs.edits import Edit, SetRange, in_words
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Delivery
 from conrepair.repairs.patch import CONVERTED, PATCH, RECIPE, Patch, write_patch
@@ -29,15 +33,108 @@ from conrepair.repairs.preparation import fed_otherwise, prepared_wrongly, repai
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM, SearchOutcome, search
 from conrepair.repairs.sizes import one_batch_alone, other_sizes, repair_resized
+from conrepair.repairs.state import PARAMETER, Taken
 from conrepair.repairs.storage import storage_of
-from conrepair.repairs.told import beside
 from conrepair.repairs.unseen import unseen_samples
-from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
-from conrepair.runtime.errors import ConrepairError, DataError, InferenceError, ModelLoadError
+from conrepair.repairs.verify import NO_AGREEMENT, agreement, answers, is_of_use, undone
+from conrepair.runtime.errors import ConrepairError, ConversionError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned
 
-__all__ = ["apply_patch", "repair_models"]
+__all__ = ["apply_patch", "as_onnx", "beside", "repair_models"]
+
+
+# Which proposals fix what a localization has told, and which fix something beside it or behind it.
+
+
+def beside(taken: Sequence[Taken], before: Localization, editor: Editor) -> tuple[str, ...]:
+    """Faults that only their repair has shown, in words: a piece with two of them is told by one.
+
+    A proposal is of a fault that was told where it changes the layer that this names, or what the source computes in
+    its piece. Of several in one piece one is that of its fault, and each other one has repaired another; so has one
+    that fixes what was hidden by something in front of it. Ranges are of one calibration, wherever they're set.
+
+    Args:
+        taken: What fixes the target, in order.
+        before: What was said of it.
+        editor: Of the target as it came.
+    """
+    named = {layer for fault in before.faults for layer in fault.target_layers[:1]}
+    named |= {layer for fault in before.faults for _, layer in fault.differences}
+    known = {layer for fault in before.faults for layer in fault.target_layers}
+    ends = {fault.source_tensor for fault in before.faults}
+    told = [item for item in taken if not item.reach or _places(item, editor) & named]
+    calibrated = any(map(_calibrates, told))
+    pieces = {name for item in told for name in _piece(item)}
+    found = []
+    for item in taken:
+        if any(item is other for other in told) or (calibrated and _calibrates(item)):
+            continue
+        if _piece(item) & pieces or not (_piece(item) & ends or _places(item, editor) & known):
+            found.append("; ".join(map(in_words, item.edits)))
+        pieces |= _piece(item)
+    return tuple(found)
+
+
+def _calibrates(item: Taken) -> bool:
+    return bool(item.edits) and all(isinstance(edit, SetRange) for edit in item.edits)
+
+
+def _piece(item: Taken) -> frozenset[str]:
+    """What the source computes where a proposal fixes."""
+    return frozenset(name for name in item.reach if not name.startswith(PARAMETER))
+
+
+def _places(item: Taken, editor: Editor) -> set[str]:
+    """What the file calls the layers that a proposal changes."""
+    return set[str]().union(*(_names(edit, editor) for edit in item.edits))
+
+
+def _names(edit: Edit, editor: Editor) -> frozenset[str]:
+    name = str(getattr(edit, "node", "") or getattr(edit, "tensor", ""))
+    node = next((item for item in editor.graph.nodes if item.name == name), None)
+    if node is not None:
+        return editor.names(node) | {node.name}
+    return editor.tensor_names(name) | {name} if name in editor.graph.tensors else frozenset({name})
+
+
+# A target whose format can't be edited, as an ONNX file that computes the same and can.
+
+_SAME = 1e-4  # relative L2 that a conversion of single precision stays below
+_SAMPLES = 8
+
+
+def as_onnx(target: FedModel, folder: Path, reason: str) -> tuple[FedModel, Delivery]:
+    """Convert a target, with its faults, and make sure that nothing else changes.
+
+    Args:
+        target: The model in question.
+        folder: Receives the files.
+        reason: Why it can't be edited.
+
+    Raises:
+        ConversionError: if no route gives a file that computes the same.
+        ConfigError: if there's no route.
+    """
+    route = find_route(target.model.framework, "onnx", model=target.model)
+    folder.mkdir(parents=True, exist_ok=True)
+    model = route.convert(target.model, folder)
+    found = agreement(
+        answers(target, target.model, begin=0, count=_SAMPLES), answers(target, model, begin=0, count=_SAMPLES)
+    )
+    if not found.error <= _SAME or found.top1_differing:
+        raise ConversionError(f"{route.name} gives another network: its outputs differ by {found.error:.1e}")
+    inputs = _sized(framework("onnx").describe(model).inputs, target.inputs)
+    converted = replace(target, model=model, inputs=inputs)
+    return converted, Delivery("onnx", route.name, reason, found.error)
+
+
+def _sized(inputs: tuple[TensorSpec, ...], known: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+    """Inputs with the sizes and ranges that are known of the target's."""
+    named = {spec.name: spec for spec in known}
+    pairs = ((spec, named.get(spec.name, known[place])) for place, spec in enumerate(inputs))
+    return tuple(replace(other, name=spec.name, dtype=spec.dtype) for spec, other in pairs)
+
 
 _OTHER = "onnx"  # what is delivered where the target's format can't be edited
 _REASONS = 3

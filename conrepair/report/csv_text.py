@@ -5,7 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-__all__ = ["csv_text", "original_text"]
+from conrepair.runtime.words import printable
+
+__all__ = ["csv_text", "original_text", "plain"]
+
+
+# Texts of others in Markdown that people also read as it is: nothing in them is markup.
+
+_MARKUP = re.compile(r"[\\`*\[\]<>~&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+
+
+def plain(text: str) -> str:
+    """A text in one line, with what Markdown acts on behind a backslash.
+
+    Args:
+        text: A name, or what a tool says.
+    """
+    return _MARKUP.sub(r"\\\g<0>", printable(text))
+
 
 _BREAKS = "\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029"
 # Where a cell begins; for those who part lines at `;` or at tabs, or know no quotes, behind these, too.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.report.plain_markdown import plain
+from conrepair.report.csv_text import plain
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.verdict_table import failure_class, first_line, markdown_table
 from conrepair.runtime.errors import ExitCode

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conrepair.evaluate.verdict import Verdict
-from conrepair.report.csv_text import csv_text
-from conrepair.report.plain_markdown import plain
+from conrepair.report.csv_text import csv_text, plain
 from conrepair.report.result import AuditResult, Row
 from conrepair.report.summary import STYLES
 from conrepair.runtime.errors import ExitCode

@@ -20,7 +20,7 @@ from typing import Any
 from conrepair.runtime.confinement import CONFINED
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.files import full_disk, in_place, size_below, storage_error
-from conrepair.runtime.free_memory import free_for_jobs, held_alone
+from conrepair.runtime.memory import free_for_jobs, held_alone
 from conrepair.runtime.process import POSSIBLE, WorkerDied, WorkerProcess, checked_environment
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 from conrepair.runtime.worker_process import COLOUR, NO_DEVICE, NO_LIBRARY, STORAGE

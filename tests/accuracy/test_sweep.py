@@ -11,7 +11,7 @@ import pytest
 
 from conrepair.accuracy.measured import Measured
 from conrepair.accuracy.operators.all_operators import FAMILIES
-from conrepair.accuracy.operators.unary import UNARY
+from conrepair.accuracy.operators.elementwise import UNARY
 from conrepair.accuracy.sweep import measure
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx import OnnxRunnable

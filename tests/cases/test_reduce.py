@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from conrepair.cases.case import Case
-from conrepair.cases.reduce import Budget, reduce
-from conrepair.cases.size import smaller
+from conrepair.cases.reduce import Budget, reduce, smaller
 from conrepair.runtime.errors import UsageError
 
 UNARY = ["Relu", "Abs", "Neg", "Tanh", "Exp", "Sigmoid"]

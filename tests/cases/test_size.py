@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from conrepair.cases.case import Array, Case
-from conrepair.cases.size import smaller
+from conrepair.cases.reduce import smaller
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 3] x) => (float[n, 3] y)'
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from conrepair.config.engine import WITHOUT_TLS
-from conrepair.crowd.admission import check_addresses
 from conrepair.crowd.border import paths_of, with_paths, with_texts
+from conrepair.crowd.cluster import check_addresses
 from conrepair.crowd.placing import wanted_resources
 from conrepair.runtime.errors import UsageError
 

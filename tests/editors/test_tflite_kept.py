@@ -163,7 +163,7 @@ def test_numbers_outside_are_described_and_looked_into(outside: bytes, inside: b
 def test_numbers_go_outside_where_the_tables_would_be_too_large(
     inside: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("conrepair.editors.tflite_stored._MOST", 100)
+    monkeypatch.setattr("conrepair.editors.tflite_file._MOST", 100)
     (path := tmp_path / "net.tflite").write_bytes(inside)
     new = edited(path)
     content = new.read_bytes()

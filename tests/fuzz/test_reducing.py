@@ -12,9 +12,8 @@ from conrepair.cases.case import Case
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.looking import RIGHT, SUSPECT, look, referees
-from conrepair.fuzz.reducing import GONE, Reduction, reduced
+from conrepair.fuzz.reducing import GONE, Reduction, reduced, worse
 from conrepair.fuzz.suspicion import Suspicion
-from conrepair.fuzz.worse import worse
 from conrepair.systems.registry import SYSTEMS, entry
 from conrepair.systems.system import Setting
 

@@ -8,7 +8,7 @@ import numpy as np
 from fuzz_cases import case, right
 
 from conrepair.fuzz.looking import look
-from conrepair.fuzz.worse import worse
+from conrepair.fuzz.reducing import worse
 from conrepair.systems.registry import entry
 
 ORT = entry("ort-none")

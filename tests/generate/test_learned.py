@@ -15,11 +15,10 @@ from onnx import TensorProto, helper, numpy_helper
 from benchmarks.generate.operators import MISSING, missing, standard_operators
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.graph import Draft
-from conrepair.generate.learned.cases import case_instances, harvested_cases
+from conrepair.generate.learned.cases import case_instances, harvested_cases, still_cases
 from conrepair.generate.learned.closing import Closing
 from conrepair.generate.learned.instances import Instance, instances_of, text_of_instances
 from conrepair.generate.learned.placing import Learned
-from conrepair.generate.learned.still import still_cases
 from conrepair.generate.learned.trying import tried
 from conrepair.generate.material import Material
 from conrepair.generate.networks import made

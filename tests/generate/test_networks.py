@@ -19,8 +19,7 @@ from conrepair.generate.support import Probed
 from conrepair.generate.symbolic import open_sizes
 from conrepair.generate.tensors import TensorType
 from conrepair.generate.values.drawn import drawn_values
-from conrepair.generate.values.extremes import EXTREMES
-from conrepair.generate.values.search import flaw_of
+from conrepair.generate.values.search import EXTREMES, flaw_of
 from conrepair.generate.weaving import Weaver
 from conrepair.generate.wishes import Wishes
 

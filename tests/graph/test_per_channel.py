@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.graph.per_channel import per_channel
+from conrepair.graph.channels import per_channel
 
 
 @given(st.data())

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.localization.final_activation import explain_final_activation
+from conrepair.localization.answers import explain_final_activation
 from conrepair.localization.label_mapping import explain_class_permutation, explain_label_shift
 from conrepair.localization.tensor_order import explain_input_order, explain_output_order
 

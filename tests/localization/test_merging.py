@@ -7,7 +7,7 @@ import math
 from located_faults import located
 
 from conrepair.graph.kinds import Kind
-from conrepair.localization.merging import merge
+from conrepair.localization.located import merge
 
 
 def test_one_cause_is_one_fault_and_the_guiltiest_is_first() -> None:

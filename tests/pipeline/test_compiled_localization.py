@@ -18,7 +18,7 @@ from conrepair.cli import main
 from conrepair.config.load import parse_config
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.audit import run_audit
-from conrepair.pipeline.stages.repairing import rows_to_repair
+from conrepair.pipeline.stages.repair import rows_to_repair
 from conrepair.report.audit_folder import write_audit
 from conrepair.report.summary import summary_text
 from conrepair.runtime.files import sha256_of

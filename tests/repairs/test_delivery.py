@@ -20,10 +20,9 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
-from conrepair.repairs.delivery import as_onnx
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.patch import CONVERTED, PATCH, patch_files, read_patch
-from conrepair.repairs.repair import apply_patch, repair_models
+from conrepair.repairs.repair import apply_patch, as_onnx, repair_models
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of
 from tests.support.native_models import PICTURES, feeds_of, tflite_file, torch_file, torch_image

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.report.records import write_record
+from conrepair.report.audit_folder import write_record
 
 
 def test_the_table_has_a_column_for_each_class_there_is(tmp_path: Path) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from conrepair.accuracy.operators.binary import BINARY
 from conrepair.accuracy.operators.case import Case
+from conrepair.accuracy.operators.elementwise import BINARY, UNARY
 from conrepair.accuracy.operators.normalizations import NORMALIZATIONS
 from conrepair.accuracy.operators.products import PRODUCTS
 from conrepair.accuracy.operators.reductions import REDUCTIONS
-from conrepair.accuracy.operators.unary import UNARY
 from conrepair.accuracy.operators.windows import WINDOWS
 
 __all__ = ["FAMILIES"]

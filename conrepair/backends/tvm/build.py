@@ -8,6 +8,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from conrepair.backends.tvm.cuda import CUBIN, arithmetic, check_architecture, c
 from conrepair.backends.tvm.exceptions import with_exceptions
 from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
-from conrepair.backends.tvm.linking import Linking, linking_for
 from conrepair.backends.tvm.options import TvmOptions
 from conrepair.backends.tvm.settings import TUNED, BuildContext, PlacedPass, steps_of
 from conrepair.frameworks.model import Model, to_json
@@ -25,7 +25,60 @@ from conrepair.runtime.files import sha256_of, write_json, write_text
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.words import meant
 
-__all__ = ["BUILD", "build", "compile_module", "taken", "unobservable"]
+__all__ = ["BUILD", "Linking", "build", "compile_module", "linking_for", "taken", "unobservable"]
+
+
+# Which compiler makes a library of what TVM generates: this machine's, a cross-compiler, or the device's own.
+
+_COMPILERS = ("g++", "clang++", "c++", "gcc", "clang")
+_TRIPLE = "mtriple"
+
+
+@dataclass(frozen=True)
+class Linking:
+    """How a library is made.
+
+    Attributes:
+        library: Name of the file. Objects in a tar file are linked where they're loaded.
+        linker: The cross-compiler; None: this machine's compiler, where one is needed.
+    """
+
+    library: str = "module.so"
+    linker: str | None = None
+
+    def compile(self) -> Callable[..., Any] | None:
+        """What `Executable.export_library` takes; None: its own choice for the file's name."""
+        if self.linker is None:
+            return None
+        from tvm.support import cc
+
+        made: Callable[..., Any] = cc.cross_compiler(self.linker)
+        return made
+
+
+def linking_for(options: TvmOptions) -> Linking:
+    """Who links for a device.
+
+    Raises:
+        ConversionError: if there's no such compiler.
+    """
+    device = options.device
+    if device is not None and device.linker is not None:
+        if shutil.which(device.linker) is None:
+            raise ConversionError(
+                f"{device}: its `linker` {device.linker} isn't on the path. Install it, or leave it out: then the "
+                "device links with its own compiler."
+            )
+        return Linking(linker=device.linker)
+    other = {_TRIPLE} & {*options.parsed_target.attributes, *options.host_target.attributes}
+    if device is not None and other:
+        return Linking("module.tar")
+    if not any(map(shutil.which, _COMPILERS)):
+        raise ConversionError(
+            f"TVM links its code with a C++ compiler, and none is on the path ({', '.join(_COMPILERS)}). Install g++."
+        )
+    return Linking()
+
 
 BUILD = "build.json"
 _VERSION = 1

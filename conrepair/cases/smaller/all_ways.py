@@ -6,8 +6,7 @@ from conrepair.cases.smaller.attributes import ATTRIBUTES
 from conrepair.cases.smaller.nodes import NODES
 from conrepair.cases.smaller.options import OPTIONS
 from conrepair.cases.smaller.shapes import SHAPES
-from conrepair.cases.smaller.values import VALUES
-from conrepair.cases.smaller.weights import WEIGHTS
+from conrepair.cases.smaller.values import VALUES, WEIGHTS
 
 __all__ = ["WAYS"]
 

@@ -14,7 +14,7 @@ from onnx import helper
 
 from conrepair.cases.case import Array
 from conrepair.cases.draft import Change, Draft, Level, Way
-from conrepair.cases.smaller.weights import put_weight, weights
+from conrepair.cases.smaller.values import put_weight, weights
 
 __all__ = ["SHAPES"]
 

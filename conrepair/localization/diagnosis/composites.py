@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.carried import carried_differences
 from conrepair.localization.diagnosis.changes import change_findings
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.grouped import group_findings
 from conrepair.localization.diagnosis.odd_ones import count_of, odd_parameters, turns_of
 from conrepair.localization.diagnosis.odd_turns import odd_operators
 from conrepair.localization.diagnosis.readings import fused
@@ -20,7 +21,51 @@ from conrepair.localization.diagnosis.siblings import Healthy, closest_sibling
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
 
-__all__ = ["composite_findings", "is_composite"]
+__all__ = ["composite_findings", "group_findings", "is_composite"]
+
+
+# Normalizations over other groups than the source's, in however many operators they're written.
+
+
+def group_findings(region: Region) -> Iterator[Finding]:
+    """Told by how many means are taken of each sample, of as many numbers."""
+    ours = [item for item in _taken(region.source) if item[0].op != "ReduceMean"]
+    if len(ours) != 1:
+        return
+    [(norm, size, groups)] = ours
+    theirs = [item for item in _taken(region.target) if item[1] == size]
+    counts = {count for _, _, count in theirs}
+    if len(counts) != 1 or groups in counts:
+        return
+    node, _, count = theirs[0]
+    layers = dict.fromkeys([node.layer, *(other.layer for other in region.target.nodes)])
+    rule = f"normalizes {count} groups of each sample in the target, {groups} in the source"
+    words = f"`{norm.layer}` {rule}"
+    yield Finding(Kind.HYPERPARAMETERS, words, (norm.layer,), tuple(layers), f"at {node.layer}", rule=rule)
+
+
+def _taken(side: Side) -> Iterator[tuple[Node, int, int]]:
+    """What takes means: each with how many numbers it reads of a sample, and how many means it takes of one."""
+    for node in side.nodes:
+        name = next(filter(None, node.inputs), "")
+        shape = side.graph.tensors[name].shape if name in side.graph.tensors else None
+        groups = None if not shape else _groups(node, shape)
+        if shape and groups is not None:
+            yield node, math.prod(shape[1:]), groups
+
+
+def _groups(node: Node, shape: tuple[int, ...]) -> int | None:
+    """Of a sample; None for what takes no means."""
+    axes, groups = node.attributes.get("axes"), node.attributes.get("groups")
+    if node.op == "InstanceNormalization":
+        return shape[-1] if node.channels_last else shape[1]
+    if node.op == "GroupNormalization" and isinstance(groups, int):
+        return groups
+    if node.op in {"ReduceMean", "LayerNormalization"} and isinstance(axes, tuple):
+        gone = {int(axis) % len(shape) for axis in axes}
+        return math.prod(size for axis, size in enumerate(shape) if axis and axis not in gone)
+    return None
+
 
 _PIECES = 3  # operators that the target has for one
 

@@ -3,29 +3,136 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from conrepair.data.feeds import sample_order
-from conrepair.engine.scheduler import Task
+from conrepair.data.pictures.recipe import Recipe
+from conrepair.engine.scheduler import Result, Task
+from conrepair.frameworks.model import from_json
 from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization
-from conrepair.pipeline.evaluation import Execution
+from conrepair.pipeline.evaluation import Execution, judged_again
 from conrepair.pipeline.plan import chains
 from conrepair.pipeline.stages.advising import advise
 from conrepair.pipeline.stages.conversion_repair import RouteTrial
+from conrepair.pipeline.stages.execution import Runs, plan_execution, run_executions
 from conrepair.pipeline.stages.localize import localization_task, localized, model_of
-from conrepair.pipeline.stages.repaired import with_answers
-from conrepair.pipeline.stages.repairing import rows_to_repair, with_advice, with_repair
 from conrepair.pipeline.stages.route import try_route
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
 from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.outcomes import Advice
-from conrepair.report.result import Row
+from conrepair.repairs.result import RepairResult
+from conrepair.report.repair.summary import advice_line
+from conrepair.report.result import Problem, RepairedTarget, Row
 
-__all__ = ["repair"]
+__all__ = ["repair", "rows_to_repair", "with_advice", "with_answers", "with_repair"]
+
+
+# Which rows of an audit are repaired, and what becomes of the results.
+
+
+def rows_to_repair(rows: Sequence[Row]) -> list[int]:
+    """Places of the rows whose targets have layers at fault; a build isn't repaired for what its model has wrong."""
+    found = ((place, row.localized.own) for place, row in enumerate(rows) if row.localized.result is not None)
+    return [place for place, own in found if own is not None and own.faults and rows[place].localized.problem is None]
+
+
+def with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem]) -> Row:
+    """A row with what became of its repair.
+
+    Args:
+        row: Of a target.
+        result: Of the task.
+        problem_of: Explains a task without one.
+    """
+    if result.entry is None:
+        return dataclasses.replace(row, repaired=RepairedTarget(problem=problem_of(result)))
+    repair = from_json(RepairResult, result.entry.result["repair"])
+    if repair.model is not None:
+        path = str(result.entry.folder / repair.model.path)
+        repair = dataclasses.replace(repair, model=dataclasses.replace(repair.model, path=path))
+    if repair.patch is not None:
+        repair = dataclasses.replace(repair, patch=str(result.entry.folder / repair.patch))
+    return dataclasses.replace(row, repaired=RepairedTarget(result=repair))
+
+
+def with_advice(row: Row, advice: tuple[Advice, ...]) -> Row:
+    """A row with other ways to convert; where nothing could be repaired, that is said with the reason.
+
+    Args:
+        row: Of a target with layers at fault.
+        advice: In the order in which they were tried.
+    """
+    line, problem = advice_line(advice), row.repaired.problem
+    if problem is not None and line:
+        words = "\n".join(filter(None, (problem.explanation, f"advice: {line}")))
+        problem = dataclasses.replace(problem, explanation=words)
+    return dataclasses.replace(row, repaired=dataclasses.replace(row.repaired, advice=advice, problem=problem))
+
+
+# Run repaired targets where the targets ran, on what they ran on: how each input is answered before and after.
+
+
+def with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
+    """Rows with the verdict on what was made of their targets, and its answers to the inputs that they have.
+
+    A repair is verified on samples that took no part in it, and so never runs on most of these. A target that ran on
+    several backends is repaired once, and the repaired one runs on all of them.
+
+    Args:
+        state: The run.
+        executed: What ran.
+        rows: Their rows, with what became of their repairs.
+    """
+    runs, items = Runs(), {}
+    for place, row in enumerate(rows):
+        done = row.repaired.result
+        if done is not None and done.edits and not done.interrupted:
+            for other in [place] if executed[place].build is not None else _beside(executed, rows, place):
+                items[other] = _planned(state, executed[other], done, runs)
+    result = list(rows)
+    if items:
+        run_executions(state, list(items.values()), runs)
+    for place, item in items.items():
+        row = rows[place]
+        reference = next(one for one in executed if one.model == item.reference and one.kind == "reference")
+        repaired = judged_again(state.settings, reference, item, row, state.datasets.get(item.model))
+        result[place] = dataclasses.replace(row, repaired=repaired)
+        if repaired.verdict is None:
+            failure = None if item.result is None else item.result.failure
+            why = item.problem.message if item.problem is not None else failure or "it has no such output"
+            state.notes.append(f"{row.label} on {row.backend}: the repaired target's answers aren't known: {why}")
+    return result
+
+
+def _beside(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> Iterator[int]:
+    """The rows of a target on all backends that take its file as it is, but for those with a repair of their own."""
+    for other, (item, row) in enumerate(zip(executed, rows, strict=True)):
+        same = item.row_name == executed[place].row_name and row.verdict is not None and not item.via
+        if other == place or (same and row.repaired.result is None):
+            yield other
+
+
+def _planned(state: RunState, item: Execution, done: RepairResult, runs: Runs) -> Execution:
+    """The execution of a repaired target, which is fed by the repair's recipe where there's one."""
+    if item.source is None:
+        raise ValueError("what wasn't there wasn't repaired")
+    subject, source, on = state.subject(item.model), item.source, item.on
+    if done.recipe is not None:
+        fields = {name: value for name, value in done.recipe.items() if name != "base"}
+        subject = dataclasses.replace(subject, recipe=from_json(Recipe, {"name": "repaired", **fields}))
+    if done.model is not None and done.model.framework == "tvm":
+        on = dataclasses.replace(on, options={**on.options, "built": done.model.path})
+    elif done.model is not None:
+        source = dataclasses.replace(source, model=done.model)
+    name = "+".join(filter(None, (item.conversion, "repaired")))
+    repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
+    repaired.converted = item.converted
+    plan_execution(state, subject, item.made, repaired, on, runs)
+    return repaired
 
 
 def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:

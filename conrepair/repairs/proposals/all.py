@@ -17,15 +17,11 @@ from conrepair.repairs.proposals.attributes import (
 )
 from conrepair.repairs.proposals.calibration import calibration_proposals
 from conrepair.repairs.proposals.carried import carried_proposals
-from conrepair.repairs.proposals.changed import change_proposals
-from conrepair.repairs.proposals.channelwise import channelwise_proposals
-from conrepair.repairs.proposals.combined import attribute_and_extra_proposals, displaced_proposals
+from conrepair.repairs.proposals.changed import attribute_and_extra_proposals, change_proposals, displaced_proposals
 from conrepair.repairs.proposals.constants import constant_proposals, lost_scale_proposals
 from conrepair.repairs.proposals.everywhere import everywhere
-from conrepair.repairs.proposals.exchanged import exchange_proposals
+from conrepair.repairs.proposals.exchanged import channelwise_proposals, exchange_proposals, rotary_proposals
 from conrepair.repairs.proposals.folded import folded_proposals
-from conrepair.repairs.proposals.missing import missing_proposals
-from conrepair.repairs.proposals.odd_parameters import odd_parameter_proposals
 from conrepair.repairs.proposals.operators import extra_proposals, move_proposals, mutation_proposals
 from conrepair.repairs.proposals.parameters import parameter_proposals
 from conrepair.repairs.proposals.precision import (
@@ -36,14 +32,13 @@ from conrepair.repairs.proposals.precision import (
     stored_proposals,
 )
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, Proposer, RangeOf
-from conrepair.repairs.proposals.recurrent import recurrent_proposals
+from conrepair.repairs.proposals.recurrent import odd_parameter_proposals, recurrent_proposals
 from conrepair.repairs.proposals.rewritten import (
     other_piece_proposals,
     rewritten_piece_proposals,
     rewritten_step_proposals,
 )
-from conrepair.repairs.proposals.rotary import rotary_proposals
-from conrepair.repairs.proposals.surplus import surplus_proposals
+from conrepair.repairs.proposals.surplus import missing_proposals, surplus_proposals
 from conrepair.repairs.proposals.zero_points import zero_point_proposals
 
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]

@@ -4,15 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localization.diagnosis.channelwise import CHANNELWISE
 from conrepair.localization.diagnosis.exchanged import crossed_products
 from conrepair.localization.diagnosis.exchanged_cuts import Exchange, fixing_exchange
 from conrepair.localization.diagnosis.exchanged_layers import exchanged_layers
+from conrepair.localization.diagnosis.rotary import OtherForm, other_forms
 from conrepair.localization.diagnosis.steps import MOVES
-from conrepair.repairs.edits import ExchangeReads
+from conrepair.repairs.edits import ExchangeReads, Graft
+from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
-__all__ = ["exchange_proposals"]
+__all__ = ["channelwise_proposals", "exchange_proposals", "rotary_proposals"]
+
+
+# Let a rotation turn the features together that the source's does: they're put in its order, and back behind it.
+
+
+def rotary_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
+    """What diagnosis has proven, for all rotations of a piece: whatever operators the target writes them with.
+
+    Of a piece with several, which computes scores of them, the order behind them may make no difference.
+    """
+    found = [edits for form in other_forms(setting.region) if (edits := _reordered(form, setting))]
+    if len(found) > 1:
+        yield tuple(edits[0] for edits in found)
+    if found:
+        yield tuple(edit for edits in found for edit in edits)
+
+
+def _reordered(form: OtherForm, setting: ProposalSetting) -> Proposal:
+    if form.axes is None or None in (setting.in_editor.tensor(form.begin), setting.in_editor.tensor(form.end)):
+        return ()
+    back = tuple(map(int, np.argsort(form.order)))
+    return tuple(
+        Graft(tensor, (Operation("Gather", (tensor,), {"axis": axis}, {"indices": np.array(order, np.int64)}),))
+        for tensor, axis, order in zip((form.begin, form.end), form.axes, (form.order, back), strict=True)
+    )
+
+
+# Give the product and the sum that stand for a normalization the numbers that it comes to.
+
+
+def channelwise_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
+    """Both operands, where one node scales channels and one shifts them."""
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or {ours.op, theirs.op} != {CHANNELWISE} or len(theirs.nodes) != 2:
+            continue
+        nodes = {node.op: node for node in theirs.nodes}
+        if nodes.keys() != {"Add", "Mul"}:
+            continue
+        factor, offset = (ours.parameters[role].numpy() for role in ("factor", "offset"))
+        if nodes["Mul"].inputs == nodes["Add"].outputs:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                offset = offset / factor
+        edits = [
+            set_to(setting.in_editor.of(nodes[op]), "operand", values.astype(np.float32))
+            for op, values in (("Mul", factor), ("Add", offset))
+        ]
+        found = tuple(edit for edit in edits if edit is not None and np.isfinite(edit.values).all())
+        if len(found) == 2:
+            yield found
 
 
 def exchange_proposals(setting: ProposalSetting) -> Iterator[Proposal]:

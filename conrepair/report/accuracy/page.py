@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from conrepair.accuracy.forms import NONE_KNOWN
 from conrepair.accuracy.measured import WRONG, Measured
 from conrepair.report.accuracy.table import Cause, Column, by_place, causes, columns, word
-from conrepair.report.plain_markdown import plain
+from conrepair.report.csv_text import plain
 from conrepair.report.verdict_table import markdown_table
 
 __all__ = ["page"]

@@ -10,7 +10,7 @@ import math
 import localizations
 
 from conrepair.localization.result import LayerRow
-from conrepair.report.localization.table import layers_csv
+from conrepair.report.localization.texts import layers_csv
 
 
 def test_the_table_has_every_row_in_the_sources_order() -> None:
