@@ -24,7 +24,7 @@ _PLACES = {
     Kind.HYPERPARAMETERS: "Compare the attributes of `{layer}` in {target} with those of `{original}` in {source}.",
     Kind.GRAPH: "Look at the operators that compute `{there}` in {target}, and `{here}` in {source}.",
     Kind.PRECISION: "Look at the types and scales of `{layer}` in {target}, or convert it in float32.",
-    Kind.COMPILATION: "`conrepair repair` builds it again, and says whether a pass or TVM's importer is at fault.",
+    Kind.COMPILATION: "`conrepair repair` says if a pass or the importer is at fault, and builds {target} again.",
 }
 _IN_FILE = {
     Kind.PREPROCESSING: "Look at `{layer}` in {target}: {source} does nothing like it to its inputs.",
