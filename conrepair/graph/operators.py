@@ -31,9 +31,13 @@ from conrepair.graph.layer_graph import Attribute
 __all__ = [
     "COMMUTATIVE",
     "ELEMENTWISE_BINARY",
+    "NORMALIZATIONS",
     "OPERATORS",
+    "POOLINGS",
     "QUANTIZING",
+    "RECTIFIERS",
     "RECURRENT_ACTIVATIONS",
+    "SIGMOIDS",
     "Operator",
     "is_read",
 ]
@@ -90,6 +94,15 @@ _WITHOUT_ATTRIBUTES = (
 
 ELEMENTWISE_BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod")
 COMMUTATIVE = frozenset({"Add", "Mul", "Min", "Max", "And", "Or", "Xor", "Equal"})
+
+# Families: operators that do the like, so that one can stand in another's place.
+RECTIFIERS = frozenset(
+    {"Relu", "Clip", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "ThresholdedRelu", "Shrink"}
+    | {"Gelu", "Swish", "HardSwish", "Mish"}
+)
+SIGMOIDS = frozenset({"Sigmoid", "HardSigmoid", "Tanh", "Softplus", "Softsign", "Erf", "Exp"})
+POOLINGS = frozenset({"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"})
+NORMALIZATIONS = frozenset(f"{name}Normalization" for name in ("Batch", "Instance", "Group", "Layer", "RMS"))
 
 OPERATORS: Mapping[str, Operator] = {
     "Conv": Operator({"weight": "[out, in / group, *kernel]", "bias": "[out]"}, {**_WINDOW, "group": 1}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.graph.operators import NORMALIZATIONS, POOLINGS, RECTIFIERS, SIGMOIDS
 from conrepair.localization.normalizations import normalizations
 from conrepair.localization.weights import weight_of
 
@@ -12,24 +13,10 @@ __all__ = ["Role", "roles"]
 
 _NORMALIZATION = "LayerNormalization"
 _FAMILIES = (
-    {
-        "Relu",
-        "Clip",
-        "LeakyRelu",
-        "PRelu",
-        "Elu",
-        "Selu",
-        "Celu",
-        "Gelu",
-        "Swish",
-        "HardSwish",
-        "Mish",
-        "ThresholdedRelu",
-        "Shrink",
-    },
-    {"Sigmoid", "HardSigmoid", "Tanh", "Softplus", "Softsign", "Erf", "Exp"},
-    {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax"},
-    {"BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization"},
+    RECTIFIERS,
+    SIGMOIDS,
+    POOLINGS,
+    NORMALIZATIONS,
     {"Add", "Sub"},
     {"Mul", "Div"},
     {"Reshape", "Transpose", "Identity", "Cast"},

@@ -6,29 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from conrepair.graph.operators import NORMALIZATIONS, POOLINGS, RECTIFIERS, SIGMOIDS
 from conrepair.localization.diagnosis.steps import MOVES, Step
 
 __all__ = ["of_one_family", "pair_steps"]
 
 _FAMILIES = (
-    {
-        "Clip",
-        "LeakyRelu",
-        "PRelu",
-        "Elu",
-        "Selu",
-        "Celu",
-        "Gelu",
-        "Swish",
-        "HardSwish",
-        "Mish",
-        "Sigmoid",
-        "HardSigmoid",
-    }
-    | {"Tanh", "Softplus", "Softsign", "Function", "Identity", "Erf", "Exp", "ThresholdedRelu", "Shrink"},
-    {"MaxPool", "AveragePool", "ReduceMean", "ReduceMax", "ReduceSum"},
+    RECTIFIERS | SIGMOIDS | {"Function", "Identity"},
+    POOLINGS | {"ReduceSum"},
     {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"},
-    {"BatchNormalization", "InstanceNormalization", "GroupNormalization", "LayerNormalization"},
+    NORMALIZATIONS,
 )
 _GAP = 1.0  # for a step that only one side has
 _MOVE_GAP = 0.1
