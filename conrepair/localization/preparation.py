@@ -176,7 +176,6 @@ def _decided(
             kind=kind,
             source_layers=(item.pair.source,),
             target_layers=(item.pair.target,),
-            step="",
             introduced_error=item.error,
             full_run_error=item.error,
             noise_floor=item.allowed,

@@ -50,11 +50,11 @@ class LocatedFault:
     kind: Kind
     source_layers: tuple[str, ...]
     target_layers: tuple[str, ...]
-    step: str
+    step: str = ""
     introduced_error: float
     full_run_error: float
-    noise_floor: float
-    confidence: float
+    noise_floor: float = 0.0
+    confidence: float = 1.0
     evidence: tuple[str, ...]
     source_tensor: str
     target_tensor: str

@@ -141,7 +141,6 @@ def _diagnosis(certain: Sequence[Finding], region: Region, judged: Judged, *, se
         kind=kind,
         source_layers=_ordered([name for item in certain for name in item.source_layers], region.source),
         target_layers=layers,
-        step="",
         introduced_error=judged.introduced,
         full_run_error=judged.full,
         noise_floor=judged.floor,
