@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from conrepair.evaluate.answers import as_scores
 from conrepair.graph.kinds import Kind
@@ -30,7 +31,6 @@ __all__ = ["Answer", "exchanged_outputs", "explain_final_activation", "explained
 
 _Float64 = npt.NDArray[np.float64]
 
-_SMALLEST = 1e-30
 _SAME = 1e-2  # relative error of answers that are the same
 
 
@@ -72,18 +72,10 @@ def _has_gone_through(name: str, values: _Float64) -> bool:
     return within and (name != "softmax" or bool(np.allclose(values.sum(axis=-1), 1, atol=1e-3)))
 
 
-def _log_softmax(values: _Float64) -> _Float64:
-    return np.asarray(np.log(np.maximum(softmax(values), _SMALLEST)))
-
-
-def _sigmoid(values: _Float64) -> _Float64:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * values)))
-
-
 _ACTIVATIONS: dict[str, Callable[[_Float64], _Float64]] = {
     "softmax": softmax,
-    "log-softmax": _log_softmax,
-    "sigmoid": _sigmoid,
+    "log-softmax": lambda values: np.asarray(scipy.special.log_softmax(values, axis=-1)),
+    "sigmoid": lambda values: np.asarray(scipy.special.expit(values)),
 }
 
 
@@ -279,11 +271,8 @@ def _misfit(
         kind=Kind.STRUCTURE,
         source_layers=source,
         target_layers=target,
-        step="",
         introduced_error=error,
         full_run_error=error,
-        noise_floor=0.0,
-        confidence=1.0,
         evidence=evidence,
         source_tensor=source_tensor,
         target_tensor=target_tensor,
