@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -127,7 +127,7 @@ def align_with_inputs(source: Activations, target: Activations, folder: Path, op
         alignment, pairs=tuple(pair for pair in alignment.pairs if _means_itself(pair, names, source.network))
     )
     with_own = _error_behind(source, target, own, names)
-    if with_own <= _allowed(different):
+    if with_own <= max(item.allowed for item in different):
         return Prepared(own)
     found, with_sources = own, math.inf
     for place in range(min(_TRIED, max(len(item.layouts) for item in different))):
@@ -167,7 +167,8 @@ def _decided(
     layout_of = {pair.target: pair.layout for pair in found.pairs}
     faults = []
     for item in different:
-        kind, words = preparation_words(_in_layout(item.pair, layout_of), feeds)
+        pair = replace(item.pair, layout=layout_of.get(item.pair.target, item.pair.layout))
+        kind, words = preparation_words(pair, feeds)
         behind = (
             f"the layers behind come out right (relative error {with_sources:.1g}) when fed with the source's input, "
             f"and wrong ({with_own:.2g}) with their own"
@@ -192,11 +193,6 @@ def _decided(
 def _proven(alignment: Alignment) -> int:
     """How many pairs have equal values."""
     return sum(pair.confidence == 1.0 for pair in alignment.pairs)
-
-
-def _in_layout(pair: Pair, layout_of: Mapping[str, Layout]) -> Pair:
-    """An input in the layout that was found to be right."""
-    return replace(pair, layout=layout_of.get(pair.target, pair.layout))
 
 
 def _different(source: Activations, target: Activations, options: Options) -> list[_Different]:
@@ -224,10 +220,6 @@ def _different(source: Activations, target: Activations, options: Options) -> li
             pair = Pair(ours, theirs, choices[0], 1.0, "inputs of both models")
             result.append(_Different(pair, ordered, error, allowed))
     return result
-
-
-def _allowed(different: Sequence[_Different]) -> float:
-    return max(item.allowed for item in different)
 
 
 def _means_itself(pair: Pair, names: set[str], source: Network) -> bool:

@@ -106,9 +106,7 @@ def _of_texts(one: Array, two: Array) -> ParameterDifference | None:
     texts = (
         text.decode(errors="replace") if isinstance(text, bytes) else text for text in (two[other][0], one[other][0])
     )
-    places = "" if one.size == 1 else f", and so in {int(other.sum())} of {other.size} places"
-    words = "{} in the target, {} in the source{}".format(*texts, places)
-    return ParameterDifference(Kind.PARAMETERS, words, float(other.mean()) ** 0.5)
+    return ParameterDifference(Kind.PARAMETERS, _others(*texts, other), float(other.mean()) ** 0.5)
 
 
 def _of_whole_numbers(one: Values, two: Values) -> ParameterDifference | None:
@@ -120,9 +118,14 @@ def _of_whole_numbers(one: Values, two: Values) -> ParameterDifference | None:
     found = (scaled(one, two, 0.0) or reordered(one, two, 0.0)) if one.size > 1 else None
     if found is not None:
         return ParameterDifference(*found, relative, plain=True)
-    places = "" if one.size == 1 else f", and so in {int(other.sum())} of {other.size} places"
-    words = f"{two[other][0]:.0f} in the target, {one[other][0]:.0f} in the source{places}"
+    words = _others(f"{two[other][0]:.0f}", f"{one[other][0]:.0f}", other)
     return ParameterDifference(Kind.PARAMETERS, words, relative)
+
+
+def _others(target: str, source: str, other: Array) -> str:
+    """The first of what's another one, and in how many places that is so."""
+    places = "" if other.size == 1 else f", and so in {int(other.sum())} of {other.size} places"
+    return f"{target} in the target, {source} in the source{places}"
 
 
 def _of_portion(portion: Values, two: Values, whole: Values) -> ParameterDifference | None:

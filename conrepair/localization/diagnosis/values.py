@@ -12,6 +12,7 @@ from conrepair.evaluate.whole_numbers import are_texts
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.diagnosis.changed import order_along, order_words, span
+from conrepair.localization.diagnosis.parameters import stored_as
 
 __all__ = ["relation"]
 
@@ -19,6 +20,7 @@ _ALMOST = 1e-3  # relative L2 that counts as explained
 _ONE = 5e-4  # from which on a factor is told from 1 in three digits
 _BORDER = 0.9  # share of a difference that makes it the border's
 _FEW_LEVELS = 256
+_NARROW = {"bfloat16": 0.05, "float16": 0.01}  # relative L2 that storing a result in it may leave
 
 Values = npt.NDArray[np.float64]
 
@@ -117,13 +119,9 @@ def _reordered(one: Values, two: Values) -> Found:
 
 def _rounded(one: Values, two: Values) -> Found:
     relative = float(np.linalg.norm(two - one) / max(float(np.linalg.norm(one)), 1e-300))
-    single = two.astype(np.float32)
-    with np.errstate(over="ignore"):
-        half = single.astype(np.float16)
-    if relative < 0.05 and not (single.view(np.uint32) & 0xFFFF).any() and two.size > 16:
-        yield Kind.PRECISION, "stored as bfloat16"  # most of its numbers are some of float16's too
-    elif relative < 0.01 and np.array_equal(half.astype(np.float32), single) and two.size > 16:
-        yield Kind.PRECISION, "stored as float16"
+    narrow = stored_as(two.astype(np.float32))
+    if narrow is not None and relative < _NARROW[narrow]:
+        yield Kind.PRECISION, f"stored as {narrow}"
     else:
         levels = np.unique(two)
         if 2 < levels.size <= _FEW_LEVELS < two.size // 4 and np.unique(one).size > 4 * levels.size:

@@ -12,7 +12,6 @@ from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.pairing import pair_steps
 from conrepair.localization.diagnosis.readings import as_written
 from conrepair.localization.diagnosis.region import Region, Side
-from conrepair.localization.diagnosis.steps import Step
 
 __all__ = ["has_vanished", "vanished_findings"]
 
@@ -42,27 +41,20 @@ def has_vanished(source: Side, target: Side) -> bool:
 def _pairs(source: Side, target: Side) -> Iterator[tuple[Node, Node]]:
     for ours, theirs in pair_steps(as_written(source), as_written(target)):
         if ours is not None and theirs is not None:
-            yield _node(ours), _node(theirs)
-
-
-def _node(step: Step) -> Node:
-    return step.nodes[0]
+            yield ours.nodes[0], theirs.nodes[0]
 
 
 def _before(region: Region) -> Iterator[tuple[Node, Node]]:
     """The nodes in front of both sides, as long as they're alike."""
+    graphs = region.source.graph, region.target.graph
     for begin in region.target.begins:
         names = region.partners.get(begin, ""), begin
         for _ in range(_BACK):
-            ours, theirs = (_computing(graph, name) for graph, name in zip(_graphs(region), names, strict=True))
+            ours, theirs = (_computing(graph, name) for graph, name in zip(graphs, names, strict=True))
             if ours is None or theirs is None or ours.op != theirs.op:
                 break
             yield ours, theirs
             names = ours.inputs[0], theirs.inputs[0]
-
-
-def _graphs(region: Region) -> tuple[LayerGraph, LayerGraph]:
-    return region.source.graph, region.target.graph
 
 
 def _computing(graph: LayerGraph, name: str) -> Node | None:
