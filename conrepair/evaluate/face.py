@@ -131,10 +131,9 @@ def _type(one: TensorSpec, two: TensorSpec, candidate: Run) -> list[str]:
     """Texts that became numbers, real numbers whole ones, or the reverse; stored integers stand for real numbers."""
     if "string" in {one.dtype, two.dtype}:
         same = one.dtype == two.dtype
-        return [] if same else [f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"]
-    if two.name in candidate.assumed or _is_real(one) == _is_real(two):
-        return []
-    return [f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"]
+    else:
+        same = two.name in candidate.assumed or _is_real(one) == _is_real(two)
+    return [] if same else [f"output `{two.name}` is {two.dtype}, the source's `{one.name}` is {one.dtype}"]
 
 
 def _keys(one: TensorSpec, two: TensorSpec, what: str = "output") -> list[str]:
@@ -152,7 +151,6 @@ def _is_real(spec: TensorSpec) -> bool:
 def _rank(one: TensorSpec, two: TensorSpec) -> list[str]:
     if len(one.shape) == len(two.shape):
         return []
-    shapes = (f"[{', '.join(map(str, spec.shape))}]" for spec in (two, one))
-    theirs, ours = shapes
+    theirs, ours = (f"[{', '.join(map(str, spec.shape))}]" for spec in (two, one))
     words = f"output `{two.name}` has {len(two.shape)} axes ({theirs}), the source's `{one.name}` {len(one.shape)}"
     return [f"{words} ({ours})"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from conrepair.graph.input_ranges import ASKING
 from conrepair.graph.layer_graph import Array, Node
+from conrepair.graph.operators import NORMALIZATIONS
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.diagnosis.diagnose import diagnose
@@ -44,15 +45,7 @@ _FEW = 4  # numbers that are a bound or a factor, and no weights
 _MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
 _HALF = 0.5
 _MASKING = {"Add", "Where"}
-_ANY_SIZE = {
-    "BatchNormalization",
-    "Conv",
-    "ConvTranspose",
-    "Gemm",
-    "InstanceNormalization",
-    "LayerNormalization",
-    "MatMul",
-}
+_ANY_SIZE = NORMALIZATIONS | {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 """Operators with weights whose results may be of any size and sign, so that others than were seen are possible."""
 
 

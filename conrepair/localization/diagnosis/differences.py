@@ -261,7 +261,7 @@ def kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
     if step.op in _ROUNDINGS:
         return Kind.PRECISION, ": values are rounded"
     if step.op in _CASTS:
-        return Kind.PRECISION, f": values pass through {_narrow_type(step)}"
+        return Kind.PRECISION, f": values pass through {step.attributes.get('to') or 'fewer bits'}"
     if step.op == "Transpose":
         reshaped = any(node.op == "Reshape" for node in region.target.nodes)
         if region.starts_at_input and not reshaped:
@@ -488,10 +488,6 @@ def _neighbours(side: Side) -> list[str]:
 def called(step: Step) -> str:
     """A step's operator, for a person."""
     return step.nodes[0].native if len(step.nodes) == 1 else step.op  # of several, what they are together
-
-
-def _narrow_type(step: Step) -> str:
-    return str(step.attributes.get("to") or "fewer bits")
 
 
 def _narrows(step: Step) -> bool:

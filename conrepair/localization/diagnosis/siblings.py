@@ -182,13 +182,9 @@ def _constants(
     """A lone number is a part of how an operator is written, not a weight."""
     if np.isclose(usual, given, rtol=_CLOSE, atol=0.0):
         return
-    attributes = {value for node in region.source.nodes for value in node.attributes.values() if _is_real(value)}
-    written = any(np.isclose(usual, float(value), rtol=_CLOSE) for value in attributes)  # type: ignore[arg-type]
+    attributes = (value for node in region.source.nodes for value in node.attributes.values())
+    written = any(isinstance(value, float) and np.isclose(usual, value, rtol=_CLOSE) for value in attributes)
     yield Finding(Kind.HYPERPARAMETERS if written else Kind.PARAMETERS, words, *where)
-
-
-def _is_real(value: Attribute) -> bool:
-    return isinstance(value, float)
 
 
 def _number(parameter: Parameter) -> float | None:
