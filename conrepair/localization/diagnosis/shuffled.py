@@ -37,13 +37,7 @@ def shuffled_findings(region: Region) -> Iterator[Finding]:
 
     What arrives there must be what the source has, with its axes in any order: otherwise axes were mixed on the way.
     """
-    for name in region.target.begins:
-        partner, layout = region.partners.get(name), region.layouts.get(name)
-        if partner is None or layout is None or not 0 < np.prod(layout.source) <= _MOST_VALUES:
-            continue
-        places = np.arange(np.prod(layout.source)).reshape(layout.source)
-        ours = list(_moves(region.source, partner, places))
-        theirs = list(_moves(region.target, name, layout.to_target(places)))
+    for _, ours, theirs in _read(region):
         mixed = [not _is_any_of(stage.places, ours) for stage in theirs]
         if not mixed[-1]:
             continue
@@ -57,14 +51,8 @@ def turned_findings(region: Region) -> Iterator[Finding]:
 
     What a transposition gives is a right tensor in some layout, so it may lie just before the region.
     """
-    for name in region.target.begins:
-        partner, layout = region.partners.get(name), region.layouts.get(name)
-        if partner is None or layout is None or not 0 < np.prod(layout.source) <= _MOST_VALUES:
-            continue
-        places = np.arange(np.prod(layout.source)).reshape(layout.source)
-        *_, wanted = _moves(region.source, partner, places)
-        begin = layout.to_target(places)
-        *_, given = _moves(region.target, name, begin)
+    for name, ours, theirs in _read(region):
+        wanted, begin, given = ours[-1], theirs[0].places, theirs[-1]
         before = region.target.graph.producers.get(name)
         chain, places = given.nodes, begin
         if before is not None and (back := _undone(before, begin)) is not None:
@@ -171,6 +159,16 @@ def _finding(stage: _Moved, ours: Sequence[_Moved], region: Region) -> Finding:
     words = f"`{last.layer}` lays values out in another order{sizes}: no transposition gives what the source has"
     rule = f"{last.native} lays values out in another order"
     return Finding(Kind.STRUCTURE, words, layers_of(region.source), layers, f"at {last.layer}", rule=rule)
+
+
+def _read(region: Region) -> Iterator[tuple[str, list[_Moved], list[_Moved]]]:
+    """What the target reads, with the moves behind it on the source's side and on its own."""
+    for name in region.target.begins:
+        partner, layout = region.partners.get(name), region.layouts.get(name)
+        if partner is not None and layout is not None and 0 < np.prod(layout.source) <= _MOST_VALUES:
+            places = np.arange(np.prod(layout.source)).reshape(layout.source)
+            theirs = list(_moves(region.target, name, layout.to_target(places)))
+            yield name, list(_moves(region.source, partner, places)), theirs
 
 
 def _moves(side: Side, begin: str, places: Array) -> Iterator[_Moved]:
