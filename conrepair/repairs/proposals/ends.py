@@ -29,7 +29,6 @@ def end_proposals(found: Found, before: Found, editor: Editor, source: LayerGrap
         source: The graph that is right.
     """
     yield from _of_other_sizes(found, editor)
-    yield from _lost(found, before, editor, source)
     yield from _as_the_source(found, before, editor, source)
     yield from _extra(found, editor)
     outputs, inputs = editor.graph.outputs, editor.graph.inputs
@@ -59,21 +58,10 @@ def _of_other_sizes(found: Found, editor: Editor) -> Iterator[Proposal]:
             yield (Graft(name, (Operation("Slice", (name,), slicing),)),)
 
 
-def _lost(found: Found, before: Found, editor: Editor, source: LayerGraph) -> Iterator[Proposal]:
-    """What stands for an output of the source inside the target, as its own file calls it."""
-    known = [{pair.source: pair.target for pair in item.alignment.pairs} for item in (found, before)]
-    for fault in found.result.faults:
-        if fault.target_tensor:
-            continue
-        partners = dict.fromkeys(pairs.get(fault.source_tensor) for pairs in known)
-        for tensor in partners:
-            if tensor in editor.graph.tensors and tensor not in editor.graph.outputs:
-                place = source.outputs.index(fault.source_tensor)
-                yield (AddOutput(str(tensor), place=min(place, len(editor.graph.outputs))),)
-
-
 def _as_the_source(found: Found, before: Found, editor: Editor, source: LayerGraph) -> Iterator[Proposal]:
-    """Outputs in the source's shape and order of axes: what is there turned, or all behind what stands in the target.
+    """Lost outputs from what stands for them inside the target, as its own file calls it.
+
+    Then outputs in the source's shape and order of axes: what is there turned, or all behind what stands for others.
 
     Args:
         found: What is wrong by now.
@@ -81,18 +69,22 @@ def _as_the_source(found: Found, before: Found, editor: Editor, source: LayerGra
         editor: Of that.
         source: The graph that is right.
     """
-    pairs = [*before.alignment.pairs, *found.alignment.pairs]
+    pairs, outputs = [*before.alignment.pairs, *found.alignment.pairs], editor.graph.outputs
     known = {
         pair.source: KnownTensor(pair.target, pair.layout) for pair in pairs if pair.target in editor.graph.tensors
     }
     for fault in found.result.faults:
         tensor, name = fault.source_tensor, fault.target_tensor
-        shape = source.tensors[tensor].shape if tensor in source.outputs else None
-        if shape is None or fault.kind is not Kind.STRUCTURE or (name and name not in editor.graph.outputs):
+        if tensor not in source.outputs:
+            continue
+        place = min(source.outputs.index(tensor), len(outputs))
+        inside = dict.fromkeys(pair.target for pair in reversed(pairs) if pair.source == tensor and not name)
+        yield from ((AddOutput(one, place=place),) for one in inside if one in editor.graph.tensors.keys() - outputs)
+        shape = source.tensors[tensor].shape
+        if shape is None or fault.kind is not Kind.STRUCTURE or (name and name not in outputs):
             continue
         end = Layout(shape, shape, tuple(range(len(shape))), shape)
         behind = {one: stands for one, stands in known.items() if one != tensor}
-        place = min(source.outputs.index(tensor), len(editor.graph.outputs))
         for nodes in ((), source.between(behind, [tensor])):
             with contextlib.suppress(NotEditableError):
                 operations = transplant(nodes, source, behind if nodes else known, end, wanted=tensor)
