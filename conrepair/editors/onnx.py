@@ -30,7 +30,7 @@ from conrepair.graph.operators import COMMUTATIVE, OPERATORS
 from conrepair.graph.sizes import without_sizes
 from conrepair.networks.onnx import OnnxNetwork, open_network
 from conrepair.networks.onnx_file import load_plain
-from conrepair.networks.onnx_written_shapes import batch_numbers, written_shapes
+from conrepair.networks.onnx_plain import batch_numbers, written_shapes
 from conrepair.onnx_passes.infer_shapes import contradiction
 from conrepair.runtime.errors import ModelLoadError
 

@@ -17,7 +17,7 @@ JOBS: Mapping[str, str] = MappingProxyType(
         "accuracy": "conrepair.jobs.accuracy:accuracy",
         "answers": "conrepair.jobs.systems:answers",
         "attempt": f"{_MODULE}:attempt",
-        "baked": "conrepair.jobs.baked:baked",
+        "baked": "conrepair.jobs.models:baked",
         "build": f"{_MODULE}:build",
         "compile": f"{_MODULE}:compile",
         "contents": f"{_MODULE}:contents",

@@ -34,7 +34,7 @@ from conrepair.frameworks.registry import framework
 from conrepair.frameworks.runnable import Runnable
 from conrepair.jobs.recorder import Recorder, SizesVaryError
 from conrepair.jobs.stepwise import Stepwise
-from conrepair.networks.onnx_written_shapes import batch_numbers, written_shapes
+from conrepair.networks.onnx_plain import batch_numbers, written_shapes
 from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError, SourceChangedError
 from conrepair.runtime.files import sha256_of
@@ -42,10 +42,9 @@ from conrepair.runtime.handing_on import leave, take
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.notes import collected_notes
 
-_OTHER_BATCHES = (1, 2, 3, 4, 8, 32)  # that a model may take which refuses the wanted one
-
 __all__ = [
     "attempt",
+    "baked",
     "build",
     "compile",
     "contents",
@@ -60,6 +59,32 @@ __all__ = [
     "repair",
     "rounding",
 ]
+
+
+# What in a model's file holds it to one number of samples.
+
+
+def baked(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Find it, in a model that leaves its batch open and fails with some.
+
+    Args:
+        payload: As of an execution.
+        folder: Not used.
+
+    Returns:
+        "words"; "" where it isn't found.
+    """
+    from conrepair.localization.baked_batch import baked_batch
+    from conrepair.localization.fed_model import FedModel, concrete
+
+    model, data = from_json(Model, payload["model"]), from_json(DataReference, payload["data"])
+    recipe = None if payload["recipe"] is None else from_json(Recipe, payload["recipe"])
+    subject = FedModel(model, framework(model.framework).load(model).inputs, data, recipe)
+    found = baked_batch(model, concrete(subject, 1), subject.axes)
+    return {"words": "" if found is None else str(found)}
+
+
+_OTHER_BATCHES = (1, 2, 3, 4, 8, 32)  # that a model may take which refuses the wanted one
 
 
 def build(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

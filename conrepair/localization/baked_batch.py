@@ -23,7 +23,7 @@ from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.networks.network import Network
-from conrepair.networks.onnx_written_shapes import batch_numbers, written_shapes
+from conrepair.networks.onnx_plain import batch_numbers, written_shapes
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 

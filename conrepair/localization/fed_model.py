@@ -12,7 +12,7 @@ from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.sample_axes import axes_as_fed, fixed_batch
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.runtime.hashed_path import HashedPath
+from conrepair.runtime.files import HashedPath
 
 __all__ = ["FedModel", "concrete"]
 

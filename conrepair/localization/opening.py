@@ -13,7 +13,7 @@ from conrepair.frameworks.registry import channels_of
 from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
-from conrepair.runtime.hashed_path import HashedPath
+from conrepair.runtime.files import HashedPath
 
 __all__ = ["OpenedNetwork", "open_model", "second_opinion"]
 

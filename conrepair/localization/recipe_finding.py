@@ -21,7 +21,7 @@ from conrepair.localization.recipe_pixels import PhotoPixels
 from conrepair.localization.recipe_words import changes_in_words
 from conrepair.localization.recipes import search_recipes
 from conrepair.localization.whole_run import WholeRun
-from conrepair.runtime.hashed_path import HashedPath
+from conrepair.runtime.files import HashedPath
 
 __all__ = ["find_recipe"]
 

@@ -2,20 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import onnx_ir
 
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.onnx_cut import cut
 from conrepair.networks.onnx_session import Sessions
 from conrepair.networks.onnx_source import OnnxSource
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["complete_types", "dtype_name", "ints", "plain_value", "stripped"]
+__all__ = ["batch_numbers", "complete_types", "dtype_name", "ints", "plain_value", "stripped", "written_shapes"]
+
+
+# Shapes that are written into an ONNX file, for its reshapes and expansions.
+
+_SHAPED = frozenset({"Reshape", "Expand"})  # their first input gets another shape, the second
+
+_TRIED = 4
+
+
+def written_shapes(path: Path | str) -> dict[str, tuple[int, ...]]:
+    """The shapes in a file, by what its nodes give; of the main graph.
+
+    Args:
+        path: Of the file.
+    """
+    from onnx import numpy_helper
+
+    graph = read_proto(path).graph
+    held = {tensor.name: tensor for tensor in graph.initializer if not tensor.external_data}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            held.update((node.output[0], item.t) for item in node.attribute if item.name == "value")
+    return {
+        node.output[0]: tuple(map(int, numpy_helper.to_array(held[node.input[1]]).reshape(-1)))
+        for node in graph.node
+        if node.op_type in _SHAPED and len(node.input) > 1 and node.input[1] in held
+    }
+
+
+def batch_numbers(shapes: Mapping[str, tuple[int, ...]], axes: Collection[int]) -> list[int]:
+    """Numbers in shapes that may be the batch's, few and in their order.
+
+    Args:
+        shapes: Of `written_shapes`.
+        axes: That inputs have their samples along.
+    """
+    places = sorted({0, *axes})
+    found = [shape[place] for shape in shapes.values() for place in places if place < len(shape)]
+    return list(dict.fromkeys(number for number in found if number > 0))[:_TRIED]
 
 
 # Types and shapes that only ONNX Runtime infers: behind operators that aren't ONNX's.

@@ -23,7 +23,7 @@ from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.about import About
-from conrepair.report.repair.conversion import conversion_lines
+from conrepair.report.repair.summary import conversion_lines
 from conrepair.report.result import LocalizedStep, Row
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
 from conrepair.runtime.errors import ConrepairError, UsageError

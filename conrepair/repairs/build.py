@@ -42,8 +42,7 @@ from conrepair.repairs.search import STEM
 from conrepair.repairs.unseen import unseen_samples
 from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
 from conrepair.runtime.errors import ConversionError, InferenceError, ModelLoadError
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.hashed_path import HashedPath
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.json_file import read_json_text, value_of
 

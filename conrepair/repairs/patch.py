@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from conrepair.data.array_files import read_arrays
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.pictures.recipe_file import write_recipe
+from conrepair.data.stored_rows import read_arrays
 from conrepair.editors.editor import Editor
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation

@@ -12,8 +12,7 @@ from rich.text import Text
 from conrepair.evaluate.verdict import Verdict
 from conrepair.report.backend_matrix import matrices, matrix_legend, matrix_table
 from conrepair.report.localization.naming import names_of
-from conrepair.report.repair.conversion import conversion_lines
-from conrepair.report.repair.summary import advice_line, repair_line
+from conrepair.report.repair.summary import advice_line, conversion_lines, repair_line
 from conrepair.report.result import AuditResult, Row
 from conrepair.runtime.terminal import SafeConsole
 from conrepair.runtime.words import quoted

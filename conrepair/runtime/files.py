@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from conrepair.runtime.ordinary_file import blocks, open_ordinary
 from conrepair.runtime.scratch import SCRATCH, scratch_folder
 
 __all__ = [
+    "HashedPath",
     "canonical_json",
     "copy_whole",
     "explain_write_error",
@@ -33,6 +35,23 @@ __all__ = [
     "write_json",
     "write_text",
 ]
+
+
+# A file or folder, and what it holds.
+
+
+@dataclass(frozen=True)
+class HashedPath:
+    """A file or folder on disk.
+
+    Attributes:
+        path: Where it is.
+        sha256: Of what it holds: a job's key goes by that.
+    """
+
+    path: str
+    sha256: str
+
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_BYTES = 1 << 20

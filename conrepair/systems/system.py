@@ -25,10 +25,9 @@ from conrepair.networks.network import Network
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import canonical_json
 from conrepair.runtime.reach import CONFINED
-from conrepair.systems.gradients import Gradients
+from conrepair.systems.gradients import Gradients, Threaded
 from conrepair.systems.named import named
 from conrepair.systems.program import Program
-from conrepair.systems.torch_threads import Threaded
 
 __all__ = ["Setting", "System"]
 

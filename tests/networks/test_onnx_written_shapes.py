@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx.parser import parse_model
 
-from conrepair.networks.onnx_written_shapes import batch_numbers, written_shapes
+from conrepair.networks.onnx_plain import batch_numbers, written_shapes
 
 
 def test_shapes_of_initializers_and_constants(tmp_path: Path) -> None:

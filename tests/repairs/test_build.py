@@ -24,8 +24,7 @@ from conrepair.repairs.build_change import BuildChange, changed_options, changes
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.result import RepairResult
-from conrepair.runtime.files import sha256_of
-from conrepair.runtime.hashed_path import HashedPath
+from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.journal import Journal, blame, end_early
 
 

@@ -12,7 +12,7 @@ from conrepair.pipeline.options import conversion_of
 from conrepair.pipeline.settings import conversion_settings
 from conrepair.pipeline.verbs import convert_model
 from conrepair.report.model_output import check_model_output
-from conrepair.report.repair.conversion import conversion_lines
+from conrepair.report.repair.summary import conversion_lines
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import result_text
 from conrepair.report.summary import row_notes

@@ -16,7 +16,7 @@ from conrepair.pipeline.stages.attempts import Attempts
 from conrepair.repairs.conversion.likeness import same_failure
 from conrepair.repairs.conversion.remedies import Remedy, RouteStep, all_rewritings, detours, exports, rewritings
 from conrepair.repairs.conversion.result import Mending, Stop, TriedRemedy
-from conrepair.report.repair.conversion import NOT_COMPARED
+from conrepair.report.repair.summary import NOT_COMPARED
 from conrepair.report.result import Row
 from conrepair.runtime.workers import STORAGE, Failure
 

@@ -14,8 +14,7 @@ from conrepair.report.page.inputs import ShownInputs, shown_inputs
 from conrepair.report.page.layers import layers_data
 from conrepair.report.page.overview import state_of
 from conrepair.report.readable import Readable
-from conrepair.report.repair.conversion import conversion_lines
-from conrepair.report.repair.summary import advice_line
+from conrepair.report.repair.summary import advice_line, conversion_lines
 from conrepair.report.result import AuditResult, Problem, Row
 from conrepair.report.summary import row_notes
 from conrepair.report.target_rows import is_target, name_of, target_rows, without_device, word_of

@@ -27,7 +27,7 @@ from conrepair.onnx_passes.files import load
 from conrepair.pipeline.stages.conversion_repair import ConversionRepairer, Failed, RouteTrial
 from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop
-from conrepair.report.repair.conversion import conversion_lines
+from conrepair.report.repair.summary import conversion_lines
 from conrepair.runtime.onnx_session import open_session
 from conrepair.runtime.workers import Failure
 
