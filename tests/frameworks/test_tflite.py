@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import flatbuffers
 import keras
 import numpy as np
 import pytest
 import small_models as small
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
 
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.screening.tflite import check_tables
 from conrepair.frameworks.tflite import FRAMEWORK
 from conrepair.runtime.errors import DataError, ModelLoadError
 from conrepair.runtime.files import sha256_of
@@ -326,3 +331,48 @@ def test_damaged_files_end_no_process(folder: Path, tmp_path: Path) -> None:
     told = subprocess.run(call, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr[-500:]
     assert int(told.stdout) > 20
+
+
+def _written_twice(graph: Any) -> None:
+    graph.operators[-1].outputs = list(graph.inputs)
+
+
+def _emptied(graph: Any) -> None:
+    graph.tensors[graph.operators[-1].outputs[0]] = schema.TensorT()
+
+
+def _unscaled(graph: Any) -> None:
+    graph.tensors[graph.operators[0].outputs[0]].quantization.scale = [0.0]
+
+
+def _huge(graph: Any) -> None:
+    graph.tensors[graph.operators[-1].outputs[0]].shape = [1, 2**31 - 1]
+
+
+def _bare(graph: Any) -> None:
+    depthwise = next(item for item in graph.operators if item.builtinOptionsType == 2)
+    depthwise.inputs = depthwise.inputs[:2]
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (_written_twice, "an input, a constant or another operator's output"),
+        (_emptied, "converts no types"),
+        (_unscaled, "no number above 0"),
+        (_huge, "2,147,483,647 elements"),
+        (_bare, "reads an operand, that isn't there"),
+    ],
+)
+def test_what_kernels_take_for_granted_is_asked_before(
+    folder: Path, tmp_path: Path, damage: Callable[[Any], None], words: str
+) -> None:
+    whole = (folder / "full-int8.tflite").read_bytes()
+    damaged = schema.ModelT.InitFromPackedBuf(whole, 0)
+    damage(damaged.subgraphs[0])
+    builder = flatbuffers.Builder(len(whole))
+    builder.Finish(damaged.Pack(builder), b"TFL3")
+    path = tmp_path / "damaged.tflite"
+    path.write_bytes(bytes(builder.Output()))
+    with pytest.raises(ValueError, match=re.escape(words)):
+        check_tables(str(path))

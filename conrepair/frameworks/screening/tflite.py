@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,13 +14,16 @@ from conrepair.runtime.bounds import check_expansion
 
 __all__ = ["called_subgraphs", "check_tables", "is_pointer"]
 
-_INDEX = "SubgraphIndex"
-_BRANCHES = "branchSubgraphIndices"
-_CALLED = {"subgraph": "the subgraph"}
+_INDEX, _BRANCHES = "SubgraphIndex", "branchSubgraphIndices"
 _WORDS = {"cond": "the condition", "then": "the first branch", "else": "the second branch"}
 # Operators of which some operands behind the second may be left out (-1); of those in the second row, the second one.
 _BARE = re.compile(r"FULLY_CONNECTED|SVDF|\w*CONV\w*|CUSTOM|STABLEHLO\w*|\w*(LSTM|RNN)\w*")
 _BARER = re.compile(r"CUSTOM|STABLEHLO\w*|\w*LSTM\w*")
+# Operators that go from float32 to small integers or back; kernels of all others end the process where types differ.
+_CONVERTS = re.compile(r"QUANTIZE|DEQUANTIZE|CAST|BITCAST|EMBEDDING\w*|CALL\w*|IF|WHILE|CUSTOM|STABLEHLO\w*")
+_SMALL = {"int8", "uint8", "int16", "uint16"}
+# Of one tensor, 1 GiB in float32: a 4K image in 32 channels. A damaged size fills memory or takes hours.
+_MOST_ELEMENTS = 1 << 28
 
 
 def check_tables(path: str) -> None:
@@ -37,8 +40,7 @@ def check_tables(path: str) -> None:
     """
     from ai_edge_litert import schema_py_generated as schema
 
-    with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        whole = content[:]
+    whole = Path(path).read_bytes()
     try:
         model = schema.ModelT.InitFromPackedBuf(whole, 0)
         kinds = {value: name for name, value in vars(schema.BuiltinOperator).items() if name.isupper()}
@@ -50,16 +52,14 @@ def check_tables(path: str) -> None:
     if problem is not None:
         raise ValueError(problem)
     graphs = {f"subgraph {place}": graph.operators or [] for place, graph in enumerate(model.subgraphs)}
-    called = {
-        name: {f"subgraph {inner}": 1 for operator in operators for inner in called_subgraphs(operator)}
-        for name, operators in graphs.items()
-    }
+    inner = {name: [index for item in items for index in called_subgraphs(item)] for name, items in graphs.items()}
+    called = {name: {f"subgraph {index}": 1 for index in indices} for name, indices in inner.items()}
     check_expansion(path, {name: len(operators) for name, operators in graphs.items()}, called)
 
 
 def is_pointer(option: str) -> bool:
     """Whether an option says which subgraphs are called, and nothing of what they compute."""
-    return option.endswith(_INDEX) or option in {*_CALLED, _BRANCHES}
+    return option.endswith(_INDEX) or option in {"subgraph", _BRANCHES}
 
 
 def called_subgraphs(operator: Any) -> dict[int, str]:
@@ -67,60 +67,68 @@ def called_subgraphs(operator: Any) -> dict[int, str]:
     found: dict[int, str] = {}
     for options in (operator.builtinOptions, operator.builtinOptions2):
         for name, value in {} if options is None else vars(options).items():
-            if name.endswith(_INDEX):
-                what = name.removesuffix(_INDEX)
+            what = name.removesuffix(_INDEX)
+            if name == _BRANCHES:
+                found |= {
+                    index: f"branch {place}" for place, index in enumerate(_listed(value)) if index not in found
+                }
+            elif is_pointer(name):
                 found.setdefault(int(value), _WORDS.get(what, f"the {what}"))
-            elif name in _CALLED:
-                found.setdefault(int(value), _CALLED[name])
-            elif name == _BRANCHES:
-                for place, index in enumerate([] if value is None else value):
-                    found.setdefault(int(index), f"branch {place}")
     return {index: what for index, what in found.items() if index >= 0}
 
 
 def _problems(model: Any, size: int, kinds: Mapping[int, str], types: Mapping[int, str]) -> Iterator[str]:
-    """Numbers that name nothing, or that LiteRT's tables of quantized values have no place for."""
-    if not model.subgraphs or not model.buffers:
-        yield "it has no subgraphs, or no buffers"
+    """Numbers that name nothing, and what LiteRT's kernels take for granted; what is read beyond a list raises."""
     for place, buffer in enumerate(model.buffers):
         if buffer.offset > 1 and buffer.offset + buffer.size > size:
             yield f"the file ends before its buffer {place}"
     codes = [kinds.get(max(code.builtinCode, code.deprecatedBuiltinCode), "") for code in model.operatorCodes or []]
     for place, graph in enumerate(model.subgraphs):
-        where = f"subgraph {place}"
-        tensors = graph.tensors or []
+        where, tensors = f"subgraph {place}", graph.tensors or []
+        held = [model.buffers[tensor.buffer] for tensor in tensors]
+        written = {number for number, buffer in enumerate(held) if buffer.data is not None or buffer.offset > 1}
         for number, tensor in enumerate(tensors):
-            if not 0 <= tensor.buffer < len(model.buffers):
-                yield f"tensor {number} of {where} has its numbers in buffer {tensor.buffer}, which isn't there"
-            if not _fits(tensor.quantization, types.get(tensor.type, "")):
-                yield f"tensor {number} of {where} has a scale that's no number, or a zero point beyond its type"
+            yield from (f"tensor {number} of {where} {wrong}" for wrong in _wrong(tensor, types, number in written))
+        written.update(_listed(graph.inputs))
         yield from _beyond(f"{where} takes or gives", [*_listed(graph.inputs), *_listed(graph.outputs)], tensors)
         for number, operator in enumerate(graph.operators or []):
-            who = f"operator {number} of {where}"
-            if not 0 <= operator.opcodeIndex < len(codes):
-                yield f"{who} is of a kind that isn't there"
-            kind, inputs = codes[operator.opcodeIndex], _listed(operator.inputs)
+            kind, inputs, outputs = codes[operator.opcodeIndex], _listed(operator.inputs), _listed(operator.outputs)
+            # LiteRT reads the third operand of depthwise convolutions without asking whether there is one.
+            who, least = f"operator {number} of {where} ({kind})", 3 if kind == "DEPTHWISE_CONV_2D" else 0
             needed = 1 if _BARER.fullmatch(kind) else 2 if _BARE.fullmatch(kind) else len(inputs)
             given = [index for index in [*inputs[needed:], *_listed(operator.intermediates)] if index != -1]
-            yield from _beyond(f"{who} has", [*inputs[:needed], *_listed(operator.outputs), *given], tensors)
-            for inner in called_subgraphs(operator):
-                if inner >= len(model.subgraphs):
-                    yield f"{who} calls subgraph {inner}, which isn't there"
+            yield from _beyond(f"{who} has", [*inputs[:needed], *outputs, *given], tensors)
+            again = written.intersection(outputs)
+            yield from (
+                f"{who} writes tensor {one}, an input, a constant or another operator's output" for one in again
+            )
+            written.update(outputs)
+            sides = {types[tensors[index].type] for index in [*inputs[:1], *outputs[:1]]}
+            if "float32" in sides and sides & _SMALL and not _CONVERTS.fullmatch(kind):
+                yield f"{who} converts no types, but goes from one of {sorted(sides)} to the other"
+            if max(called_subgraphs(operator), default=0) >= len(model.subgraphs) or len(inputs) < least:
+                yield f"{who} calls a subgraph, or reads an operand, that isn't there"
 
 
-def _fits(grid: Any, kind: str) -> bool:
-    """Whether scales are numbers, and zero points of the type that they're subtracted from."""
-    if grid is None:
-        return True
-    scales, points = (np.asarray([] if item is None else item) for item in (grid.scale, grid.zeroPoint))
-    if kind not in {"int8", "uint8", "int16", "uint16", "int32"} or not points.size:
-        return bool(np.isfinite(scales).all())
-    span = np.iinfo(kind)
-    return bool(np.isfinite(scales).all() and points.min() >= span.min and points.max() <= span.max)
+def _wrong(tensor: Any, types: Mapping[int, str], constant: bool) -> Iterator[str]:
+    """What is off about a tensor by itself; constants may have a scale of 0, for channels that are all 0."""
+    if (elements := math.prod(_listed(tensor.shape))) > _MOST_ELEMENTS:
+        yield f"would have {elements:,} elements, and {_MOST_ELEMENTS:,} is the most that's run"
+    kind, grid = types[tensor.type], tensor.quantization
+    scales, points = (_array(grid and getattr(grid, name)) for name in ("scale", "zeroPoint"))
+    span = np.iinfo(kind if kind in {*_SMALL, "int32"} else "int64")
+    if not np.isfinite(scales).all() or (not constant and points.size and scales.min(initial=1) <= 0):
+        yield "has a scale that's no number above 0"
+    if points.size and not span.min <= points.min() <= points.max() <= span.max:
+        yield "has a zero point beyond its type"
 
 
 def _listed(values: Any) -> list[int]:
-    return [] if values is None else [int(value) for value in values]
+    return [int(value) for value in _array(values)]
+
+
+def _array(values: Any) -> Any:
+    return np.asarray([] if values is None else values)
 
 
 def _beyond(who: str, numbers: Iterable[int], tensors: list[Any]) -> Iterator[str]:
