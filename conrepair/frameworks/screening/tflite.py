@@ -98,10 +98,8 @@ def _problems(model: Any, size: int, kinds: Mapping[int, str], types: Mapping[in
             needed = 1 if _BARER.fullmatch(kind) else 2 if _BARE.fullmatch(kind) else len(inputs)
             given = [index for index in [*inputs[needed:], *_listed(operator.intermediates)] if index != -1]
             yield from _beyond(f"{who} has", [*inputs[:needed], *outputs, *given], tensors)
-            again = written.intersection(outputs)
-            yield from (
-                f"{who} writes tensor {one}, an input, a constant or another operator's output" for one in again
-            )
+            if again := written.intersection(outputs):
+                yield f"{who} writes tensor {min(again)}, an input, a constant or another operator's output"
             written.update(outputs)
             sides = {types[tensors[index].type] for index in [*inputs[:1], *outputs[:1]]}
             if "float32" in sides and sides & _SMALL and not _CONVERTS.fullmatch(kind):
@@ -114,9 +112,8 @@ def _wrong(tensor: Any, types: Mapping[int, str], constant: bool) -> Iterator[st
     """What is off about a tensor by itself; constants may have a scale of 0, for channels that are all 0."""
     if (elements := math.prod(_listed(tensor.shape))) > _MOST_ELEMENTS:
         yield f"would have {elements:,} elements, and {_MOST_ELEMENTS:,} is the most that's run"
-    kind, grid = types[tensor.type], tensor.quantization
-    scales, points = (_array(grid and getattr(grid, name)) for name in ("scale", "zeroPoint"))
-    span = np.iinfo(kind if kind in {*_SMALL, "int32"} else "int64")
+    scales, points = (_array(getattr(tensor.quantization, name, None)) for name in ("scale", "zeroPoint"))
+    span = np.iinfo(types[tensor.type] if types[tensor.type] in {*_SMALL, "int32"} else "int64")
     if not np.isfinite(scales).all() or (not constant and points.size and scales.min(initial=1) <= 0):
         yield "has a scale that's no number above 0"
     if points.size and not span.min <= points.min() <= points.max() <= span.max:
