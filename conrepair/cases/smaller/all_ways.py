@@ -1,14 +1,31 @@
-"""The ways to be smaller."""
+"""The ways to be smaller, and one of them: options of systems left to their defaults."""
 
 from __future__ import annotations
 
+import functools
+
+from conrepair.cases.draft import Change, Draft, Way
 from conrepair.cases.smaller.attributes import ATTRIBUTES
 from conrepair.cases.smaller.nodes import NODES
-from conrepair.cases.smaller.options import OPTIONS
 from conrepair.cases.smaller.shapes import SHAPES
 from conrepair.cases.smaller.values import VALUES, WEIGHTS
 
 __all__ = ["WAYS"]
 
-WAYS = (NODES, OPTIONS, SHAPES, ATTRIBUTES, WEIGHTS, VALUES)
+
+def _left_out(draft: Draft) -> list[Change]:
+    return [
+        functools.partial(_leave_out, system=system, name=name)
+        for system, named in draft.options.items()
+        for name in named
+    ]
+
+
+def _leave_out(draft: Draft, system: str, name: str) -> None:
+    del draft.options[system][name]
+    if not draft.options[system]:
+        del draft.options[system]
+
+
+WAYS = (NODES, Way("options", (_left_out,)), SHAPES, ATTRIBUTES, WEIGHTS, VALUES)
 """What makes the others quicker comes first."""
