@@ -23,12 +23,11 @@ from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.numbers import allowance, differing, numbers
-from conrepair.fuzz.oracles.slower import slower
 from conrepair.fuzz.oracles.threads import threads
 from conrepair.fuzz.specials import has_specials
 from conrepair.fuzz.spread import spread
 from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, SLOWER, THREADS, Suspicion
-from conrepair.fuzz.timing import timed
+from conrepair.fuzz.timing import slower, timed
 from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
 from conrepair.generate.running import RefusedError, run

@@ -15,10 +15,9 @@ from conrepair.cases.case import Array
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.looking import RIGHT, SUSPECT, look
-from conrepair.fuzz.oracles.slower import slower
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import SLOWER, Suspicion
-from conrepair.fuzz.timing import RUNS, timed
+from conrepair.fuzz.timing import RUNS, slower, timed
 from conrepair.systems.registry import SYSTEMS, entry
 from conrepair.systems.system import Setting
 
