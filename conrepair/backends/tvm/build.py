@@ -156,6 +156,23 @@ def unobservable(record: Mapping[str, Any]) -> str:
     return "" if CALLS in record["files"] else "values decide which of its kernels run, or how large results are"
 
 
+# Functions that TVM puts into vectors, and then has no code for.
+_WITHOUT_FORM = ("tirx.cosh", "tirx.sinh")
+_LEVEL = 11  # TVM's own is 10
+
+
+def _compute_one_by_one() -> None:
+    """Tell TVM of functions that LLVM has for single numbers only, so that it takes a vector of them apart.
+
+    It says of each that it may be in a vector (`TVectorizable`), and stops at it: "unknown intrinsic tirx.sinh".
+    """
+    import tvm
+
+    for name in _WITHOUT_FORM:
+        if tvm.ir.Op.get(name).get_attr("TVectorizable"):
+            tvm.ir.register_op_attr(name, "TVectorizable", value=False, level=_LEVEL)
+
+
 def compile_module(
     imported: Imported, options: TvmOptions, folder: Path, seconds: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
@@ -165,9 +182,8 @@ def compile_module(
     from conrepair.backends.tvm.devices import needs_bridge
     from conrepair.backends.tvm.passes_run import PassesRun
     from conrepair.backends.tvm.tuning import check_tuning
-    from conrepair.backends.tvm.vector_forms import compute_one_by_one
 
-    compute_one_by_one()
+    _compute_one_by_one()
     linking = linking_for(options)
     check_architecture(options.parsed_target)
     steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
