@@ -143,8 +143,10 @@ class Description:
             return "full-integer quantized" if full else "quantized weights"
         if self.computes:
             return f"mixed {self.computes}"
+        # What has no weights shows by what it takes and gives which numbers it computes with.
+        ends = {spec.dtype for spec in self.inputs + self.outputs} & _REAL if not self.weights else set[str]()
         for dtype in ("float16", "bfloat16"):
-            if self.weights.get(dtype, 0) / total > 0.5:
+            if self.weights.get(dtype, 0) / total > 0.5 or ends == {dtype}:
                 return dtype
         return "float64" if self.weights.get("float64", 0) / total > 0.5 else "float32"
 

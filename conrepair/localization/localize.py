@@ -35,7 +35,7 @@ from conrepair.localization.reference import DISTURBANCE, Reference
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.localization.rows import layers_of, rows_of
 from conrepair.localization.rules import rules_of
-from conrepair.localization.saturation import overflowing, told_by_drawn, with_saturation
+from conrepair.localization.saturation import told_by_drawn, with_overflows, with_saturation
 from conrepair.networks.network import Network
 
 __all__ = ["Found", "localize_networks", "localize_target"]
@@ -155,7 +155,7 @@ def localize_target(
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
     guilty, beyond = list(located.guilty), ""
-    found = [*found, *overflowing(*first)]
+    found, guilty = with_overflows(found, guilty, *first)
     if options.quantized:
         found = with_saturation(found, judged, first[0], target.graph, alignment.pairs, drawn=options.drawn)
     if options.drawn:

@@ -13,6 +13,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.activations import Activations
 from conrepair.localization.judgement import Judged
+from conrepair.localization.located import Guilty
 from conrepair.localization.matching import Pair
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.quantization import ranges_of
@@ -20,7 +21,7 @@ from conrepair.localization.quantized_rules import CLIPPING, OVERFLOWS, SATURATE
 from conrepair.localization.result import LocatedFault
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["begins_at_zero", "is_small", "overflowing", "told_by_drawn", "with_saturation"]
+__all__ = ["begins_at_zero", "is_small", "told_by_drawn", "with_overflows", "with_saturation"]
 
 _CUTTING = {"Relu", "Clip"} | QUANTIZING
 _LEAST = 0.02  # share of the values that are cut off: outliers are, on purpose
@@ -158,20 +159,35 @@ def with_saturation(
     )
 
 
-def overflowing(right: Activations, given: Activations) -> list[LocatedFault]:
-    """What is beyond float16's largest number, where its operator reads finite numbers alone.
+def with_overflows(
+    faults: Sequence[LocatedFault], guilty: Sequence[Guilty], right: Activations, given: Activations
+) -> tuple[list[LocatedFault], list[Guilty]]:
+    """Say what is beyond float16's largest number, where its operator reads finite numbers alone.
 
     ONNX Runtime computes float16 in float32 on processors without it, from one operator to the next: outputs are
-    right there, and infinite or NaN where each result is stored as the file says.
+    right there, and infinite or NaN where each result is stored as the file says. What reads these, and gives such
+    numbers, isn't judged before that is repaired.
 
     Args:
+        faults: Diagnosed.
+        guilty: Their pieces.
         right: A batch through the source.
         given: The same through the target.
     """
+    found = _overflowing(right, given)
+    ends = {fault.target_tensor for fault in faults} | {piece.judged.cut.pair.target for piece in guilty}
+    ends &= given.network.graph.tensors.keys() if found else set()
+    given.compute(ends)
+    lost = {name for name in ends if given[name].dtype.kind == "f" and not np.isfinite(given[name]).all()}
+    kept = [fault for fault in faults if fault.target_tensor not in lost]
+    return [*kept, *found], [piece for piece in guilty if piece.judged.cut.pair.target not in lost]
+
+
+def _overflowing(right: Activations, given: Activations) -> list[LocatedFault]:
     if any(tensor.dtype == "float16" for tensor in right.network.graph.tensors.values()):
         return []  # whose own overflows are no fault of the target's
     faults = []
-    for name, layer in ((node.outputs[0], node.layer) for node in _overflows(given)):
+    for name, layer in ((node.outputs[0], node.layer) for node in _overflows(given, right)):
         source, reach = right.network.graph.producers.get(name), ""
         if source is not None:
             right.compute([name])
@@ -184,18 +200,27 @@ def overflowing(right: Activations, given: Activations) -> list[LocatedFault]:
     return faults
 
 
-def _overflows(run: Activations) -> list[Node]:
+def _overflows(run: Activations, right: Activations) -> list[Node]:
     """Nodes with infinite results from finite numbers, which change what the network gives."""
     network, graph = run.network, run.network.graph
     half = [name for name, tensor in graph.tensors.items() if tensor.dtype == "float16" and tensor.observable]
     half = [name for name in half if name in graph.producers and name not in graph.unfed]
     run.compute([*half, *graph.outputs] if half else [])
     odd = {name for name in half if not np.isfinite(run[name]).all()}
-    found = []
+    found: list[Node] = []
+    if not odd:
+        return found
+    right.compute(ends := right.network.graph.outputs)
+    # Outputs of numbers that are all finite in the source don't become infinite: observed, both runs may be.
+    finite = all(np.isfinite(right[name]).all() for name in ends if right[name].dtype.kind == "f")
     for node in (node for node in graph.nodes if not odd.isdisjoint(node.outputs) and odd.isdisjoint(node.inputs)):
         stored = Pieces.between(network, [*graph.inputs, *node.outputs], graph.outputs).run(run.__getitem__)
         # A sigmoid's 1 / (1 + infinity) is 0 as it should be, and so are what a mask takes from a softmax.
-        if len(node.outputs) == 1 and any(not relative_l2(run[name], array) < _CHANGED for name, array in stored):
+        lost = any(
+            not relative_l2(run[name], array) < _CHANGED or (finite and not np.isfinite(array).all())
+            for name, array in stored
+        )
+        if len(node.outputs) == 1 and lost:
             found.append(node)
     return found
 

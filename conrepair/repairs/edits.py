@@ -361,6 +361,9 @@ def in_words(edit: Edit) -> str:
             return f"the {edit.role} of `{edit.node}` is the source's, with scales of its own{bias}"
         case SetRange():
             return f"`{edit.tensor}` is quantized for values from {edit.low:.4g} to {edit.high:.4g}"
+        case ComputeInFloat() if edit.operations[-1].attributes.get("to") == "float16":
+            operators = ", ".join(item.operator for item in edit.operations if item.operator != "Cast")
+            return f"`{edit.tensor}` is computed in float32 ({operators}), between Casts: float16 overflows"
         case ComputeInFloat():
             operators = ", ".join(item.operator for item in edit.operations if item.operator not in QUANTIZING)
             return f"`{edit.tensor}` is computed with real numbers ({operators}): no change of its integers fixes it"

@@ -232,7 +232,8 @@ class _EditSearch:
     def _fix_ends(self, outcome: SearchOutcome) -> bool:
         """Take the best edit of inputs and outputs; whether there is any."""
         before = outcome.state
-        ends = end_proposals(outcome.after, outcome.before, self._bench.editor, self._bench.graph)
+        bench = self._bench
+        ends = end_proposals(outcome.after, outcome.before, bench.editor, bench.graph, bench.range_of)
         outcome.state = self._best(self._wanted((None, proposal) for proposal in ends), outcome)
         return outcome.state is not before
 

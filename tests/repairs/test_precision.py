@@ -10,11 +10,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
+from onnx_networks import drawn, written
 from quantized_networks import converted, source, subject
 from small_models import model_of
 
+import conrepair
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.tflite_file import EditedTfliteFile
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.localization.models import localize_models
 from conrepair.localization.options import Options
@@ -251,3 +254,45 @@ def test_a_right_file_of_eight_bits_is_called_right(made: dict[str, Model], tmp_
     right, target = (subject(made[name], tmp_path) for name in ("right", form))
     found = localize_models(right, target, tmp_path / "work", _OPTIONS.localization)
     assert not found.faults
+
+
+def _stream(path: Path, kind: str) -> Path:
+    """A residual beyond float16's largest number, with normalizations that read it."""
+    text = f"""g ({kind}[1, 8] x) => ({kind}[1, 8] y) {{
+        a = MatMul (x, w)
+        b = Mul (a, large)
+        c = Add (b, b)
+        d = LayerNormalization <axis = -1> (c, g, z)
+        e = MatMul (d, v)
+        f = Mul (e, less)
+        h = Add (c, f)
+        i = LayerNormalization <axis = -1> (h, g, z)
+        y = MatMul (i, u)
+    }}"""
+    weights = {"w": drawn(8, 8, seed=1), "v": drawn(8, 8, seed=2), "u": drawn(8, 8, seed=3), "large": 30000.0}
+    weights |= {"less": 2000.0, "g": np.ones(8), "z": np.zeros(8)}
+    stored = np.float16 if kind == "float16" else np.float32
+    return written(path, text, {name: np.asarray(array, stored) for name, array in weights.items()})
+
+
+def test_what_overflows_float16_is_kept_in_float32(tmp_path: Path) -> None:
+    source, target = (_stream(tmp_path / f"{kind}.onnx", kind) for kind in ("float", "float16"))
+    done = conrepair.repair(source, target, output=tmp_path / "fixed", in_process=True)
+    assert "0 left" in str(done)
+    repaired = onnx.load(next((tmp_path / "fixed").rglob("*.onnx")))
+    kinds = {
+        value.name: value.type.tensor_type.elem_type
+        for value in onnx.shape_inference.infer_shapes(repaired).graph.value_info
+    }
+    assert {kinds[node.output[0]] for node in repaired.graph.node if node.op_type == "Add"} == {
+        onnx.TensorProto.FLOAT
+    }
+
+
+def test_a_network_without_weights_is_of_the_numbers_that_it_takes(tmp_path: Path) -> None:
+    def scaled(kind: str) -> Path:
+        text = f"g ({kind}[1, 8] x) => ({kind}[1, 8] y) {{ a = Mul (x, k)\n b = Add (a, a)\n y = Div (b, m) }}"
+        stored = np.float16 if kind == "float16" else np.float32
+        return written(tmp_path / f"{kind}.onnx", text, {"k": stored(400), "m": stored(1000)})
+
+    assert conrepair.compare(scaled("float"), scaled("float16"), in_process=True).verdict is Verdict.NOISE

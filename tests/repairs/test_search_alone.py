@@ -37,7 +37,7 @@ class Workbench:
         self.wrong_elsewhere: set[str] = set()
         self._look = look
         self.editor = SimpleNamespace(again=lambda: None, graph=None)
-        self.range_of = None
+        self.graph = self.range_of = None
         self.samples = 4
         self.is_of_any_length = False
         self.target = SimpleNamespace(recipe=None, data=SimpleNamespace(count=8))

@@ -13,13 +13,16 @@ from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.layout import Layout
 from conrepair.localization.localize import Found
 from conrepair.repairs.edits import AddOutput, DropOutput, ExchangeInputs, ExchangeOutputs, Graft, MoveOutputs
-from conrepair.repairs.proposals.proposal import Proposal
+from conrepair.repairs.proposals.precision import float32_proposals
+from conrepair.repairs.proposals.proposal import Proposal, RangeOf
 from conrepair.repairs.transplant import KnownTensor, transplant
 
 __all__ = ["end_proposals"]
 
 
-def end_proposals(found: Found, before: Found, editor: Editor, source: LayerGraph) -> Iterator[Proposal]:
+def end_proposals(
+    found: Found, before: Found, editor: Editor, source: LayerGraph, range_of: RangeOf
+) -> Iterator[Proposal]:
     """Proposals that are about no piece: the target's layers may all be right.
 
     Args:
@@ -27,7 +30,9 @@ def end_proposals(found: Found, before: Found, editor: Editor, source: LayerGrap
         before: What was, of the target as it came.
         editor: Of that.
         source: The graph that is right.
+        range_of: Gives the smallest and the largest value of a tensor of the source.
     """
+    yield from float32_proposals(found.result.faults, before.alignment.pairs, editor.graph, source, range_of)
     yield from _of_other_sizes(found, editor)
     yield from _as_the_source(found, before, editor, source)
     yield from _extra(found, editor)

@@ -8,20 +8,32 @@ from dataclasses import replace
 import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
-from conrepair.editors.operation import Operation
+from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.graph.layer_graph import Array, LayerGraph, Parameter, Tensor
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.steps import Step
+from conrepair.localization.layout import Layout
+from conrepair.localization.matching import Pair
+from conrepair.localization.quantized_rules import OVERFLOWS
+from conrepair.localization.result import LocatedFault
 from conrepair.localization.saturation import begins_at_zero
 from conrepair.repairs.edits import ComputeInFloat, Remove, Requantize, SetRange
 from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.folded import folded_parameters
 from conrepair.repairs.proposals.parameters import wanted_parameter
 from conrepair.repairs.proposals.partners import is_quantized
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, RangeOf
 from conrepair.repairs.proposals.rewritten import piece_anew, steps_anew
+from conrepair.repairs.transplant import KnownTensor, transplant
 
-__all__ = ["float_proposals", "range_proposals", "requantized_proposals", "rescaled_proposals", "stored_proposals"]
+__all__ = [
+    "float32_proposals",
+    "float_proposals",
+    "range_proposals",
+    "requantized_proposals",
+    "rescaled_proposals",
+    "stored_proposals",
+]
 
 _MORE = 1.1  # times the largest values of the samples: others may have larger ones
 _COARSE = 2.0  # times the steps that values take, at most
@@ -84,9 +96,57 @@ def float_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
         return is_quantized(theirs, graph)
 
     for tensor, operations in [*steps_anew(setting, is_of_integers), *piece_anew(setting, of_integers=True)]:
-        whole = _between_integers(operations, tensor, graph)
+        whole = _among_others(operations, tensor, graph, of_integers=True)
         if whole is not None:
             yield (ComputeInFloat(tensor, whole),)
+
+
+def float32_proposals(
+    faults: Sequence[LocatedFault], pairs: Sequence[Pair], graph: LayerGraph, source: LayerGraph, range_of: RangeOf
+) -> Iterator[Proposal]:
+    """All layers of a target whose results are beyond float16, and those that read these, in float32, between Casts.
+
+    Args:
+        faults: Of the target.
+        pairs: Its tensors that stand for some of the source.
+        graph: The target's.
+        source: The source's.
+        range_of: Gives the smallest and the largest value of a tensor of the source.
+    """
+    beyond = {fault.target_tensor for fault in faults if any(words == OVERFLOWS for words, _ in fault.differences)}
+    if not beyond:
+        return
+    # Infinite numbers tell no partner from another: only what is computed alike stands for one.
+    alike = [pair for pair in pairs if _operator(pair.source, source) == _operator(pair.target, graph)]
+    held = {pair.target for pair in alike if np.abs(range_of(pair.source)).max() <= np.finfo(np.float16).max} - beyond
+    kept = []
+    for node in graph.nodes:
+        if not beyond.isdisjoint((*node.inputs, *node.outputs)):
+            kept.append(node)
+            beyond.update(name for name in node.outputs if name not in held)
+    inside = {name for node in kept for name in node.outputs}
+    outside = [*graph.outputs, *(name for node in graph.nodes if node not in kept for name in node.inputs)]
+    shapes = {name: tensor.shape for name, tensor in graph.tensors.items() if tensor.shape is not None}
+    plain = {name: Layout(shape, shape, tuple(range(len(shape))), shape) for name, shape in shapes.items()}
+    known = {name: KnownTensor(name, layout) for name, layout in plain.items() if name not in inside}
+    edits = []
+    for tensor in dict.fromkeys(name for name in outside if name in inside & plain.keys()):
+        nodes = graph.between(graph.tensors.keys() - inside, [tensor])
+        try:
+            operations = transplant(nodes, graph, known, plain[tensor], wanted=tensor)
+        except NotEditableError:
+            return
+        whole = [
+            replace(item, attributes={**item.attributes, "to": "float32"}) if item.operator == "Cast" else item
+            for item in operations
+        ]
+        edits.append(ComputeInFloat(tensor, _among_others(whole, tensor, graph) or ()))
+    if edits:
+        yield tuple(edits)
+
+
+def _operator(tensor: str, graph: LayerGraph) -> str:
+    return graph.producers[tensor].op if tensor in graph.producers else ""
 
 
 def _activations(setting: ProposalSetting) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
@@ -186,31 +246,46 @@ def _gains(values: Array, given: Parameter) -> bool:
     return bool(error > _GAIN * step / _UNIFORM)
 
 
-def _between_integers(
-    operations: Sequence[Operation], tensor: str, graph: LayerGraph
+def _among_others(
+    operations: Sequence[Operation], tensor: str, graph: LayerGraph, *, of_integers: bool = False
 ) -> tuple[Operation, ...] | None:
-    """Operations for real numbers, with what makes them of integers in front, and integers of the result.
+    """Operations for numbers of single precision, with what makes them of others in front, and others of the result.
+
+    Args:
+        operations: To be put among a target's.
+        tensor: What they compute.
+        graph: The target's.
+        of_integers: Whether all integers that are read are quantized values, and none are indices.
 
     Returns:
         None where a tensor's integers have no one scale.
     """
     read = dict.fromkeys(item for operation in operations for item in operation.inputs if isinstance(item, str))
-    integers = [name for name in read if name and not graph.tensors[name].is_float]
-    if any(graph.tensors[name].quantization is None for name in integers):
-        return None
-    front = [Operation("DequantizeLinear", (name,), {}, _grid(graph.tensors[name])) for name in integers]
-    places: dict[str, str | int] = {name: place for place, name in enumerate(integers)}
+    front: list[Operation] = []
+    places: dict[str, str | int] = {}
+    for item in (graph.tensors[name] for name in read if name):
+        if of_integers and not item.is_float and item.quantization is None:
+            return None
+        if (made := _exchanged(item, item.name, "DequantizeLinear", "float32")) is not None:
+            places[item.name] = len(front)
+            front.append(made)
 
     def shifted(item: str | int) -> str | int:
         return item + len(front) if isinstance(item, int) else places.get(item, item)
 
     found = [*front, *(replace(item, inputs=tuple(map(shifted, item.inputs))) for item in operations)]
     result = graph.tensors[tensor]
-    if not result.is_float:
-        if result.quantization is None:
-            return None
-        found.append(Operation("QuantizeLinear", (len(found) - 1,), {}, _grid(result)))
-    return tuple(found)
+    if of_integers and not result.is_float and result.quantization is None:
+        return None
+    behind = _exchanged(result, len(found) - 1, "QuantizeLinear", "float16")
+    return (*found, *(() if behind is None else (behind,)))
+
+
+def _exchanged(tensor: Tensor, read: str | int, operator: str, to: str) -> Operation | None:
+    """What stands between a tensor and numbers of single precision; None where it holds these."""
+    if tensor.dtype == "float16":
+        return Operation("Cast", (read,), {"to": to})
+    return None if tensor.is_float or tensor.quantization is None else Operation(operator, (read,), {}, _grid(tensor))
 
 
 def _grid(tensor: Tensor) -> dict[str, Array]:
