@@ -207,20 +207,15 @@ def _overflows(run: Activations, right: Activations) -> list[Node]:
     half = [name for name in half if name in graph.producers and name not in graph.unfed]
     run.compute([*half, *graph.outputs] if half else [])
     odd = {name for name in half if not np.isfinite(run[name]).all()}
-    found: list[Node] = []
-    if not odd:
-        return found
-    right.compute(ends := right.network.graph.outputs)
+    found = []
+    right.compute(ends := right.network.graph.outputs if odd else ())
     # Outputs of numbers that are all finite in the source don't become infinite: observed, both runs may be.
     finite = all(np.isfinite(right[name]).all() for name in ends if right[name].dtype.kind == "f")
     for node in (node for node in graph.nodes if not odd.isdisjoint(node.outputs) and odd.isdisjoint(node.inputs)):
-        stored = Pieces.between(network, [*graph.inputs, *node.outputs], graph.outputs).run(run.__getitem__)
+        stored = list(Pieces.between(network, [*graph.inputs, *node.outputs], graph.outputs).run(run.__getitem__))
         # A sigmoid's 1 / (1 + infinity) is 0 as it should be, and so are what a mask takes from a softmax.
-        lost = any(
-            not relative_l2(run[name], array) < _CHANGED or (finite and not np.isfinite(array).all())
-            for name, array in stored
-        )
-        if len(node.outputs) == 1 and lost:
+        lost = [array for name, array in stored if not relative_l2(run[name], array) < _CHANGED]
+        if len(node.outputs) == 1 and (lost or (finite and not all(np.isfinite(array).all() for _, array in stored))):
             found.append(node)
     return found
 

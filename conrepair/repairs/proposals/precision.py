@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 _MORE = 1.1  # times the largest values of the samples: others may have larger ones
+_WIDE = {"to": "float32"}
 _COARSE = 2.0  # times the steps that values take, at most
 _GAIN = 2.0  # times by which errors must become smaller
 _UNIFORM = np.sqrt(12)
@@ -117,7 +119,8 @@ def float32_proposals(
     if not beyond:
         return
     # Infinite numbers tell no partner from another: only what is computed alike stands for one.
-    alike = [pair for pair in pairs if _operator(pair.source, source) == _operator(pair.target, graph)]
+    op_of = [{name: node.op for name, node in one.producers.items()} for one in (source, graph)]
+    alike = [pair for pair in pairs if op_of[0].get(pair.source) == op_of[1].get(pair.target)]
     held = {pair.target for pair in alike if np.abs(range_of(pair.source)).max() <= np.finfo(np.float16).max} - beyond
     kept = []
     for node in graph.nodes:
@@ -132,21 +135,12 @@ def float32_proposals(
     edits = []
     for tensor in dict.fromkeys(name for name in outside if name in inside & plain.keys()):
         nodes = graph.between(graph.tensors.keys() - inside, [tensor])
-        try:
-            operations = transplant(nodes, graph, known, plain[tensor], wanted=tensor)
-        except NotEditableError:
-            return
-        whole = [
-            replace(item, attributes={**item.attributes, "to": "float32"}) if item.operator == "Cast" else item
-            for item in operations
-        ]
-        edits.append(ComputeInFloat(tensor, _among_others(whole, tensor, graph) or ()))
+        with contextlib.suppress(NotEditableError):
+            made = transplant(nodes, graph, known, plain[tensor], wanted=tensor)
+            wide = [replace(one, attributes=_WIDE) if one.attributes.get("to") == "float16" else one for one in made]
+            edits.append(ComputeInFloat(tensor, _among_others(wide, tensor, graph) or ()))
     if edits:
         yield tuple(edits)
-
-
-def _operator(tensor: str, graph: LayerGraph) -> str:
-    return graph.producers[tensor].op if tensor in graph.producers else ""
 
 
 def _activations(setting: ProposalSetting) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]:
