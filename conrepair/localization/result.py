@@ -63,6 +63,11 @@ class LocatedFault:
     holds: tuple[str, ...] = ()
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """Layers of the target, else a tensor: the source's, of what the target lacks."""
+        return self.target_layers or (self.target_tensor or self.source_tensor,)
+
+    @property
     def words(self) -> str:
         """What is wrong, in a sentence: the strongest evidence, else what was measured."""
         return next(iter(self.evidence), self.measured or "differs")

@@ -40,7 +40,7 @@ _FAULTS, _NAME = 6, 60
 def _fault_lines(faults: tuple[LocatedFault, ...]) -> list[str]:
     lines = []
     for fault in faults[:_FAULTS]:
-        layer = next(iter(fault.target_layers or (fault.target_tensor,)))
+        layer = fault.places[0]
         evidence = f": {fault.evidence[0]}" if fault.evidence else ""
         lines.append(f"  {fault.kind.value} at {shortened(layer, _NAME)}{evidence}")
     if len(faults) > _FAULTS:

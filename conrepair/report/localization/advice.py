@@ -19,18 +19,18 @@ __all__ = ["fault_advice", "seen", "step_advice", "verdict_advice"]
 _PLACES = {
     Kind.PREPROCESSING: "Prepare the inputs of {target} as the source's are: mean, scale, channel order, resizing.",
     Kind.INPUT: "Look at the inputs of {target}: their order, layout and sizes.",
-    Kind.STRUCTURE: "Look in {target} at what arranges `{there}`: Transpose, Reshape, Gather, the order of outputs.",
-    Kind.PARAMETERS: "Compare the weights of `{layer}` in {target} with those of `{original}` in {source}.",
-    Kind.HYPERPARAMETERS: "Compare the attributes of `{layer}` in {target} with those of `{original}` in {source}.",
-    Kind.GRAPH: "Look at the operators that compute `{there}` in {target}, and `{here}` in {source}.",
-    Kind.PRECISION: "Look at the types and scales of `{layer}` in {target}, or convert it in float32.",
+    Kind.STRUCTURE: "Look in {target} at what arranges {there}: Transpose, Reshape, Gather, the order of outputs.",
+    Kind.PARAMETERS: "Compare the weights of {layer} in {target} with those of {original} in {source}.",
+    Kind.HYPERPARAMETERS: "Compare the attributes of {layer} in {target} with those of {original} in {source}.",
+    Kind.GRAPH: "Look at the operators that compute {there} in {target}, and {here} in {source}.",
+    Kind.PRECISION: "Look at the types and scales of {layer} in {target}, or convert it in float32.",
     Kind.COMPILATION: "`conrepair repair` says if a pass or the importer is at fault, and builds {target} again.",
 }
 _IN_FILE = {
-    Kind.PREPROCESSING: "Look at `{layer}` in {target}: {source} does nothing like it to its inputs.",
-    Kind.INPUT: "Look at how {target} arranges its inputs at `{layer}`.",
+    Kind.PREPROCESSING: "Look at {layer} in {target}: {source} does nothing like it to its inputs.",
+    Kind.INPUT: "Look at how {target} arranges its inputs at {layer}.",
 }
-_CONSTANT = "Compare the number that `{layer}` computes with in {target} with that of `{original}` in {source}."
+_CONSTANT = "Compare the number that {layer} computes with in {target} with that of {original} in {source}."
 _NAME = 60
 _QUANTIZERS = {
     ("keras", "tflite"): "--option keras-tflite.quantize=int8",
@@ -48,7 +48,7 @@ _CALIBRATED = (
     "Give real inputs (--data) to see whether it was calibrated on enough: nothing but its calibration says which to "
     "draw. {unseen}"
 )
-_ZERO_POINT = "Look at the scale and zero point of `{layer}` in {target}, wherever they are written."
+_ZERO_POINT = "Look at the scale and zero point of {layer} in {target}, wherever they are written."
 _NO_PLACE = "No layer can be accused. Look at how both models' inputs are prepared, and try more samples."
 
 
@@ -64,10 +64,10 @@ def fault_advice(fault: LocatedFault, about: About | None) -> str:
     return (_ZERO_POINT if by_grid else _words(fault)).format(
         source=source,
         target=target,
-        layer=shortened(names.get(layer, layer), _NAME),
-        original=_first(fault.source_layers, fault.source_tensor),
-        here=shortened(fault.source_tensor, _NAME),
-        there=shortened(fault.target_tensor, _NAME),
+        layer=_quoted(names.get(layer, layer), fault.source_tensor),
+        original=_quoted((fault.source_layers or (fault.source_tensor,))[0], fault.target_tensor),
+        here=_quoted(fault.source_tensor, fault.target_tensor),
+        there=_quoted(fault.target_tensor, fault.source_tensor),
     )
 
 
@@ -129,8 +129,10 @@ def _again(about: About | None) -> str:
     return f": `conrepair convert {path} --to {about.target.framework} {step} --data DATA -o NEW`"
 
 
-def _first(names: tuple[str, ...], tensor: str) -> str:
-    return shortened(names[0] if names else tensor, _NAME)
+def _quoted(name: str, partner: str) -> str:
+    """A name; of what has none, as a lost output, what it would stand for."""
+    given = f"`{shortened(name or partner, _NAME)}`"
+    return given if name else f"what stands for {given}" if partner else "the inputs and outputs"
 
 
 def _file(model: Model) -> str:

@@ -71,7 +71,7 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
 
 def _fault(rank: int, fault: LocatedFault, about: About | None) -> Iterator[Text | Padding]:
     names = names_of_fault(fault)
-    layers = _layers(fault.target_layers or (fault.target_tensor,))
+    layers = _layers(fault.places)
     origin = _layers(fault.source_layers or (fault.source_tensor,))
     pair = layers if layers == origin else f"{layers}, in the source {origin}"
     if names:
@@ -93,7 +93,7 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
     if unmatched:
         yield Text(f"layers without a counterpart: {', '.join(unmatched)} (listed {where})", style="dim")
     for fault in result.latent[:_NAMES]:
-        where = _layers(fault.target_layers or (fault.target_tensor,))
+        where = _layers(fault.places)
         yield Text(f"no input shows it: at {where}: {_sentence(fault.words, names_of_fault(fault))}")
     if len(result.latent) > _NAMES:
         yield Text(f"and {len(result.latent) - _NAMES} more that no input shows, {where}", style="dim")

@@ -111,6 +111,6 @@ def findings_of(found: Localization) -> Iterator[TargetFinding]:
         yield TargetFinding(
             kind=str(fault.kind),
             words=quoted(fault.words, names=names_of_fault(fault)),
-            layers=fault.target_layers or (fault.target_tensor,),
+            layers=fault.places,
             figures=tuple((name, float(getattr(fault, name))) for name in figures),
         )

@@ -87,7 +87,7 @@ def _of_row(
 
 
 def _fault(fault: LocatedFault, advice: str, model: str, anchor: str) -> GuiltyLayer:
-    names, layer = names_of_fault(fault), next(iter(fault.target_layers or (fault.target_tensor,)))
+    names, layer = names_of_fault(fault), fault.places[0]
     return GuiltyLayer(
         layer=shortened(names.get(layer, layer), _NAME),
         title=layer,

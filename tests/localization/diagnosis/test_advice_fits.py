@@ -81,3 +81,12 @@ def test_a_lone_number_is_no_weight(found: Any) -> None:
 def test_a_product_without_weights_has_none_to_compare(found: Any) -> None:
     fault = found(early="qt = Transpose <perm = [0, 2, 1]> (q)", product="k, qt")
     assert "weights" not in fault_advice(fault, None)
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize(("source", "target"), [("y", ""), ("", "y"), ("", "")])
+def test_no_advice_quotes_a_name_that_is_empty(kind: Kind, source: str, target: str) -> None:
+    sizes = dict.fromkeys(("introduced_error", "full_run_error", "noise_floor", "confidence"), 1.0)
+    layers: dict[str, Any] = {"source_layers": (), "target_layers": (), "evidence": (), "step": ""}
+    fault = LocatedFault(kind=kind, source_tensor=source, target_tensor=target, **layers, **sizes)
+    assert "``" not in fault_advice(fault, None)
