@@ -46,12 +46,13 @@ def command(verb: str, *words: str | Path, inputs: Sequence[str] = ()) -> str:
     return f"`{shlex.join(['conrepair', verb, *map(_typed, words), *given])}`"
 
 
-def after_comparison(row: Row, options: argparse.Namespace) -> str:
+def after_comparison(row: Row, options: argparse.Namespace, *, random: bool = False) -> str:
     """What helps once two files were compared; "" where nothing is known.
 
     Args:
         row: Of the target.
         options: Of the command line that compared.
+        random: Whether the source is, so that no repair could be judged.
     """
     if row.verdict is Verdict.UNDEPLOYABLE:
         return _again(row, options)
@@ -62,6 +63,8 @@ def after_comparison(row: Row, options: argparse.Namespace) -> str:
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         compared = "" if options.data is not None else "; inputs of your own (--data) may show what drawn ones don't"
         return f"no difference beyond rounding on these inputs{compared}"
+    if random:
+        return f"{_pair('localize', options, options.source, options.target)} names what differs between the files"
     return _where_it_differs(row.verdict, options, options.source, options.target)
 
 

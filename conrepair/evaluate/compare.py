@@ -18,6 +18,7 @@ from conrepair.evaluate.answers import (
     read_answers,
     right_answers,
 )
+from conrepair.evaluate.draws import judge_draws
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.row_sets import RowSet, in_rows
@@ -348,6 +349,8 @@ def _compare_output(
     error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
     again, shaken = (_again(pair, reference, run, bool(softmax)) for run in (others.second, others.rounded))
     measured, by_rounding = _difference(one, again), _difference(one, shaken)
+    if pair.reference in reference.unsteady:
+        measured = by_rounding = None  # they'd be other draws
     rounding = coarser(reference.rounding, candidate.rounding)
     floor = combine_floor(
         measured,
@@ -428,7 +431,9 @@ def _compare_output(
         verdict, reason = Verdict.FAULTY, f"the conversion {softmax} a softmax (as probabilities: {reason})"
     if verdict is Verdict.FAULTY and reference.steps > 1 and one.ndim > 1:
         reason += f"; {_of_steps(one, two, reference, candidate, tolerance, floor.relative_l2)}"
-    verdict, reason = _unless_random(pair, reference, candidate) or (verdict, reason)
+    off = math.sqrt(1 - tolerance.quantized_cosine**2) if quantized else tolerance.noise_margin * floor.relative_l2
+    random = _unless_random(pair, reference, candidate, off, comparable=rows is None and not softmax)
+    verdict, reason = random or (verdict, reason)
     return OutputComparison(
         pair=pair,
         error=error,
@@ -496,15 +501,23 @@ def _no_numbers(both: int, count: int, array: Array) -> str:
     return f"{words}; {empty} of {len(array)} samples have nothing else" if empty else words
 
 
-def _unless_random(pair: OutputPair, reference: Run, candidate: Run) -> tuple[Verdict, str] | None:
-    """The verdict on an output that is random; None where neither is."""
+def _unless_random(
+    pair: OutputPair, reference: Run, candidate: Run, allowed: float, *, comparable: bool
+) -> tuple[Verdict, str] | None:
+    """The verdict on an output that is random, `comparable` as it is; None where neither is."""
     words = "answers differently each time it's run (relative difference {:.1e} between two runs on the same inputs)"
+    name = reference.name.partition("@")[0]
     known, found = reference.unsteady.get(pair.reference), candidate.unsteady.get(pair.candidate)
-    if known is not None:
-        return Verdict.UNDECIDED, f"{reference.name.partition('@')[0]} {words.format(known)}"
-    if found is not None:
-        return Verdict.FAULTY, f"{words.format(found)}, and {reference.name.partition('@')[0]} doesn't"
-    return None
+    if known is None:
+        return None if found is None else (Verdict.FAULTY, f"{words.format(found)}, and {name} doesn't")
+    if found is None and candidate.seconds.any():  # not of outputs that were computed elsewhere, once
+        return Verdict.FAULTY, f"answers the same each time it's run, and {name} {words.format(known)}"
+    one, two = reference.repeated.get(pair.reference), candidate.repeated.get(pair.candidate)
+    if one is None or two is None or not comparable:
+        return Verdict.UNDECIDED, f"{name} {words.format(known)}"
+    count, samples = min(len(one), len(two)), min(one.shape[1], two.shape[1])
+    one, two = fit(pair, *(runs[:count, :samples].reshape(-1, *runs.shape[2:]) for runs in (one, two)))
+    return judge_draws(one.reshape(count, -1), two.reshape(count, -1), allowed)
 
 
 def _compare_answers(

@@ -18,12 +18,13 @@ from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.whole_numbers import are_whole, differing_share
 from conrepair.metrics.tensors import compare_tensors
 
-__all__ = ["HeldRun", "Run"]
+__all__ = ["STEADY", "HeldRun", "Run", "difference"]
 
 Array = npt.NDArray[Any]
 
 _MAPPED_BYTES = 1 << 24
-_STEADY = 1e-3  # relative; sums in another order differ by 1e-7
+STEADY = 1e-3
+"""Relative difference between two runs of a model that isn't random; sums in another order differ by 1e-7."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ class Run:
         outputs: Specs, in the model's order.
         assumed: Names of outputs whose quantization is that of another model, as their own format can't say it.
         folder: Holds `output_<index>.npy` and `seconds.npy`; `again_<index>.npy` where the first batch, run twice,
-            gave other bits; `lengths_<index>.npy`, how many rows each sample has, of an output of which that varies.
+            gave other bits, and `repeated_<index>.npy`, what more runs of it gave; `lengths_<index>.npy`, how many
+            rows each sample has, of an output of which that varies.
         count: Number of samples.
         starts: First sample of each batch.
         quantized: Whether most weights of the model are stored in eight bits or fewer.
@@ -132,10 +134,16 @@ class Run:
         if self.repeats:
             return {}
         found = {
-            spec.name: _difference(self.arrays[spec.name], self._array(f"again_{index}.npy", spec))
+            spec.name: difference(self.arrays[spec.name], self._array(f"again_{index}.npy", spec))
             for index, spec in enumerate(self.outputs)
         }
-        return {name: difference for name, difference in found.items() if difference > _STEADY}
+        return {name: relative for name, relative in found.items() if relative > STEADY}
+
+    @cached_property
+    def repeated(self) -> dict[str, Array]:
+        """What outputs were when the first batch was run repeatedly, runs first; none of outputs of varying sizes."""
+        files = ((spec, self.folder / f"repeated_{index}.npy") for index, spec in enumerate(self.outputs))
+        return {spec.name: _real(spec, _load(file)) for spec, file in files if not self.repeats and file.exists()}
 
     def first(self, count: int) -> Run:
         """The same on the first samples alone.
@@ -229,8 +237,13 @@ def _by_sample(rows: Array, lengths: npt.NDArray[np.int64]) -> Array:
     return found
 
 
-def _difference(array: Array, again: Array) -> float:
-    """Relative L2 between the first samples and what they gave again; of integers the share that differs."""
+def difference(array: Array, again: Array) -> float:
+    """Relative L2 between the first samples and what they gave again; of integers the share that differs.
+
+    Args:
+        array: Of all samples.
+        again: Of the first ones, a second time.
+    """
     array = array[: len(again)]
     if array.shape != again.shape:
         return math.inf

@@ -25,6 +25,7 @@ from conrepair.data.sample_axes import OutputAxes, fixed_batch, with_batch
 from conrepair.data.sequences import Sequences, step_of
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
@@ -41,6 +42,9 @@ from conrepair.runtime.files import sha256_of
 from conrepair.runtime.handing_on import leave, take
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.notes import collected_notes
+
+_REPEATED, _MOST_REPEATED = 32, 64  # runs of a random model's first batch, whose distributions are compared
+_VALUES_REPEATED = 4096  # of an output in all runs, below which there are more of them
 
 __all__ = [
     "attempt",
@@ -214,7 +218,8 @@ def execute(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         folder: Receives one `output_<index>.npy` for each output (where sizes vary: its rows, and in
             `lengths_<index>.npy` how many each sample has) and `seconds.npy` (float64 per sample, as the device
             measured it where it does); `again_<index>.npy` where the first batch, run a second time in the end, gives
-            something else; with the option "debug_enabled" what each kernel computes of the first "debug_samples".
+            something else, and `repeated_<index>.npy`, what more runs of it give; with the option "debug_enabled"
+            what each kernel computes of the first "debug_samples".
 
     Returns:
         "outputs" (specs, in order), "ordered" (whether they have an order, and not names alone), "steps", "count" (of
@@ -322,7 +327,13 @@ class _Execution:
         run_seconds = time.perf_counter() - started
         if first is None or not self.again:
             return recorder, run_seconds, True
-        return recorder, run_seconds, recorder.repeats(first.valid, first.size, self.runnable.run(first.feeds))
+        outputs = self.runnable.run(first.feeds)
+        repeats = recorder.repeats(first.valid, first.size, outputs)
+        if not repeats:
+            fewest = min((array.size for array in outputs.values()), default=1)
+            count = min(max(_REPEATED, _VALUES_REPEATED // (fewest or 1)), _MOST_REPEATED)
+            recorder.repeated(first.valid, first.size, (self.runnable.run(first.feeds) for _ in range(count)))
+        return recorder, run_seconds, repeats
 
     def _record(self, inputs: Sequence[TensorSpec], size: int, *, singly: bool) -> tuple[Recorder, Batch | None]:
         """Run all batches; what's recorded, and the first one."""
@@ -419,20 +430,25 @@ def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Say where a target stops being its source.
 
     Args:
-        payload: "source" and "target" (each with "model", "inputs", "data", "recipe"), "options".
+        payload: "source" and "target" (each with "model", "inputs", "data", "recipe"), "options"; of models that are
+            random "random", the verdict on their outputs and its reason.
         folder: For activations.
 
     Returns:
         "localization".
     """
     from conrepair.localization.fed_model import FedModel
-    from conrepair.localization.models import localize_models
+    from conrepair.localization.models import localize_models, localize_random
     from conrepair.localization.options import Options
 
     source, target = (from_json(FedModel, payload[side]) for side in ("source", "target"))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         options, keep = from_json(Options, payload["options"]), partial(leave, "repair")
-        result = localize_models(source, target, Path(scratch), options, leave=keep)
+        if payload.get("random"):
+            verdict, reason = payload["random"]
+            result = localize_random(source, target, Path(scratch), options, Verdict(verdict), reason)
+        else:
+            result = localize_models(source, target, Path(scratch), options, leave=keep)
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     return {"localization": encode(result)}

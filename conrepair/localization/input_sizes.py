@@ -44,11 +44,6 @@ def of_other_sizes(
         verdict=Verdict.FAULTY,
         reason=words,
         faults=(fault,),
-        layers=(),
-        unmatched_source=(),
-        unmatched_target=(),
-        samples=0,
         output_error=math.inf,
-        notes=(),
         options=options,
     )

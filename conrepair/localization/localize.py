@@ -285,7 +285,6 @@ def _result(
         unmatched_target=layers_of(target, alignment.unpaired_targets),
         samples=samples,
         output_error=worst,
-        notes=(),
         options=options,
         seconds=seconds,
         coverage=coverage,

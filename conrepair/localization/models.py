@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from conrepair.data.declared_sizes import sizes_wanted
 from conrepair.data.feeds import FeedSource, batches, open_feeds
 from conrepair.data.recorded import read_recorded
@@ -14,26 +16,34 @@ from conrepair.data.sample_axes import OutputAxes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import NotEditableError
+from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.graph.kinds import OF_INPUTS
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, LayerGraph
+from conrepair.graph.operators import OPERATORS
 from conrepair.graph.record import graph_record
 from conrepair.localization.activations import Activations
 from conrepair.localization.baked_batch import opened_batch, with_baked
+from conrepair.localization.diagnosis.differences import static_findings
+from conrepair.localization.diagnosis.region import region_of
 from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.input_sizes import of_other_sizes
+from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.localize import localize_target
 from conrepair.localization.looked import Looked
+from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
 from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.recorded import RecordedNetwork, RecordedSide
 from conrepair.localization.reference import Reference
-from conrepair.localization.result import Localization
+from conrepair.localization.result import Localization, LocatedFault
 from conrepair.localization.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.runtime.memory import large_blocks_returned
+
+_NOTHING = np.zeros(0), np.zeros(0)  # computed
 
 __all__ = [
     "Rounded",
@@ -41,6 +51,7 @@ __all__ = [
     "batch_size",
     "feeds_of",
     "localize_models",
+    "localize_random",
     "of_one_batch",
     "rounded_outputs",
 ]
@@ -122,6 +133,62 @@ def _localize(
         ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.same)
         result = dataclasses.replace(result, suspiciousness=ranking)
     return result
+
+
+def localize_random(
+    source: FedModel, target: FedModel, folder: Path, options: Options, verdict: Verdict, reason: str
+) -> Localization:
+    """Say what differs between the files of random models, as what their layers compute is another draw each time.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        folder: For conversions; the caller removes it.
+        options: As of other localizations.
+        verdict: On the distributions of their outputs; where these agree, no difference of files is a fault.
+        reason: Of the verdict.
+
+    Raises:
+        ModelLoadError: if one can't be opened.
+    """
+    ours = open_model(source.model, concrete(source, 1), folder / "source-onnx").network
+    theirs = open_model(target.model, concrete(target, 1), folder / "target-onnx").network
+    graphs = ours.graph, theirs.graph
+    inputs = [_static_pair(graphs, names) for names in zip(graphs[0].inputs, graphs[1].inputs, strict=False)]
+    known = {node.layer for node in theirs.graph.nodes if node.op in OPERATORS}
+    faults: dict[str, LocatedFault] = {}
+    ends = zip(ours.output_names.values(), theirs.output_names.values(), strict=False)
+    for names in () if verdict.is_right else ends:
+        region = region_of(graphs, inputs, _static_pair(graphs, names), *_NOTHING, lambda _: _NOTHING[0], {})
+        found = [item for item in static_findings(region) if item.is_certain]
+        # Each format has operators of its own that draw, which nothing but names tells apart.
+        for item in [item for item in found if known.intersection(item.target_layers)] or found:
+            fault = LocatedFault(
+                kind=item.kind,
+                source_layers=item.source_layers,
+                target_layers=item.target_layers,
+                confidence=item.weight,
+                evidence=(item.words,),
+                source_tensor=names[0],
+                target_tensor=names[1],
+            )
+            faults.setdefault(item.words, fault)
+    return Localization(
+        verdict=verdict,
+        reason=reason,
+        faults=tuple(faults.values()),
+        samples=min(source.data.count, target.data.count, options.samples),
+        notes=("layers were compared by their files: the values of a random model are others each time it's run",),
+        options=options,
+        graphs={one.looked_into: graph_record(graph) for one, graph in zip((source, target), graphs, strict=True)},
+    )
+
+
+def _static_pair(graphs: tuple[LayerGraph, LayerGraph], names: tuple[str, str]) -> Pair:
+    """Two tensors that stand for each other by their places alone."""
+    one, two = (tuple(graph.tensors[name].shape or ()) for graph, name in zip(graphs, names, strict=True))
+    plain = Layout(one, one, tuple(range(len(one))), two)
+    return Pair(*names, next(iter(layouts(one, two)), plain), 0.5, "their places")
 
 
 def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:

@@ -183,7 +183,6 @@ class RecordedSide:
             layers=tuple(self._row(item, between[item.cut.pair.target]) for item in judged),
             unmatched_source=unread if self._is_right else coverage.unseen,
             unmatched_target=coverage.unseen if self._is_right else unread,
-            samples=0,
             output_error=worst,
             notes=tuple(self._notes(known, unread)),
             options=self._options,

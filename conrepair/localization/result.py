@@ -51,8 +51,8 @@ class LocatedFault:
     source_layers: tuple[str, ...]
     target_layers: tuple[str, ...]
     step: str = ""
-    introduced_error: float
-    full_run_error: float
+    introduced_error: float = 0.0
+    full_run_error: float = 0.0
     noise_floor: float = 0.0
     confidence: float = 1.0
     evidence: tuple[str, ...]
@@ -218,12 +218,12 @@ class Localization:
 
     verdict: Verdict
     reason: str
-    faults: tuple[LocatedFault, ...]
-    layers: tuple[LayerRow, ...]
-    unmatched_source: tuple[str, ...]
-    unmatched_target: tuple[str, ...]
-    samples: int
-    output_error: float
+    faults: tuple[LocatedFault, ...] = ()
+    layers: tuple[LayerRow, ...] = ()
+    unmatched_source: tuple[str, ...] = ()
+    unmatched_target: tuple[str, ...] = ()
+    samples: int = 0
+    output_error: float = 0.0
     notes: tuple[str, ...] = ()
     options: Options = field(default_factory=Options)
     seconds: dict[str, float] = field(default_factory=dict)

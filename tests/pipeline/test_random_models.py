@@ -1,4 +1,4 @@
-"""Models that are random, in whole comparisons: nothing can be told from their answers."""
+"""Models that are random, in whole comparisons: only distributions over repeated runs tell something."""
 
 from __future__ import annotations
 
@@ -57,15 +57,71 @@ def compare(one: str, two: str, folder: Path, capsys: pytest.CaptureFixture[str]
     return code, row
 
 
+def scaled(
+    path: Path, op: str = "RandomNormalLike", *, factor: float = 1.0, shift: float = 0.0, seed: int = 0
+) -> str:
+    """What's drawn, times a factor, is added to what a layer computes; and a shift."""
+    own = {"seed": float(seed)} if seed else {}
+    nodes = [
+        helper.make_node(op, ["x"], ["drawn"], name="draw", **own),
+        helper.make_node("Mul", ["drawn", "factor"], ["noise"], name="scale"),
+        helper.make_node("Relu", ["x"], ["layer"], name="layer"),
+        helper.make_node("Add", ["layer", "noise"], ["noisy"], name="disturb"),
+        helper.make_node("Add", ["noisy", "offset"], ["y"], name="shift"),
+    ]
+    net = onnx.load(write(path, nodes))
+    del net.graph.initializer[:]
+    values = {"factor": factor, "offset": shift}
+    net.graph.initializer.extend(helper.make_tensor(name, 1, [], [value]) for name, value in values.items())
+    onnx.save(net, path)
+    return str(path)
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_a_random_model_is_not_its_own_equal(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_random_model_draws_from_its_own_distribution(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     net = write(tmp_path / "net.onnx", CASES[name])
-    for other in (net, write(tmp_path / "other.onnx", STEADY)):
-        if other != net and name == "Multinomial":
-            continue
-        code, row = compare(net, other, tmp_path, capsys)
-        assert (code, row["verdict"]) == (1, "undecided"), row["reason"]
-        assert "source answers differently each time it's run (relative difference" in row["reason"]
+    code, row = compare(net, net, tmp_path, capsys)
+    assert (code, row["verdict"]) == (0, "noise"), row["reason"]
+    assert "both are random, and their distributions agree in mean and spread over" in row["reason"]
+    if name != "Multinomial":
+        code, row = compare(net, write(tmp_path / "other.onnx", STEADY), tmp_path, capsys)
+        assert (code, row["verdict"]) == (1, "faulty"), row["reason"]
+        assert row["reason"].startswith(
+            "answers the same each time it's run, and net.onnx/source answers differently"
+        )
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"seed": 3}, ""),
+        ({"factor": 0.667}, "its spread is 0.6"),
+        ({"shift": 0.3}, "its mean is 0."),
+        ({"op": "RandomUniformLike", "factor": 1.0}, "its spread is 0."),
+    ],
+)
+def test_a_constant_beside_a_draw_shows_in_the_distribution(
+    other: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = scaled(tmp_path / "target.onnx", **other)
+    code, row = compare(scaled(tmp_path / "source.onnx"), target, tmp_path, capsys)
+    assert (code, row["verdict"]) == ((1, "faulty") if words else (0, "noise")), row["reason"]
+    assert (words or "distributions agree") in row["reason"]
+
+
+@pytest.mark.parametrize(
+    ("other", "layer"), [({"seed": 3}, ""), ({"factor": 0.667}, "scale"), ({"shift": 0.3}, "shift")]
+)
+def test_a_constant_beside_a_draw_is_named(
+    other: dict[str, Any], layer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = scaled(tmp_path / "target.onnx", **other)
+    code = main(["localize", scaled(tmp_path / "source.onnx"), target, "-q", "--format", "json"])
+    (step,) = json.loads(capsys.readouterr().out)["rows"][-1]["localized"]["steps"]
+    assert code == (1 if layer else 0)
+    assert [fault["target_layers"] for fault in step["localization"]["faults"]] == ([[layer]] if layer else [])
 
 
 def test_a_target_that_became_random_is_faulty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,8 +132,8 @@ def test_a_target_that_became_random_is_faulty(tmp_path: Path, capsys: pytest.Ca
     assert row["reason"].endswith("and net.onnx/source doesn't")
 
 
-def test_a_random_source_accuses_no_layer(tmp_path: Path) -> None:
-    """Behind what is drawn, every layer of the target would differ."""
+def test_layers_of_a_random_source_are_compared_by_their_files(tmp_path: Path) -> None:
+    """Behind what is drawn, the values of every layer of the target would differ."""
     models = [
         {"name": "net", "path": write(tmp_path / "net.onnx", CASES["added noise"])},
         {"name": "other", "path": write(tmp_path / "other.onnx", STEADY), "compare_with": "net"},
@@ -86,20 +142,18 @@ def test_a_random_source_accuses_no_layer(tmp_path: Path) -> None:
     config = parse_config({"models": models, "dataset": data, "stages": {"localize": True}}, "test")
     result = run_audit(config, tmp_path, ProgressDisplay(quiet=True))
     (row,) = (row for row in result.rows if row.kind == "target")
-    assert row.verdict is Verdict.UNDECIDED
-    assert row.localized.result is None
-    assert row.localized.problem is not None
-    assert "answers differently each time" in row.localized.problem.message
+    assert row.verdict is Verdict.FAULTY
+    assert row.localized.result is not None
+    assert [fault.source_layers for fault in row.localized.result.faults] == [("y",), ("drawn",)]
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize("verb", ["localize", "repair"])
-def test_layers_of_a_random_source_arent_compared(
-    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_target_of_a_random_source_isnt_repaired(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     source, target = write(tmp_path / "source.onnx", CASES["added noise"]), write(tmp_path / "target.onnx", STEADY)
-    assert main([verb, source, target, "-q"]) == 1
+    assert main(["repair", source, target, "-q"]) == 1
     told = capsys.readouterr().err
     assert "Traceback" not in told
     assert "the source source.onnx-0 answers differently each time it's run" in told
@@ -113,5 +167,6 @@ def test_a_comparison_with_a_random_source_recommends_what_helps(
     source, target = write(tmp_path / "source.onnx", CASES["added noise"]), write(tmp_path / "target.onnx", STEADY)
     assert main(["compare", source, target, "-q"]) == 1
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("next: "))
-    assert "localize" not in line
-    assert "Export the source without what draws numbers" in line
+    assert "localize" in line
+    assert "names what differs between the files" in line
+    assert "conrepair repair" not in line

@@ -26,10 +26,12 @@ def compare(options: argparse.Namespace) -> int:
     settings = answer_settings(verb)
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         found = compare_pair(asked, settings, session, folder=output)
+        run = found.run.rows[0].ran.run
+        random = run is not None and bool(run.unsteady)
         if output is not None:
             write_audit(found.run, session.store.root)
         tell(found.run, as_json=options.format == "json", folder=output and found.run.folder)
     if options.format == "text":
         source = found.run.rows[0]
-        tell_next(after_comparison(found.row, options) if source.problem is None else "")
+        tell_next(after_comparison(found.row, options, random=random) if source.problem is None else "")
     return found.exit_code

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from conrepair.backends.tvm.build import unobservable
@@ -19,6 +20,7 @@ from conrepair.pipeline.stages.localizing import (
     LocalizationOutcome,
     localization_side,
     options_of,
+    random_references,
     rows_to_localize,
     steps_before,
     with_localization,
@@ -38,6 +40,7 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
     """Name the layers at fault of targets, and the steps of their conversions."""
     drawn = {subject.name for subject in state.subjects if subject.drawn}
     wanted = rows_to_localize(executed, rows, when=state.settings.layers.when, drawn=drawn)
+    references = random_references(rows)
     closed = {place: problem for place in wanted if (problem := _unobservable(executed[place])) is not None}
     wanted = [place for place in wanted if place not in closed]
     looked_into = {executed[place].looked_at: executed[place] for place in wanted}
@@ -45,16 +48,20 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
         if _differs_before_it_was_built(executed, rows, place):
             model = model_of(executed[place])
             looked_into.setdefault(model.looked_at, model)
-    later = {
-        executed[place].looked_at
+    asked: dict[str, dict[str, Any]] = {
+        executed[place].looked_at: {"latent": True}
         for place in wanted
         if rows[place].verdict is Verdict.FAULTY and _steps(rows[place]) > 1
     }
-    found = localized(state, list(looked_into.values()), later)
+    for place in wanted:
+        if executed[place].reference in references:
+            asked[executed[place].looked_at] = {"random": (str(rows[place].verdict), rows[place].reason)}
+    found = localized(state, list(looked_into.values()), asked)
     behind = {place: steps_before(executed, executed[place]) for place in wanted}
     doubtful = [
         step
         for place in wanted
+        if executed[place].reference not in references
         if (model_found := found.get(executed[place].row_name)) is not None
         if (known := model_found.localization) is not None and known.faults
         for step in map(model_of, behind[place])
@@ -112,17 +119,16 @@ def _steps(row: Row) -> int:
 
 
 def localized(
-    state: RunState, items: Sequence[Execution], later: Collection[str] = ()
+    state: RunState, items: Sequence[Execution], asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> dict[str, LocalizationOutcome]:
     """What became of looking into each model, or build, by its name.
 
     Args:
         state: The run.
         items: The models.
-        later: Names of those that are wrong at steps of which layers are shown the first: what no input of that shows
-            counts.
+        asked: What each task is told besides, by the model's name: as in `localization_task`.
     """
-    tasks = {item.looked_at: localization_task(state, item, latent=item.looked_at in later) for item in items}
+    tasks = {item.looked_at: localization_task(state, item, **asked.get(item.looked_at, {})) for item in items}
     compared = {item.looked_at: _compared(state, item) for item in items}
     with state.display.stage("localize", len(tasks)) as stage:
         state.scheduler.run(list(tasks.values()), advance=stage.advance)
@@ -178,6 +184,7 @@ def localization_task(
     photos: int | None = None,
     first: tuple[int, ...] = (),
     latent: bool = False,
+    random: tuple[str, ...] = (),
 ) -> Task:
     """Look into a target, beside its reference; a task for the scheduler.
 
@@ -187,6 +194,7 @@ def localization_task(
         photos: How many it may look at as files; default: as many as layers are compared on.
         first: Samples to look at before all others.
         latent: Whether faults that no input shows count, whatever the settings say.
+        random: The verdict and its reason, where the reference is random.
     """
     count = state.settings.layers.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
@@ -206,7 +214,7 @@ def localization_task(
     return Task(
         f"{item.row_name}, localization{' of other samples' if first else ''}",
         "localize",
-        lambda _: {**payload, "options": settings},
+        lambda _: {**payload, "options": settings, "random": list(random)},
         needs=framework_needs(reference.source.model.framework) | framework_needs(item.source.model.framework),
         timeout=state.settings.seconds,
         parts=_parts,

@@ -30,6 +30,7 @@ __all__ = [
     "LocalizationOutcome",
     "localization_side",
     "options_of",
+    "random_references",
     "rows_to_localize",
     "steps_before",
     "unlocalized",
@@ -78,14 +79,13 @@ def rows_to_localize(
         drawn: Models whose inputs are: then a budget proves nothing against a target.
 
     Returns:
-        None of models whose reference is random: all layers behind what is drawn would differ.
+        None of those of which it's said already that layers can't be compared.
     """
-    random = _random_references(rows)
     alike = {Verdict.EQUIVALENT, Verdict.UNDEPLOYABLE}
     found: dict[str, int] = {}
     for place, (item, row) in enumerate(zip(executed, rows, strict=True)):
         wanted = item.build is not None or item.kind == "target"
-        if not wanted or item.source is None or item.problem is not None or item.reference in random:
+        if not wanted or item.source is None or item.problem is not None or row.localized.problem is not None:
             continue
         if when == "excused":
             is_asked = _needs_layers(row, drawn=item.model in drawn)
@@ -97,20 +97,34 @@ def rows_to_localize(
     return list(found.values())
 
 
-def unlocalized(executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows, with the reason in those of targets that aren't looked into as their reference is random."""
-    random = _random_references(rows)
+def unlocalized(executed: Sequence[Execution], rows: Sequence[Row], *, repairs: bool = False) -> tuple[Row, ...]:
+    """The rows, with the reason in those of targets that aren't looked into as their reference is random.
+
+    Args:
+        executed: What was run.
+        rows: Its rows.
+        repairs: Whether targets are to be repaired.
+    """
+    random = random_references(rows)
+    judged = {verdict for verdict in Verdict if verdict.is_right or (verdict is Verdict.FAULTY and not repairs)}
     told = {model: _of_random(model, difference) for model, difference in random.items()}
     return tuple(
         dataclasses.replace(row, localized=LocalizedTarget(problem=told[item.reference]))
-        if item.reference in told and row.kind != "reference" and row.problem is None
+        if item.reference in told
+        and row.kind != "reference"
+        and row.problem is None
+        and (item.build is not None or row.verdict not in judged)
         else row
         for item, row in zip(executed, rows, strict=True)
     )
 
 
-def _random_references(rows: Sequence[Row]) -> dict[str, float]:
-    """References that answer differently each time, by how much: the relative difference of two runs."""
+def random_references(rows: Sequence[Row]) -> dict[str, float]:
+    """References that answer differently each time, by how much: the relative difference of two runs.
+
+    Args:
+        rows: Of all that was run.
+    """
     # The first run of a reference is the specification; a build of it may be random where memory isn't written.
     runs = {row.model: row.ran.run for row in reversed(rows) if row.kind == "reference" and row.ran.run is not None}
     return {model: max(run.unsteady.values()) for model, run in runs.items() if run.unsteady}
@@ -258,14 +272,9 @@ def _of_outputs(row: Row, problem: Problem) -> Localization | None:
     return Localization(
         verdict=compared.verdict,
         reason=compared.reason,
-        faults=(),
-        layers=(),
-        unmatched_source=(),
-        unmatched_target=(),
         samples=run.count,
         output_error=compared.worst.error.relative_l2,
         notes=(f"layers weren't compared: {problem.message}",),
-        options=Options(),
     )
 
 

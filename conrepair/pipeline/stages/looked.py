@@ -36,8 +36,8 @@ def look_at(state: RunState) -> Looked:
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     if measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
-    rows = name_optimizers(state, executed, unlocalized(executed, rows))
     stages, wanted = state.settings.stages, state.settings.repair
+    rows = name_optimizers(state, executed, unlocalized(executed, rows, repairs=stages.repair))
     if stages.repair and wanted.conversions:
         from conrepair.pipeline.stages.repair_conversions import repair_conversions
 
