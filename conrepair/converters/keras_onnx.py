@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option, parts_without
-from conrepair.converters.tf2onnx_fixes import collecting_often
+from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.tf2onnx_fixes import collecting_often
+from conrepair.converters.tf2onnx_memory import collecting_often
 from conrepair.converters.tf2onnx_result import save
 from conrepair.frameworks.model import Model
 
@@ -18,7 +18,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx_ir
     import tf2onnx
 
-    from conrepair.converters.tf2onnx_fixes import write_out_gelu
+    from conrepair.converters.tf2onnx_gelu import write_out_gelu
     from conrepair.frameworks.tflite import TfliteRunnable
 
     with collecting_often():

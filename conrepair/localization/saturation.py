@@ -177,7 +177,7 @@ def with_overflows(
     found = _overflowing(right, given)
     ends = {fault.target_tensor for fault in faults} | {piece.judged.cut.pair.target for piece in guilty}
     ends &= given.network.graph.tensors.keys() if found else set()
-    given.compute(ends)
+    given.compute(sorted(ends))
     lost = {name for name in ends if given[name].dtype.kind == "f" and not np.isfinite(given[name]).all()}
     kept = [fault for fault in faults if fault.target_tensor not in lost]
     return [*kept, *found], [piece for piece in guilty if piece.judged.cut.pair.target not in lost]

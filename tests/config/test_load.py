@@ -47,7 +47,7 @@ def refusal_of_text(folder: Path, text: str | bytes) -> str:
 
 
 def test_a_file_that_isnt_there(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"none\.json: no such configuration file.*main\.py"):
+    with pytest.raises(ConfigError, match=r"none\.json: no such configuration file.*conrepair run"):
         parse_config(read_json(tmp_path / "none.json"), "the file")
 
 

@@ -103,10 +103,9 @@ def _of_texts(one: Array, two: Array) -> ParameterDifference | None:
     other = np.not_equal(one, two).astype(bool)
     if not other.any():
         return None
-    texts = (
-        text.decode(errors="replace") if isinstance(text, bytes) else text for text in (two[other][0], one[other][0])
-    )
-    return ParameterDifference(Kind.PARAMETERS, _others(*texts, other), float(other.mean()) ** 0.5)
+    pair = two[other][0], one[other][0]
+    theirs, ours = (text.decode(errors="replace") if isinstance(text, bytes) else str(text) for text in pair)
+    return ParameterDifference(Kind.PARAMETERS, _others(theirs, ours, other), float(other.mean()) ** 0.5)
 
 
 def _of_whole_numbers(one: Values, two: Values) -> ParameterDifference | None:
