@@ -58,8 +58,8 @@ def judge_draws(one: Array, two: Array, allowed: float) -> tuple[Verdict, str]:
             "times the original's on. Give more samples (--samples)"
         )
     return Verdict.NOISE, (
-        f"both are random, and their distributions agree in mean and spread {runs} (a spread that is {seen:.3g} times "
-        "the original's would show)"
+        f"both are random, and their distributions agree in mean and spread {runs} (a spread that is {seen:.3g} "
+        "times the original's would show)"
     )
 
 
