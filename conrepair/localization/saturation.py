@@ -12,6 +12,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.activations import Activations
+from conrepair.localization.diagnosis.computing import compute
 from conrepair.localization.judgement import Judged
 from conrepair.localization.located import Guilty
 from conrepair.localization.matching import Pair
@@ -211,13 +212,27 @@ def _overflows(run: Activations, right: Activations) -> list[Node]:
     right.compute(ends := right.network.graph.outputs if odd else ())
     # Outputs of numbers that are all finite in the source don't become infinite: observed, both runs may be.
     finite = all(np.isfinite(right[name]).all() for name in ends if right[name].dtype.kind == "f")
-    for node in (node for node in graph.nodes if not odd.isdisjoint(node.outputs) and odd.isdisjoint(node.inputs)):
+    begins = [node for node in graph.nodes if not odd.isdisjoint(node.outputs) and odd.isdisjoint(node.inputs)]
+    for node in (node for node in begins if not _is_infinite_anyway(node, run)):
         stored = list(Pieces.between(network, [*graph.inputs, *node.outputs], graph.outputs).run(run.__getitem__))
         # A sigmoid's 1 / (1 + infinity) is 0 as it should be, and so are what a mask takes from a softmax.
         lost = [array for name, array in stored if not relative_l2(run[name], array) < _CHANGED]
         if len(node.outputs) == 1 and (lost or (finite and not all(np.isfinite(array).all() for _, array in stored))):
             found.append(node)
     return found
+
+
+def _is_infinite_anyway(node: Node, run: Activations) -> bool:
+    """Whether a result would be infinite in any type: by a constant that is, or as the logarithm of 0 is."""
+    if not all(
+        np.isfinite(array.numpy()).all() for array in node.parameters.values() if array.numpy().dtype.kind == "f"
+    ):
+        return True
+    run.compute(list(filter(None, node.inputs)))
+    known = {name: run[name].astype(np.float64) for name in filter(None, node.inputs)}
+    with np.errstate(all="ignore"):
+        values = compute([node], known, run.network.graph)
+    return values is not None and not np.isfinite(values[node.outputs[0]]).all()
 
 
 def told_by_drawn(faults: Sequence[LocatedFault], inputs: Sequence[str]) -> tuple[list[LocatedFault], str]:
