@@ -23,7 +23,6 @@ _ELSEWHERE = {
     "fuzz_recheck",
     "fuzz_reduce",
     "fuzz_try",
-    "baked",
     "look",
     "preparation",
     "recorded",
