@@ -30,13 +30,13 @@ from conrepair.networks.parts import INSIDE
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of, whole_output
 
-__all__ = ["EDITOR", "KerasEditor", "graph_of_network"]
+__all__ = ["EDITOR", "KerasEditor"]
 
 
 # A Keras model's graph without running it: from the symbols that Keras has for its tensors.
 
 
-def graph_of_network(network: Any) -> tuple[LayerGraph, dict[str, KerasOrigin], dict[str, tuple[int, ...]]]:
+def _graph_of_network(network: Any) -> tuple[LayerGraph, dict[str, KerasOrigin], dict[str, tuple[int, ...]]]:
     """The layers of a model; sizes that it leaves open are one.
 
     Returns:
@@ -79,7 +79,7 @@ class KerasEditor(Editor):
         super().__init__(model)
         self._network = load_keras(model)
         self._changes = KerasChanges()
-        self.graph, self._origins, self._ids = graph_of_network(self._network)
+        self.graph, self._origins, self._ids = _graph_of_network(self._network)
         calls = [origin.step.call for origin in self._origins.values() if not origin.place]
         self._often = Counter(map(id, calls))  # a call in a model that is called itself is there several times
         self._shared = Counter(id(call.operation) for call in {id(call): call for call in calls}.values())

@@ -18,13 +18,13 @@ from conrepair.graph.layer_graph import Attribute, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks.onnx_schema import first_with, meaning_kept, usual_attributes
 
-__all__ = ["WrittenNode", "raise_for", "write_attributes"]
+__all__ = ["WrittenNode", "write_attributes"]
 
 
 # Raise an ONNX file's opset in place, where all its operators mean the same in the later one.
 
 
-def raise_for(file: OnnxFile, node: onnx_ir.Node, name: str) -> bool:
+def _raise_for(file: OnnxFile, node: onnx_ir.Node, name: str) -> bool:
     """Let a file have the first opset in which a node's operator has an attribute.
 
     What later opsets take for granted where this one has no word for it is written out where it's something else.
@@ -126,7 +126,7 @@ def _write_plain(place: WrittenNode, name: str, value: Attribute) -> None:
     known = [item for item in names if knows(place.file, place.target, item)]
     if not known and _says_nothing(place.node.op, name, value):
         return
-    if not known and raise_for(place.file, place.target, name):
+    if not known and _raise_for(place.file, place.target, name):
         known = [name]
     if not known:
         place.refuse(f"the operator has no {name} in opset {place.file.opset(place.target)}.")

@@ -22,7 +22,7 @@ from conrepair.networks.tflite_packing import is_outside, outside_bytes, packed
 from conrepair.networks.tflite_subgraphs import InnerConstant, inner_constants
 from conrepair.runtime.files import whole_output
 
-__all__ = ["EditedTfliteFile", "StoredModel"]
+__all__ = ["EditedTfliteFile"]
 
 
 # A TFLite file as it's stored: tables, numbers behind them, and files that the model carries.
@@ -30,7 +30,7 @@ __all__ = ["EditedTfliteFile", "StoredModel"]
 _MOST = 1 << 30  # bytes of numbers among a flatbuffer's tables, which end at 2 GB
 
 
-class StoredModel:
+class _StoredModel:
     """Numbers stay where the file has them, as long as its tables can hold them.
 
     Attributes:
@@ -93,7 +93,7 @@ class EditedTfliteFile(TfliteFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
-        self._stored = StoredModel(self.content, self.model)
+        self._stored = _StoredModel(self.content, self.model)
         self._unread = set(range(len(self.names))) - self._read()  # as the file came
         self._resized = False
 

@@ -27,12 +27,12 @@ from conrepair.tracing.search.space import HIGH, LOW, space_of
 from conrepair.tracing.searching import Sides, search_inputs
 from conrepair.truth.bound import Analysis
 
-__all__ = ["EVALUATIONS", "GONE", "Reduction", "reduced", "worse"]
+__all__ = ["GONE", "Reduction", "reduced", "worse"]
 
 
 # Inputs on which an error is clearer.
 
-EVALUATIONS = 200
+_EVALUATIONS = 200
 
 
 def worse(case: Case, system: System, setting: Setting, folder: Path, *, seconds: float = 20.0) -> Case | None:
@@ -59,7 +59,7 @@ def worse(case: Case, system: System, setting: Setting, folder: Path, *, seconds
                 Sides(runnable, exact, space, functools.partial(over_bound, exact)),
                 space,
                 "mega",
-                evaluations=EVALUATIONS,
+                evaluations=_EVALUATIONS,
                 seconds=seconds,
                 seed=0,
             )

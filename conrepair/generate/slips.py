@@ -20,7 +20,7 @@ from conrepair.generate.tensors import numpy_type
 from conrepair.generate.weaving import REAL, Weaver
 from conrepair.metrics.ulps import is_real
 
-__all__ = ["Redrawing", "Slipping"]
+__all__ = ["Slipping"]
 
 
 # A setting that is there already, in which one value is drawn anew.
@@ -29,7 +29,7 @@ _GRAPHS = {onnx.defs.OpSchema.AttrType.GRAPH, onnx.defs.OpSchema.AttrType.GRAPHS
 
 
 @dataclass(kw_only=True)
-class Redrawing(Reading):
+class _Redrawing(Reading):
     """A setting of which all is given, but for one attribute, or one input that's constant.
 
     Attributes:
@@ -190,11 +190,11 @@ def _something_between(w: Slipping, said: _Said) -> _Said:
 def _another_value(w: Slipping, said: _Said) -> _Said:
     """An attribute, or a constant that is one to its operator, has another value, as its specification allows."""
     read = w.read(Reading, said.op, said.inputs, said.attributes, said.outputs)
-    names = list(Redrawing.may_free(read))
+    names = list(_Redrawing.may_free(read))
     for _ in range(_TRIES if names else 0):
         freed = w.random.choice(names)
         with suppress(NotAllowedError):
-            other = w.read(Redrawing, said.op, said.inputs, said.attributes, said.outputs, freed=freed)
+            other = w.read(_Redrawing, said.op, said.inputs, said.attributes, said.outputs, freed=freed)
             if other.constant is not None:
                 place, dtype = other.place, other.constant.dtype.name
                 return said.fed(place, w.constant(other.constant, dtype))

@@ -12,19 +12,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-__all__ = ["MOST_CHANNELS", "Arranged", "InputRelation", "Numbers", "arrangements", "explain_inputs"]
+__all__ = ["InputRelation", "Numbers", "arrangements", "explain_inputs"]
 
 
 # The ways in which a captured array may have been turned into one of another shape.
 
-MOST_CHANNELS = 4
+_MOST_CHANNELS = 4
 """An axis of at most so many elements may be that of the colours."""
 
 _MOST_AXES = 5
 
 
 @dataclass(frozen=True)
-class Arranged:
+class _Arranged:
     """An array with its axes as another has them.
 
     Attributes:
@@ -52,7 +52,7 @@ class Arranged:
         return steps
 
 
-def arrangements(source: npt.NDArray[np.float64], shape: tuple[int, ...]) -> Iterator[Arranged]:
+def arrangements(source: npt.NDArray[np.float64], shape: tuple[int, ...]) -> Iterator[_Arranged]:
     """An array in every order of its axes that has a shape, flipped, and reshaped; simple ones first.
 
     Args:
@@ -66,16 +66,16 @@ def arrangements(source: npt.NDArray[np.float64], shape: tuple[int, ...]) -> Ite
     orders.sort(key=lambda order: sum(map(int.__ne__, order, identity)))
     fitting = [axes for axes in orders if tuple(source.shape[axis] for axis in axes) == shape]
     for axes in fitting:
-        yield Arranged(axes, False, (), source.transpose(axes))
-    pictures = tuple(axis for axis in range(1, source.ndim) if shape[axis] > MOST_CHANNELS)
+        yield _Arranged(axes, False, (), source.transpose(axes))
+    pictures = tuple(axis for axis in range(1, source.ndim) if shape[axis] > _MOST_CHANNELS)
     if source.ndim == 4 and len(pictures) >= 2:
         height, width = pictures[-2:]
         for axes, flipped in itertools.product(fitting, ((width,), (height,), (height, width))):
-            yield Arranged(axes, False, flipped, np.flip(source.transpose(axes), flipped))
+            yield _Arranged(axes, False, flipped, np.flip(source.transpose(axes), flipped))
     for axes in orders:
         # Values in another layout's order under this shape: what a reshape in place of a transpose gives.
         if axes not in fitting:
-            yield Arranged(axes, True, (), source.transpose(axes).reshape(shape))
+            yield _Arranged(axes, True, (), source.transpose(axes).reshape(shape))
 
 
 _Float64 = npt.NDArray[np.float64]
@@ -119,7 +119,7 @@ class InputRelation:
         evidence: In words.
     """
 
-    arranged: Arranged
+    arranged: _Arranged
     numbers: Numbers
     evidence: str
 
@@ -153,7 +153,7 @@ def explain_inputs(
         return None
     samples = max(1, _MOST_VALUES // source[0].size)
     source, target = source[:samples], target[:samples]
-    found: list[tuple[Arranged, Numbers]] = []
+    found: list[tuple[_Arranged, Numbers]] = []
     for arranged in arrangements(source, target.shape):
         found += [(arranged, item) for item in _fitted(arranged.array, target) if item.residual <= tolerance]
         if any(item.residual <= _EXACT for _, item in found):
@@ -168,7 +168,7 @@ def explain_inputs(
 def _fitted(array: _Float64, target: _Float64) -> Iterator[Numbers]:
     """One factor for all, one for each channel, a matrix."""
     yield _by_channel(array.reshape(1, -1), target.reshape(1, -1), None)
-    axes = [axis for axis in (1, target.ndim - 1) if target.ndim > 2 and 1 < target.shape[axis] <= MOST_CHANNELS]
+    axes = [axis for axis in (1, target.ndim - 1) if target.ndim > 2 and 1 < target.shape[axis] <= _MOST_CHANNELS]
     for axis in dict.fromkeys(axes):
         rows, wanted = (np.moveaxis(item, axis, 0).reshape(target.shape[axis], -1) for item in (array, target))
         yield _by_channel(rows, wanted, axis)
@@ -208,7 +208,7 @@ def _by_matrix(rows: _Float64, wanted: _Float64, axis: int) -> Numbers:
 _IDENTITY = "the target's input is the source's"
 
 
-def _relation(arranged: Arranged, numbers: Numbers, spread: float) -> InputRelation:
+def _relation(arranged: _Arranged, numbers: Numbers, spread: float) -> InputRelation:
     steps = [*arranged.words, *_in_words(numbers, spread)]
     evidence = _IDENTITY
     if steps:

@@ -24,7 +24,7 @@ from conrepair.localization.result import LocatedFault
 from conrepair.networks.network import Network
 from conrepair.runtime.words import number
 
-__all__ = ["Guilty", "Located", "as_one_training", "located_faults", "merge"]
+__all__ = ["Guilty", "Located", "located_faults", "merge"]
 
 
 # One fault for all regions that one cause makes guilty: what reads a lost tensor, all results of one layer.
@@ -88,7 +88,7 @@ _ALIKE = 10.0  # times the usual: what's further off than all others is at fault
 _WEIGHTS = ("weight", "W")
 
 
-def as_one_training(found: Sequence[Diagnosis], target: LayerGraph) -> list[Diagnosis]:
+def _as_one_training(found: Sequence[Diagnosis], target: LayerGraph) -> list[Diagnosis]:
     """Tell of layers whose numbers are all off alike as one fault, so that others are seen beside it.
 
     Args:
@@ -188,7 +188,7 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     healthy = Healthy(graphs, alignment.cuts, [item.cut.pair for item in judged if not item.guilty])
     each = [item for piece in pieces for item in _diagnosed(piece, healthy)]
     layers = [item.fault.target_layers[0] for item in each if not item.alone]
-    faults = merge([(item.fault, item.cause) for item in as_one_training(each, target.graph)], layers)
+    faults = merge([(item.fault, item.cause) for item in _as_one_training(each, target.graph)], layers)
     faults = exchanged_outputs(faults, answers)
     faults = with_exchanged_inputs(target, faults, answers, given.feeds)
     found = [*misfits(source, target, alignment, answers), *faults]

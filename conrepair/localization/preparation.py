@@ -31,7 +31,7 @@ from conrepair.metrics.running_error import relative_l2
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["Prepared", "align_with_inputs", "correlation", "preparation_words"]
+__all__ = ["Prepared", "align_with_inputs", "correlation"]
 
 
 # How an input of the target differs from the source's, in words.
@@ -40,7 +40,7 @@ _ALIKE = 0.5  # correlation of two pictures that are the same one
 _TOLERANCE = 0.01  # of an explanation: pictures of 8 bits are rounded
 
 
-def preparation_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
+def _in_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
     """What was done to an input, and which kind of fault that is.
 
     Args:
@@ -163,12 +163,12 @@ def _decided(
             "whether the preparation is, too, can't be told ("
         )
         better = found if _proven(found) >= _proven(own) else own
-        return Prepared(better, (), tuple(words + preparation_words(item.pair, feeds)[1] + ")" for item in different))
+        return Prepared(better, (), tuple(words + _in_words(item.pair, feeds)[1] + ")" for item in different))
     layout_of = {pair.target: pair.layout for pair in found.pairs}
     faults = []
     for item in different:
         pair = replace(item.pair, layout=layout_of.get(item.pair.target, item.pair.layout))
-        kind, words = preparation_words(pair, feeds)
+        kind, words = _in_words(pair, feeds)
         behind = (
             f"the layers behind come out right (relative error {with_sources:.1g}) when fed with the source's input, "
             f"and wrong ({with_own:.2g}) with their own"

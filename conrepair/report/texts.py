@@ -24,7 +24,7 @@ from conrepair.report.summary import summary_text
 from conrepair.report.verdict_table import verdicts_csv, verdicts_markdown
 from conrepair.runtime.words import harmless, printable
 
-__all__ = ["comparisons_csv", "inputs_csv", "texts_of"]
+__all__ = ["texts_of"]
 
 
 # Comparisons and inputs as CSV.
@@ -43,7 +43,7 @@ _INPUTS = (
 )
 
 
-def comparisons_csv(comparisons: Iterable[Comparison]) -> str:
+def _comparisons_csv(comparisons: Iterable[Comparison]) -> str:
     """One line for each output of each comparison; no answers where outputs aren't scores of classes."""
     rows = (_compared(comparison, output) for comparison in comparisons for output in comparison.outputs)
     return csv_text(_COMPARED, rows)
@@ -58,7 +58,7 @@ def _compared(comparison: Comparison, output: OutputComparison) -> list[object]:
     ]
 
 
-def inputs_csv(inputs: Iterable[ComparedInput]) -> str:
+def _inputs_csv(inputs: Iterable[ComparedInput]) -> str:
     """One line for each input, with the best class of both sides; empty where outputs aren't scores."""
     rows = (
         [
@@ -102,14 +102,14 @@ def texts_of(result: AuditResult, placed: AuditResult | None = None, readable: R
 def _of_localization(result: AuditResult, readable: Readable) -> dict[str, str]:
     row = result.rows[-1]
     texts = {} if not row.localized.steps else step_texts(row.localized.steps[-1], about_step(row, result), readable)
-    return texts | ({INPUTS: inputs_csv(row.inputs)} if row.inputs else {})
+    return texts | ({INPUTS: _inputs_csv(row.inputs)} if row.inputs else {})
 
 
 def _of_audit(result: AuditResult, readable: Readable) -> dict[str, str]:
     texts = {
         "summary.txt": summary_text(result),
         "execution_log.txt": _execution_log(result),
-        "comparisons.csv": comparisons_csv(result.comparisons),
+        "comparisons.csv": _comparisons_csv(result.comparisons),
     }
     if compared := matrices(result):
         texts["backends.csv"] = backends_csv(compared)
@@ -128,7 +128,7 @@ def _of_row(row: Row, result: AuditResult, folders: RowFolders, readable: Readab
         record = encode({"model": model, "description": row.ran.description})
         texts[f"{folders.model(row)}/provenance.json"] = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
     if row.inputs:
-        texts[f"{folders.run(row)}/{INPUTS}"] = inputs_csv(row.inputs)
+        texts[f"{folders.run(row)}/{INPUTS}"] = _inputs_csv(row.inputs)
     for place in range(len(row.localized.steps)):
         folder, about = folders.localization(row, place), about_step(row, result, place)
         for name, text in step_texts(row.localized.steps[place], about, readable).items():

@@ -19,7 +19,7 @@ from conrepair.runtime import landlock, seccomp
 from conrepair.runtime.gpu_devices import gpu_devices
 from conrepair.runtime.reach import CONFINED, GPU, NETWORK, OPEN
 
-__all__ = ["CONFINED", "GPU", "NETWORK", "OPEN", "Hold", "confine", "give_up", "held", "kept_from", "within_reach"]
+__all__ = ["CONFINED", "GPU", "NETWORK", "OPEN", "Hold", "confine", "held", "kept_from", "within_reach"]
 
 
 # Give up what the superuser may do beyond reading and writing files (capabilities(7)).
@@ -38,7 +38,7 @@ class _Words(ctypes.Structure):
     _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
 
 
-def give_up() -> None:
+def _give_up() -> None:
     """Keep of this thread's capabilities those by which root reads and writes files of others; programs get no more.
 
     In containers, people run as root and their files belong to others. Whoever has no capabilities loses none.
@@ -119,7 +119,7 @@ def confine(folders: Sequence[str], reach: str) -> dict[str, bool]:
     global _held, _folders
     if reach != OPEN and sys.platform == "linux":
         ctypes.CDLL(None).prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        give_up()
+        _give_up()
         devices = [*_DEVICES, *((*gpu_devices(), _THREADS) if reach == GPU else ())]
         files, filters = landlock.restrict(folders, list(filter(_exists, devices))), seccomp.restrict(reach)
         _held = Hold(files > 0, filters and reach != NETWORK, files >= landlock.SCOPES)

@@ -25,7 +25,7 @@ from conrepair.runtime.files import sha256_of, write_json, write_text
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.words import meant
 
-__all__ = ["BUILD", "Linking", "build", "compile_module", "linking_for", "taken", "unobservable"]
+__all__ = ["BUILD", "build", "compile_module", "taken", "unobservable"]
 
 
 # Which compiler makes a library of what TVM generates: this machine's, a cross-compiler, or the device's own.
@@ -35,7 +35,7 @@ _TRIPLE = "mtriple"
 
 
 @dataclass(frozen=True)
-class Linking:
+class _Linking:
     """How a library is made.
 
     Attributes:
@@ -56,7 +56,7 @@ class Linking:
         return made
 
 
-def linking_for(options: TvmOptions) -> Linking:
+def _linking_for(options: TvmOptions) -> _Linking:
     """Who links for a device.
 
     Raises:
@@ -69,15 +69,15 @@ def linking_for(options: TvmOptions) -> Linking:
                 f"{device}: its `linker` {device.linker} isn't on the path. Install it, or leave it out: then the "
                 "device links with its own compiler."
             )
-        return Linking(linker=device.linker)
+        return _Linking(linker=device.linker)
     other = {_TRIPLE} & {*options.parsed_target.attributes, *options.host_target.attributes}
     if device is not None and other:
-        return Linking("module.tar")
+        return _Linking("module.tar")
     if not any(map(shutil.which, _COMPILERS)):
         raise ConversionError(
             f"TVM links its code with a C++ compiler, and none is on the path ({', '.join(_COMPILERS)}). Install g++."
         )
-    return Linking()
+    return _Linking()
 
 
 BUILD = "build.json"
@@ -184,7 +184,7 @@ def compile_module(
     from conrepair.backends.tvm.tuning import check_tuning
 
     _compute_one_by_one()
-    linking = linking_for(options)
+    linking = _linking_for(options)
     check_architecture(options.parsed_target)
     steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
     tuned = TUNED in [step.name for step in steps]
@@ -299,7 +299,7 @@ def _compile(
     place: BuildContext,
     imported: Imported,
     following: Following,
-    linking: Linking,
+    linking: _Linking,
     *,
     bridge: bool,
 ) -> tuple[list[str], Calls | None]:

@@ -17,7 +17,7 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.runtime.archive import Archive, opened_archive
 
-__all__ = ["outline", "weights_of"]
+__all__ = ["outline"]
 
 
 # Numbers in a TorchScript archive by their type, read from its pickle without making any object of it.
@@ -61,7 +61,7 @@ class _Reader(pickle.Unpickler):
         return _Thing()
 
 
-def weights_of(archive: Archive) -> Counter[str]:
+def _weights_of(archive: Archive) -> Counter[str]:
     """Numbers by dtype.
 
     Args:
@@ -96,7 +96,7 @@ def outline(model: Model) -> Outline:
         else:
             code = [archive.read_text(name) for name in names if "/code/" in f"/{name}" and name.endswith(".py")]
             calls = [f"{call['space'] or 'aten'}.{call['name']}" for text in code for call in _CALL.finditer(text)]
-            weights = weights_of(archive)
+            weights = _weights_of(archive)
     if not calls:
         raise ValueError("there's no graph and no code in it")
     unknown = [name for name in calls if not _is_known(name)]

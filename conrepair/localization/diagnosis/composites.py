@@ -21,13 +21,13 @@ from conrepair.localization.diagnosis.siblings import Healthy, closest_sibling
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
 
-__all__ = ["composite_findings", "group_findings", "is_composite"]
+__all__ = ["composite_findings", "is_composite"]
 
 
 # Normalizations over other groups than the source's, in however many operators they're written.
 
 
-def group_findings(region: Region) -> Iterator[Finding]:
+def _group_findings(region: Region) -> Iterator[Finding]:
     """Told by how many means are taken of each sample, of as many numbers."""
     ours = [item for item in _taken(region.source) if item[0].op != "ReduceMean"]
     if len(ours) != 1:
@@ -94,7 +94,7 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
     if not composite:
         whole = _in_pieces(_operators(region.target), _operators(region.source))
         return list(carried_differences(region)) if whole else []
-    if grouped := list(group_findings(region)):
+    if grouped := list(_group_findings(region)):
         return grouped
     turns = turns_of(region.target.nodes)
     odd = [*odd_parameters(region, turns), *(odd_operators(region, count_of(turns)) if turns else ())]

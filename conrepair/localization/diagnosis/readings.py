@@ -13,7 +13,7 @@ from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import Step, function_step, step_of
 
-__all__ = ["as_written", "fused", "normalized", "rearranged", "unturned", "with_functions"]
+__all__ = ["as_written", "fused", "normalized", "rearranged", "with_functions"]
 
 
 # Transpositions around an operator that only knows one axis: it's the same operator along another one.
@@ -21,7 +21,7 @@ __all__ = ["as_written", "fused", "normalized", "rearranged", "unturned", "with_
 _ALONG_AXIS = {"Softmax", "LogSoftmax", "Hardmax"}
 
 
-def unturned(steps: Sequence[Step], graph: LayerGraph) -> list[Step]:
+def _unturned(steps: Sequence[Step], graph: LayerGraph) -> list[Step]:
     """Read such operators without transpositions, where those behind undo those in front.
 
     Args:
@@ -140,7 +140,7 @@ def _behind_layer(step: Step, before: Sequence[Step]) -> bool:
 
 
 def _computing(steps: Sequence[Step], side: Side) -> list[Step]:
-    return [step for step in unturned(steps, side.graph) if step.op != "Identity"]
+    return [step for step in _unturned(steps, side.graph) if step.op != "Identity"]
 
 
 def _functions(steps: Sequence[Step], side: Side) -> list[Step]:

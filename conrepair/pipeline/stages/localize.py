@@ -143,7 +143,7 @@ def _differs_before_it_was_built(executed: Sequence[Execution], rows: Sequence[R
     item = executed[place]
     if item.build is None or item.kind == "reference" or rows[place].verdict in {None, Verdict.EQUIVALENT}:
         return False
-    plain = [row.verdict for other, row in zip(executed, rows, strict=True) if _ismodel_of(other, item)]
+    plain = [row.verdict for other, row in zip(executed, rows, strict=True) if _is_model_of(other, item)]
     return Verdict.EQUIVALENT not in plain
 
 
@@ -152,7 +152,7 @@ def model_of(item: Execution) -> Execution:
     return dataclasses.replace(item, build=None, build_task=None)
 
 
-def _ismodel_of(other: Execution, item: Execution) -> bool:
+def _is_model_of(other: Execution, item: Execution) -> bool:
     return other.row_name == item.row_name and other.build is None and other.build_task is None
 
 

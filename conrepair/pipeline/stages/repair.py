@@ -28,7 +28,7 @@ from conrepair.repairs.result import RepairResult
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import Problem, RepairedTarget, Row
 
-__all__ = ["repair", "rows_to_repair", "with_advice", "with_answers", "with_repair"]
+__all__ = ["repair", "rows_to_repair", "with_answers"]
 
 
 # Which rows of an audit are repaired, and what becomes of the results.
@@ -40,7 +40,7 @@ def rows_to_repair(rows: Sequence[Row]) -> list[int]:
     return [place for place, own in found if own is not None and own.faults and rows[place].localized.problem is None]
 
 
-def with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem]) -> Row:
+def _with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem]) -> Row:
     """A row with what became of its repair.
 
     Args:
@@ -59,7 +59,7 @@ def with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem
     return dataclasses.replace(row, repaired=RepairedTarget(result=repair))
 
 
-def with_advice(row: Row, advice: tuple[Advice, ...]) -> Row:
+def _with_advice(row: Row, advice: tuple[Advice, ...]) -> Row:
     """A row with other ways to convert; where nothing could be repaired, that is said with the reason.
 
     Args:
@@ -143,14 +143,14 @@ def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) 
         state.scheduler.run(list(tasks.values()), advance=stage.advance)
     result = list(rows)
     for place, task in tasks.items():
-        result[place] = with_repair(rows[place], state.scheduler.results[task.name], problem_of)
+        result[place] = _with_repair(rows[place], state.scheduler.results[task.name], problem_of)
     result = with_answers(state, executed, result)
     with state.display.stage("advise", len(places)) as stage:
         for place in places:
             known = result[place].repaired.result
             if known is not None and known.interrupted:
                 continue
-            result[place] = with_advice(result[place], _advice(state, executed[place], rows[place], executed))
+            result[place] = _with_advice(result[place], _advice(state, executed[place], rows[place], executed))
             stage.advance(executed[place].row_name)
     return tuple(result)
 

@@ -16,7 +16,7 @@ from conrepair.report.localization.plot import error_plot
 from conrepair.report.readable import Readable
 from conrepair.report.result import LocalizedStep
 
-__all__ = ["COLUMNS", "layers_csv", "ranking_csv", "step_texts"]
+__all__ = ["COLUMNS", "layers_csv", "step_texts"]
 
 
 # layers.csv: one row per pair of tensors; ranking.csv: one per layer that was ranked by its suspiciousness.
@@ -33,7 +33,7 @@ def layers_csv(layers: Iterable[LayerRow]) -> str:
     return csv_text(COLUMNS, ([getattr(row, column) for column in COLUMNS] for row in rows))
 
 
-def ranking_csv(ranking: Suspiciousness) -> str:
+def _ranking_csv(ranking: Suspiciousness) -> str:
     """The most suspicious first; layers that no test applies to come before them, without a rank."""
     untested = (_ranked(None, layer) for layer in ranking.incomparable)
     return csv_text(_RANKED, (*untested, *(_ranked(rank, layer) for rank, layer in enumerate(ranking.layers, 1))))
@@ -64,7 +64,7 @@ def step_texts(step: LocalizedStep, about: About, readable: Readable) -> dict[st
     result = step.localization
     texts = {"layers.csv": layers_csv(result.layers), "error.svg": error_plot(result)}
     if result.suspiciousness is not None:
-        texts["ranking.csv"] = ranking_csv(result.suspiciousness)
+        texts["ranking.csv"] = _ranking_csv(result.suspiciousness)
         analysis = classic_layer_analysis(result.suspiciousness)
         texts["layer_analysis.json"] = json.dumps(analysis, indent=2, allow_nan=False) + "\n"
     sides: tuple[tuple[Side, Model], ...] = (("source", about.source), ("target", about.target))
