@@ -18,6 +18,7 @@ __all__ = [
     "TimeStatistics",
     "compare_times",
     "corrected_times",
+    "mann_whitney",
     "time_statistics",
     "wilson_interval",
 ]
@@ -166,7 +167,7 @@ def compare_times(a: Sequence[float] | npt.NDArray[Any], b: Sequence[float] | np
         ValueError: A value isn't finite.
     """
     first, second = _checked_times(a), _checked_times(b)
-    statistic, p_value = _mann_whitney(first, second)
+    statistic, p_value = mann_whitney(first, second)
     return TimeComparison(
         ratio_of_medians=_ratio_of_medians(first, second),
         p_value=p_value,
@@ -202,7 +203,7 @@ def corrected_times(comparisons: Sequence[TimeComparison]) -> list[TimeCompariso
     ]
 
 
-def _mann_whitney(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[float, float]:
+def mann_whitney(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> tuple[float, float]:
     """U of the first sample, and the two-sided p-value; 0 and 1 without a pair of times.
 
     As `scipy.stats.mannwhitneyu` has it, whose import would take most of the time of a small comparison: exact where
@@ -244,7 +245,7 @@ def _ways(count: int, others: int) -> list[int]:
 
 def _least_p(first: int, second: int) -> float:
     """The p-value when every time of one sample is below every time of the other."""
-    return _mann_whitney(np.arange(first), first + np.arange(second))[1]
+    return mann_whitney(np.arange(first), first + np.arange(second))[1]
 
 
 def _ratio_of_medians(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
