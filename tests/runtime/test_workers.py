@@ -18,7 +18,7 @@ import pytest
 import worker_jobs
 from job_tables import jobs_of
 
-from conrepair.runtime import free_memory, workers
+from conrepair.runtime import memory, workers
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.executor import InProcess
 from conrepair.runtime.workers import Failure, Job, Success, Workers
@@ -534,19 +534,19 @@ def test_of_several_the_largest_is_stopped_and_what_idle_ones_kept_goes_first(
 
 def test_what_is_free_leaves_a_reserve_and_knows_containers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "meminfo").write_text("MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nHugePages_Total: 0\n")
-    monkeypatch.setattr(free_memory, "_MEMORY", tmp_path / "meminfo")
-    monkeypatch.setattr(free_memory, "_GROUPS", ((tmp_path, "max", "current", "inactive_file"),))
-    assert free_memory.free_for_jobs() == 7 << 30
+    monkeypatch.setattr(memory, "_MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_GROUPS", ((tmp_path, "max", "current", "inactive_file"),))
+    assert memory.free_for_jobs() == 7 << 30
     (tmp_path / "max").write_text("max\n")
-    assert free_memory.free_for_jobs() == 7 << 30
+    assert memory.free_for_jobs() == 7 << 30
     (tmp_path / "max").write_text(f"{5 << 30}\n")
     (tmp_path / "current").write_text(f"{2 << 30}\n")
     (tmp_path / "memory.stat").write_text(f"anon {1 << 30}\ninactive_file {1 << 30}\n")
-    assert free_memory.free_for_jobs() == 3 << 30
+    assert memory.free_for_jobs() == 3 << 30
     (tmp_path / "meminfo").write_text("MemTotal: 16777216 kB\nMemAvailable: 1024 kB\n")
-    assert free_memory.free_for_jobs() == 1 << 30
+    assert memory.free_for_jobs() == 1 << 30
     (tmp_path / "meminfo").write_text("MemTotal: 16777216 kB\n")
-    assert free_memory.free_for_jobs() is None
+    assert memory.free_for_jobs() is None
 
 
 def test_within_the_bound_nothing_is_stopped(shared: Workers, tmp_path: Path) -> None:
