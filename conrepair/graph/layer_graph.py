@@ -161,6 +161,14 @@ class Node(Attributed):
         return self.op == "Transpose" and isinstance(perm, tuple) and perm == tuple(range(len(perm)))
 
 
+def _same_numbers(one: Mapping[str, Parameter], other: Mapping[str, Parameter]) -> bool:
+    """Whether nodes share their parameters, or have equal ones; numbers without a common name are read."""
+    return one.keys() == other.keys() and all(
+        mine == other[role] and (mine.name or np.array_equal(mine.numpy(), other[role].numpy()))
+        for role, mine in one.items()
+    )
+
+
 @dataclass(frozen=True)
 class LayerGraph:
     """A network's nodes and tensors.
@@ -211,6 +219,21 @@ class LayerGraph:
         """Position of each tensor: the inputs first, then as they are computed."""
         names = [*dict.fromkeys(self.inputs), *(name for node in self.nodes for name in node.outputs)]
         return {name: position for position, name in enumerate(names)}
+
+    @cached_property
+    def repeated(self) -> Mapping[str, tuple[str, ...]]:
+        """Tensors that several nodes compute in the same way (common subexpressions), by each one's name."""
+        first, nodes, found = {name: name for name in self.tensors}, {}, dict[str, tuple[str, ...]]()  # type: ignore[var-annotated]
+        for node in self.nodes:
+            words = repr((node.op, sorted(node.attributes.items()), sorted(node.own.items()), len(node.outputs)))
+            alike = nodes.setdefault((words, tuple(first.get(name, name) for name in node.inputs)), [])
+            other = next((other for other in alike if _same_numbers(node.parameters, other.parameters)), node)
+            alike.append(node)
+            for mine, theirs in zip(node.outputs, other.outputs, strict=True) if other is not node else ():
+                first[mine] = first[theirs]
+                names = (*found.get(first[mine], (first[mine],)), mine)
+                found |= dict.fromkeys(names, names)
+        return found
 
     @cached_property
     def held(self) -> Mapping[int, str]:

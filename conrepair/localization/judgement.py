@@ -108,16 +108,20 @@ def is_above(introduced: float, full: float, allowed: float) -> bool:
     return above and (introduced < _HIDDEN * full or math.isinf(introduced))
 
 
-def acquit_unread_bodies(judged: Sequence[Judged], readers: Mapping[str, Sequence[str]]) -> list[Judged]:
-    """Acquit cuts that are wrong in a body only, which nothing that reads them tells apart.
+def acquit_unread_bodies(
+    judged: Sequence[Judged], readers: Mapping[str, Sequence[str]], *, rounds: bool = True
+) -> list[Judged]:
+    """Acquit cuts that are wrong in a body only, or in what nothing reads, which their readers don't tell apart.
 
     Libraries compute functions to so many digits of their largest values, not of each: the tail of a sigmoid, a GELU
     or a SiLU has few right digits. That's no fault where what's computed from it has them all; scores behind a mask,
-    which a softmax reads, change what it gives.
+    which a softmax reads, change what it gives. Where all readers give the source's values to rounding, what differs
+    is read by none of them: scores under a mask, which is -1e4 or is added to them.
 
     Args:
         judged: All cuts.
         readers: What's computed from each cut, by the target's names.
+        rounds: Whether a target differs by rounding alone where it's right; one in few bits hides more.
     """
     differing = {item.cut.pair.target for item in judged if item.full > item.allowed}
     told = {item.cut.pair.target for item in judged if item.cut.full.relative_l2 > item.allowed}
@@ -132,9 +136,14 @@ def acquit_unread_bodies(judged: Sequence[Judged], readers: Mapping[str, Sequenc
             ahead += behind
         return False
 
+    def is_undone(name: str) -> bool:
+        return rounds and bool(readers.get(name)) and differing.isdisjoint(readers[name])
+
     return [
         replace(item, guilty=False)
-        if item.guilty and item.cut.pair.target not in told and not is_read(item.cut.pair.target)
+        if item.guilty
+        and (item.cut.pair.target not in told or is_undone(item.cut.pair.target))
+        and not is_read(item.cut.pair.target)
         else item
         for item in judged
     ]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.graph.input_ranges import ASKING
-from conrepair.graph.layer_graph import Array, Node
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import NORMALIZATIONS
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
@@ -21,7 +21,7 @@ from conrepair.localization.diagnosis.diagnose import diagnose
 from conrepair.localization.diagnosis.region import Cuts, Region, Side, region_of
 from conrepair.localization.diagnosis.siblings import Healthy
 from conrepair.localization.diagnosis.steps import Step
-from conrepair.localization.isolation import Isolation, add_result
+from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
 from conrepair.localization.located import Guilty
 from conrepair.localization.matching import EQUAL, Pair
@@ -45,6 +45,7 @@ _FEW = 4  # numbers that are a bound or a factor, and no weights
 _MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
 _HALF = 0.5
 _MASKING = {"Add", "Where"}
+_UNSEEN = 104.0  # exp(-104) is 0 in float32
 _ANY_SIZE = NORMALIZATIONS | {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 """Operators with weights whose results may be of any size and sign, so that others than were seen are possible."""
 
@@ -82,6 +83,7 @@ def latent_faults(
     """
     right, given = first
     graphs = right.network.graph, given.network.graph
+    alignment = dataclasses.replace(alignment, pairs=_with_repeated(graphs, alignment.pairs))
     cuts = Cuts(graphs, alignment.pairs)
     shown: dict[str, tuple[float, Latent]] = {}
     # A condition may differ where no answer does: for ties and other masks, only what is made of it is compared.
@@ -91,7 +93,7 @@ def latent_faults(
         wanted = {
             item.cut.pair.target: item
             for item in judged
-            if not item.guilty and item.cut.pair in known and _could_differ(*between.sides(item.cut.pair))
+            if not item.guilty and item.cut.pair in known and _could_differ(*between.sides(item.cut.pair), among.cuts)
         }
         healthy = Healthy(graphs, among.pairs, [item.cut.pair for item in wanted.values()])
         for name, error, latent in _differing(first, among, wanted, healthy, size, folder) if wanted else ():
@@ -100,6 +102,19 @@ def latent_faults(
     shown |= _static(first, alignment, judged, shown, cuts)
     order = given.network.graph.order
     return [shown[name][1] for name in sorted(shown, key=order.__getitem__)]
+
+
+def _with_repeated(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """Pairs, with those of what either side computes once more in the same way: all are fed the same other values."""
+    known = {pair.target for pair in pairs}
+    more = {
+        (ours, theirs): dataclasses.replace(pair, source=ours, target=theirs)
+        for pair in pairs
+        for ours in graphs[0].repeated.get(pair.source, (pair.source,))
+        for theirs in graphs[1].repeated.get(pair.target, (pair.target,))
+        if theirs not in known or (ours != pair.source and theirs == pair.target)
+    }
+    return (*more.values(), *pairs)
 
 
 def _is_answer(right: Activations, pair: Pair) -> bool:
@@ -166,9 +181,14 @@ def _is_taken_back(
     return error.relative_l2 > EQUAL
 
 
-def _could_differ(source: Side, target: Side) -> bool:
-    """Whether two sides are of other operators, or of other attributes or constants."""
-    return sorted(map(_told, source.nodes)) != sorted(map(_told, target.nodes))
+def _could_differ(source: Side, target: Side, pairs: Collection[Pair]) -> bool:
+    """Whether two sides are of other operators, or of other attributes or constants, and read the same tensors.
+
+    A target that reads what the source's layers in front compute from would be fed other values than these give.
+    """
+    partners = {pair.target for pair in pairs if pair.source in source.begins}
+    told = sorted(map(_told, source.nodes)) != sorted(map(_told, target.nodes))
+    return told and {*target.begins} <= partners
 
 
 def _told(node: Node) -> tuple[str, str, str]:
@@ -202,17 +222,28 @@ def _differing(
     found = []
     for item, array, region in _isolated(first, alignment, wanted, changed, expected.__getitem__):
         pair = item.cut.pair
-        if pair.source in source.graph.inputs or not np.isfinite(array).all():
+        size_there = None if pair.source in source.graph.inputs else expected[pair.source].size
+        if array.size != size_there or not np.isfinite(array).all():
             continue
         error = RunningError()
-        add_result(error, pair, expected[pair.source], array)
+        sides = expected[pair.source], pair.layout.to_source(array)
+        error.add(*(_read(source.graph, pair.source, np.asarray(side)) for side in sides))
         # Not what a few large numbers hide: of values this large others become as small as rounding (SiLU's of -200).
-        if error.mismatched or error.relative_l2 <= max(EQUAL, _MARGIN * item.floor):
+        if error.relative_l2 <= max(EQUAL, _MARGIN * item.floor):
             continue
         judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
         words = f"where what it reads {size}, results differ by {error.relative_l2:.2g}"
         found.append((pair.target, error.relative_l2, _diagnosed(judged, region(), healthy, words)))
     return found
+
+
+def _read(graph: LayerGraph, name: str, array: Array) -> Array:
+    """What is read of a tensor: a softmax gives 0 for scores that are so far below the largest one."""
+    axes = {node.attributes.get("axis", -1) if node.op == "Softmax" else None for node in graph.consumers[name]}
+    axis = axes.pop() if len(axes) == 1 else None
+    if not isinstance(axis, int) or name in graph.outputs or not -array.ndim <= axis < array.ndim:
+        return array
+    return np.maximum(array, array.max(axis, keepdims=True) - _UNSEEN)  # type: ignore[no-any-return]
 
 
 def _isolated(

@@ -251,7 +251,8 @@ def _judge(
                 weights=quantization.of_weights(cut, nodes) if quantization else 0.0,
             )
         )
-    return acquit_unread_bodies(judged, readers_of([cut.pair for cut in cuts], feeding))
+    readers = readers_of([cut.pair for cut in cuts], feeding)
+    return acquit_unread_bodies(judged, readers, rounds=not options.quantized)
 
 
 def _result(

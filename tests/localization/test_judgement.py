@@ -150,3 +150,9 @@ def test_a_body_that_nothing_tells_apart_is_no_fault() -> None:
     assert in_a_row("tail", "tail", "right", "wrong") == [False, False, False, True]
     assert in_a_row("tail", "wrong") == [True, True]
     assert in_a_row("tail", "tail", "wrong") == [True, True, True]  # moved on the way to what reads it
+
+
+def test_what_no_reader_tells_apart_is_no_fault() -> None:
+    assert in_a_row("wrong", "right") == [False, False]
+    assert in_a_row("wrong", "right", "wrong") == [False, False, True]
+    assert in_a_row("right", "wrong") == [False, True]  # an output

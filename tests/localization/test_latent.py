@@ -109,3 +109,37 @@ def test_what_never_does_anything_may_be_left_out(name: str, tmp_path: Path) -> 
     found = localized(source, tmp_path / "t.onnx", tmp_path, 1.0)
     assert found.result.verdict is Verdict.EQUIVALENT
     assert found.result.latent == ()
+
+
+HEAD = "c = MatMul (x, w)\n r = Sigmoid (c)\n"
+ALIKE: dict[str, tuple[str, str]] = {
+    "a layer twice, or once": (
+        HEAD + "a = MatMul (r, u)\n b = MatMul (r, u)\n s = Sigmoid (a)\n m = Mul (b, s)\n y = MatMul (m, v)",
+        HEAD + "a = MatMul (r, u)\n s = Sigmoid (a)\n m = Mul (a, s)\n y = MatMul (m, v)",
+    ),
+    "a tensor computed twice, in two ways": (
+        HEAD + "a = MatMul (r, u)\n m = Add (a, r)\n y = MatMul (m, v)",
+        HEAD + "n = Neg (c)\n e = Exp (n)\n p = Add (e, one)\n q = Div (one, p)\n a = MatMul (q, u)\n"
+        "m = Add (a, r)\n y = MatMul (m, v)",
+    ),
+    "scores under a mask, added to or replaced": (
+        "c = MatMul (x, w)\n h = Where (seen, zero, never)\n r = Add (c, h)\n s = Softmax <axis = 1> (r)\n"
+        "y = MatMul (s, v)",
+        "c = MatMul (x, w)\n r = Where (seen, c, never)\n s = Softmax <axis = 1> (r)\n y = MatMul (s, v)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+@pytest.mark.parametrize("turned", [False, True])
+def test_none_where_it_is_written_otherwise(name: str, turned: bool, tmp_path: Path) -> None:
+    numbers = {"w": drawn(8, 8, seed=1), "u": drawn(8, 8, seed=2), "v": drawn(8, 4, seed=3), "one": np.float32(1)}
+    numbers |= {"seen": np.arange(8) < 5, "zero": np.float32(0), "never": np.float32(-1e4)}
+    paths = []
+    for place, body in enumerate(ALIKE[name][::-1] if turned else ALIKE[name]):
+        text = f"small (float[batch, 8] x) => (float[batch, 4] y) {{ {body} }}"
+        weights = {word: array for word, array in numbers.items() if f"{word}," in body or f"{word})" in body}
+        paths.append(written(tmp_path / f"{place}.onnx", text, weights))
+    found = localized(paths[0], paths[1], tmp_path, 1.0, latent_counts=True)
+    assert found.result.verdict.is_right, found.result.reason
+    assert found.result.latent == ()
