@@ -91,6 +91,23 @@ def test_a_product_that_is_transposed_by_its_attribute(tmp_path: Path) -> None:
     assert "transB True in the target, False in the source" in fault.evidence[0]
 
 
+def test_axes_of_one_beside_a_fault_are_no_fault(tmp_path: Path) -> None:
+    """Sizes are others behind lost pads, so that the mean of a picture ends the same piece."""
+    body = """small (float[batch, 3, 8, 8] x) => (float[batch, 5] y) {{
+        c = Conv <pads = [{}]> (x, k)\n r = Relu (c)\n {}\n y = MatMul (p, w) }}"""
+    mean = "p = ReduceMean <axes = [2, 3], keepdims = 0> (r)"
+    pool = "g = GlobalAveragePool (r)\n p = Squeeze (g, ends)"
+    weights = {"k": networks.drawn(4, 3, 3, 3), "w": networks.drawn(4, 5)}
+    ours = networks.written(tmp_path / "ours.onnx", body.format("1, 1, 1, 1", mean), weights)
+    given = weights | {"ends": np.array([2, 3])}
+    theirs = networks.written(tmp_path / "theirs.onnx", body.format("0, 0, 0, 0", pool), given)
+    feeds = {"x": networks.drawn(4, 3, 8, 8, scale=1)}
+    [fault] = localize_networks(
+        opened(ours, feeds), opened(theirs, feeds), [(feeds, feeds)], tmp_path, Options()
+    ).result.faults
+    assert fault.evidence[0] == "`c` has pads [0, 0, 0, 0] in the target, [1, 1, 1, 1] in the source"
+
+
 def test_three_faults_at_once(sources: Path, tmp_path: Path) -> None:
     """One in the first block, one in the last, one at the end; with other names all over."""
     source = source_of("residual blocks", sources)

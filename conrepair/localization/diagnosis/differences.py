@@ -325,6 +325,8 @@ def _attributes(source: Step, target: Step, layouts: Mapping[int, Layout]) -> It
 
 
 def _weight_of(differing: AttributeDifference, operator: str) -> float:
+    if differing.name == "keepdims":
+        return _WRITTEN  # axes of 1, which a layout has room for
     if operator in MOVES:
         return 0.3
     if not differing.is_said:

@@ -45,6 +45,7 @@ def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str, s
     factors = _factors(source, target)
     if factors is None or factors.shape != variance.shape or not (factors > 0).all():
         return None
+    deviations = (variance + epsilon) ** -0.5
     sums = (variance + epsilon) / factors**2
     other, rounding = sums - variance, _ROUNDING * sums
     common = float(other[np.argmin(rounding)])  # where the variance hides it least
@@ -54,7 +55,7 @@ def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str, s
         and abs(common - epsilon) > 1e-2 * epsilon + 2 * rounding.min()
     ):
         found = Kind.HYPERPARAMETERS, f"epsilon of {{}} is {common:.3g}, in the source {epsilon:g}"
-    elif np.allclose(factors, (variance + epsilon) ** -0.5, rtol=_CLOSE):
+    elif np.allclose(factors, deviations, rtol=_CLOSE) and not np.allclose(deviations, 1.0, rtol=_CLOSE):
         found = Kind.PARAMETERS, "the variance of {} is taken for a standard deviation"
     else:
         return None

@@ -66,6 +66,13 @@ def test_another_epsilon_beside_variances_that_hide_it(tmp_path: Path, monkeypat
     assert found[2] == "epsilon of BatchNormalization is 0.001, in the source 1e-05"
 
 
+def test_variances_of_one_are_not_taken_for_deviations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only the bias is wrong, weights say nothing of how it was folded."""
+    monkeypatch.setitem(globals(), "VARIANCE", np.ones(4, np.float32))
+    ours, theirs = both(lambda scale, variance: scale / np.sqrt(variance + 1e-5), tmp_path)
+    assert explain_folding(ours, theirs, "bias") is None
+
+
 @pytest.mark.parametrize("product_first", [True, False])
 @pytest.mark.parametrize("wrong", [1e-3, 1e-5])
 def test_a_product_and_a_sum_stand_for_a_normalization(wrong: float, product_first: bool, tmp_path: Path) -> None:
