@@ -108,6 +108,28 @@ def test_axes_of_one_beside_a_fault_are_no_fault(tmp_path: Path) -> None:
     assert fault.evidence[0] == "`c` has pads [0, 0, 0, 0] in the target, [1, 1, 1, 1] in the source"
 
 
+@pytest.mark.parametrize("operator", ["Mul", "Add", "PRelu"])
+@pytest.mark.parametrize("shape", [(4,), (4, 1), (1, 4, 1, 1)])
+def test_numbers_along_another_axis(operator: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    text = f"""small (float[batch, 3, 4, 4] x) => (float[batch, 4, 4, 5] y) {{
+        c = Conv <pads = [1, 1, 1, 1]> (x, k)\n r = {operator} (c, s)\n y = MatMul (r, w) }}"""
+    weights = {"k": networks.drawn(4, 3, 3, 3), "w": networks.drawn(4, 5), "s": networks.drawn(4, 1, 1, seed=1)}
+    ours = networks.written(tmp_path / "ours.onnx", text, weights)
+    theirs = networks.written(tmp_path / "theirs.onnx", text, weights | {"s": weights["s"].reshape(shape)})
+    feeds = {"x": networks.drawn(4, 3, 4, 4, scale=1)}
+    faults = localize_networks(
+        opened(ours, feeds), opened(theirs, feeds), [(feeds, feeds)], tmp_path, Options()
+    ).result.faults
+    if len(shape) > 3:
+        assert not faults
+    else:
+        axis = -len(shape)
+        words = (
+            f"of shape {list(shape)} in the target, [4, 1, 1] in the source, which lies along axis -3 and not {axis}"
+        )
+        assert words in faults[0].evidence[0]
+
+
 def test_three_faults_at_once(sources: Path, tmp_path: Path) -> None:
     """One in the first block, one in the last, one at the end; with other names all over."""
     source = source_of("residual blocks", sources)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -56,6 +57,7 @@ _PORTIONING = {"Gather", "Slice", "Split"}
 _WRITTEN = 0.15  # weight of what conversions write otherwise
 _BIAS_LOST = "a bias is lost"  # the rule, whether there's none or one of zeros, and of whatever
 _FACTORS = {"alpha", "beta"}
+_BROADCAST = {"operand", "slope"}
 _SCALING = {"Mul": "a factor", "Div": "a divisor"}
 _BOUNDS = {"Max": "lower bound", "Min": "upper bound"}
 
@@ -316,12 +318,15 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], region: Reg
 
 
 def _attributes(source: Step, target: Step, layouts: Mapping[int, Layout]) -> Iterator[Finding]:
+    """Attributes that differ; those of one kind together, as dilations with the pads that go with them."""
+    alike: dict[tuple[Kind, float], list[AttributeDifference]] = {}
     for differing in attribute_differences(source, target, layouts):
-        padding = [node.layer for node in target.nodes if differing.name == "pads" and node.op == "Pad"]
-        layers = tuple(dict.fromkeys([*padding, *target.layers]))
-        words, rule = f"`{target.layer}` has {differing.words}", f"{called(target)} has {differing.words}"
-        weight = _weight_of(differing, source.op)
-        yield Finding(differing.kind, words, source.layers, layers, f"at {target.layer}", weight, rule)
+        alike.setdefault((differing.kind, _weight_of(differing, source.op)), []).append(differing)
+    for (kind, weight), found in alike.items():
+        padding = [node.layer for node in target.nodes if node.op == "Pad" and any(it.name == "pads" for it in found)]
+        layers, words = tuple(dict.fromkeys([*padding, *target.layers])), ", and ".join(it.words for it in found)
+        named, rule = f"`{target.layer}` has {words}", f"{called(target)} has {words}"
+        yield Finding(kind, named, source.layers, layers, f"at {target.layer}", weight, rule)
 
 
 def _weight_of(differing: AttributeDifference, operator: str) -> float:
@@ -332,6 +337,23 @@ def _weight_of(differing: AttributeDifference, operator: str) -> float:
     if not differing.is_said:
         return _UNSAID
     return _ALONG if differing.name in {"axis", "axes"} else 1.0
+
+
+def _broadcast_elsewhere(ours: Parameter, theirs: Parameter, region: Region) -> ParameterDifference | None:
+    """The same numbers along another axis of a tensor: a slope of [4] that should be one of [4, 1, 1]."""
+    shape = region.layout.target
+    if shape != region.layout.source or not region.layout.is_plain or ours.shape == theirs.shape:
+        return None
+    if len(region.source.nodes) != 1 or len(region.target.nodes) != 1 or math.prod(ours.shape) == 1:
+        return None
+    along = [
+        tuple(place - len(held) for place, size in enumerate(held) if size > 1) for held in (ours.shape, theirs.shape)
+    ]
+    if along[0] == along[1] or math.prod(ours.shape) != math.prod(theirs.shape):
+        return None
+    words = "of shape {} in the target, {} in the source, which lies along axis {} and not {}"
+    told = words.format(list(theirs.shape), list(ours.shape), *(", ".join(map(str, axes)) for axes in along))
+    return ParameterDifference(Kind.PARAMETERS, told, 1.0)
 
 
 def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]:
@@ -366,7 +388,8 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             weight = _WRITTEN if source.op == target.op == "Where" else 1.0
             yield Finding(Kind.PARAMETERS, words, *where, weight, rule)
             continue
-        difference = compare_parameters(ours, theirs)
+        elsewhere = _broadcast_elsewhere(ours, theirs, region) if role in _BROADCAST else None
+        difference = elsewhere or compare_parameters(ours, theirs)
         if difference is None:
             continue
         written = _written(source, target, difference)
