@@ -211,7 +211,9 @@ def _different(source: Activations, target: Activations, options: Options) -> li
         error = relative_l2(expected, choices[0].to_source(given))
         allowed = max(options.noise_margin * _ROUNDING, _STORED.get(tensor.dtype, 0.0))
         likely = sorted(choices, key=lambda layout: -correlation(expected, layout.to_source(given)))
-        if error <= allowed and {source.network.channels, target.network.channels} == {"first", "last"}:
+        formats = {source.network.channels, target.network.channels}
+        readers = {node.op for node in target.network.graph.consumers[theirs]}
+        if error <= allowed and len(formats) > 1 and "" not in formats and "Transpose" not in readers:
             # Sizes don't say in which format's layout the target reads what it's given as it lies: the usual ones.
             choices, likely = choices[1:], list(choices[1:])
             error = max((relative_l2(expected, layout.to_source(given)) for layout in choices), default=0.0)

@@ -27,12 +27,13 @@ def convolved(path: Path, *, last: bool) -> Path:
     return written(path, text, {"v": drawn(6, 6, 3, 3, seed=1), "w": drawn(6, 6, 3, 3, seed=2)})
 
 
+@pytest.mark.parametrize("channels", ["first", "kept"])
 @pytest.mark.parametrize(("lost", "right"), [(True, False), (False, True)])
-def test_a_transposition_that_is_lost_between_formats(lost: bool, right: bool, tmp_path: Path) -> None:
+def test_a_transposition_that_is_lost_between_formats(lost: bool, right: bool, channels: str, tmp_path: Path) -> None:
     feeds = {"x": drawn(2, 6, 6, 6, seed=3)}
     source = opened(convolved(tmp_path / "s.onnx", last=True), feeds)
     target = opened(convolved(tmp_path / "t.onnx", last=not lost), feeds)
-    source.channels, target.channels = "last", "first"
+    source.channels, target.channels = "last", channels
     found = localize_networks(source, target, [(feeds, feeds)], tmp_path / "work", Options()).result
     assert found.verdict is (Verdict.EQUIVALENT if right else Verdict.FAULTY)
     assert [fault.kind for fault in found.faults] == ([] if right else [Kind.INPUT])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import flatbuffers
+import keras
 import numpy as np
 import onnx
 import pytest
@@ -231,3 +232,21 @@ def test_an_output_that_the_source_has_not_is_left_out(wrong: bool, tmp_path: Pa
     names = [[spec.name for spec in framework("onnx").describe(model).outputs] for model in (source, result.model)]
     assert names[0] == names[1]
     assert result.unseen_after.error < 1e-5
+
+
+def test_a_transposition_that_is_lost_behind_an_input_is_put_there(tmp_path: Path) -> None:
+    """All sizes are the same, so that the file runs; its format keeps inputs as they lie."""
+    generator = np.random.default_rng(0)
+    kernels = [generator.normal(size=(6, 6, 3, 3)).astype(np.float32) for _ in range(2)]
+    pixels, answers = keras.Input((6, 6, 6)), [keras.layers.Conv2D(6, 3, padding="same") for _ in kernels]
+    network = keras.Model(pixels, answers[1](keras.layers.ReLU()(answers[0](pixels))))
+    for layer, kernel in zip(answers, kernels, strict=True):
+        layer.set_weights([kernel.transpose(2, 3, 1, 0), np.zeros(6, np.float32)])
+    network.save(tmp_path / "net.keras")
+    text = """small (float[batch, 6, 6, 6] x) => (float[batch, 6, 6, 6] y) {
+        c = Conv <pads = [1, 1, 1, 1]> (x, v)\n r = Relu (c)\n d = Conv <pads = [1, 1, 1, 1]> (r, w)
+        y = Transpose <perm = [0, 2, 3, 1]> (d) }"""
+    path = written(tmp_path / "net.onnx", text, dict(zip("vw", kernels, strict=True)))
+    result = repaired(model_of("keras", tmp_path / "net.keras"), model_of("onnx", path), tmp_path)
+    assert result.after.verdict.is_right
+    assert tuple(result.edits) == ("Transpose [0, 3, 1, 2] is put behind `x`",)

@@ -36,6 +36,7 @@ def end_proposals(
     yield from _of_other_sizes(found, editor)
     yield from _as_the_source(found, before, editor, source)
     yield from _extra(found, editor)
+    yield from _turned(found, editor)
     outputs, inputs = editor.graph.outputs, editor.graph.inputs
     for kind, names in ((ExchangeOutputs, outputs), (MoveOutputs, outputs), (ExchangeInputs, inputs)):
         for one, two in itertools.combinations(range(len(names)), 2):
@@ -101,3 +102,13 @@ def _extra(found: Found, editor: Editor) -> Iterator[Proposal]:
     for fault in found.result.faults:
         if not fault.source_tensor and fault.target_tensor in editor.graph.outputs:
             yield (DropOutput(editor.graph.outputs.index(fault.target_tensor)),)
+
+
+def _turned(found: Found, editor: Editor) -> Iterator[Proposal]:
+    """Inputs whose axes the target reads in another order than it's fed with."""
+    layouts = {pair.target: pair.layout for pair in found.alignment.pairs}
+    names = [fault.target_tensor for fault in found.result.faults if fault.at_input and fault.kind is Kind.INPUT]
+    for name in names:
+        layout = layouts.get(name)
+        if layout is not None and not layout.is_plain and len(layout.axes) == len(layout.target):
+            yield (Graft(name, (Operation("Transpose", (name,), {"perm": layout.axes}),)),)
