@@ -150,7 +150,7 @@ class _Norms(nn.Module):
         x = self.first(x)
         if not self.otherwise:
             return self.instance(self.second(nn.functional.elu(self.group(x))))  # type: ignore[no-any-return]
-        rows = x.reshape(len(x), 4, -1)
+        rows = x.reshape(x.shape[0], 4, -1)
         variance, mean = torch.var_mean(rows, -1, keepdim=True, correction=0)
         x = ((rows - mean) / torch.sqrt(variance + 1e-5)).reshape(x.shape)
         x = x * self.group.weight[:, None, None] + self.group.bias[:, None, None]
