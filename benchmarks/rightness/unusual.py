@@ -37,8 +37,9 @@ _HALF_BLOCK = {"Conv", "MatMul", "Gemm"}
 
 
 class _Cnn(nn.Module):
-    def __init__(self, *, folded: bool = False) -> None:
+    def __init__(self, *, folded: bool = False, twice: bool = False) -> None:
         super().__init__()
+        self.twice = twice
         self.stem = nn.Conv2d(3, 8, 3, 2, 1, bias=folded)
         self.norm = nn.Identity() if folded else nn.BatchNorm2d(8)
         self.deep = nn.Conv2d(8, 8, 3, 1, 1, groups=8)
@@ -46,7 +47,10 @@ class _Cnn(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = nn.functional.relu6(self.norm(self.stem(x)))
-        x = x + nn.functional.hardswish(self.deep(x))
+        if self.twice:  # a layer that's called twice, once for nothing: some writers merge what's equal
+            x = torch.cat([x, nn.functional.hardswish(self.deep(x))[:, :0]], 1) + self.deep(x)
+        else:
+            x = x + nn.functional.hardswish(self.deep(x))
         return self.head(nn.functional.silu(self.wide(x)).mean((2, 3)))
 
 
@@ -163,6 +167,7 @@ class _Norms(nn.Module):
 
 NETWORKS: dict[str, Net] = {
     "cnn": lambda: (_Cnn(), (3, 20, 24)),
+    "twice": lambda: (_Cnn(twice=True), (3, 20, 24)),
     "block": lambda: (_Block(), (6, 16)),
     "lstm": lambda: (_Recurrent("LSTM"), (5, 6)),
     "gru": lambda: (_Recurrent("GRU", both=True), (5, 6)),
@@ -341,7 +346,7 @@ _CONVERTED = {"tflite": _through_keras("keras", "tflite"), "tflite-onnx": _throu
 CASES: dict[str, tuple[str, Way]] = {
     f"{name}/{label}": (name, way)
     for name in NETWORKS
-    for label, way in {**_EVERYWHERE, **_OF_ONE[name], **_CONVERTED}.items()
+    for label, way in {**_EVERYWHERE, **_OF_ONE.get(name, {}), **_CONVERTED}.items()
 }
 
 
