@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 
 import numpy as np
 
-from conrepair.editors.operation import Operation, Sizes
-from conrepair.graph.layer_graph import Array, Attribute
+from conrepair.editors.operation import Operation, Sizes, Steps
+from conrepair.equations.expression import Expression, Term, parse
 from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 
 __all__ = ["RECURRENT"]
@@ -15,27 +16,58 @@ __all__ = ["RECURRENT"]
 _MOST_STEPS = 64  # more would make a file of nothing else
 _BENDS = {"Sigmoid", "Tanh", "Relu", "Identity", "Softsign", "Softplus"}
 
+# What a step computes, by name, from `x`, which is multiplied with its weights already, and from the states before,
+# `h` and `c`. `R0`, `b0` are the weights and the bias of the first gate's state, or of all gates'.
 
-class _Steps:
-    """Operations in order; a place is an operand's, or behind those a result's."""
 
-    def __init__(self) -> None:
-        self.made: list[Operation] = []
+def _gates(source: str, names: Sequence[str], hidden: int) -> dict[str, str]:
+    """Pieces of the last axis."""
+    ends = [(place * hidden, place * hidden + hidden) for place in range(len(names))]
+    return {
+        name: f"Slice({source}, axes=(2,), starts=({start},), ends=({end},), steps=(1,))"
+        for name, (start, end) in zip(names, ends, strict=True)
+    }
 
-    def add(
-        self, operator: str, *inputs: int, parameters: Mapping[str, Array] | None = None, **attributes: Attribute
-    ) -> int:
-        self.made.append(Operation(operator, inputs, attributes, parameters or {}))
-        return len(self.made)
 
-    def cut(self, place: int, axis: int, start: int, end: int) -> int:
-        """A piece of one axis."""
-        return self.add("Slice", place, axes=(axis,), starts=(start,), ends=(end,), steps=(1,))
+def _lstm(bends: Sequence[str], hidden: int, linear: bool) -> dict[str, str]:
+    gate, new, out = bends
+    return {
+        "all": "x + b0 + MatMul(h, weight=R0)",
+        **_gates("all", "iofn", hidden),
+        "c": f"{gate}(i) * {new}(n) + {gate}(f) * c",
+        "h": f"{gate}(o) * {out}(c)",
+    }
 
-    def product(self, place: int, weight: Array, bias: Array | None = None) -> int:
-        """With a weight of [out, in]."""
-        given = {"weight": np.ascontiguousarray(weight.T)}
-        return self.add("MatMul", place, parameters=given if bias is None else given | {"bias": bias})
+
+def _gru(bends: Sequence[str], hidden: int, linear: bool) -> dict[str, str]:
+    gate, new = bends
+    return {
+        **_gates("x", ("xz", "xr", "xn"), hidden),
+        "z": f"{gate}(xz + b0 + MatMul(h, weight=R0))",
+        "r": f"{gate}(xr + b1 + MatMul(h, weight=R1))",
+        "n": f"{new}(xn + r * (MatMul(h, weight=R2) + b2))"
+        if linear
+        else f"{new}(MatMul(r * h, weight=R2) + (xn + b2))",
+        "h": "(1 - z) * n + z * h",
+    }
+
+
+def _rnn(bends: Sequence[str], hidden: int, linear: bool) -> dict[str, str]:
+    return {"h": f"{bends[0]}(x + b0 + MatMul(h, weight=R0))"}
+
+
+_CELLS: Mapping[str, Callable[[Sequence[str], int, bool], dict[str, str]]] = {"LSTM": _lstm, "GRU": _gru, "RNN": _rnn}
+
+
+def _without(absent: Set[str], equation: Expression) -> Expression:
+    """An equation in which names are zero: without them in sums, and without the products with them."""
+    if not isinstance(equation, Term):
+        return 0.0 if equation in absent else equation
+    operands = [_without(absent, item) for item in equation.operands]
+    left = [item for item in operands if item != 0.0]
+    if len(left) == len(operands) or equation.operator not in {"Add", "Mul", "MatMul"}:
+        return replace(equation, operands=tuple(operands))
+    return left[0] if left and equation.operator == "Add" else 0.0
 
 
 def _unrolled(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Operation, ...] | None:
@@ -51,85 +83,28 @@ def _unrolled(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Ope
         return None
     weight, recurrent = numbers["W"][0], numbers["R"][0]
     biases = np.reshape(numbers.get("B", np.zeros(2 * len(weight), np.float32)), (2, -1))
-    steps, cell = _Steps(), _CELLS[op](recurrent, biases[1], bends, bool(given.get("linear_before_reset")))
-    read = steps.product(0, weight, biases[0])
+    hidden, parts, steps = recurrent.shape[1], 3 if op == "GRU" else 1, Steps(1)
+    product = {"weight": np.ascontiguousarray(weight.T), "bias": biases[0]}
+    constants = {f"b{place}": part for place, part in enumerate(np.split(biases[1], parts))}
+    absent = {"h", "c", *(name for name, bias in constants.items() if not bias.any())}
+    constants |= {f"R{place}": np.ascontiguousarray(part.T) for place, part in enumerate(np.split(recurrent, parts))}
+    texts = _CELLS[op](bends, hidden, bool(given.get("linear_before_reset")))
+    cell = {name: parse(text) for name, text in texts.items()}
+    read = steps.add("MatMul", 0, parameters=product)
     backwards = given.get("direction") == "reverse"
     states: list[int] = []
-    carried: tuple[int, ...] = ()
+    places: dict[str, int] = {}
     for at in range(count)[::-1] if backwards else range(count):
-        carried = cell(steps, steps.cut(read, time, at, at + 1), carried)
-        states.append(carried[0])
+        places["x"] = steps.add("Slice", read, axes=(time,), starts=(at,), ends=(at + 1,), steps=(1,))
+        for name, equation in cell.items():
+            places[name] = steps.write(_without(absent - places.keys(), equation), places, constants)
+        states.append(places["h"])
     if given.get("return_sequences", True):
         steps.add("Concat", *(states[::-1] if backwards else states), axis=time)
     else:
-        steps.add("Reshape", states[-1], shape=(-1, recurrent.shape[1]))
+        steps.add("Reshape", states[-1], shape=(-1, hidden))
     return tuple(steps.made)
 
-
-_Cell = Callable[[_Steps, int, tuple[int, ...]], tuple[int, ...]]
-
-
-def _parts(steps: _Steps, place: int, count: int, hidden: int) -> list[int]:
-    return [steps.cut(place, 2, gate * hidden, (gate + 1) * hidden) for gate in range(count)]
-
-
-def _lstm(recurrent: Array, bias: Array, bends: Sequence[str], linear: bool) -> _Cell:
-    hidden = recurrent.shape[1]
-
-    def cell(steps: _Steps, x: int, carried: tuple[int, ...]) -> tuple[int, ...]:
-        x = steps.add("Add", x, parameters={"operand": bias.astype(np.float32)}) if bias.any() else x
-        x = steps.add("Add", x, steps.product(carried[0], recurrent)) if carried else x
-        into, out, forget, new = _parts(steps, x, 4, hidden)
-        state = steps.add("Mul", steps.add(bends[0], into), steps.add(bends[1], new))
-        if carried:
-            state = steps.add("Add", state, steps.add("Mul", steps.add(bends[0], forget), carried[1]))
-        return steps.add("Mul", steps.add(bends[0], out), steps.add(bends[2], state)), state
-
-    return cell
-
-
-def _gru(recurrent: Array, bias: Array, bends: Sequence[str], linear: bool) -> _Cell:
-    hidden = recurrent.shape[1]
-    own = {"operand": bias[2 * hidden :].astype(np.float32)}
-
-    def cell(steps: _Steps, x: int, carried: tuple[int, ...]) -> tuple[int, ...]:
-        update, reset, new = _parts(steps, x, 3, hidden)
-        gates = []
-        for place, values in enumerate((update, reset)):
-            rows = slice(place * hidden, (place + 1) * hidden)
-            values = steps.add("Add", values, parameters={"operand": bias[rows].astype(np.float32)})
-            if carried:
-                values = steps.add("Add", values, steps.product(carried[0], recurrent[rows]))
-            gates.append(steps.add(bends[0], values))
-        last = recurrent[2 * hidden :]
-        if linear:
-            back = steps.product(carried[0], last, bias[2 * hidden :]) if carried else None
-            held = steps.add("Mul", gates[1], parameters=own) if back is None else steps.add("Mul", gates[1], back)
-        else:
-            held = steps.add("Add", new, parameters=own)
-            new = steps.product(steps.add("Mul", gates[1], carried[0]), last) if carried else held
-        if linear or carried:
-            new = steps.add("Add", new, held)
-        new = steps.add(bends[1], new)
-        left = steps.add("Sub", gates[0], parameters={"operand": np.ones((), np.float32)}, constant_first=True)
-        state = steps.add("Mul", left, new)
-        if carried:
-            state = steps.add("Add", state, steps.add("Mul", gates[0], carried[0]))
-        return (state,)
-
-    return cell
-
-
-def _rnn(recurrent: Array, bias: Array, bends: Sequence[str], linear: bool) -> _Cell:
-    def cell(steps: _Steps, x: int, carried: tuple[int, ...]) -> tuple[int, ...]:
-        x = steps.add("Add", x, parameters={"operand": bias.astype(np.float32)}) if bias.any() else x
-        x = steps.add("Add", x, steps.product(carried[0], recurrent)) if carried else x
-        return (steps.add(bends[0], x),)
-
-    return cell
-
-
-_CELLS: Mapping[str, Callable[[Array, Array, Sequence[str], bool], _Cell]] = {"LSTM": _lstm, "GRU": _gru, "RNN": _rnn}
 
 RECURRENT: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], tuple[Operation, ...] | None]] = dict.fromkeys(
     _CELLS, _unrolled

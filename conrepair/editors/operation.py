@@ -9,14 +9,17 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
+from conrepair.equations.expression import ALL, Expression, Term, computed, names_in
 from conrepair.graph.attributes import Attribute, Attributed
 from conrepair.graph.layer_graph import Array, Node
+from conrepair.graph.operators import OPERATORS
 
 __all__ = [
     "CHOICE",
     "NotEditableError",
     "Operation",
     "Step",
+    "Steps",
     "Writer",
     "operation_of",
     "operations_of",
@@ -39,6 +42,14 @@ _ROLES = {
     "DequantizeLinear": ("scale", "zero_point"),
     "Gather": ("indices",),
     "PRelu": ("slope",),
+}
+
+
+_CLIPPED = ("min", "max")  # what Clip has behind its operand
+_NEUTRAL = {"Add": 0.0, "Mul": 1.0, "Max": -np.inf, "Min": np.inf}  # what leaves the other operand as it is
+_OF_CONSTANTS = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide} | {
+    "Sqrt": np.sqrt,
+    "Neg": np.negative,
 }
 
 
@@ -99,7 +110,7 @@ def operations_of(steps: Sequence[Step], tensor: str) -> tuple[Operation, ...]:
         arrays = [np.asarray(array) for array in constants]
         parameters: dict[str, Array] = {}
         if operator == "Clip" and arrays:
-            given |= dict(zip(("min", "max"), (float(array.item()) for array in arrays), strict=False))
+            given |= dict(zip(_CLIPPED, (float(array.item()) for array in arrays), strict=False))
         elif operator == "Cast" and isinstance(number := given.get("to"), int):
             given["to"] = _TYPES[number]
         else:
@@ -108,6 +119,73 @@ def operations_of(steps: Sequence[Step], tensor: str) -> tuple[Operation, ...]:
             raise NotEditableError(f"{operator} has no place for {len(arrays)} constants behind its input")
         found.append(Operation(operator, (len(found) - 1 if found else tensor,), given, parameters))
     return tuple(found)
+
+
+class Steps:
+    """Operations in order, each reading by position: the operands first, then the results.
+
+    Attributes:
+        made: The operations.
+    """
+
+    def __init__(self, operands: int) -> None:
+        """Begin.
+
+        Args:
+            operands: How many there are.
+        """
+        self.made: list[Operation] = []
+        self._operands = operands
+
+    def add(
+        self, operator: str, *inputs: int, parameters: Mapping[str, Array] | None = None, **attributes: Attribute
+    ) -> int:
+        """One operation; the position of its result."""
+        self.made.append(Operation(operator, inputs, attributes, parameters or {}))
+        return self._operands + len(self.made) - 1
+
+    def write(self, equation: Expression, places: Mapping[str, int], given: Mapping[str, Any]) -> int:
+        """The operations that compute an equation; the position of its result.
+
+        Args:
+            equation: Any that isn't a constant; axes of means are `axes`.
+            places: Positions, by the names of tensors.
+            given: Constants and attributes, by the other names.
+
+        Raises:
+            KeyError: if a name stands for nothing.
+            TypeError: if the equation is a constant.
+        """
+        values: dict[str, int | Array] = {
+            name: places[name] if name in places else _number(given[name]) for name in names_in(equation)
+        }
+        place = computed(equation, values, _number, lambda term, read: self._call(term, read, given))
+        if not isinstance(place, int):
+            raise TypeError(f"{equation} is a constant")
+        return place
+
+    def _call(self, term: Term, read: Sequence[int | Array], given: Mapping[str, Any]) -> int | Array:
+        operator, places = term.operator, [item for item in read if isinstance(item, int)]
+        arrays = [item for item in read if not isinstance(item, int)]
+        if not places:
+            return np.asarray(_OF_CONSTANTS[operator](*arrays))
+        if arrays and not arrays[0].ndim and arrays[0] == _NEUTRAL.get(operator):
+            return places[0]
+        said: dict[str, Any] = {"axes": given["axes"], "keepdims": True} if operator == "ReduceMean" else {}
+        for name, item in term.attributes:
+            value = given.get(item, item) if isinstance(item, str) else item
+            said |= value if name == ALL else {name: value}
+        parameters = {role: said.pop(role) for role in OPERATORS[operator].parameters if role in said}
+        if operator == "Clip":
+            said = dict(zip(_CLIPPED, map(float, arrays), strict=True))
+        elif arrays:
+            parameters["operand"] = arrays[0].astype(np.float32)
+            said["constant_first"] = not isinstance(read[0], int)
+        return self.add(operator, *places, parameters=parameters, **said)
+
+
+def _number(value: Any) -> Array:
+    return np.asarray(value, np.float64)
 
 
 Value = TypeVar("Value")

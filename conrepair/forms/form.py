@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import onnx_ir
 
-from conrepair.forms.expression import Term, names_in, parse
+from conrepair.equations.expression import Term, names_in, parse
 from conrepair.forms.matching import FLOATS, Match, matched, name_of
 from conrepair.forms.writing import widened, written
 from conrepair.onnx_passes.infer_shapes import infer_shapes
@@ -43,7 +43,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Writing:
-    """How a form stands in a graph: nodes, or an operator whose kernel may compute it (see `forms.expression`).
+    """How a form stands in a graph: nodes, or an operator whose kernel may compute it (see `equations.expression`).
 
     Attributes:
         pattern: What is looked for.

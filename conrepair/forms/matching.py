@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
-from conrepair.forms.expression import ALL, Expression, Term
+from conrepair.equations.expression import ALL, Expression, Term
 from conrepair.onnx_passes.defaults import write_defaults
 from conrepair.onnx_passes.infer_shapes import rank_of
 from conrepair.onnx_passes.rewrites.building import axes_of, constant_of

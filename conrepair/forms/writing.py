@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import onnx_ir
 
-from conrepair.forms.expression import ALL, Expression, Term, parse
+from conrepair.equations.expression import ALL, Expression, Term, horner, parse
 from conrepair.forms.matching import FLOATS, Match, is_reduction, name_of
 from conrepair.onnx_passes.rewrites.building import Builder
 from conrepair.runtime.errors import ConversionError
@@ -20,23 +20,14 @@ __all__ = ["check_takes", "widened", "written"]
 _TERMS, _MORE_TERMS = 9, 18  # of a series: enough for float32, for float64
 
 
-def _horner(name: str, factors: Sequence[float]) -> str:
-    """A polynomial from its constant term on."""
-    *front, last = factors
-    text = repr(last)
-    for factor in reversed(front):
-        text = f"{factor!r} + {name} * ({text})"
-    return text
-
-
 def _expm1(terms: int) -> str:
-    series = _horner("a", [1 / math.factorial(power + 1) for power in range(terms)])
+    series = horner("a", [1 / math.factorial(power + 1) for power in range(terms)])
     return f"Where(Abs(a) < 0.5, a * ({series}), -1 + Exp(a))"
 
 
 def _log1p(terms: int) -> str:
     """2 atanh of a / (2 + a), which is at most 1/3; neither 1 + a nor a logarithm is computed where a is small."""
-    series = _horner("q", [2 / (2 * power + 1) for power in range(terms)])
+    series = horner("q", [2 / (2 * power + 1) for power in range(terms)])
     return f"s = a / (2 + a); q = s * s; Where(Abs(a) < 1.01, s * ({series}), Log(a - -1))"
 
 
@@ -44,12 +35,12 @@ def _small_erf(terms: int) -> str:
     factors = [
         2 / math.sqrt(math.pi) * (-1) ** power / math.factorial(power) / (2 * power + 1) for power in range(terms)
     ]
-    return f"q = a * a; a * ({_horner('q', factors)})"
+    return f"q = a * a; a * ({horner('q', factors)})"
 
 
 def _exp(terms: int) -> str:
     """2^n e^r with log 2 in two constants, of which the first has few bits: n times it is exact."""
-    series = _horner("r", [1 / math.factorial(power) for power in range(terms)])
+    series = horner("r", [1 / math.factorial(power) for power in range(terms)])
     return (
         f"h = Max(Min(a, 104), -104); n = Floor(h * {1 / math.log(2)!r} + 0.5); half = Floor(n * 0.5); "
         f"r = (h - n * 0.693145751953125) - n * {math.log(2) - 0.693145751953125!r}; "

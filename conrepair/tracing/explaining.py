@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 from conrepair.accuracy.forms import alike
 from conrepair.accuracy.naive.all_forms import FORMS as KERNELS
-from conrepair.forms.expression import names_in
+from conrepair.equations.expression import names_in
 from conrepair.forms.form import Form, Place, Writing
 from conrepair.forms.matching import Match
 from conrepair.forms.writing import written

@@ -116,3 +116,16 @@ def test_channels_are_turned_to_where_a_format_wants_them(name: str, tmp_path: P
 
 def test_what_is_no_attribute_of_an_operator_is_not_dropped() -> None:
     assert lower(Operation("Relu", ("x",), {"slope": 1.0}), [_SHAPE], channels_last=False) is None
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        Operation("LayerNormalization", ("x", "scale", "bias"), {"axes": (3,)}),
+        Operation("PRelu", ("x", "slope")),
+        Operation("QuantizeLinear", ("x", "scale")),
+        Operation("BatchNormalization", ("x",)),
+    ],
+)
+def test_what_reads_its_numbers_as_operands_has_no_lowering(operation: Operation) -> None:
+    assert lower(operation, [_SHAPE, (6,), (6,)][: len(operation.inputs)], channels_last=False) is None

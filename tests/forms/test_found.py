@@ -9,8 +9,8 @@ import onnx
 import pytest
 import unstable_forms as unstable
 
+from conrepair.equations.expression import names_in, parse
 from conrepair.forms.all_forms import FORMS, found, words
-from conrepair.forms.expression import names_in, parse
 from conrepair.forms.form import Place
 
 _VARIANCE = "a = ReduceMean(q, last) m = ReduceMean(x, last) s = Mul(m, m) y = Sub(a, s)"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-__all__ = ["ALL", "Expression", "Term", "names_in", "parse"]
+__all__ = ["ALL", "Expression", "Term", "computed", "horner", "names_in", "parse"]
 
 ALL = "**"  # in place of an attribute's name
 _NAMES = {"Mult": "Mul", "Lt": "Less", "USub": "Neg"}  # Python's nodes that ONNX calls otherwise
@@ -25,12 +25,12 @@ class Term:
     Attributes:
         operator: ONNX's name, or that of a macro.
         operands: In order.
-        attributes: By name.
+        attributes: By name; a number, a text or a tuple, or what a name or another term stands for.
     """
 
     operator: str
     operands: tuple[Expression, ...]
-    attributes: tuple[tuple[str, Expression], ...] = ()
+    attributes: tuple[tuple[str, Any], ...] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -65,6 +65,51 @@ def names_in(expression: Expression) -> list[str]:
     return [expression] if isinstance(expression, str) else []
 
 
+Value = TypeVar("Value")
+
+
+def computed(
+    expression: Expression,
+    values: Mapping[str, Value],
+    number: Callable[[float], Value],
+    call: Callable[[Term, list[Value]], Value],
+) -> Value:
+    """What an expression computes, of values of any sort; what stands there twice is computed once.
+
+    Args:
+        expression: What to compute.
+        values: By the expression's names.
+        number: Makes a value of a number.
+        call: Applies a term's operator to the values of its operands.
+    """
+    known: dict[Term | float, Value] = {}
+
+    def value(item: Expression) -> Value:
+        if isinstance(item, str):
+            return values[item]
+        if item not in known:
+            known[item] = (
+                call(item, [value(one) for one in item.operands]) if isinstance(item, Term) else number(item)
+            )
+        return known[item]
+
+    return value(expression)
+
+
+def horner(name: str, factors: Sequence[float]) -> str:
+    """The text of a polynomial.
+
+    Args:
+        name: What the powers are of.
+        factors: From the constant term on.
+    """
+    *front, last = factors
+    text = repr(last)
+    for factor in reversed(front):
+        text = f"({text}) * {name} + {factor!r}"
+    return text
+
+
 def _read(node: ast.expr, known: Mapping[str, Expression]) -> Expression:
     match node:
         case ast.Name(name):
@@ -78,9 +123,17 @@ def _read(node: ast.expr, known: Mapping[str, Expression]) -> Expression:
         case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
             return _term(operator, left, right, known=known)
         case ast.Call(ast.Name(name), operands, keywords):
-            attributes = tuple((item.arg or ALL, _read(item.value, known)) for item in keywords)
+            attributes = tuple((item.arg or ALL, _attribute(item.value, known)) for item in keywords)
             return Term(name, tuple(_read(item, known) for item in operands), attributes)
     raise ValueError(f"no operator is meant by {ast.unparse(node)!r}")
+
+
+def _attribute(node: ast.expr, known: Mapping[str, Expression]) -> Any:
+    """As it's written: integers stay integers."""
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return _read(node, known)
 
 
 def _term(operator: ast.AST, *operands: ast.expr, known: Mapping[str, Expression]) -> Term:

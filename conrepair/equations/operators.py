@@ -1,0 +1,69 @@
+"""Operators in terms of simpler ones.
+
+`x` is what an operator reads; other names are its attributes and parameters, as `conrepair.graph.operators` has them.
+What is computed of those alone is a constant. Numbers stand on the right where the order doesn't matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from conrepair.equations.expression import horner
+
+__all__ = ["EQUATIONS", "SOFT_SHRINK", "TANH_GELU"]
+
+_ERF_ONE = 3.7439211627767994  # where the error function is 1 in float32
+_ERF_ABOVE = (
+    1.128379143519084,
+    0.18520832239976145,
+    0.050955695062380861,
+    0.0034082910107109506,
+    0.00022905065861350646,
+)
+_ERF_BELOW = (
+    *(1.0, 0.49746925110067538, 0.11098505178285362),
+    *(0.014070470171167667, 0.0010179625278914885, 0.000023547966471313185, -1.1791602954361697e-7),
+)
+_NORMALIZED = "d = x - ReduceMean(x); d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias"
+
+# 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)), as x (1 + 0.044715 x^2).
+TANH_GELU = f"x * (Tanh(x * (x * x * 0.044715 + 1) * {math.sqrt(2 / math.pi)!r}) + 1) * 0.5"
+"""Of `Gelu` where its attribute `approximate` is "tanh"."""
+
+SOFT_SHRINK = "x - Clip(x, -lambd, lambd)"
+"""Of `Shrink` where `bias` is `lambd`."""
+
+EQUATIONS: Mapping[str, str] = {
+    "BatchNormalization": "f = scale / Sqrt(variance + epsilon); x * f + (bias - mean * f)",
+    "LayerNormalization": _NORMALIZED,
+    "InstanceNormalization": _NORMALIZED,
+    "Clip": "Min(Max(x, min), max)",
+    "DequantizeLinear": "x * scale",
+    "Elu": "(Exp(Min(x, 0)) - 1) * alpha + Max(x, 0)",
+    # The quotient of polynomials by which XLA computes it of float32 (`RewriteErf32Pattern`): within 4e-7.
+    "Erf": (
+        f"c = Clip(x, {-_ERF_ONE!r}, {_ERF_ONE!r}); q = c * c; "
+        f"c * ({horner('q', _ERF_ABOVE)}) / ({horner('q', _ERF_BELOW)})"
+    ),
+    "Gelu": f"x * (Erf(x * {math.sqrt(0.5)!r}) + 1) * 0.5",
+    "HardSigmoid": "Clip(x * alpha + beta, 0, 1)",
+    "HardSwish": f"x * HardSigmoid(x, alpha={1 / 6!r}, beta=0.5)",
+    "LeakyRelu": "Min(x, 0) * alpha + Max(x, 0)",
+    "LogSoftmax": "Log(Softmax(x, **attributes))",
+    "Mish": "x * Tanh(Softplus(x))",
+    "Neg": "x * -1",
+    "PRelu": "Min(x, 0) * slope + Max(x, 0)",
+    # Rounded to int8's numbers, which stay real ones; for formats without such a type.
+    "QuantizeLinear": "Clip(Round(x * (1 / scale)), -128, 127)",
+    "Reciprocal": "1 / x",
+    "Relu": "Max(x, 0)",
+    "Rsqrt": "Reciprocal(Sqrt(x))",
+    "Selu": "Elu(x, alpha=alpha) * gamma",
+    "Shrink": "(x - Sign(x) * bias) * Clip(Sign(Abs(x) - lambd), 0, 1)",
+    "Softplus": "Log(Exp(Abs(x) * -1) + 1) + Max(x, 0)",  # doesn't overflow
+    "Softsign": "x / (Abs(x) + 1)",
+    "Square": "x * x",
+    "Swish": "x * Sigmoid(x * alpha)",
+}
+"""By operator."""
