@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -10,7 +9,7 @@ import onnx_ir
 
 from conrepair.importer.patterns.rewriting import FLOATS, agree, constant_of, only_use, replace_value, scalar_steps
 from conrepair.importer.region import compute
-from conrepair.importer.values import Array
+from conrepair.truth.exact import gelu
 
 __all__ = ["join_gelu"]
 
@@ -24,8 +23,7 @@ def join_gelu(node: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
     if origin is None or origin.dtype not in FLOATS:
         return
     probe = np.linspace(-6, 6, 257).astype(origin.dtype.numpy())
-    function = _exact_gelu if exact else _tanh_gelu
-    expected = function(probe.astype(np.float64))
+    expected = gelu(probe.astype(np.float64), "none" if exact else "tanh")
     sources = list(scalar_steps(origin, {"Mul", "Div", "Cast"})) if exact else list(_ancestors(origin, 6))
     for target in _descendants(node.outputs[0], 4):
         for source in sources:
@@ -36,16 +34,6 @@ def join_gelu(node: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
                 )  # fmt: skip
                 replace_value(target, joined)
                 return
-
-
-def _exact_gelu(x: Array) -> Array:
-    result: Array = x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
-    return result
-
-
-def _tanh_gelu(x: Array) -> Array:
-    result: Array = x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return result
 
 
 _ELEMENTWISE = {"Add", "Mul", "Div", "Pow", "Sub", "Cast"}

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.graph.layer_graph import Attribute, Node
+from conrepair.graph.operators import OPERATORS
+from conrepair.truth import exact
 
 __all__ = ["BINARY", "GRID", "KNOWN", "UNARY", "evaluate", "is_elementwise", "known_function", "same_function"]
 
@@ -28,47 +29,25 @@ def _number(value: Attribute, otherwise: float) -> float:
     return otherwise if value is None else float(value)  # type: ignore[arg-type]
 
 
+def _exact(operator: str) -> Callable[[Values, Mapping[str, Attribute]], Values]:
+    function, names = exact.FUNCTIONS[operator], OPERATORS[operator].attributes
+    return lambda x, a: function(x, **{name: a[name] for name in names if a.get(name) is not None})
+
+
+def _plain(function: Callable[[Values], Values]) -> Callable[[Values, Mapping[str, Attribute]], Values]:
+    return lambda x, a: function(x)
+
+
+_OF_NUMPY = ("Log1p", "Expm1", "Square", "Abs", "Sign", "Floor", "Ceil", "Round")
+
 UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
+    **{name: _exact(name) for name in exact.FUNCTIONS.keys() & OPERATORS.keys() - {"Softmax", "LogSoftmax"}},
+    **{name: _plain(getattr(np, name.lower())) for name in _OF_NUMPY},
+    "Identity": _plain(np.positive),
+    "Neg": _plain(np.negative),
     "Relu": lambda x, a: np.maximum(x, 0),
     "Clip": lambda x, a: np.clip(x, _number(a.get("min"), -np.inf), _number(a.get("max"), np.inf)),
-    "LeakyRelu": lambda x, a: np.where(x < 0, _number(a.get("alpha"), 0.01) * x, x),
-    "Elu": lambda x, a: np.where(x < 0, _number(a.get("alpha"), 1.0) * np.expm1(np.minimum(x, 0)), x),
-    "Celu": lambda x, a: (
-        np.maximum(x, 0) + np.minimum(0, _number(a.get("alpha"), 1.0) * np.expm1(x / _number(a.get("alpha"), 1.0)))
-    ),
-    "Selu": lambda x, a: (
-        _number(a.get("gamma"), 1.0507009873554805)
-        * np.where(x < 0, _number(a.get("alpha"), 1.6732632423543772) * np.expm1(np.minimum(x, 0)), x)
-    ),
-    "Gelu": lambda x, a: _gelu_tanh(x) if a.get("approximate") == "tanh" else x * scipy.special.ndtr(x),
-    "Swish": lambda x, a: x * scipy.special.expit(_number(a.get("alpha"), 1.0) * x),
-    "HardSwish": lambda x, a: x * np.clip(x / 6 + 0.5, 0, 1),
-    "HardSigmoid": lambda x, a: np.clip(_number(a.get("alpha"), 0.2) * x + _number(a.get("beta"), 0.5), 0, 1),
-    "ThresholdedRelu": lambda x, a: np.where(x > _number(a.get("alpha"), 1.0), x, 0),
-    "Shrink": lambda x, a: _shrink(x, _number(a.get("lambd"), 0.5), _number(a.get("bias"), 0.0)),
-    "Sigmoid": lambda x, a: scipy.special.expit(x),
-    "Tanh": lambda x, a: np.tanh(x),
-    "Softplus": lambda x, a: np.logaddexp(x, 0),
-    "Softsign": lambda x, a: x / (1 + np.abs(x)),
-    "Mish": lambda x, a: x * np.tanh(np.logaddexp(x, 0)),
-    "Erf": lambda x, a: scipy.special.erf(x),
-    "Exp": lambda x, a: np.exp(x),
-    "Log": lambda x, a: np.log(x),
-    "Log1p": lambda x, a: np.log1p(x),
-    "Expm1": lambda x, a: np.expm1(x),
-    "Sqrt": lambda x, a: np.sqrt(x),
     "Rsqrt": lambda x, a: 1 / np.sqrt(x),
-    "Square": lambda x, a: x * x,
-    "Neg": lambda x, a: -x,
-    "Reciprocal": lambda x, a: 1 / x,
-    "Abs": lambda x, a: np.abs(x),
-    "Sign": lambda x, a: np.sign(x),
-    "Floor": lambda x, a: np.floor(x),
-    "Ceil": lambda x, a: np.ceil(x),
-    "Round": lambda x, a: np.round(x),
-    "Sin": lambda x, a: np.sin(x),
-    "Cos": lambda x, a: np.cos(x),
-    "Identity": lambda x, a: x,
     "Rescaling": lambda x, a: _number(a.get("scale"), 1.0) * x + _number(a.get("offset"), 0.0),
     "Cast": lambda x, a: _cast(x, str(a.get("to"))),
 }
@@ -206,14 +185,6 @@ def _apply(node: Node, operands: Sequence[Values]) -> Values:
     if node.attributes.get("constant_first"):
         return np.asarray(binary(number, operands[0]))
     return np.asarray(binary(operands[0], number))
-
-
-def _gelu_tanh(x: Values) -> Values:
-    return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
-
-
-def _shrink(x: Values, threshold: float, offset: float) -> Values:
-    return np.where(x < -threshold, x + offset, np.where(x > threshold, x - offset, 0))
 
 
 def _cast(x: Values, dtype: str) -> Values:
