@@ -48,11 +48,11 @@ def _and_others(nodes: Sequence[str]) -> str:
 
 def _without_erfc(proto: Any) -> Any:
     """Write erfc(x), which Keras's GELU is made of and ONNX doesn't have, as 1 - erf(x)."""
-    import numpy as np
     import onnx_ir
 
+    from conrepair.forms.matching import Match
+    from conrepair.forms.writing import written
     from conrepair.onnx_passes.infer_shapes import infer_shapes
-    from conrepair.onnx_passes.initializers import new_initializer
 
     if all(node.op_type != _ERFC for node in proto.graph.node):
         return proto
@@ -62,15 +62,8 @@ def _without_erfc(proto: Any) -> Any:
         node.op_type = "Erf"
     infer_shapes(model)
     for node in nodes:
-        result = node.outputs[0]
-        if result.dtype is None:  # because another operator wasn't converted, which is reported with this one
+        if node.outputs[0].dtype is None:  # another operator wasn't converted, which is reported with this one
             node.op_type = _ERFC
-            continue
-        one = new_initializer(model.graph, f"{result.name}/one", np.array(1, result.dtype.numpy()))
-        difference = onnx_ir.node("Sub", [one, result])
-        onnx_ir.convenience.replace_all_uses_with([result], [difference.outputs[0]], replace_graph_outputs=True)
-        difference.replace_input_with(1, result)
-        difference.outputs[0].name, result.name = result.name, f"{result.name}/erf"
-        difference.outputs[0].type, difference.outputs[0].shape = result.type, result.shape
-        node.append(difference)
+        else:
+            written("1 - Erf(x)", Match({"x": node.inputs[0]}, {}, (node,)), model.opset_imports[""])
     return onnx_ir.to_proto(model)

@@ -18,7 +18,6 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import onnx_ir
     import tf2onnx
 
-    from conrepair.converters.tf2onnx_gelu import write_out_gelu
     from conrepair.frameworks.tflite import TfliteRunnable
 
     with collecting_often():
@@ -31,8 +30,24 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
             value.name = runnable.tensor_names.get(str(value.name), value.name)
         order = {spec.name: place for place, spec in enumerate(specs)}
         values[:] = sorted(values, key=lambda value: order.get(str(value.name), len(order)))
-    write_out_gelu(graph.graph)
+    _write_out_gelu(graph)
     return save(onnx_ir.to_proto(graph), folder)
+
+
+def _write_out_gelu(model: Any) -> None:
+    """Replace TFLite's GELU, which tf2onnx doesn't know, in place; TensorFlow's converter makes it of every GELU."""
+    import onnx_ir
+
+    from conrepair.equations.operators import EQUATIONS, TANH_GELU
+    from conrepair.forms.matching import Match
+    from conrepair.forms.writing import written
+
+    for node in list(model.graph):
+        if node.op_type == "TFL_GELU":
+            approximate = "approximate" in node.attributes and node.attributes["approximate"].as_int()
+            node.outputs[0].dtype = onnx_ir.DataType.FLOAT  # in which the kernel computes
+            equation = TANH_GELU if approximate else EQUATIONS["Gelu"]
+            written(equation, Match({"x": node.inputs[0]}, {}, (node,)), model.opset_imports[""])
 
 
 CONVERTER = Converter(
