@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,30 +27,23 @@ def plain(node: ImportedNode) -> Any:
     return node.elementwise(getattr(ops, node.operator.lower()))
 
 
-@operator("Elu")
-def elu(node: ImportedNode) -> Any:
-    return node.elementwise(lambda x: ops.elu(x, node.attribute("alpha", 1.0)))
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "Elu": ops.elu,
+    "Celu": ops.celu,
+    "Gelu": lambda x, approximate: ops.gelu(x, approximate=approximate == "tanh"),
+    "HardSigmoid": lambda x, alpha, beta: ops.clip(add(ops.multiply(x, alpha), beta), 0.0, 1.0),
+    "HardSwish": ops.hard_swish,
+    "LeakyRelu": ops.leaky_relu,
+    "Selu": lambda x, alpha, gamma: ops.multiply(ops.elu(x, alpha), gamma),
+    "ThresholdedRelu": lambda x, alpha: ops.threshold(x, alpha, 0.0),
+}
 
 
-@operator("Celu")
-def celu(node: ImportedNode) -> Any:
-    return node.elementwise(lambda x: ops.celu(x, node.attribute("alpha", 1.0)))
-
-
-@operator("Selu")
-def selu(node: ImportedNode) -> Any:
-    alpha, gamma = (node.attribute(name, usual) for name, usual in OPERATORS["Selu"].attributes.items())
-    return node.elementwise(lambda x: ops.multiply(ops.elu(x, alpha), gamma))
-
-
-@operator("LeakyRelu")
-def leaky_relu(node: ImportedNode) -> Any:
-    return node.elementwise(lambda x: ops.leaky_relu(x, node.attribute("alpha", 0.01)))
-
-
-@operator("ThresholdedRelu")
-def thresholded_relu(node: ImportedNode) -> Any:
-    return node.elementwise(lambda x: ops.threshold(x, node.attribute("alpha", 1.0), 0.0))
+@operator(*_FUNCTIONS)
+def function_of_attributes(node: ImportedNode) -> Any:
+    """Keras's function, or one of those, of a tensor and the operator's attributes, in the vocabulary's order."""
+    given = [node.attribute(name, usual) for name, usual in OPERATORS[node.operator].attributes.items()]
+    return node.elementwise(lambda x: _FUNCTIONS[node.operator](x, *given))
 
 
 @operator("PRelu")
@@ -58,22 +52,6 @@ def prelu(node: ImportedNode) -> Any:
         return ops.where(ops.less(x, 0), ops.multiply(x, slope), x)
 
     return node.elementwise(function)
-
-
-@operator("HardSigmoid")
-def hard_sigmoid(node: ImportedNode) -> Any:
-    alpha, beta = node.attribute("alpha", 0.2), node.attribute("beta", 0.5)
-    return node.elementwise(lambda x: ops.clip(add(ops.multiply(x, alpha), beta), 0.0, 1.0))
-
-
-@operator("HardSwish")
-def hard_swish(node: ImportedNode) -> Any:
-    return node.elementwise(ops.hard_swish)
-
-
-@operator("Gelu")
-def gelu(node: ImportedNode) -> Any:
-    return node.elementwise(lambda x: ops.gelu(x, approximate=node.attribute("approximate", "none") == "tanh"))
 
 
 @operator("Shrink")
