@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import onnx_ir
 
-from conrepair.equations.expression import ALL, Expression, Term, horner, parse
+from conrepair.equations.expression import ALL, Term, computed, horner, names_in, parse
 from conrepair.forms.matching import FLOATS, Match, is_reduction, name_of
 from conrepair.onnx_passes.rewrites.building import Builder
 from conrepair.runtime.errors import ConversionError
@@ -65,14 +65,16 @@ class _Writer:
 
     def __init__(self, build: Builder, match: Match, dtype: onnx_ir.DataType, opset: int) -> None:
         self._build, self._match, self._dtype, self._opset = build, match, dtype, opset
-        self._made: dict[Expression, onnx_ir.Value] = {}
         self._terms = _MORE_TERMS if dtype == onnx_ir.DataType.DOUBLE else _TERMS
 
-    def value(self, expression: Expression) -> onnx_ir.Value:
-        """The tensor that an expression computes."""
-        if expression not in self._made:
-            self._made[expression] = self._new(expression)
-        return self._made[expression]
+    def value(self, text: str, values: Mapping[str, onnx_ir.Value]) -> onnx_ir.Value:
+        """The tensor that an expression computes, of values by name and of the match's numbers."""
+        expression, numbers = parse(text), self._match.numbers
+        known = {
+            name: values[name] if name in values else self._number(float(numbers[name]))
+            for name in names_in(expression)
+        }
+        return computed(expression, known, self._number, self._call)
 
     def reduced(self, operator: str, source: onnx_ir.Value, keepdims: int) -> onnx_ir.Value:
         """Over the axes of what was found, which are an attribute or an input."""
@@ -81,25 +83,20 @@ class _Writer:
             return self._build.op(operator, [source], axes=axes, keepdims=keepdims)
         return self._build.op(operator, [source, self._build.constant(axes)], keepdims=keepdims)
 
-    def _new(self, expression: Expression) -> onnx_ir.Value:
-        match, build = self._match, self._build
-        if isinstance(expression, float):
-            return build.constant(expression, self._dtype.numpy())
-        if isinstance(expression, str):
-            known = match.values
-            return known[expression] if expression in known else self._new(float(match.numbers[expression]))
-        operator, operands = expression.operator, expression.operands
+    def _number(self, number: float) -> onnx_ir.Value:
+        return self._build.constant(number, self._dtype.numpy())
+
+    def _call(self, term: Term, read: Sequence[onnx_ir.Value]) -> onnx_ir.Value:
+        match, build, operator = self._match, self._build, term.operator
         if operator in _MACROS:
-            (operand,) = operands
-            return self.value(_with(parse(_MACROS[operator](self._terms)), operand))
-        read = [self.value(item) for item in operands]
+            return self.value(_MACROS[operator](self._terms), {"a": read[0]})
         if operator == "PerChannel":
             return build.op("Reshape", [*read, build.constant([-1, *[1] * (len(match.numbers["axes"]))])])
         if is_reduction(operator):
             return self.reduced(operator, read[0], 1)
         self._schema(operator)
         given: dict[str, Any] = {}
-        for name, item in expression.attributes:
+        for name, item in term.attributes:
             known = match.numbers.get(str(item), item)
             given |= known if name == ALL else {name: known}
         return build.op(operator, read, **given)
@@ -124,7 +121,7 @@ def written(text: str, match: Match, opset: int) -> None:
     """
     build = _builder(match.nodes[0])
     writer = _Writer(build, match, _type_of(match.nodes[0]), opset)
-    result = writer.value(parse(text))
+    result = writer.value(text, match.values)
     if not match.numbers.get("keepdims", 1):
         result = writer.reduced("ReduceMax", result, 0)  # of one each
     _replace(build, result, match.nodes)
@@ -193,13 +190,6 @@ def _replace(build: Builder, result: onnx_ir.Value, nodes: Sequence[onnx_ir.Node
     for node in nodes[1:]:
         if node.graph is not None and not any(value.uses() or value.is_graph_output() for value in node.outputs):
             node.graph.remove(node, safe=True)
-
-
-def _with(expression: Expression, operand: Expression) -> Expression:
-    """A macro's text with its operand in it."""
-    if isinstance(expression, Term):
-        return Term(expression.operator, tuple(_with(item, operand) for item in expression.operands))
-    return operand if expression == "a" else expression
 
 
 def _type_of(root: onnx_ir.Node) -> onnx_ir.DataType:
