@@ -100,3 +100,12 @@ def test_what_the_opset_has_as_an_input_becomes_a_constant() -> None:
         assert len(draft.nodes[0].inputs) == inputs
         assert ("axes" in draft.nodes[0].attributes) == (inputs == 1)
         assert draft.tensors[draft.nodes[0].outputs[0]].type.shape == (2, 1)
+
+
+def test_an_equation_is_written_as_nodes() -> None:
+    draft = Draft(20)
+    weaver = Weaver(draft, Random(0), Support(), 4096, "equation")
+    x = weaver.new("float64", (2, 3))
+    weaver.write("e = Exp(x - ReduceMax(x, axes=(-1,))); e / (ReduceSum(e, axes=(-1,)) + 1)", x=x)
+    assert [node.op for node in draft.nodes] == ["ReduceMax", "Sub", "Exp", "ReduceSum", "Add", "Div"]
+    assert {tensor.type.dtype for tensor in draft.tensors.values()} == {"float64", "int64"}

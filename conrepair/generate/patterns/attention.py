@@ -36,17 +36,16 @@ def scaled_attention(w: Weaver) -> None:
     q = tokens(w)
     n, _, depth = w.type_of(q).shape
     k, v = w.new("float32", (n, 3, depth)), w.new("float32", (n, 3, depth))
-    scores = w.node("MatMul", q, w.node("Transpose", k, perm=(0, 2, 1)))
-    w.node("MatMul", w.node("Softmax", w.node("Div", scores, scalar(w, sqrt(depth))), axis=-1), v)
+    scores = f"MatMul(q, Transpose(k, perm=(0, 2, 1))) / {sqrt(depth)!r}"
+    w.write(f"MatMul(Softmax({scores}, axis=-1), v)", q=q, k=k, v=v)
 
 
 @pattern("masked attention", "inductor:fuse_attention", "onnxruntime:MatmulTransposeFusion")
 def masked_attention(w: Weaver) -> None:
     q = tokens(w, 2)
     split = heads(w, q, 2)
-    scores = w.node("MatMul", split, w.node("Transpose", split, perm=(0, 1, 3, 2)))
-    weights = w.node("Softmax", w.node("Add", scores, mask(w, q)), axis=-1)
-    joined(w, w.node("MatMul", weights, split))
+    scores = "MatMul(x, Transpose(x, perm=(0, 1, 3, 2))) + hidden"
+    joined(w, w.write(f"MatMul(Softmax({scores}, axis=-1), x)", x=split, hidden=mask(w, q)))
 
 
 @pattern("causal attention", "inductor:fuse_attention")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conrepair.generate.patterns.parts import conv, image, scalar
-from conrepair.generate.patterns.pattern import pattern
+from conrepair.generate.patterns.pattern import equation, pattern
 from conrepair.generate.weaving import Weaver
 
 _ACTIVATIONS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -135,7 +135,4 @@ def channels_last(w: Weaver) -> None:
     w.node("Transpose", inner, perm=(0, 2, 3, 1))
 
 
-@pattern("conv and silu", "inductor:pointwise")
-def conv_silu(w: Weaver) -> None:
-    x = conv(w, image(w))
-    w.node("Mul", x, w.node("Sigmoid", x))
+equation("conv and silu", "x * Sigmoid(x)", "inductor:pointwise", of=lambda w: conv(w, image(w)))

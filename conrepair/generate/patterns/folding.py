@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from conrepair.generate.patterns.parts import FLOAT, cast, made, read, scalar, tokens, width
-from conrepair.generate.patterns.pattern import pattern
+from conrepair.generate.patterns.pattern import equation, pattern
 from conrepair.generate.tensors import FLOATS, NUMERIC
 from conrepair.generate.weaving import Weaver
 
 _FOLDED = "onnxruntime:ConstantFolding"
 
 
-@pattern("constants added up", _FOLDED, "relax:FoldConstant", "xla:constant-folding", "inductor:constant_fold")
-def constants(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
-    factor = w.node("Mul", w.weight(width(w, x)), w.node("Exp", w.weight(width(w, x))))
-    w.node("Add", x, factor)
+def _real(w: Weaver) -> str:
+    return w.pick_or_new(FLOATS, rank=range(1, 5))
+
+
+equation(
+    "constants added up",
+    "x + a * Exp(b)",
+    *(_FOLDED, "relax:FoldConstant", "xla:constant-folding", "inductor:constant_fold"),
+)
+equation(
+    "reciprocal and product",
+    "1 / (Abs(x) + 1) * Tanh(x)",
+    *("onnxruntime:DivMulFusion", "xla:algsimp", "inductor:pointwise"),
+)
+equation("choice by what is not", "Where(Not(x < 0.5), x, -x)", "onnxruntime:NotWhereFusion", "xla:algsimp")
+equation("exp and log", "t = Tanh(x); Sqrt(Log(Exp(t)) * t)", "xla:algsimp", "inductor:pointwise", of=_real)
+equation(
+    "identities in between",
+    "Abs(Identity(Identity(-x)))",
+    *("onnxruntime:EliminateIdentity", "inductor:remove_noop_ops"),
+    of=_real,
+)
 
 
 @pattern("constant that is moved", _FOLDED, "xla:constant-folding")
@@ -94,12 +111,6 @@ def noops(w: Weaver) -> None:
     w.node("Abs", w.node(w.random.choice(["Mul", "Div"]), plus, scalar(w, 1, x)))
 
 
-@pattern("identities in between", "onnxruntime:EliminateIdentity", "inductor:remove_noop_ops")
-def identities(w: Weaver) -> None:
-    x = w.node("Neg", w.pick_or_new(FLOATS, rank=range(1, 5)))
-    w.node("Abs", w.node("Identity", w.node("Identity", x)))
-
-
 @pattern("dropout in between", "onnxruntime:EliminateDropout", "inductor:remove_noop_ops")
 def dropout(w: Weaver) -> None:
     x = w.pick_or_new(FLOATS, rank=range(1, 5))
@@ -116,26 +127,6 @@ def whole_slice(w: Weaver) -> None:
 def own_expand(w: Weaver) -> None:
     x = made(w, FLOATS)
     w.node("Abs", w.node("Expand", x, shape=list(w.type_of(x).shape)))
-
-
-@pattern("reciprocal and product", "onnxruntime:DivMulFusion", "xla:algsimp", "inductor:pointwise")
-def div_mul(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
-    above = w.node("Add", w.node("Abs", x), scalar(w, 1.0))
-    w.node("Mul", w.node("Div", scalar(w, 1.0), above), w.node("Tanh", x))
-
-
-@pattern("choice by what is not", "onnxruntime:NotWhereFusion", "xla:algsimp")
-def not_where(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
-    smaller = w.node("Less", x, scalar(w, 0.5))
-    w.node("Where", w.node("Not", smaller), x, w.node("Neg", x))
-
-
-@pattern("exp and log", "xla:algsimp", "inductor:pointwise")
-def inverse_functions(w: Weaver) -> None:
-    x = w.node("Tanh", w.pick_or_new(FLOATS, rank=range(1, 5)))
-    w.node("Sqrt", w.node("Mul", w.node("Log", w.node("Exp", x)), x))
 
 
 @pattern("factor taken out", "xla:algsimp", "inductor:pointwise")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conrepair.generate.patterns.parts import FLOAT, image, scalar, tokens, width
-from conrepair.generate.patterns.pattern import pattern
+from conrepair.generate.patterns.parts import FLOAT, image, tokens, width
+from conrepair.generate.patterns.pattern import equation, pattern
 from conrepair.generate.weaving import Weaver
 
 
@@ -14,24 +14,35 @@ def layer_norm(w: Weaver, x: str) -> str:
 
 def rms_norm(w: Weaver, x: str) -> str:
     """Written out, with a constant factor."""
-    mean = w.node("ReduceMean", w.node("Pow", x, scalar(w, 2.0)), axes=(-1,))
-    root = w.node("Sqrt", w.node("Add", mean, scalar(w, 1e-5)))
-    return w.node("Mul", w.node("Div", x, root), w.weight(width(w, x)))
+    text = "x / Sqrt(ReduceMean(Pow(x, 2), axes=(-1,)) + 1e-5) * scale"
+    return w.write(text, x=x, scale=w.weight(width(w, x)))
 
 
-@pattern("layer norm written out", "onnxruntime:LayerNormFusionL1")
-def written_layer_norm(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=(2, 3), least=2)
-    centred = w.node("Sub", x, w.node("ReduceMean", x, axes=(-1,)))
-    square = w.node("Pow", centred, scalar(w, 2.0))
-    root = w.node("Sqrt", w.node("Add", w.node("ReduceMean", square, axes=(-1,)), scalar(w, 1e-5)))
-    scaled = w.node("Mul", w.node("Div", centred, root), w.weight(width(w, x)))
-    w.node("Add", scaled, w.weight(width(w, x)))
+def rows(w: Weaver) -> str:
+    """A tensor of two or three axes."""
+    return w.pick_or_new(FLOAT, rank=(2, 3), least=2)
+
+
+equation(
+    "layer norm written out",
+    "d = x - ReduceMean(x, axes=(-1,)); d / Sqrt(ReduceMean(Pow(d, 2), axes=(-1,)) + 1e-5) * scale + shift",
+    "onnxruntime:LayerNormFusionL1",
+    of=rows,
+)
+equation(
+    "l2 norm written out", "x / Sqrt(Max(ReduceSum(x * x, axes=(-1,)), 1e-6))", "tflite:L2Normalization", of=rows
+)
+equation(
+    "instance norm written out",
+    "d = x - ReduceMean(x, axes=(2, 3)); d * Reciprocal(Sqrt(ReduceMean(d * d, axes=(2, 3)) + 1e-3))",
+    *("tflite:InstanceNorm", "inductor:welford"),
+    of=image,
+)
 
 
 @pattern("rms norm written out", "onnxruntime:SimplifiedLayerNormFusion", "inductor:rms_norm")
 def written_rms_norm(w: Weaver) -> None:
-    rms_norm(w, w.pick_or_new(FLOAT, rank=(2, 3), least=2))
+    rms_norm(w, rows(w))
 
 
 @pattern("layer norm of a sum", "onnxruntime:SkipLayerNormFusion", "inductor:welford")
@@ -58,25 +69,9 @@ def skip_rms_norm(w: Weaver) -> None:
 def written_batch_norm(w: Weaver) -> None:
     x = image(w)
     shape = (w.type_of(x).shape[1], 1, 1)
-    root = w.node("Sqrt", w.node("Add", w.weight(*shape, low=0.1), scalar(w, 1e-3)))
-    normal = w.node("Div", w.node("Sub", x, w.weight(*shape)), root)
-    w.node("Add", w.node("Mul", normal, w.weight(*shape)), w.weight(*shape))
-
-
-@pattern("instance norm written out", "tflite:InstanceNorm", "inductor:welford")
-def instance_norm(w: Weaver) -> None:
-    x = image(w)
-    mean = w.node("ReduceMean", x, axes=(2, 3))
-    centred = w.node("Sub", x, mean)
-    variance = w.node("ReduceMean", w.node("Mul", centred, centred), axes=(2, 3))
-    w.node("Mul", centred, w.node("Reciprocal", w.node("Sqrt", w.node("Add", variance, scalar(w, 1e-3)))))
-
-
-@pattern("l2 norm written out", "tflite:L2Normalization")
-def l2_norm(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=(2, 3), least=2)
-    total = w.node("ReduceSum", w.node("Mul", x, x), axes=(-1,))
-    w.node("Div", x, w.node("Sqrt", w.node("Max", total, scalar(w, 1e-6))))
+    constants = {name: w.weight(*shape) for name in ("mean", "scale", "shift")}
+    text = "(x - mean) / Sqrt(variance + 1e-3) * scale + shift"
+    w.write(text, x=x, variance=w.weight(*shape, low=0.1), **constants)
 
 
 @pattern("instance norm by its operator", "inductor:welford", "tflite:InstanceNorm")

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from conrepair.equations.expression import names_in, parse
 from conrepair.generate.families import registered
-from conrepair.generate.weaving import Body
+from conrepair.generate.patterns.parts import FLOAT, width
+from conrepair.generate.weaving import Body, Weaver
 
-__all__ = ["Pattern", "pattern", "patterns"]
+__all__ = ["Pattern", "equation", "pattern", "patterns"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,26 @@ def pattern(name: str, *aims: str) -> Callable[[Body], Body]:
         return body
 
     return put
+
+
+def _any(w: Weaver) -> str:
+    return w.pick_or_new(FLOAT, rank=range(1, 5))
+
+
+def equation(name: str, text: str, *aims: str, of: Callable[[Weaver], str] = _any) -> None:
+    """Register a pattern that is an equation.
+
+    Args:
+        name: In a few words.
+        text: The equation, of a tensor `x`; what has another name is a constant row.
+        aims: What it sets off, as `Pattern.aims`.
+        of: Finds or makes `x`.
+    """
+
+    @pattern(name, *aims)
+    def body(w: Weaver) -> None:
+        x = of(w)
+        w.write(text, x=x, **{row: w.weight(width(w, x)) for row in names_in(parse(text)) if row != "x"})
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.generate.patterns.convolutions import batch_norm
-from conrepair.generate.patterns.parts import FLOAT, conv, image, linear, scalar, tokens, width
+from conrepair.generate.patterns.parts import FLOAT, conv, image, linear, tokens, width
 from conrepair.generate.patterns.pattern import pattern
 from conrepair.generate.weaving import Weaver
 
@@ -82,9 +82,7 @@ def cell(w: Weaver) -> None:
     state, memory = w.new("float32", (rows, 3)), w.new("float32", (rows, 3))
     gates = w.node("Add", linear(w, x, 12), linear(w, state, 12, bias=False))
     i, f, g, o = w.nodes("Split", gates, outputs=4, axis=1, split=[3] * 4)
-    kept = w.node("Mul", w.node("Sigmoid", f), memory)
-    made = w.node("Add", kept, w.node("Mul", w.node("Sigmoid", i), w.node("Tanh", g)))
-    w.node("Mul", w.node("Sigmoid", o), w.node("Tanh", made))
+    w.write("Sigmoid(o) * Tanh(Sigmoid(f) * memory + Sigmoid(i) * Tanh(g))", i=i, f=f, g=g, o=o, memory=memory)
 
 
 @pattern("gated recurrent cell", "tflite:UnidirectionalGRU", "inductor:pointwise")
@@ -93,8 +91,7 @@ def gated_cell(w: Weaver) -> None:
     state = w.new("float32", (w.type_of(x).shape[0], 4))
     gate = w.node("Sigmoid", w.node("Add", linear(w, x, 4), linear(w, state, 4, bias=False)))
     new = w.node("Tanh", linear(w, x, 4))
-    kept = w.node("Mul", gate, state)
-    w.node("Add", kept, w.node("Mul", w.node("Sub", scalar(w, 1.0), gate), new))
+    w.write("gate * state + (1 - gate) * new", gate=gate, state=state, new=new)
 
 
 @pattern("pyramid of pools", "inductor:pointwise_cat")
