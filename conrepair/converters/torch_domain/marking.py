@@ -9,53 +9,23 @@ the symbols that torch.export has for them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import onnx_ir
 
+from conrepair.converters.torch_domain.integer_operators import OPERATORS as INTEGERS
+from conrepair.converters.torch_domain.recurrent import RECURRENT
+from conrepair.converters.torch_domain.tensor_operators import OPERATORS, OTHERS
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["DOMAIN", "OPERANDS", "mark_integers"]
+__all__ = ["DOMAIN", "REPLACED", "mark_integers"]
 
 DOMAIN = "conrepair"
 """Of operators that take and give integers."""
 
-OPERANDS: Mapping[str, frozenset[int]] = {
-    "ConstantOfShape": frozenset({0}),
-    "CumSum": frozenset({1}),
-    "Expand": frozenset({1}),
-    "GRU": frozenset({4}),
-    "Gather": frozenset({1}),
-    "LSTM": frozenset({4}),
-    "Pad": frozenset({1, 2, 3}),
-    "RNN": frozenset({4}),
-    "Range": frozenset({0, 1, 2}),
-    "ReduceSum": frozenset({1}),
-    "Reshape": frozenset({1}),
-    "Resize": frozenset({1, 2, 3}),
-    "Slice": frozenset({1, 2, 3, 4}),
-    "Split": frozenset({1}),
-    "Squeeze": frozenset({1}),
-    "Tile": frozenset({1}),
-    "TopK": frozenset({1}),
-    "Trilu": frozenset({1}),
-    "Unsqueeze": frozenset({1}),
-}
-"""Operators on tensors that take integers, or a number that may be none, and the positions of those operands."""
-
-REPLACED = {
-    "Acosh", "Asinh", "Atanh", "Cosh", "CumSum", "GRU", "GatherElements", "GlobalMaxPool", "IsInf", "LSTM",
-    "LayerNormalization", "NonZero", "Pow", "RNN", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "Resize",
-    "ReverseSequence", "ScatterND", "Selu", "Sinh", "TopK", "Trilu",
-}  # fmt: skip
+REPLACED = frozenset({"CumSum", "Range", "Resize", "TopK", "Trilu", *OTHERS, *RECURRENT} - {"Clip"})
 """Operators that are ours whatever they're given: onnx2torch lacks them, or computes something else."""
 
-_COMPUTING = {
-    "Abs", "Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather", "Greater",
-    "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range",
-    "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Squeeze", "Sub", "Transpose",
-    "Unsqueeze", "Where",
-}  # fmt: skip
+_PLACES = {name: places for name, (_, places) in {**OPERATORS, **RECURRENT}.items()}
 _FLOATS = {onnx_ir.DataType.FLOAT, onnx_ir.DataType.FLOAT16, onnx_ir.DataType.DOUBLE}
 _TENSOR = "Tensor"  # our operator that makes a tensor of integers
 _HIGHEST_RANK = 2  # paddings are computed in pairs
@@ -74,7 +44,7 @@ def mark_integers(model: onnx_ir.Model) -> None:
     for node in list(graph):
         if node.domain == DOMAIN:
             continue
-        places = OPERANDS.get(node.op_type, frozenset())
+        places = _PLACES.get(node.op_type, frozenset())
         if (
             node.op_type in REPLACED
             or _clips_otherwise(node)
@@ -105,7 +75,7 @@ def _computes_integers(node: onnx_ir.Node, integers: set[onnx_ir.Value]) -> bool
         return True
     operands = [value for value in node.inputs if value is not None]
     return (
-        node.op_type in _COMPUTING
+        node.op_type in INTEGERS
         and any(value in integers for value in operands)
         and all(value in integers or _is_constant(value) for value in operands)
         and not node.outputs[0].is_graph_output()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from conrepair.converters.torch_domain.integer_operators import Integers, listed
 
-__all__ = ["gru", "lstm", "rnn"]
+__all__ = ["RECURRENT"]
 
 _GATES = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1)}
 """For each of PyTorch's gates, its place among ONNX's."""
@@ -131,3 +131,11 @@ def _parameters(kind: str, index: int, weight: Tensor, recurrent: Tensor, bias: 
 def _rearranged(kind: str, tensor: Tensor) -> Tensor:
     parts = tensor.chunk(len(_GATES[kind]))
     return torch.cat([parts[gate] for gate in _GATES[kind]])
+
+
+RECURRENT: dict[str, tuple[Callable[..., Any], set[int]]] = {
+    "GRU": (gru, {4}),
+    "LSTM": (lstm, {4}),
+    "RNN": (rnn, {4}),
+}
+"""With the position of the operand that is integers, the lengths of sequences."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import numpy as np
 import torch
 
-from conrepair.converters.torch_domain import integer_operators, recurrent, tensor_operators
+from conrepair.converters.torch_domain import integer_operators, tensor_operators
 from conrepair.converters.torch_domain.integer_operators import Integers
-from conrepair.converters.torch_domain.marking import DOMAIN, OPERANDS
+from conrepair.converters.torch_domain.marking import DOMAIN
+from conrepair.converters.torch_domain.recurrent import RECURRENT
 
 __all__ = ["register"]
 
@@ -45,7 +46,7 @@ class Operator(torch.nn.Module):
 _GIVEN = object()
 
 
-def _converter(function: Callable[..., Any], places: frozenset[int] | None) -> Callable[..., Any]:
+def _converter(function: Callable[..., Any], places: Set[int] | None) -> Callable[..., Any]:
     """What onnx2torch calls for a node.
 
     Args:
@@ -82,13 +83,12 @@ def _numbers(tensor: torch.Tensor) -> Integers:
     return np.array(tensor.tolist(), dtype=object)
 
 
-_RECURRENT = {"GRU": recurrent.gru, "LSTM": recurrent.lstm, "RNN": recurrent.rnn}
-_SEVERAL = tensor_operators.SEVERAL | set(_RECURRENT.values())
+_SEVERAL = tensor_operators.SEVERAL | {function for function, _ in RECURRENT.values()}
 
-_OPERATORS: dict[str, tuple[Callable[..., Any], frozenset[int] | None]] = {
-    **{name: (function, OPERANDS[name]) for name, function in tensor_operators.OPERATORS.items()},
+_OPERATORS: dict[str, tuple[Callable[..., Any], Set[int] | None]] = {
+    **tensor_operators.OPERATORS,
+    **RECURRENT,
     **{f"Integer{name}": (function, None) for name, function in integer_operators.OPERATORS.items()},
-    **{name: (function, frozenset()) for name, function in tensor_operators.OTHERS.items()},
-    **{name: (function, OPERANDS[name]) for name, function in _RECURRENT.items()},
+    **{name: (function, set()) for name, function in tensor_operators.OTHERS.items()},
     "Tensor": (integer_operators.tensor_of, None),
 }

@@ -252,24 +252,25 @@ def _layer_norm(
 
 SEVERAL = {_layer_norm, _split, _top_k}
 
-OPERATORS: dict[str, Callable[..., Any]] = {
-    "ConstantOfShape": _full,
-    "CumSum": _cum_sum,
-    "Expand": _expand,
-    "Gather": _gather_tensor,
-    "Pad": _pad,
-    "Range": _range,
-    "ReduceSum": _reduce_sum,
-    "Reshape": _reshape,
-    "Resize": resize,
-    "Slice": _slice,
-    "Split": _split,
-    "Squeeze": _squeeze,
-    "Tile": _tile,
-    "TopK": _top_k,
-    "Trilu": _trilu,
-    "Unsqueeze": _unsqueeze,
+OPERATORS: dict[str, tuple[Callable[..., Any], set[int]]] = {
+    "ConstantOfShape": (_full, {0}),
+    "CumSum": (_cum_sum, {1}),
+    "Expand": (_expand, {1}),
+    "Gather": (_gather_tensor, {1}),
+    "Pad": (_pad, {1, 2, 3}),
+    "Range": (_range, {0, 1, 2}),
+    "ReduceSum": (_reduce_sum, {1}),
+    "Reshape": (_reshape, {1}),
+    "Resize": (resize, {1, 2, 3}),
+    "Slice": (_slice, {1, 2, 3, 4}),
+    "Split": (_split, {1}),
+    "Squeeze": (_squeeze, {1}),
+    "Tile": (_tile, {1}),
+    "TopK": (_top_k, {1}),
+    "Trilu": (_trilu, {1}),
+    "Unsqueeze": (_unsqueeze, {1}),
 }
+"""Those that take integers, or a number that may be none, with the positions of these operands."""
 
 OTHERS: dict[str, Callable[..., Any]] = {
     "Acosh": torch.acosh,
