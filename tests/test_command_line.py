@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import inspect
 import re
 import shlex
@@ -47,6 +48,13 @@ def save(name: str, factor: float = 1.0) -> None:
     weight = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
     model.graph.initializer.append(numpy_helper.from_array(factor * weight, "w"))
     onnx.save(model, name)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_a_verb_runs_is_there(verb: str) -> None:
+    module, _, function = VERBS[verb].get_default("command").partition(":")
+    takes = inspect.signature(getattr(importlib.import_module(module), function)).parameters.values()
+    assert [item.annotation for item in takes] == ["argparse.Namespace"]
 
 
 @pytest.fixture

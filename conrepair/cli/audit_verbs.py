@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-
 from conrepair.cli.engine import add_engine
 from conrepair.cli.parser import Parser, Verbs
-from conrepair.cli.shared import add_format, add_quiet
+from conrepair.cli.shared import add_force, add_format, add_output
 from conrepair.cli.time_limit import add_timeout
 from conrepair.verbs.numbers import count, real, seconds, seed
 
@@ -31,7 +29,6 @@ def _add_run(verbs: Verbs[Parser], default_config: str) -> None:
     parser: Parser = verbs.add_parser(
         "run",
         help="Run the audit that a configuration describes.",
-        prog="conrepair run",
         about="Run the audit that a configuration file describes: build, convert, execute and compare its models, "
         "and localize and repair what differs, if it says so. Finished steps are kept, and reused by the next "
         "run.",
@@ -45,25 +42,16 @@ def _add_run(verbs: Verbs[Parser], default_config: str) -> None:
         "config", metavar="CONFIG", nargs="?", default=default_config, help="JSON file (default: %(default)s)."
     )
     parser["search"].add_argument("--fresh", action="store_true", help="Reuse nothing from earlier runs.")
-    parser["output"].add_argument(
-        "-o", "--output", metavar="FOLDER", help="Folder of all outputs (default: the configuration's)."
-    )
+    add_output(parser, "Folder of all outputs (default: the configuration's).")
     add_engine(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.audit import run_config
-
-        return run_config(options)
-
-    parser.runs(run)
+    parser.runs("conrepair.cli.commands.audit:run_config")
 
 
 def _add_report(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "report",
         help="Make the report of a saved run again, or compare two runs.",
-        prog="conrepair report",
         about="Make the page and all files of a saved run again, without running a model; with other thresholds, if "
         "asked, as far as what was saved can be judged by them. The exit code is the run's, as it's judged now. "
         "Of two runs it says what got better, worse, new or is gone; the exit code is 1 if something got worse.",
@@ -100,28 +88,18 @@ def _add_report(verbs: Verbs[Parser]) -> None:
         metavar="X",
         help="Relative error that an output as a whole may have (default: the run's, none with --rtol or --atol).",
     )
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        help="Write to FOLDER (default: into the run's own, whose result.json stays as it is; of two, the last's).",
+    add_output(
+        parser, "Write to FOLDER (default: into the run's own, whose result.json stays as it is; of two, the last's)."
     )
     add_format(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.report import report
-
-        return report(options)
-
-    parser.runs(run, keeps=False)
+    parser.runs("conrepair.cli.commands.report:report", keeps=False)
 
 
 def _add_architectures(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "architectures",
         help="Audit many architectures of torchvision and Keras.",
-        prog="conrepair architectures",
         about="Build architectures of torchvision and keras.applications with random weights, convert each, and "
         "compare the results, one after the other.",
         takes="[OPTIONS]",
@@ -189,30 +167,17 @@ def _add_architectures(verbs: Verbs[Parser]) -> None:
     parser["output"].add_argument(
         "--name", default="architectures", metavar="NAME", help="Name of the audit (default: %(default)s)."
     )
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        default="generated",
-        metavar="FOLDER",
-        help="Folder of all outputs (default: %(default)s).",
-    )
+    add_output(parser, "Folder of all outputs (default: %(default)s).", default="generated")
     add_format(parser)
     add_timeout(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.architectures import architectures, list_architectures
-
-        return list_architectures(options) if options.list else architectures(options)
-
-    parser.runs(run)
+    parser.runs("conrepair.cli.commands.architectures:architectures")
 
 
 def _add_matrix(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "matrix",
         help="Convert models from every format into every other.",
-        prog="conrepair matrix",
         about="Convert the models of a configuration from every format into every other, compare each result, and "
         "write the verdicts as a Markdown table. The configuration's own conversions are ignored.",
         takes="CONFIG [OPTIONS]",
@@ -221,27 +186,15 @@ def _add_matrix(verbs: Verbs[Parser]) -> None:
     parser["models"].add_argument(
         "config", metavar="CONFIG", help="JSON file, of which models, data and limits are used."
     )
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="Markdown file to write (default: route-matrix.md in the audit's folder).",
-    )
-    add_quiet(parser)
+    add_output(parser, "Markdown file to write (default: route-matrix.md in the audit's folder).", metavar="FILE")
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.matrix import matrix
-
-        return matrix(options.config, output=options.output, quiet=options.quiet)
-
-    parser.runs(run)
+    parser.runs("conrepair.cli.commands.matrix:matrix")
 
 
 def _add_config(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "config",
         help="Check a configuration, or migrate one of an older tool.",
-        prog="conrepair config",
         about="Check a configuration without running it, or rewrite one of ConRepAIr or FetaFix in our form.",
         takes="{check,migrate} CONFIG [OPTIONS]",
         examples=[
@@ -251,16 +204,8 @@ def _add_config(verbs: Verbs[Parser]) -> None:
     )
     parser["models"].add_argument("action", choices=("check", "migrate"), help="What to do.")
     parser["models"].add_argument("config", metavar="CONFIG", help="JSON file.")
-    parser["output"].add_argument("-o", "--output", metavar="FILE", help="File to write, for migrate.")
-    parser["output"].add_argument(
-        "--force", action="store_true", help="Replace the output if it exists and this verb wrote it."
-    )
+    add_output(parser, "File to write, for migrate.", metavar="FILE")
+    add_force(parser)
     add_format(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.config import check_config, migrate_config
-
-        return migrate_config(options) if options.action == "migrate" else check_config(options)
-
-    parser.runs(run, keeps=False)
+    parser.runs("conrepair.cli.commands.config:config", keeps=False)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
+
 import shtab
 
+from conrepair.cli.main import command_line
 from conrepair.cli.parser import Parser, Verbs, path_kind
+from conrepair.runtime.progress import say
 
-__all__ = ["completion"]
+__all__ = ["completion", "print_completion"]
 
 _COMPLETED = {"file": shtab.FILE, "folder": shtab.DIRECTORY}
 
@@ -26,3 +30,9 @@ def completion(parser: Parser, shell: str) -> str:
             if kind := path_kind(action):
                 vars(action)["complete"] = _COMPLETED[kind]
     return shtab.complete(parser, shell)
+
+
+def print_completion(options: argparse.Namespace) -> int:
+    """What the verb `completion` does."""
+    say(completion(command_line(), options.shell))
+    return 0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-
 from conrepair.cli.declared import add_options
 from conrepair.cli.engine import add_engine
 from conrepair.cli.parser import Parser, Verbs
-from conrepair.cli.shared import add_format, add_fresh, add_model, add_quiet
+from conrepair.cli.shared import add_format, add_fresh, add_model, add_output
 from conrepair.cli.time_limit import add_timeout
 from conrepair.verbs.fuzz import Fuzz
 from conrepair.verbs.generate import Generate
@@ -24,7 +22,6 @@ def add_fuzz_verbs(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "fuzz",
         help="Try networks by converters, runtimes and compilers, and make findings of what's wrong.",
-        prog="conrepair fuzz",
         about="Run generated networks, or your own, by systems: runtimes, compilers, converters and optimizers of "
         "ONNX files. Exceptions, crashes, numbers that no rounding explains, other shapes and types, answers that "
         "aren't the same each time are reduced to the smallest network, deduplicated, and written as findings with a "
@@ -42,20 +39,12 @@ def add_fuzz_verbs(verbs: Verbs[Parser]) -> None:
         "models", metavar="MODEL|CONFIG", nargs="*", help="ONNX files to try, or one configuration (.json)."
     )
     add_options(parser, Fuzz)
-    parser["output"].add_argument(
-        "-o", "--output", metavar="FOLDER", default="fuzz", help="Folder of the campaign (default: %(default)s)."
-    )
+    add_output(parser, "Folder of the campaign (default: %(default)s).", default="fuzz")
     add_format(parser)
     add_timeout(parser, searches="--seconds")
     add_engine(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.fuzz import fuzz
-
-        return fuzz(options)
-
-    parser.runs(run)
+    parser.runs("conrepair.cli.commands.fuzz:fuzz")
 
 
 # Verbs that make models up.
@@ -66,7 +55,6 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "generate",
         help="Make random valid networks, with inputs and expected outputs.",
-        prog="conrepair generate",
         about="Make random valid ONNX networks with inputs and the outputs that they have to compute: what a "
         "converter or a compiler is tried with before a user's model is. A network on which ONNX "
         "Runtime's optimizations crash or give something else is kept and listed. The same seed gives the "
@@ -81,11 +69,8 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
         ],
     )
     add_options(parser, Generate)
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        help="Folder of the networks, each in a folder of its own; --support alone shows what its target takes.",
+    add_output(
+        parser, "Folder of the networks, each in a folder of its own; --support alone shows what its target takes."
     )
     parser["output"].add_argument(
         "--force", action="store_true", help="Replace networks in the folder that were made with other options."
@@ -93,16 +78,8 @@ def add_generate_verbs(verbs: Verbs[Parser]) -> None:
     add_format(parser)
     add_timeout(parser, searches="--seconds")
     add_engine(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.generate import generate_networks
-
-        if not options.output and (options.output is not None or options.support is None):
-            parser.error("give -o FOLDER, or --support TARGET to see what that takes")
-        return generate_networks(options)
-
-    parser.runs(run)
+    parser.runs("conrepair.cli.commands.generate:generate_networks")
 
 
 def add_trace_verbs(verbs: Verbs[Parser]) -> None:
@@ -115,7 +92,6 @@ def _add_accuracy(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "accuracy",
         help="Measure how exact the operators of runtimes and compilers are.",
-        prog="conrepair accuracy",
         about="Compute operators of ONNX by each system, over all magnitudes or over sizes at which kernels change, "
         "and compare them with exact values: the largest error in units in the last place, the input at which, the "
         "region, and the unstable form that explains it. The exit code is 1 where an error lies above 16 units.",
@@ -133,21 +109,14 @@ def _add_accuracy(verbs: Verbs[Parser]) -> None:
     add_format(parser)
     add_timeout(parser, "system")
     add_fresh(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.accuracy import accuracy
-
-        return accuracy(options)
-
-    parser.runs(run)
+    parser.runs("conrepair.cli.commands.accuracy:accuracy")
 
 
 def _add_trace(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "trace",
         help="Find inputs on which a compiled network loses digits, the kernel, and what to switch off.",
-        prog="conrepair trace",
         about="Search inputs on which a system (a compiler or a runtime with its optimizations) gives other numbers "
         "than with these off, or than exact arithmetic; judge them by a bound of rounding; follow the error through "
         "the kernels; and find the passes or options to switch off. The exit code is 1 where a deviation lies above "
@@ -162,21 +131,12 @@ def _add_trace(verbs: Verbs[Parser]) -> None:
     )
     add_model(parser)
     add_options(parser, Trace)
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        help="Write what was found, the inputs and programs that show it to FOLDER (default: nothing is written).",
+    add_output(
+        parser, "Write what was found, the inputs and programs that show it to FOLDER (default: nothing is written)."
     )
     add_format(parser)
     add_timeout(parser, "step", searches="--seconds")
     add_engine(parser)
     add_fresh(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.trace import trace
-
-        return trace(options)
-
-    parser.runs(run)
+    parser.runs("conrepair.cli.commands.trace:trace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import sys
 import traceback
@@ -151,11 +152,13 @@ def command_line(default_config: str = "config.json") -> Parser:
 
 def _run(options: argparse.Namespace) -> int:
     """The verb; and where its time went, where that's wanted."""
-    if not getattr(options, "timings", False):
-        return int(options.run(options))
+    module, _, function = options.command.partition(":")
+    run = getattr(importlib.import_module(module), function)
+    if not options.timings:
+        return int(run(options))
     with recorded() as timings:
         try:
-            return int(options.run(options))
+            return int(run(options))
         finally:
             complain(timings.text())
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-
 from conrepair.cli.declared import add_options
 from conrepair.cli.parser import Parser, Verbs
 from conrepair.cli.shared import (
     REPAIRABLE,
     TARGETS,
+    add_force,
     add_format,
     add_fresh,
     add_model,
+    add_output,
     add_pair,
-    add_quiet,
     add_source,
 )
 from conrepair.cli.time_limit import add_timeout
@@ -41,7 +40,6 @@ def _add_compare(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "compare",
         help="Compare the answers of a model and its conversion.",
-        prog="conrepair compare",
         about="Run a model and its conversion on the same inputs, and compare their outputs element by element. It "
         "needs no data and no configuration. The exit code is 0 if they're equivalent and 1 if they aren't.",
         takes="SOURCE TARGET [OPTIONS]",
@@ -53,31 +51,22 @@ def _add_compare(verbs: Verbs[Parser]) -> None:
     )
     add_pair(parser, "The model converted from it.")
     add_options(parser, Compare)
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        help="Write the report, with each sample's answers and their comparison, below FOLDER (default: nothing is "
+    add_output(
+        parser,
+        "Write the report, with each sample's answers and their comparison, below FOLDER (default: nothing is "
         "written).",
     )
     add_format(parser)
     add_timeout(parser, "model")
     add_fresh(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.compare import compare
-
-        return compare(options)
-
-    parser.runs(run, files=("source", "target"))
+    parser.runs("conrepair.cli.commands.compare:compare", files=("source", "target"))
 
 
 def _add_localize(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "localize",
         help="Name the layers in which a conversion differs from its original.",
-        prog="conrepair localize",
         about="Name the layers in which a conversion stops computing what its source does, with the fault of each. "
         "Each piece of the target is fed the source's activations, so that only its own error shows. It needs "
         "no data and no configuration. The exit code is 0 if nothing is wrong and 1 if something is.",
@@ -104,29 +93,20 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
     add_options(parser, Localize)
     add_timeout(parser, "model")
     add_format(parser)
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        help="Write the page, all measurements and colours for Model Explorer to FOLDER, for several targets to a "
+    add_output(
+        parser,
+        "Write the page, all measurements and colours for Model Explorer to FOLDER, for several targets to a "
         "folder in it for each (default: nothing is written).",
     )
     add_fresh(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.localize import localize
-
-        return localize(options)
-
-    parser.runs(run, keeps=False, files=("source", "between", "targets"))
+    parser.runs("conrepair.cli.commands.localize:localize", keeps=False, files=("source", "between", "targets"))
 
 
 def _add_repair(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "repair",
         help="Fix a conversion with the smallest change, in its own format.",
-        prog="conrepair repair",
         about="Fix a conversion with the smallest change that makes it compute what its source does, in its own "
         "format, and verify the result on other inputs. The target's file stays as it is: the repaired model "
         "is written to a folder, TARGET-repaired in the current one if -o names none; where nothing is wrong, "
@@ -152,21 +132,14 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
     add_timeout(parser, "model", searches="--seconds and --advice")
     add_format(parser)
     add_fresh(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.repair import repair
-
-        return repair(options)
-
-    parser.runs(run, keeps=False, files=("source", "targets", "apply"))
+    parser.runs("conrepair.cli.commands.repair:repair", keeps=False, files=("source", "targets", "apply"))
 
 
 def _add_convert(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "convert",
         help="Convert a model to another format, and compare the result.",
-        prog="conrepair convert",
         about="Convert a model along the best known route, and compare the result of every step with its source. If "
         "a converter fails, the operators that stop it are named, and another way is looked for.",
         takes="MODEL --to FORMAT -o OUTPUT [OPTIONS]",
@@ -181,25 +154,18 @@ def _add_convert(verbs: Verbs[Parser]) -> None:
     )
     add_model(parser)
     add_options(parser, Convert, required={"output"})
-    _add_force(parser)
+    add_force(parser)
     add_format(parser)
     add_timeout(parser, "step", searches="--seconds")
     add_fresh(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.convert import convert
-
-        return convert(options)
-
-    parser.runs(run, keeps=False, files=("model",))
+    parser.runs("conrepair.cli.commands.convert:convert", keeps=False, files=("model",))
 
 
 def _add_inspect(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "inspect",
         help="List a model's inputs, outputs, operators and parameters.",
-        prog="conrepair inspect",
         about="List a model's format, inputs, outputs, operators, parameters and producer. Of a model that can't be "
         "run here, what can be read is listed, and what's missing.",
         takes="MODEL [OPTIONS]",
@@ -212,21 +178,14 @@ def _add_inspect(verbs: Verbs[Parser]) -> None:
     add_options(parser, Inspect)
     add_format(parser)
     add_timeout(parser, "attempt to read the model")
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.inspect import inspect
-
-        return inspect(options)
-
-    parser.runs(run, keeps=False, files=("model",))
+    parser.runs("conrepair.cli.commands.inspect:inspect", keeps=False, files=("model",))
 
 
 def _add_inputs(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "inputs",
         help="Write what a model is fed, to run it elsewhere.",
-        prog="conrepair inputs",
         about="Write the inputs that `compare` and `localize` would draw for a model, or its data as it's fed, as "
         "arrays by the model's inputs. What a phone, a browser or another runtime computes of them is compared as a "
         "target: an .npz of outputs by name, first axis samples. With tensors on the way in it, under the model's "
@@ -243,24 +202,17 @@ def _add_inputs(verbs: Verbs[Parser]) -> None:
     )
     add_model(parser)
     add_options(parser, Inputs, required={"output"})
-    _add_force(parser)
+    add_force(parser)
     add_timeout(parser, "step")
     add_fresh(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.inputs import inputs
-
-        return inputs(options)
-
-    parser.runs(run, keeps=False, files=("model",))
+    parser.runs("conrepair.cli.commands.inputs:inputs", keeps=False, files=("model",))
 
 
 def _add_execute(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "execute",
         help="Run a model on a backend, and show or keep its outputs.",
-        prog="conrepair execute",
         about="Run a model in its own library, in ONNX Runtime as deployed, or compiled by TVM (also on a board, "
         "over RPC); what a compiler made is compared with the model in its own library.",
         takes="MODEL [OPTIONS]",
@@ -284,29 +236,17 @@ def _add_execute(verbs: Verbs[Parser]) -> None:
         metavar="DEVICE",
         help="Where TVM runs it: local, rpc://HOST:PORT/KEY or tracker://HOST:PORT/KEY (default: %(default)s).",
     )
-    parser["output"].add_argument(
-        "-o",
-        "--output",
-        metavar="FOLDER",
-        help="Write the outputs as .npy files, and result.json, to FOLDER (default: nothing is written).",
-    )
-    _add_force(parser)
+    add_output(parser, "Write the outputs as .npy files, and result.json, to FOLDER (default: nothing is written).")
+    add_force(parser)
     add_fresh(parser)
-    add_quiet(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.execute import execute
-
-        return execute(options)
-
-    parser.runs(run, keeps=False, files=("model",))
+    parser.runs("conrepair.cli.commands.execute:execute", keeps=False, files=("model",))
 
 
 def _add_build(verbs: Verbs[Parser]) -> None:
     parser: Parser = verbs.add_parser(
         "build",
         help="Compile a model with TVM.",
-        prog="conrepair build",
         about="Compile a model with TVM, and write the module, Relax after optimization, and the generated code. "
         "`localize` and `repair` take the folder as a target.",
         takes="MODEL -o FOLDER [OPTIONS]",
@@ -321,18 +261,6 @@ def _add_build(verbs: Verbs[Parser]) -> None:
     parser["compiler"].add_argument(
         "--explain", action="store_true", help="List the passes in order, and compile nothing."
     )
-    _add_force(parser)
-    add_quiet(parser)
+    add_force(parser)
 
-    def run(options: argparse.Namespace) -> int:
-        from conrepair.cli.commands.build import build
-
-        return build(options)
-
-    parser.runs(run, keeps=False, files=("model",))
-
-
-def _add_force(parser: Parser) -> None:
-    parser["output"].add_argument(
-        "--force", action="store_true", help="Replace the output if it exists and this verb wrote it."
-    )
+    parser.runs("conrepair.cli.commands.build:build", keeps=False, files=("model",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from conrepair.runtime.errors import ExitCode, UsageError
@@ -66,17 +66,22 @@ class Parser(argparse.ArgumentParser):
         """A group of options."""
         return self._groups[title]
 
-    def runs(
-        self, run: Callable[[argparse.Namespace], int], *, keeps: bool = True, files: Sequence[str] = ()
-    ) -> None:
-        """Say what the verb does.
+    def runs(self, command: str, *, keeps: bool = True, files: Sequence[str] = ()) -> None:
+        """Say what the verb does, and declare the options that every verb has.
 
         Args:
-            run: Given the options, returns the exit code.
+            command: "module:function", which is given the options and returns the exit code. It's imported when it's
+                called: what it needs takes seconds to import.
             keeps: Whether finished steps of a run that is interrupted are kept.
             files: Options that name models, which must be there.
         """
-        self.set_defaults(run=run, keeps=keeps, files=tuple(files), parser=self)
+        self["general"].add_argument("-q", "--quiet", action="store_true", help="Show no progress.")
+        self["general"].add_argument(
+            "--timings",
+            action="store_true",
+            help="Show at the end where the time went, job by job (on standard error).",
+        )
+        self.set_defaults(command=command, keeps=keeps, files=tuple(files), parser=self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse; where words are left over, once more with options that may stand between models."""

@@ -8,11 +8,12 @@ __all__ = [
     "REPAIRABLE",
     "TARGET",
     "TARGETS",
+    "add_force",
     "add_format",
     "add_fresh",
     "add_model",
+    "add_output",
     "add_pair",
-    "add_quiet",
     "add_source",
 ]
 
@@ -22,20 +23,31 @@ TARGETS = f"{TARGET} {_SEVERAL}"
 REPAIRABLE = f"The model converted from it, or a folder that `build` wrote. {_SEVERAL}"
 
 
-def add_quiet(parser: Parser) -> None:
-    """What every verb has that runs something."""
-    parser["general"].add_argument("-q", "--quiet", action="store_true", help="Show no progress.")
-    parser["general"].add_argument(
-        "--timings", action="store_true", help="Show at the end where the time went, job by job (on standard error)."
-    )
-
-
 def add_fresh(parser: Parser) -> None:
     """For verbs whose results are kept in the user's cache."""
     parser["general"].add_argument(
         "--fresh",
         action="store_true",
         help="Take no results from the cache (`conrepair cache`), and replace those that are there.",
+    )
+
+
+def add_output(parser: Parser, words: str, *, metavar: str = "FOLDER", default: str | None = None) -> None:
+    """Where to write, of a verb whose own options don't say it.
+
+    Args:
+        parser: Of the verb.
+        words: Whole sentences.
+        metavar: What help calls it.
+        default: Where to write if nobody says it.
+    """
+    parser["output"].add_argument("-o", "--output", metavar=metavar, default=default, help=words)
+
+
+def add_force(parser: Parser) -> None:
+    """For verbs that replace only what they wrote."""
+    parser["output"].add_argument(
+        "--force", action="store_true", help="Replace the output if it exists and this verb wrote it."
     )
 
 

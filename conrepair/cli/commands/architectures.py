@@ -15,12 +15,17 @@ from conrepair.runtime.errors import ConfigError, ExitCode
 from conrepair.runtime.progress import say
 from conrepair.zoo.architectures import FAMILIES, select
 
-__all__ = ["architectures", "list_architectures"]
+__all__ = ["architectures"]
 
 _MEMORY_SHARE = 0.8
 
 
-def list_architectures(options: argparse.Namespace) -> int:
+def architectures(options: argparse.Namespace) -> int:
+    """Audit the selected architectures, or list them; the exit code."""
+    return _list(options) if options.list else _audit(options)
+
+
+def _list(options: argparse.Namespace) -> int:
     """Print the selected architectures with the input that each would get."""
     for family, names in _names(options).items():
         for item in select(family, names, _known(family, options.exclude)):
@@ -30,8 +35,7 @@ def list_architectures(options: argparse.Namespace) -> int:
     return int(ExitCode.EQUIVALENT)
 
 
-def architectures(options: argparse.Namespace) -> int:
-    """Audit the selected architectures."""
+def _audit(options: argparse.Namespace) -> int:
     routes = [route.split(",") for route in options.via]
     formats = options.to or ([] if routes else ["onnx"])
     value = {

@@ -24,10 +24,15 @@ from conrepair.runtime.outputs import Output
 from conrepair.runtime.path_text import real_path
 from conrepair.runtime.progress import say
 
-__all__ = ["check_config", "migrate_config"]
+__all__ = ["config"]
 
 
-def check_config(options: argparse.Namespace) -> int:
+def config(options: argparse.Namespace) -> int:
+    """Check a configuration, or rewrite one of the older form; the exit code."""
+    return _migrate(options) if options.action == "migrate" else _check(options)
+
+
+def _check(options: argparse.Namespace) -> int:
     """Say whether a configuration is right, and what becomes of one of the older form.
 
     Returns:
@@ -40,18 +45,18 @@ def check_config(options: argparse.Namespace) -> int:
     base = path.absolute().parent
     try:
         loaded = read_any(path)
-        config = runnable_config(path, loaded)
+        parsed = runnable_config(path, loaded)
     except ConfigError as error:
         raise ConfigError("\n".join([str(error), *_indented(_parts(path, base))])) from error
-    if problems := problems_of_run(config, base, older=loaded.translation is not None):
+    if problems := problems_of_run(parsed, base, older=loaded.translation is not None):
         if loaded.translation is not None and options.format == "text":
             say("\n".join([f"{path}: a configuration of ConRepAIr", *account_lines(loaded.translation)]))
         raise ConfigError("\n".join([f"{path}: it can't be run as it is:", *_indented(problems)]))
-    count = len(active_models(config.models))
+    count = len(active_models(parsed.models))
     form = "a configuration" if loaded.translation is None else "a configuration of ConRepAIr"
-    lists = f", {len(config.architectures)} lists of architectures" if config.architectures else ""
-    networks = f", {config.generate.count:,} networks to generate" if config.generate is not None else ""
-    told = f"{path}: {form} that can be run; models: {count} of {len(config.models)}{lists}{networks}"
+    lists = f", {len(parsed.architectures)} lists of architectures" if parsed.architectures else ""
+    networks = f", {parsed.generate.count:,} networks to generate" if parsed.generate is not None else ""
+    told = f"{path}: {form} that can be run; models: {count} of {len(parsed.models)}{lists}{networks}"
     _show(options, told, loaded.translation)
     if options.format == "text":
         tell_next(f"{command('run', options.config)} runs it")
@@ -71,7 +76,7 @@ def _indented(lines: Sequence[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def migrate_config(options: argparse.Namespace) -> int:
+def _migrate(options: argparse.Namespace) -> int:
     """Write a configuration of the older form as ours.
 
     Returns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import sys
@@ -95,18 +96,14 @@ class DoctorLine:
         return asdict(self) | {"works": self.works, "missing": self.missing}
 
 
-def doctor(*, as_json: bool, quiet: bool) -> int:
+def doctor(options: argparse.Namespace) -> int:
     """Check frameworks, converters, backends, devices, space; nothing is changed.
-
-    Args:
-        as_json: Print JSON instead of a table.
-        quiet: No progress.
 
     Returns:
         0 when everything that's installed works, 1 when something doesn't.
     """
-    findings = list(_findings(quiet=quiet))
-    if as_json:
+    findings = list(_findings(quiet=options.quiet))
+    if options.format == "json":
         say(json.dumps([finding.to_dict() for finding in findings], indent=2))
     else:
         table = Table(box=None, show_header=False, pad_edge=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from rich.table import Table
 
 from conrepair.converters.all_converters import CONVERTERS
@@ -20,27 +22,23 @@ from conrepair.runtime.progress import ProgressDisplay, output_console, say
 __all__ = ["environments"]
 
 
-def environments(action: str, name: str | None, *, quiet: bool) -> int:
+def environments(options: argparse.Namespace) -> int:
     """List all, or make or remove one.
-
-    Args:
-        action: "list", "make" or "remove".
-        name: Of the environment to make or remove.
-        quiet: No progress.
 
     Raises:
         UsageError: if the name is missing, superfluous or unknown.
         ToolEnvironmentError: if it can't be made.
     """
-    if (action == "list") != (name is None):
+    name = options.name
+    if (options.action == "list") != (name is None):
         usage = "`conrepair environments`, `... make NAME` or `... remove NAME`"
         raise UsageError(f"{usage}; environments are: {', '.join(ENVIRONMENTS)}, and library==version")
     if name is None:
         _list()
         return int(ExitCode.EQUIVALENT)
     wanted = named_environment(name)
-    with ProgressDisplay(quiet=quiet) as display:
-        if action == "make":
+    with ProgressDisplay(quiet=options.quiet) as display:
+        if options.action == "make":
             made = make_environment(wanted, display)
             say(f"{made.folder}: {made.gigabytes:.1f} GB, made in {made.seconds:.0f} s")
         else:

@@ -36,6 +36,8 @@ def generate_networks(options: argparse.Namespace) -> int:
     Returns:
         The exit code.
     """
+    if not options.output and (options.output is not None or options.support is None):
+        options.parser.error("give -o FOLDER, or --support TARGET to see what that takes")
     asked = request_of(Generate.of(vars(options)), Path.cwd())
     if options.output is None:
         return show_support(options.support, asked.wishes, as_json=options.format == "json", quiet=options.quiet)

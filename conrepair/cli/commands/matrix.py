@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 from conrepair.config.for_run import load_for_run
@@ -15,24 +16,20 @@ from conrepair.runtime.progress import ProgressDisplay, say
 __all__ = ["matrix"]
 
 
-def matrix(path: str, *, output: str | None, quiet: bool) -> int:
+def matrix(options: argparse.Namespace) -> int:
     """Run the matrix of a configuration, write it as Markdown, and the folders of its audits.
-
-    Args:
-        path: Of the configuration.
-        output: File to write; default: route-matrix.md in the output folder.
-        quiet: No progress.
 
     Returns:
         See `Matrix.exit_code`.
     """
-    file = Path(path)
-    config = load_for_run(file, quiet=quiet)
+    file = Path(options.config)
+    config = load_for_run(file, quiet=options.quiet)
     base = file.absolute().parent
-    target = Path(output) if output is not None else base / config.output / config.name / "route-matrix.md"
+    usual = base / config.output / config.name / "route-matrix.md"
+    target = usual if options.output is None else Path(options.output)
     table = Output(target.absolute(), "matrix", beside=True)
     table.check()
-    with ProgressDisplay(quiet=quiet) as display:
+    with ProgressDisplay(quiet=options.quiet) as display:
         result = run_matrix(config, base, display)
     for audit in result.audits:
         write_audit(audit, base / config.output / "store")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -34,8 +35,11 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     return jobs
 
 
+AS_JSON = argparse.Namespace(format="json", quiet=True)
+
+
 def found(capsys: pytest.CaptureFixture[str], code: int = 1) -> dict[str, dict[str, Any]]:
-    assert doctor(as_json=True, quiet=True) == code
+    assert doctor(AS_JSON) == code
     return {item["what"]: item for item in json.loads(capsys.readouterr().out)}
 
 
@@ -94,7 +98,7 @@ def test_gpus_are_asked_for_where_they_are_used(workers: list[Job], monkeypatch:
     from conrepair.engine import job_table
 
     monkeypatch.setattr(job_table, "gpu_devices", lambda: ["/dev/nvidia0"])
-    doctor(as_json=True, quiet=True)
+    doctor(AS_JSON)
     asked = {job.payload["name"]: job.reach for job in workers if job.function == "probe_gpu"}
     assert asked == dict.fromkeys(GPU_PROBES, GPU)
 

@@ -1,0 +1,16 @@
+"""What the verb `converters` does."""
+
+from __future__ import annotations
+
+import argparse
+
+from conrepair.converters.listing import listing
+from conrepair.runtime.progress import say
+
+__all__ = ["converters"]
+
+
+def converters(_: argparse.Namespace) -> int:
+    """Print the list of converters; the exit code."""
+    say(listing())
+    return 0
