@@ -10,9 +10,9 @@ import numpy.typing as npt
 import scipy
 
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
-from conrepair.localization.diagnosis.functions import BINARY, UNARY
+from conrepair.localization.diagnosis.functions import BINARY, GRID, UNARY, is_elementwise
 
-__all__ = ["compute"]
+__all__ = ["compute", "evaluate"]
 
 Values = npt.NDArray[np.float64]
 
@@ -25,13 +25,30 @@ _REDUCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def compute(nodes: Sequence[Node], known: Mapping[str, Values], graph: LayerGraph) -> dict[str, Values] | None:
+def evaluate(nodes: Sequence[Node], begin: str, end: str) -> Values | None:
+    """Compute elementwise nodes on the grid.
+
+    Args:
+        nodes: In order, all elementwise.
+        begin: The only tensor that is read from outside.
+        end: The tensor that is wanted.
+
+    Returns:
+        Values on `GRID`; None when something can't be computed.
+    """
+    found = (compute(nodes, {begin: GRID}) or {}).get(end)
+    return None if found is None else found.reshape(GRID.shape)  # a lone number may have more axes
+
+
+def compute(
+    nodes: Sequence[Node], known: Mapping[str, Values], graph: LayerGraph | None = None
+) -> dict[str, Values] | None:
     """Compute nodes in float64.
 
     Args:
         nodes: In order.
         known: What they read from outside, by the tensors' names.
-        graph: Has the tensors' shapes.
+        graph: Has the tensors' shapes, for nodes that give another one.
 
     Returns:
         All tensors by name; None when a node isn't one of those that can be computed here.
@@ -52,10 +69,18 @@ def compute(nodes: Sequence[Node], known: Mapping[str, Values], graph: LayerGrap
     return values
 
 
-def _applied(node: Node, read: Sequence[Values], graph: LayerGraph) -> Any:
+def _applied(node: Node, read: Sequence[Values], graph: LayerGraph | None) -> Any:
     attributes = node.attributes
-    if node.op in UNARY and len(read) == 1 and not node.parameters:
+    if not read:
+        return None
+    if node.op in UNARY and len(read) == 1 and is_elementwise(node):
         return UNARY[node.op](read[0], attributes)
+    if node.op == "Where":
+        given, stored = iter(read), node.parameters
+        condition, one, other = (
+            stored[role].numpy() if role in stored else next(given) for role in ("condition", "x", "y")
+        )
+        return np.where(condition != 0, one, other)
     if node.op in BINARY:
         operand = node.parameters.get("operand")
         if operand is None:
@@ -73,7 +98,7 @@ def _applied(node: Node, read: Sequence[Values], graph: LayerGraph) -> Any:
     if node.op == "Transpose":
         return read[0].transpose(attributes.get("perm"))  # type: ignore[arg-type]
     if node.op == "Reshape":
-        shape = graph.tensors[node.outputs[0]].shape
+        shape = None if graph is None else graph.tensors[node.outputs[0]].shape
         return None if shape is None else read[0].reshape(shape)
     if node.op == "MatMul":
         return _product(node, read)

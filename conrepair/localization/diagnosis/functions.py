@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from conrepair.graph.layer_graph import Attribute, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.truth import exact
 
-__all__ = ["BINARY", "GRID", "KNOWN", "UNARY", "evaluate", "is_elementwise", "known_function", "same_function"]
+__all__ = ["BINARY", "GRID", "KNOWN", "UNARY", "is_elementwise", "known_function", "same_function"]
 
 Values = npt.NDArray[np.float64]
 
@@ -103,27 +103,6 @@ def is_elementwise(node: Node) -> bool:
     return all(size == 1 for size in parameter.shape)
 
 
-def evaluate(nodes: Sequence[Node], begin: str, end: str) -> Values | None:
-    """Compute elementwise nodes on the grid.
-
-    Args:
-        nodes: In order, all elementwise.
-        begin: The only tensor that is read from outside.
-        end: The tensor that is wanted.
-
-    Returns:
-        Values on `GRID`; None when something can't be computed.
-    """
-    known: dict[str, Values] = {begin: GRID}
-    with np.errstate(all="ignore"):
-        for node in nodes:
-            operands = [known.get(name) for name in node.inputs]
-            if not operands or any(item is None for item in operands):
-                return None  # it's computed from other things, or from none
-            known[node.outputs[0]] = _apply(node, [item for item in operands if item is not None])
-    return known.get(end)
-
-
 def same_function(one: Values, two: Values) -> bool:
     """Whether two results on the grid are the same up to rounding."""
     finite = np.isfinite(one) & np.isfinite(two)
@@ -165,26 +144,6 @@ def _stepped(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
     if np.abs(fine - GRID[_FINE])[inside].max(initial=0) > step * (1 + _CLOSE):
         return None
     return f"a rounding to steps of {step:g}", "Rounding", {"step": step}
-
-
-def _apply(node: Node, operands: Sequence[Values]) -> Values:
-    if node.op == "Where":
-        given = iter(operands)
-        roles = ("condition", "x", "y")
-        parts = [
-            float(node.parameters[role].numpy().reshape(-1)[0]) if role in node.parameters else next(given)
-            for role in roles
-        ]
-        return np.asarray(np.where(np.asarray(parts[0]) != 0, parts[1], parts[2]))
-    if node.op in UNARY:
-        return np.asarray(UNARY[node.op](operands[0], node.attributes))
-    binary = BINARY[node.op]
-    if "operand" not in node.parameters:
-        return np.asarray(binary(operands[0], operands[1]))
-    number = np.asarray(float(node.parameters["operand"].numpy().reshape(-1)[0]))
-    if node.attributes.get("constant_first"):
-        return np.asarray(binary(number, operands[0]))
-    return np.asarray(binary(operands[0], number))
 
 
 def _cast(x: Values, dtype: str) -> Values:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.graph.layer_graph import Node
-from conrepair.localization.diagnosis.functions import Values, evaluate, same_function
+from conrepair.localization.diagnosis.computing import Values, evaluate
+from conrepair.localization.diagnosis.functions import same_function
 
 __all__ = ["Mutation", "changed_nodes", "fixing_mutation"]
 

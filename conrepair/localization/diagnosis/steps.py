@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Attribute, Node, Parameter
-from conrepair.localization.diagnosis.functions import Values, evaluate, is_elementwise, known_function
+from conrepair.localization.diagnosis.computing import Values, evaluate
+from conrepair.localization.diagnosis.functions import is_elementwise, known_function
 
 __all__ = ["MOVES", "Paired", "Step", "function_step", "step_of"]
 

@@ -15,10 +15,10 @@ from elementwise_pieces import graph_of
 from torch.nn import functional
 
 from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localization.diagnosis.computing import evaluate
 from conrepair.localization.diagnosis.functions import (
     GRID,
     KNOWN,
-    evaluate,
     is_elementwise,
     known_function,
     same_function,
