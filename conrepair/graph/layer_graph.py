@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -267,6 +267,25 @@ class LayerGraph:
                 found.add(place)
                 waiting.extend(name for name in self.nodes[place].inputs if name and name not in known)
         return tuple(self.nodes[place] for place in sorted(found))
+
+    def nearest(self, tensors: Iterable[str], *, forward: bool = False) -> Iterator[Node]:
+        """The nodes that some tensors are computed from, or those that are computed from them, the nearest first.
+
+        Args:
+            tensors: Where to begin.
+            forward: Whether to go with the data: to what reads them, what reads that, and so on.
+
+        Yields:
+            Each node once, by how few others lie on the way to it.
+        """
+        ahead, seen = list(tensors), set[str]()
+        for name in ahead:  # grows
+            makers = [self.producers[name]] if name in self.producers else []
+            for node in self.consumers.get(name, ()) if forward else makers:
+                if node.name not in seen:
+                    seen.add(node.name)
+                    yield node
+                    ahead.extend(node.outputs if forward else filter(None, node.inputs))
 
     @cached_property
     def _places(self) -> Mapping[str, int]:

@@ -119,31 +119,19 @@ def acquit_unread_bodies(
     is read by none of them: scores under a mask, which is -1e4 or is added to them.
 
     Args:
-        judged: All cuts.
+        judged: All cuts, each behind those that it's computed from.
         readers: What's computed from each cut, by the target's names.
         rounds: Whether a target differs by rounding alone where it's right; one in few bits hides more.
     """
     differing = {item.cut.pair.target for item in judged if item.full > item.allowed}
     told = {item.cut.pair.target for item in judged if item.cut.full.relative_l2 > item.allowed}
-
-    def is_read(name: str) -> bool:
-        seen, ahead = {name}, [name]
-        while ahead:
-            behind = [reader for reader in readers.get(ahead.pop(), ()) if reader in differing and reader not in seen]
-            if not told.isdisjoint(behind):
-                return True
-            seen.update(behind)
-            ahead += behind
-        return False
-
-    def is_undone(name: str) -> bool:
-        return rounds and bool(readers.get(name)) and differing.isdisjoint(readers[name])
-
+    read: set[str] = set()
+    for item in reversed(judged):
+        name = item.cut.pair.target
+        if not differing.intersection(readers.get(name, ())).isdisjoint(told | read):
+            read.add(name)
+    undone = {name for name in told if rounds and readers.get(name) and differing.isdisjoint(readers[name])}
+    seen = (told - undone) | read
     return [
-        replace(item, guilty=False)
-        if item.guilty
-        and (item.cut.pair.target not in told or is_undone(item.cut.pair.target))
-        and not is_read(item.cut.pair.target)
-        else item
-        for item in judged
+        replace(item, guilty=False) if item.guilty and item.cut.pair.target not in seen else item for item in judged
     ]

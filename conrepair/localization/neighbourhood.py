@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -18,7 +19,7 @@ Neighbours = tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], ...]
 """Of each tensor of the source, and of the target, places of neighbours on one side of it; -1 for none."""
 
 _NEIGHBOURS = 6
-_FAR = 12  # steps to the next node with weights
+_FAR = 48  # nodes that are looked at for the next one with weights
 
 
 class Neighbourhood:
@@ -105,7 +106,8 @@ class Neighbourhood:
 
     def anchors(self, *, forward: bool) -> list[Node | None]:
         """The next node with weights before (or behind) each tensor."""
-        return [self._anchor(name, forward=forward) for name in self.names]
+        near = (itertools.islice(self.graph.nearest([name], forward=forward), _FAR) for name in self.names)
+        return [next((node for node in nodes if weight_of(node) is not None), None) for nodes in near]
 
     def _nearest(self, step: Callable[[str], Iterable[str]]) -> npt.NDArray[np.int64]:
         result = np.full((len(self.names), _NEIGHBOURS), -1, np.int64)
@@ -123,22 +125,6 @@ class Neighbourhood:
                     queue.extend(filter(None, step(item)))
             result[place, : len(found)] = found
         return result
-
-    def _anchor(self, name: str, *, forward: bool) -> Node | None:
-        queue, seen = deque([(name, 0)]), {name}
-        while queue:
-            item, far = queue.popleft()
-            nodes = self.graph.consumers.get(item, ()) if forward else (self.graph.producers.get(item),)
-            for node in nodes:
-                if node is None:
-                    continue
-                if weight_of(node) is not None:
-                    return node
-                for following in node.outputs if forward else node.inputs:
-                    if following and following not in seen and far < _FAR:
-                        seen.add(following)
-                        queue.append((following, far + 1))
-        return None
 
 
 def neighbours_of(source: Neighbourhood, target: Neighbourhood) -> Neighbours:

@@ -46,6 +46,21 @@ def test_between_is_what_has_a_path_that_no_cut_blocks(case: tuple[LayerGraph, l
     assert [node.name for node in graph.between(begin, end)] == expected
 
 
+@given(cut_graphs(), st.booleans())
+def test_nearest_is_all_that_has_a_path_by_its_distance(
+    case: tuple[LayerGraph, list[str], list[str]], forward: bool
+) -> None:
+    graph, _, begin = case
+    far, reached = dict[str, int](), set(begin)
+    for distance in range(len(graph.nodes)):
+        near = [node for node in graph.nodes if reached & set(node.inputs if forward else node.outputs)]
+        far = {node.name: far.get(node.name, distance) for node in near}
+        reached |= {name for node in near for name in (node.outputs if forward else node.inputs) if name}
+    found = [node.name for node in graph.nearest(begin, forward=forward)]
+    assert sorted(found) == sorted(far)
+    assert [far[name] for name in found] == sorted(far.values())
+
+
 @given(cut_graphs())
 def test_feeding_is_the_nearest_of_a_selection(case: tuple[LayerGraph, list[str], list[str]]) -> None:
     graph, fed, _ = case

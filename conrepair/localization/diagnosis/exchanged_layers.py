@@ -64,18 +64,14 @@ def exchanged_layers(region: Region) -> Exchange | None:
 
 def _siblings(region: Region) -> Iterator[tuple[Node, Node]]:
     """Layers of the same tensor in front of a piece, whose results could stand for one another."""
-    graph, ahead, seen = region.target.graph, [region.target.end], dict[str, Node]()
-    while ahead and len(seen) < _FAR:
-        node = graph.producers.get(ahead.pop(0))
-        if node is not None and node.name not in seen:
-            seen[node.name] = node
-            ahead += filter(None, node.inputs)
-    readers = dict.fromkeys(name for node in seen.values() if node.op in _LAYERS for name in node.inputs)
+    graph = region.target.graph
+    before = list(itertools.islice(graph.nearest([region.target.end]), _FAR))
+    readers = dict.fromkeys(name for node in before if node.op in _LAYERS for name in node.inputs)
     for name in readers:
         layers = [node for node in graph.consumers.get(name, ()) if _is_layer(node, region)]
         for one, two in itertools.combinations(layers, 2):
             layouts = [region.layouts[node.outputs[0]] for node in (one, two)]
-            if layouts[0] == layouts[1] and (one.name in seen or two.name in seen):
+            if layouts[0] == layouts[1] and (one in before or two in before):
                 yield one, two
 
 
@@ -84,14 +80,9 @@ def _is_layer(node: Node, region: Region) -> bool:
 
 
 def _behind(graph: LayerGraph, names: Sequence[str]) -> list[Node]:
-    """What's computed from tensors, the nearest first."""
-    ahead, found = list(names), dict[str, Node]()
-    while ahead and len(found) < 2 * _FAR:
-        for node in graph.consumers.get(ahead.pop(0), ()):
-            if node.name not in found:
-                found[node.name] = node
-                ahead += node.outputs
-    return sorted(found.values(), key=lambda node: graph.order[node.outputs[0]])
+    """The nearest of what's computed from tensors, in the graph's order."""
+    found = itertools.islice(graph.nearest(names, forward=True), 2 * _FAR)
+    return sorted(found, key=lambda node: graph.order[node.outputs[0]])
 
 
 def _ends(region: Region, names: Sequence[str], behind: Sequence[Node]) -> Iterator[str]:

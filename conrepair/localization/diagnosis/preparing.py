@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from conrepair.graph.layer_graph import LayerGraph
+from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.channelwise import CHANNELWISE
 from conrepair.localization.diagnosis.folding import affine
 from conrepair.localization.diagnosis.functions import GRID
@@ -94,45 +94,23 @@ def _listed(values: np.ndarray) -> str:
 
 def before_weights(step: Step, graph: LayerGraph) -> bool:
     """Whether a step reads nothing but the network's inputs."""
-    tensors, seen = list(step.inputs), set[str]()
-    while tensors:
-        name = tensors.pop()
-        node = graph.producers.get(name)
-        if node is None or name in seen:
-            continue
-        seen.add(name)
-        if any(role in node.parameters for role in ("weight", "W", "table")) and node.op != "Gather":
-            return False
-        if node.op == "Gather" and "table" in node.parameters:
-            return False
-        tensors += filter(None, node.inputs)
-    return True
+    return not any(
+        "table" in node.parameters or (node.op != "Gather" and _has_weights(node))
+        for node in graph.between((), filter(None, step.inputs))
+    )
+
+
+def _has_weights(node: Node) -> bool:
+    return any(role in node.parameters for role in ("weight", "W"))
 
 
 def feeds_weights(step: Step, graph: LayerGraph) -> bool:
     """Whether a layer with weights reads what a step gives, or what's made of that alone: a mask joins other data."""
-    tensors, seen = list(step.outputs), set[str]()
-    while tensors:
-        name = tensors.pop()
-        for node in graph.consumers.get(name, ()) if name not in seen else ():
-            if any(role in node.parameters for role in ("weight", "W")):
+    made = [*step.outputs]
+    for name in made:  # grows
+        for node in graph.consumers.get(name, ()):
+            if _has_weights(node):
                 return True
-            others = {item for item in node.inputs if item and item != name}
-            if not any(_varies(item, graph) for item in others):
-                tensors += node.outputs
-        seen.add(name)
-    return False
-
-
-def _varies(name: str, graph: LayerGraph) -> bool:
-    """Whether a tensor depends on an input."""
-    tensors, seen = [name], set[str]()
-    while tensors:
-        item = tensors.pop()
-        if item in graph.inputs:
-            return True
-        node = graph.producers.get(item)
-        if node is not None and item not in seen:
-            tensors += filter(None, node.inputs)
-        seen.add(item)
+            if {*filter(None, node.inputs)} - {name} <= graph.unfed:
+                made += (item for item in node.outputs if item not in made)
     return False

@@ -6,6 +6,7 @@ features in that order, and putting its result's back.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -95,18 +96,11 @@ def other_forms(region: Region) -> list[OtherForm]:
 
 def _before(region: Region) -> Iterator[str]:
     """Cuts in front of a piece, or not far before it, the nearest first."""
-    graph, ahead = region.target.graph, [region.target.end]
-    seen, steps = set(ahead), 0
-    while ahead and steps < _FAR:
-        name = ahead.pop(0)
-        if name in region.layouts and name != region.target.end and graph.tensors[name].is_real:
+    graph, end = region.target.graph, region.target.end
+    near = itertools.islice(graph.nearest([end]), _FAR)
+    for name in dict.fromkeys(name for node in near for name in node.inputs):
+        if name in region.layouts and name != end and graph.tensors[name].is_real:
             yield name
-        node = graph.producers.get(name)
-        if node is not None:
-            steps += 1
-            new = [item for item in dict.fromkeys(node.inputs) if item and item not in seen]
-            seen.update(new)
-            ahead += new
 
 
 def _rotation(graph: LayerGraph, begin: str) -> tuple[Node, ...] | None:
