@@ -16,14 +16,11 @@ from conrepair.localization.diagnosis.exchanged_cuts import Exchange
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import BINARY
 from conrepair.localization.diagnosis.mutations import changed_nodes
-from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
 from conrepair.localization.diagnosis.wiring import layers_of
-from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["Change", "change_findings", "exchanged_pieces", "fixing_change"]
 
-_CLOSE = 1e-4  # relative L2 to what a framework has computed in float32
-_BETTER = 0.01  # of the error is left at most
 _MOST_NODES = 64
 _MOST_PAIRS = 24  # of layers that are tried for one another
 _MOST_VALUES = 1 << 20  # of the largest tensor
@@ -115,19 +112,15 @@ def _computed(region: Region) -> dict[str, Values] | None:
     if not nodes or len(nodes) > _MOST_NODES or max(sizes) > _MOST_VALUES:
         return None
     values = compute(nodes, {name: np.asarray(region.fed(name), np.float64) for name in region.target.begins}, graph)
-    return None if values is None or _error(region, values, region.computed) > _CLOSE else values
+    return None if values is None or _error(region, values, region.computed) > CLOSE else values
 
 
 def _comes_right(region: Region, values: Mapping[str, Values], after: Mapping[str, Values] | None) -> bool:
-    most = min(_CLOSE, _BETTER * _error(region, values, region.expected))
-    return after is not None and _error(region, after, region.expected) <= most
+    return _error(region, after, region.expected) <= left_of(_error(region, values, region.expected))
 
 
-def _error(region: Region, values: Mapping[str, Values], wanted: Values) -> float:
-    result = values[region.target.end]
-    if result.size != wanted.size:
-        return float("inf")
-    return relative_l2(wanted, region.layout.to_source(result))
+def _error(region: Region, values: Mapping[str, Values] | None, wanted: Values) -> float:
+    return error_in(region.layout, wanted, None if values is None else values[region.target.end])
 
 
 def _candidates(region: Region) -> Iterator[tuple[int, Change]]:

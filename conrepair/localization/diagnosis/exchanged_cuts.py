@@ -10,15 +10,13 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.attention import ROLES, roles_of
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.region import Region, error_in, left_of
 from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localization.layout import Layout
 from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["Exchange", "comes_out_right", "exchange_findings", "fixing_exchange"]
 
-_CLOSE = 1e-4  # relative L2 to what the source's framework has computed
-_BETTER = 0.01  # of the error is left at most
 _MOST = 15  # pairs of tensors that are tried: all of six
 
 
@@ -78,10 +76,8 @@ def comes_out_right(
         given = other[name]
         return region.layouts[name].to_target(region.layouts[given].to_source(region.fed(given)))
 
-    (layout, expected, error), found = right, region.trial(end, fed, uncut)
-    if found is None or found.size != expected.size:
-        return False
-    return relative_l2(expected, layout.to_source(found)) <= min(_CLOSE, _BETTER * error)
+    layout, expected, error = right
+    return error_in(layout, expected, region.trial(end, fed, uncut)) <= left_of(error)
 
 
 def exchange_findings(region: Region) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ which is right with each result in the other's place.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 from conrepair.graph.kinds import Kind
@@ -14,8 +15,7 @@ from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.changes import exchanged_pieces
 from conrepair.localization.diagnosis.exchanged_cuts import Exchange, comes_out_right
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.region import Region
-from conrepair.metrics.running_error import relative_l2
+from conrepair.localization.diagnosis.region import Region, error_in
 
 __all__ = ["exchanged_layer_findings", "exchanged_layers"]
 
@@ -102,8 +102,7 @@ def _ends(region: Region, names: Sequence[str], behind: Sequence[Node]) -> Itera
 
 def _comes_right(region: Region, names: tuple[str, str], end: str, uncut: set[str]) -> bool:
     expected, layout = region.value(region.partners[end]), region.layouts[end]
-    given = region.trial(end, region.fed, uncut)
-    if expected is None or given is None or expected.size != given.size:
+    if expected is None:
         return False
-    error = relative_l2(expected, layout.to_source(given))
-    return comes_out_right(region, names, end, (layout, expected, error), uncut)
+    error = error_in(layout, expected, region.trial(end, region.fed, uncut))
+    return math.isfinite(error) and comes_out_right(region, names, end, (layout, expected, error), uncut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -47,18 +48,18 @@ def fixing_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values)
         end: The tensor that they compute.
         wanted: Values of the function on the grid.
     """
-    short = sorted(_shortened(nodes, begin, end), key=lambda item: len(item.gone))
-    single = [item for item in short if len(item.gone) == 1]
-    for item in single:
-        if _computes(item.left, begin, item.end, wanted):
-            return Mutation(item.gone, item.early, item.late)
-    for place, other in changed_nodes(nodes):
-        if _computes([*nodes[:place], other, *nodes[place + 1 :]], begin, end, wanted):
-            return Mutation((nodes[place],), other.inputs[0], other.outputs[0], other)
-    for item in short[len(single) :]:
-        if _computes(item.left, begin, item.end, wanted):
-            return Mutation(item.gone, item.early, item.late)
-    return None
+    short = sorted(_shortened(nodes, begin, end), key=lambda item: len(item[0].nodes))
+    single = sum(len(mutation.nodes) == 1 for mutation, _, _ in short)
+    changed = (
+        (
+            Mutation((nodes[place],), other.inputs[0], other.outputs[0], other),
+            (*nodes[:place], other, *nodes[place + 1 :]),
+            end,
+        )
+        for place, other in changed_nodes(nodes)
+    )
+    tried = itertools.chain(short[:single], changed, short[single:])
+    return next((mutation for mutation, left, last in tried if _computes(left, begin, last, wanted)), None)
 
 
 def changed_nodes(nodes: Sequence[Node]) -> Iterator[tuple[int, Node]]:
@@ -68,26 +69,8 @@ def changed_nodes(nodes: Sequence[Node]) -> Iterator[tuple[int, Node]]:
             yield from ((place, other) for other in others(node))
 
 
-@dataclass(frozen=True)
-class _Shortened:
-    """A chain in which one tensor stands for a later one.
-
-    Attributes:
-        early: That tensor.
-        late: The one that it stands for.
-        gone: Nodes that nothing needs any more.
-        left: The others.
-        end: What they compute.
-    """
-
-    early: str
-    late: str
-    gone: tuple[Node, ...]
-    left: tuple[Node, ...]
-    end: str
-
-
-def _shortened(nodes: Sequence[Node], begin: str, end: str) -> Iterator[_Shortened]:
+def _shortened(nodes: Sequence[Node], begin: str, end: str) -> Iterator[tuple[Mutation, tuple[Node, ...], str]]:
+    """Chains in which one tensor stands for a later one: what goes, the nodes that are left, what they compute."""
     for last in nodes:
         late = last.outputs[0]
         for early in _before(nodes, late):
@@ -97,7 +80,7 @@ def _shortened(nodes: Sequence[Node], begin: str, end: str) -> Iterator[_Shorten
             gone = tuple(node for node in nodes if node.outputs[0] not in needed)
             left = tuple(node for node in given if node.outputs[0] in needed)
             if left and (early == begin or early in needed):
-                yield _Shortened(early, late, gone, left, after)
+                yield Mutation(gone, early, late), left, after
 
 
 def _before(nodes: Sequence[Node], name: str) -> dict[str, None]:

@@ -12,14 +12,12 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.diagnosis.computing import compute
 from conrepair.localization.diagnosis.recurrence import Layer, Values, recurrent_layer
-from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.region import CLOSE, Region, left_of
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["Layers", "RecurrentRun"]
 
-_CLOSE = 1e-4  # relative L2 to what a framework has computed in float32
-_BETTER = 0.01  # of the error is left at most
 _FEW_BITS, _MUCH_BETTER = 4.0, 0.25  # times what bits explain, and what's left of the error, where weights have few
 _MOST = 1 << 30  # products of numbers, for one form
 
@@ -104,7 +102,7 @@ def _way(
                 else relative_l2(wanted, result.reshape(wanted.shape))
             )
 
-        if error(right, layers, region.expected) <= _CLOSE:
+        if error(right, layers, region.expected) <= CLOSE:
             return error
     return None
 
@@ -143,7 +141,7 @@ def _close(region: Region) -> float:
         if parameter.bits and parameter.bits <= MOST_BITS
     ]
     bits = _FEW_BITS * math.hypot(*stored) if stored else 0.0
-    return max(min(_CLOSE, _BETTER * error), min(bits, _MUCH_BETTER * error))
+    return max(left_of(error), min(bits, _MUCH_BETTER * error))
 
 
 def _read(region: Region, node: Node) -> Values | None:

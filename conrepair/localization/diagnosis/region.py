@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -9,8 +10,26 @@ from typing import Protocol
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.layout import Layout
 from conrepair.localization.matching import Pair
+from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["Cuts", "Region", "Side", "region_of", "side"]
+__all__ = ["CLOSE", "Cuts", "Region", "Side", "error_in", "left_of", "region_of", "side"]
+
+CLOSE = 1e-4
+"""Relative L2 to what a framework has computed in float32, up to which two results are the same."""
+
+_BETTER = 0.01  # of an error is left at most by what explains it
+
+
+def left_of(error: float) -> float:
+    """The relative L2 that may be left of an error by what explains it."""
+    return min(CLOSE, _BETTER * error)
+
+
+def error_in(layout: Layout, expected: Array, result: Array | None) -> float:
+    """Relative L2 of a target's result, in its own layout; infinite where there's none, or one of another size."""
+    if result is None or result.size != expected.size:
+        return math.inf
+    return relative_l2(expected, layout.to_source(result))
 
 
 @dataclass(frozen=True)

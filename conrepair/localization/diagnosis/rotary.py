@@ -16,7 +16,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.diagnosis.attributes import axis_map
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.region import Region, left_of
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.metrics.running_error import relative_l2
 
@@ -26,8 +26,6 @@ _TURNS = frozenset({"Mul", "Add", "Sub", "Neg"})
 _TAKES = frozenset({"Slice", "Split", "Gather", "Concat", "Stack", "Cast", *MOVES})
 _FAR = 40  # operators on the way from the end of a piece to a rotation's begin
 _LONG = 24  # operators of one rotation
-_CLOSE = 1e-4  # relative L2 to what the source's framework has computed
-_BETTER = 0.01  # of the error is left at most
 _PORTIONS = (1, 2, 4)  # of the features: all are turned, a half, or a quarter
 
 
@@ -167,7 +165,7 @@ def _proven(region: Region, begin: str, theirs: Sequence[Node], ours: Sequence[N
     as_it_is = turned(given)
     if as_it_is is None:
         return None
-    most = min(_CLOSE, _BETTER * relative_l2(expected, as_it_is))
+    most = left_of(relative_l2(expected, as_it_is))
     for order in _orders(given.shape[-1]):
         result = turned(given[..., order])
         if result is not None and relative_l2(expected, result[..., np.argsort(order)]) <= most:

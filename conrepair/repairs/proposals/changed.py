@@ -9,10 +9,10 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.changes import Change, fixing_change
-from conrepair.repairs.edits import Edit, Remove, SetOperator, SetParameter, SwapInputs
+from conrepair.repairs.edits import Edit, Remove, SetParameter
 from conrepair.repairs.proposals.attributes import attribute_proposals
 from conrepair.repairs.proposals.everywhere import everywhere
-from conrepair.repairs.proposals.operators import extra_proposals
+from conrepair.repairs.proposals.operators import exchanged, extra_proposals
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 from conrepair.repairs.proposals.surplus import missing_proposals
 
@@ -60,7 +60,7 @@ def change_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
 
 
 def _edit(place: Node, change: Change) -> Edit | None:
-    node, other = change.node, change.other
+    other = change.other
     if other is None:
         return Remove(place.name)
     if change.number:
@@ -69,6 +69,4 @@ def _edit(place: Node, change: Change) -> Edit | None:
         held = place.parameters["operand"]
         number = np.broadcast_to(other.parameters["operand"].numpy(), held.shape)
         return SetParameter(place.name, "operand", np.array(number, np.float32))
-    if other.op != node.op:
-        return SetOperator(place.name, other.op, dict(other.attributes))
-    return SwapInputs(place.name, 0, 1)
+    return exchanged(place, other)

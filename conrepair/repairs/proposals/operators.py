@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.mutations import fixing_mutation
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.repairs.edits import Edit, Remove, SetAttributes, SetOperator, SwapInputs
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 from conrepair.repairs.transplant import perm_of
 
-__all__ = ["extra_proposals", "move_proposals", "mutation_proposals"]
+__all__ = ["exchanged", "extra_proposals", "move_proposals", "mutation_proposals"]
 
 
 _MANY = 8  # steps that only the target has: a layer that's written as many, of which nothing else says which is wrong
@@ -65,15 +66,17 @@ def mutation_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
             continue
         if found.other is None:
             yield tuple(Remove(name) for name in reversed(names))
-            continue
-        place = next(filter(None, places))
-        if found.other.op != place.op:
-            yield (SetOperator(place.name, found.other.op, dict(found.other.attributes)),)
-        elif "operand" in found.other.parameters:
-            first = bool(found.other.attributes.get("constant_first"))
-            yield (SetAttributes(place.name, {"constant_first": first}),)
         else:
-            yield (SwapInputs(place.name, 0, 1),)
+            yield (exchanged(next(filter(None, places)), found.other),)
+
+
+def exchanged(place: Node, other: Node) -> Edit:
+    """The edit that makes of a node one of another operator, or of exchanged operands."""
+    if other.op != place.op:
+        return SetOperator(place.name, other.op, dict(other.attributes))
+    if "operand" in other.parameters:
+        return SetAttributes(place.name, {"constant_first": bool(other.attributes.get("constant_first"))})
+    return SwapInputs(place.name, 0, 1)
 
 
 def _removed(step: Step, setting: ProposalSetting) -> list[Edit]:
