@@ -199,35 +199,18 @@ class Comparison:
 
 
 def compare_runs(
-    reference: Run,
-    candidate: Run,
-    tolerance: Tolerance,
-    *,
-    top_k: int = 5,
-    second_opinion: Run | None = None,
-    rounded: Run | None = None,
-    source: Run | None = None,
+    reference: Run, candidate: Run, tolerance: Tolerance, *, top_k: int = 5, **others: Run | None
 ) -> Comparison:
-    """Compare a run with its specification.
+    """Compare a run with its specification, their times too.
 
     Args:
         reference: The specification.
         candidate: The run to judge; over the same samples.
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
-        second_opinion: The reference's model in another arithmetic, over the first samples.
-        rounded: The reference's model with each tensor on the way rounded a little more, over the first samples.
-        source: What both were made from, where the reference isn't the specification itself.
+        others: As `compare_outputs` takes them: `second_opinion`, `rounded`, `source`.
     """
-    compared = compare_outputs(
-        reference,
-        candidate,
-        tolerance,
-        top_k=top_k,
-        second_opinion=second_opinion,
-        rounded=rounded,
-        source=source,
-    )
+    compared = compare_outputs(reference, candidate, tolerance, top_k=top_k, **others)
     return Comparison(
         reference=reference.name,
         candidate=candidate.name,
