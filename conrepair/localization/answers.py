@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,9 @@ from conrepair.metrics.spread import error_of_spread
 from conrepair.networks.network import Network
 
 __all__ = ["Answer", "exchanged_outputs", "explain_final_activation", "explained", "misfits", "with_changed_face"]
+
+
+_misfit = functools.partial(LocatedFault.of_error, Kind.STRUCTURE)
 
 
 # Answers of which one side has an activation that the other hasn't: softmax, log-softmax, sigmoid.
@@ -175,10 +179,10 @@ def misfits(source: Network, target: Network, alignment: Alignment, answers: Seq
     extra = set(theirs).difference(two for _, two in known) if len(theirs) > len(ours) else set()
     for name in filter(lost.__contains__, ours):
         words = f"the target has {len(theirs)} of the source's {len(ours)} outputs: nothing stands for `{name}`"
-        faults.append(_misfit(_layers(source, cuts[0], ours[name]), (), ours[name], "", words, math.inf))
+        faults.append(_misfit((ours[name], _layers(source, cuts[0], ours[name])), ("", ()), [words]))
     for name in filter(extra.__contains__, theirs):
         words = f"the target's output `{name}` is extra: the source has {len(ours)}, the target {len(theirs)}"
-        fault = _misfit((), _layers(target, cuts[1], theirs[name]), "", theirs[name], words, math.inf)
+        fault = _misfit(("", ()), (theirs[name], _layers(target, cuts[1], theirs[name])), [words])
         faults.append(replace(fault, full_run_error=0.0))  # what both give is compared by itself
     return faults
 
@@ -216,7 +220,7 @@ def with_changed_face(
                 names = ", ".join(f"{node.op} `{node.layer}`" for node in moved)
                 words = f"{names} is in the {one}, and not in the {other}: {words}"
                 layers[place] = tuple(dict.fromkeys([*(node.layer for node in moved), *layers[place]]))
-        found.append(replace(_misfit(layers[0], layers[1], ours, theirs, words, math.inf), full_run_error=0.0))
+        found.append(replace(_misfit((ours, layers[0]), (theirs, layers[1]), [words]), full_run_error=0.0))
     return found
 
 
@@ -248,35 +252,8 @@ def _of_another_size(
         if shift is not None:
             found, error = shift
             words.insert(0, found)
-    return _misfit(
-        _layers(source, cuts[0], answer.source_tensor),
-        _layers(target, cuts[1], answer.target_tensor),
-        answer.source_tensor,
-        answer.target_tensor,
-        words,
-        error,
-    )
-
-
-def _misfit(
-    source: tuple[str, ...],
-    target: tuple[str, ...],
-    source_tensor: str,
-    target_tensor: str,
-    words: str | Sequence[str],
-    error: float,
-) -> LocatedFault:
-    evidence = (words,) if isinstance(words, str) else tuple(words)
-    return LocatedFault(
-        kind=Kind.STRUCTURE,
-        source_layers=source,
-        target_layers=target,
-        introduced_error=error,
-        full_run_error=error,
-        evidence=evidence,
-        source_tensor=source_tensor,
-        target_tensor=target_tensor,
-    )
+    ours, theirs = answer.source_tensor, answer.target_tensor
+    return _misfit((ours, _layers(source, cuts[0], ours)), (theirs, _layers(target, cuts[1], theirs)), words, error)
 
 
 def _relation(expected: Array, computed: Array) -> tuple[Kind, str] | None:

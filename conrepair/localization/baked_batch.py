@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,16 +201,9 @@ def with_baked(found: Localization, baked: BakedBatch) -> Localization:
 
 
 def _fault(shape: BakedShape, row: LayerRow | None) -> LocatedFault:
-    return LocatedFault(
-        kind=Kind.STRUCTURE,
-        source_layers=(shape.layer if row is None else row.source_layer,),
-        target_layers=(shape.layer,),
-        introduced_error=math.inf,
-        full_run_error=math.inf,
-        evidence=(str(shape),),
-        source_tensor="" if row is None else row.source_tensor,
-        target_tensor=shape.node if row is None else row.target_tensor,
-    )
+    source = ("", (shape.layer,)) if row is None else (row.source_tensor, (row.source_layer,))
+    target = shape.node if row is None else row.target_tensor
+    return LocatedFault.of_error(Kind.STRUCTURE, source, (target, (shape.layer,)), (str(shape),))
 
 
 def _baked(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from conrepair.data.declared_sizes import Sizes, resized_inputs, sizes_in_words
 from conrepair.data.tensor_spec import TensorSpec
@@ -29,21 +30,11 @@ def of_other_sizes(
     words = sizes_in_words(source, inputs, wanted)
     names = [(one.name, two.name) for one, two in resized_inputs(source, inputs, wanted)]
     ours, theirs = zip(*names, strict=True)
-    fault = LocatedFault(
-        kind=Kind.INPUT,
-        source_layers=ours,
-        target_layers=theirs,
-        introduced_error=math.inf,
-        full_run_error=math.inf,
-        evidence=(words,),
-        source_tensor=ours[0],
-        target_tensor=theirs[0],
-        at_input=True,
-    )
+    fault = LocatedFault.of_error(Kind.INPUT, (ours[0], ours), (theirs[0], theirs), (words,))
     return Localization(
         verdict=Verdict.FAULTY,
         reason=words,
-        faults=(fault,),
+        faults=(replace(fault, at_input=True),),
         output_error=math.inf,
         options=options,
     )

@@ -163,16 +163,9 @@ def localize_random(
         found = [item for item in static_findings(region) if item.is_certain]
         # Each format has operators of its own that draw, which nothing but names tells apart.
         for item in [item for item in found if known.intersection(item.target_layers)] or found:
-            fault = LocatedFault(
-                kind=item.kind,
-                source_layers=item.source_layers,
-                target_layers=item.target_layers,
-                confidence=item.weight,
-                evidence=(item.words,),
-                source_tensor=names[0],
-                target_tensor=names[1],
-            )
-            faults.setdefault(item.words, fault)
+            source_end, target_end = (names[0], item.source_layers), (names[1], item.target_layers)
+            fault = LocatedFault.of_error(item.kind, source_end, target_end, (item.words,), 0.0)
+            faults.setdefault(item.words, dataclasses.replace(fault, confidence=item.weight))
     return Localization(
         verdict=verdict,
         reason=reason,

@@ -173,20 +173,10 @@ def _decided(
             f"the layers behind come out right (relative error {with_sources:.1g}) when fed with the source's input, "
             f"and wrong ({with_own:.2g}) with their own"
         )
-        fault = LocatedFault(
-            kind=kind,
-            source_layers=(item.pair.source,),
-            target_layers=(item.pair.target,),
-            introduced_error=item.error,
-            full_run_error=item.error,
-            noise_floor=item.allowed,
-            confidence=1.0 if certain else 0.5,
-            evidence=(words, behind),
-            source_tensor=item.pair.source,
-            target_tensor=item.pair.target,
-            at_input=True,
-        )
-        faults.append(fault)
+        ours, theirs = ((name, (name,)) for name in (pair.source, pair.target))
+        fault = LocatedFault.of_error(kind, ours, theirs, (words, behind), item.error)
+        confidence = 1.0 if certain else 0.5
+        faults.append(replace(fault, noise_floor=item.allowed, confidence=confidence, at_input=True))
     return Prepared(found, tuple(faults))
 
 

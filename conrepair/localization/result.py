@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conrepair.evaluate.verdict import Verdict
@@ -61,6 +61,35 @@ class LocatedFault:
     differences: tuple[tuple[str, str], ...] = ()
     at_input: bool = False
     holds: tuple[str, ...] = ()
+
+    @classmethod
+    def of_error(
+        cls,
+        kind: Kind,
+        source: tuple[str, tuple[str, ...]],
+        target: tuple[str, tuple[str, ...]],
+        evidence: Sequence[str],
+        error: float = math.inf,
+    ) -> LocatedFault:
+        """A fault whose result is off by as much alone as in the whole run.
+
+        Args:
+            kind: Of fault.
+            source: The tensor where that is seen, and the layers at fault.
+            target: The same of the target.
+            evidence: In words, the strongest first.
+            error: Relative L2; infinite where nothing can be compared.
+        """
+        return cls(
+            kind=kind,
+            source_layers=source[1],
+            target_layers=target[1],
+            introduced_error=error,
+            full_run_error=error,
+            evidence=tuple(evidence),
+            source_tensor=source[0],
+            target_tensor=target[0],
+        )
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -351,16 +351,7 @@ class _Clipping:
 
 def _fault_of(source: str, target: str, lost: float) -> LocatedFault:
     """Of a tensor alone, whose piece isn't at fault by what it introduces."""
-    return LocatedFault(
-        kind=Kind.PRECISION,
-        source_layers=(source,),
-        target_layers=(),
-        introduced_error=lost,
-        full_run_error=lost,
-        evidence=(),
-        source_tensor=source,
-        target_tensor=target,
-    )
+    return LocatedFault.of_error(Kind.PRECISION, (source, (source,)), (target, ()), (), lost)
 
 
 def _layer(name: str, graph: LayerGraph) -> str:
