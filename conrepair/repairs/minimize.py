@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from conrepair.localization.localize import Found
 from conrepair.repairs.criteria import computed, is_as_good
@@ -33,97 +33,85 @@ def minimized(
         over: Whether nothing else shall be tried.
         needed: Told which candidates are no good without an edit, for a search that goes on.
     """
-    fewer, settled = _side_by_side(state, judge, over)
-    return _two_by_two(_one_by_one(fewer, judge, over, needed, settled), judge, over, needed)
+    found = _Minimizing(state, judge, over, needed)
+    found.one_by_one(found.side_by_side())
+    found.two_by_two()
+    return found.state
 
 
-def _side_by_side(
-    state: RepairState, judge: Judge, over: Callable[[], bool]
-) -> tuple[RepairState, frozenset[frozenset[str]]]:
-    """Without the edits that pieces of their own don't need; and what proposals reach that need no other look."""
-    taken = list(state.taken)
-    places = {index: 0 for index, item in enumerate(taken) if len(item.edits) > 1 and _stands_alone(taken, index)}
-    if len(places) < 2:
-        return state, frozenset()
-    dropped = False
-    settled = {taken[index].reach for index in places}
-    while places and not over():
-        fewer = list(taken)
-        for index, place in places.items():
-            edits = taken[index].edits
-            fewer[index] = replace(taken[index], edits=(*edits[:place], *edits[place + 1 :]))
-        changed = judge(tuple(fewer))
+@dataclass
+class _Minimizing:
+    """A state that loses edits; see `minimized`."""
+
+    state: RepairState
+    judge: Judge
+    over: Callable[[], bool]
+    needed: Callable[[tuple[Taken, ...]], None]
+
+    def _takes(self, taken: tuple[Taken, ...]) -> bool:
+        """Whether proposals are as good as the state, which they are from then on."""
+        changed = self.judge(taken)
         if changed is None:
-            settled -= {taken[index].reach for index in places}
-        for index in list(places):
-            if changed is not None and _is_clean(changed.found, fewer[index]):
-                taken[index], dropped = fewer[index], True
-            else:
-                places[index] += 1
-            if len(taken[index].edits) < 2 or places[index] >= len(taken[index].edits):
-                del places[index]
-        if changed is not None:
-            changed.remove()
-    settled -= {taken[index].reach for index in places}  # time was over
-    if not dropped:
-        return state, frozenset(settled)
-    changed = judge(tuple(taken))
-    if changed is not None and is_as_good(changed.found, state.found):
-        state.remove()
-        return changed, frozenset(settled)
-    if changed is not None:
-        changed.remove()
-    return state, frozenset()
+            return False
+        as_good = is_as_good(changed.found, self.state.found)
+        (self.state if as_good else changed).remove()
+        self.state = changed if as_good else self.state
+        return as_good
 
+    def side_by_side(self) -> frozenset[frozenset[str]]:
+        """Leave out the edits that pieces of their own don't need; what proposals reach that need no other look."""
+        taken = list(self.state.taken)
+        places = {index: 0 for index, item in enumerate(taken) if len(item.edits) > 1 and _stands_alone(taken, index)}
+        if len(places) < 2:
+            return frozenset()
+        dropped = False
+        settled = {taken[index].reach for index in places}
+        while places and not self.over():
+            fewer = list(taken)
+            for index, place in places.items():
+                edits = taken[index].edits
+                fewer[index] = replace(taken[index], edits=(*edits[:place], *edits[place + 1 :]))
+            changed = self.judge(tuple(fewer))
+            if changed is None:
+                settled -= {taken[index].reach for index in places}
+            for index in list(places):
+                if changed is not None and _is_clean(changed.found, fewer[index]):
+                    taken[index], dropped = fewer[index], True
+                else:
+                    places[index] += 1
+                if len(taken[index].edits) < 2 or places[index] >= len(taken[index].edits):
+                    del places[index]
+            if changed is not None:
+                changed.remove()
+        settled -= {taken[index].reach for index in places}  # time was over
+        return frozenset(settled) if not dropped or self._takes(tuple(taken)) else frozenset()
 
-def _one_by_one(
-    state: RepairState,
-    judge: Judge,
-    over: Callable[[], bool],
-    needed: Callable[[tuple[Taken, ...]], None],
-    settled: Set[frozenset[str]],
-) -> RepairState:
-    """Without each edit that the result is as good without."""
-    place = 0
-    while not over():
-        count = sum(len(item.edits) for item in state.taken)
-        if count < 2 or place >= count:
-            break
-        if _is_needed(state.taken, place, settled):
+    def one_by_one(self, settled: Set[frozenset[str]]) -> None:
+        """Leave out each edit that the result is as good without."""
+        place = 0
+        while not self.over():
+            count = sum(len(item.edits) for item in self.state.taken)
+            if count < 2 or place >= count:
+                break
+            if not _is_needed(self.state.taken, place, settled):
+                fewer = _without(self.state.taken, place)
+                if self._takes(fewer):
+                    continue
+                self.needed(fewer)
             place += 1
-            continue
-        fewer = _without(state.taken, place)
-        changed = judge(fewer)
-        if changed is not None and is_as_good(changed.found, state.found):
-            state.remove()
-            state = changed
-            continue
-        if changed is not None:
-            changed.remove()
-        needed(fewer)
-        place += 1
-    return state
 
-
-def _two_by_two(
-    state: RepairState, judge: Judge, over: Callable[[], bool], needed: Callable[[tuple[Taken, ...]], None]
-) -> RepairState:
-    """Without two edits that only together make no difference, as an order that both operands of a product have."""
-    edits = [edit for item in state.taken for edit in item.edits]
-    if not 2 < len(edits) <= _FEW:
-        return state
-    for first, second in itertools.combinations(range(len(edits)), 2):
-        if over() or not _alike(edits[first], edits[second]):
-            continue
-        fewer = _without(_without(state.taken, second), first)
-        changed = judge(fewer)
-        if changed is not None and is_as_good(changed.found, state.found):
-            state.remove()
-            return changed
-        if changed is not None:
-            changed.remove()
-        needed(fewer)
-    return state
+    def two_by_two(self) -> None:
+        """Leave out two edits that make no difference together, as an order that both operands of a product have."""
+        edits = [edit for item in self.state.taken for edit in item.edits]
+        if not 2 < len(edits) <= _FEW:
+            return
+        for first, second in itertools.combinations(range(len(edits)), 2):
+            if self.over() or not _alike(edits[first], edits[second]):
+                continue
+            fewer = _without(_without(self.state.taken, second), first)
+            if self._takes(fewer):
+                return
+            self.needed(fewer)
 
 
 def _alike(first: Edit, second: Edit) -> bool:

@@ -166,7 +166,7 @@ class Rounds:
                 self._spend(piece, proposal)
         if len(fixed) == len(added):
             kept = tuple(item for item in helped if item.edits)
-            return _Tried(kept, tuple(fixed), RepairState((*taken, *kept), changed.found, changed.model))
+            return _Tried(kept, tuple(fixed), RepairState((*taken, *kept), changed.model, changed.found))
         changed.remove()
         return _Tried(tuple(item for item in helped if item.edits), tuple(fixed))
 

@@ -134,7 +134,7 @@ class _EditSearch:
 
     def run(self) -> SearchOutcome:
         before = self._bench.localize(self._model)
-        outcome = SearchOutcome(before, RepairState((), before, self._model))
+        outcome = SearchOutcome(before, RepairState((), self._model, before))
         hopeless = self._fix_together(outcome, CHANGES)
         # Where as many pieces as one rule makes guilty are left, what none of them was repaired by fixes no other.
         if not outcome.taken and len(before.guilty) >= _RULE:
@@ -385,7 +385,7 @@ class _EditSearch:
         found = self._tried(candidate.taken, lambda: self._bench.localize(candidate.model))
         if found is None:
             candidate.remove()
-        return None if found is None else RepairState(candidate.taken, found, candidate.model)
+        return None if found is None else RepairState(candidate.taken, candidate.model, found)
 
     def _tried(self, taken: Sequence[Taken], act: Callable[[], _T]) -> _T | None:
         """What an act with a candidate gives; None where it goes wrong, which is noted: then it's no repair."""

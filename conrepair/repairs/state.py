@@ -70,35 +70,27 @@ class Candidate:
     """A target with some proposals, written and not judged yet.
 
     Attributes:
-        taken: Those.
-        model: In a folder of its own.
+        taken: Those, in the order in which they were found.
+        model: The target as it came, or a copy in a folder of its own.
     """
 
     taken: tuple[Taken, ...]
     model: Model
 
     def remove(self) -> None:
-        """Remove its file."""
+        """Remove the copy."""
         shutil.rmtree(Path(self.model.path).parent)
 
 
 @dataclass(frozen=True)
-class RepairState:
-    """A target with some proposals.
+class RepairState(Candidate):
+    """A target with some proposals that was judged.
 
     Attributes:
-        taken: Those, in the order in which they were found.
         found: What localization says of it.
-        model: That was judged: the target as it came, or a copy in a folder of its own.
     """
 
-    taken: tuple[Taken, ...]
     found: Found
-    model: Model
-
-    def remove(self) -> None:
-        """Remove the file of a candidate that isn't taken."""
-        shutil.rmtree(Path(self.model.path).parent)
 
 
 def patch_of(taken: Sequence[Taken]) -> Patch:

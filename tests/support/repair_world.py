@@ -109,7 +109,7 @@ class World:
         folder = self._folder / f"{len(list(self._folder.iterdir()))}-{len(self.judged)}"
         folder.mkdir()
         model = Model("onnx", str(folder / "repaired.onnx"), "")
-        return RepairState(tuple(taken), found(pieces, 0.1 * len(pieces), rows=rows), model)
+        return RepairState(tuple(taken), model, found(pieces, 0.1 * len(pieces), rows=rows))
 
     def judge(self, taken: tuple[Taken, ...]) -> RepairState | None:
         """The target with proposals; None where it can't be written."""
