@@ -92,7 +92,7 @@ def equal_pairs(sides: ComparedNetworks) -> Same:
     with np.errstate(divide="ignore"):
         digits = np.clip(-np.log10(error), 0, _DIGITS) / _DIGITS
     # What's computed from a tensor may come out right whatever it is: a softmax forgives an offset.
-    wish = _scores(source, target, similarity, sides.structure, rows, columns) + 2.0 + 0.3 * digits
+    wish = _scores(sides, rows, columns) + 2.0 + 0.3 * digits
     wish += alike[equal].astype(float) + (results[0] & results[1])[equal]
     chosen = _assigned(rows, columns, wish)
     chosen = chosen[np.argsort(-wish[chosen], kind="stable")]
@@ -126,40 +126,23 @@ def _assigned(rows: Places, columns: Places, wish: Matrix) -> Places:
     return np.sort(np.concatenate([np.flatnonzero(single), np.array(chosen, np.int64)]))
 
 
-def _scores(
-    source: Neighbourhood,
-    target: Neighbourhood,
-    similarity: Similarity,
-    structure: Structure,
-    rows: Places,
-    columns: Places,
-) -> Matrix:
+def _scores(sides: ComparedNetworks, rows: Places, columns: Places) -> Matrix:
     """Of pairs with equal values, what operators, places, names and neighbours say of each, 0 to 1."""
-    own = 0.5 + 0.5 * structure.surface(rows, columns)
-    sides = [
-        _Around(rows, columns, ours, theirs, similarity, structure) for ours, theirs in neighbours_of(source, target)
-    ]
+    own = 0.5 + 0.5 * sides.structure.surface(rows, columns)
+    before, behind = (_Around(sides, near, rows, columns) for near in neighbours_of(sides.source, sides.target))
     score = own
     for _ in range(ROUNDS):
-        score = OWN * own + AROUND * (sides[0].agreement(score) + sides[1].agreement(score)) / 2
+        score = OWN * own + AROUND * (before.agreement(score) + behind.agreement(score)) / 2
     return score
 
 
 class _Around:
     """The neighbours on one side of the tensors of some pairs."""
 
-    def __init__(
-        self,
-        rows: Places,
-        columns: Places,
-        ours: Places,
-        theirs: Places,
-        similarity: Similarity,
-        structure: Structure,
-    ) -> None:
-        self._ours, self._theirs = ours[rows], theirs[columns]
+    def __init__(self, sides: ComparedNetworks, near: tuple[Places, Places], rows: Places, columns: Places) -> None:
+        self._ours, self._theirs = near[0][rows], near[1][columns]
         self._terms: list[tuple[int, Places, Places, Matrix]] = []
-        width = similarity.size[1]
+        width = sides.similarity.size[1]
         keys = rows * width + columns
         order = np.argsort(keys)
         for one, two, chosen in self._slots():
@@ -168,7 +151,8 @@ class _Around:
             found = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
             place = np.where(keys[order[found]] == wanted, order[found], -1)
             # A pair whose values differ may be right, behind a fault.
-            other = np.where(place < 0, structure.surface(left, right) * similarity.possible(left, right), 0.0)
+            alike = sides.structure.surface(left, right) * sides.similarity.possible(left, right)
+            other = np.where(place < 0, alike, 0.0)
             self._terms.append((one, chosen, place, other))
 
     def _slots(self) -> Iterator[tuple[int, int, Places]]:

@@ -31,7 +31,7 @@ from conrepair.localization.measurement import Cut, Feeds, measure
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import QuantizationErrors, ranges_of
 from conrepair.localization.quantization_notes import quantization_notes
-from conrepair.localization.reference import DISTURBANCE, Reference
+from conrepair.localization.reference import Reference
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.localization.rows import layers_of, rows_of
 from conrepair.localization.rules import rules_of
@@ -235,7 +235,7 @@ def _judge(
     feeding = target.graph.feeding(known)
     quantization = None
     if options.quantized:
-        quantization = QuantizationErrors(target.graph, cuts, DISTURBANCE, given, drawn=options.drawn)
+        quantization = QuantizationErrors(target.graph, cuts, given, drawn=options.drawn)
     judged = []
     for cut in cuts:
         name = cut.pair.target

@@ -12,6 +12,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tens
 from conrepair.graph.slices import CUT_OFF, HALF_STEP, slices_of
 from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut, CutOff
+from conrepair.localization.reference import DISTURBANCE
 
 __all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error"]
 
@@ -53,26 +54,18 @@ class QuantizationErrors:
     """
 
     def __init__(
-        self,
-        target: LayerGraph,
-        cuts: Sequence[Cut],
-        disturbance: float,
-        given: Activations | None = None,
-        *,
-        drawn: bool = False,
+        self, target: LayerGraph, cuts: Sequence[Cut], given: Activations | None = None, *, drawn: bool = False
     ) -> None:
         """Note what tensors of the target are worth.
 
         Args:
             target: The quantized network.
             cuts: Measured, with the sizes of the source's values.
-            disturbance: The relative change that `Cut.carried` answers.
             given: What the target computes of a batch, for the values of tensors that weren't measured.
             drawn: Whether inputs are drawn at random.
         """
         self._target, self._given = target, given
         self._beyond = beyond_drawn(cuts) if drawn else _BEYOND
-        self._disturbance = disturbance
         self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
         self._parameters: dict[str, float] = {}
         self._sizes: dict[str, float] = {}
@@ -100,7 +93,7 @@ class QuantizationErrors:
                 shared[f"as it runs: {turn}"] = max(
                     self._as_it_runs(_data_of(node), cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
                 )
-        amplification = max(1.0, cut.carried / self._disturbance)
+        amplification = max(1.0, cut.carried / DISTURBANCE)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
     def of_weights(self, cut: Cut, nodes: Sequence[Node]) -> float:

@@ -38,8 +38,8 @@ def around(ours: list[list[int]], theirs: list[list[int]]) -> _Around:
     places = np.arange(len(ours))
     similarity = SimpleNamespace(size=(9, 9), possible=lambda left, right: left != 8)
     structure = SimpleNamespace(surface=lambda left, _right: np.full(len(left), 0.5))
-    sides = np.array(ours), np.array(theirs)
-    return _Around(places, places, *sides, cast(Any, similarity), cast(Any, structure))
+    sides = SimpleNamespace(similarity=similarity, structure=structure)
+    return _Around(cast(Any, sides), (np.array(ours), np.array(theirs)), places, places)
 
 
 @pytest.mark.parametrize(
@@ -73,5 +73,6 @@ def test_half_of_a_score_is_a_pairs_own_and_half_its_neighbours(monkeypatch: pyt
     monkeypatch.setattr(equals, "_Around", Side)
     structure = SimpleNamespace(surface=lambda *_: np.array([0.2, 1.0]))
     side, places = SimpleNamespace(before=None, behind=None), np.arange(2)
-    found = equals._scores(*cast(Any, (side, side, None, structure, places, places)))
+    sides = SimpleNamespace(source=side, target=side, structure=structure)
+    found = equals._scores(cast(Any, sides), places, places)
     assert found.tolist() == pytest.approx([OWN * own + AROUND * 0.6 for own in (0.6, 1.0)])

@@ -121,7 +121,7 @@ def test_turns_of_a_loop_are_worth_as_much_as_one() -> None:
         graph = LayerGraph(("h0",), (names[turns],), tensors, tuple(row[:turns]))
         cut = Cut(Pair("y", names[turns], layouts((2, 4), (2, 4))[0], 1.0, ""))
         cut.introduced.add(np.ones((2, 4), np.float32), np.ones((2, 4), np.float32))
-        return QuantizationErrors(graph, [cut], DISTURBANCE).expected(cut, graph.nodes, ("h0",))
+        return QuantizationErrors(graph, [cut]).expected(cut, graph.nodes, ("h0",))
 
     assert expected(1) == pytest.approx(expected(8))
 
@@ -213,7 +213,7 @@ def test_what_is_added_is_rounded_as_a_share_of_the_sum(op: str, role: str) -> N
     node = Node("n", "n", op, "", ("r",), ("y",), {}, {role: small})
     cut = Cut(Pair("s", "y", layouts((4, 4), (4, 4))[0], 1.0, ""))
     cut.introduced.add(np.full((4, 4), 2.0), np.full((4, 4), 2.0))
-    errors = QuantizationErrors(LayerGraph(("r",), ("y",), tensors, (node,)), [cut], DISTURBANCE)
+    errors = QuantizationErrors(LayerGraph(("r",), ("y",), tensors, (node,)), [cut])
     assert errors.of_weights(cut, [node]) == pytest.approx(1e-4 / 12**0.5 / (1e-6 if op == "Mul" else 2.0))
 
 
@@ -254,11 +254,11 @@ def test_somewhat_larger_values_than_calibration_met_are_cut_off(
         cut_off=CutOff(-2.0, 2.0, beyond, _lost=1.0, _squares=4.0),
     )
     cut.introduced.add(values, values)
-    found = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
+    found = QuantizationErrors(graph, [cut], drawn=inputs_drawn).expected(cut, (), ("q",))
     rounding = step / 12**0.5 / 2.0
     assert found == pytest.approx(np.hypot(rounding, 0.5 if explained else 0.0), rel=0.02)
     cut.carried, cut.disturbed = 3 * DISTURBANCE, 99 * DISTURBANCE  # what a norm hides is judged by nobody
-    amplified = QuantizationErrors(graph, [cut], DISTURBANCE, drawn=inputs_drawn).expected(cut, (), ("q",))
+    amplified = QuantizationErrors(graph, [cut], drawn=inputs_drawn).expected(cut, (), ("q",))
     assert amplified == pytest.approx(3 * found)
 
 
@@ -291,7 +291,7 @@ def test_steps_for_much_larger_values_are_not_explained(shared: bool) -> None:
     graph = LayerGraph(("r",), ("q",), tensors, (Node("n", "n", "Relu", "", ("r",), ("q",)),))
     cut = Cut(Pair("s", "q", layouts((4, 4), (4, 4))[0], 1.0, ""))
     cut.introduced.add(np.full((4, 4), 0.01), np.full((4, 4), 0.01))
-    found = QuantizationErrors(graph, [cut], DISTURBANCE).expected(cut, (), ("q",))
+    found = QuantizationErrors(graph, [cut]).expected(cut, (), ("q",))
     assert found == pytest.approx(1 / 128 / 12**0.5)
 
 
@@ -303,7 +303,7 @@ def test_between_the_parts_of_a_fused_operator_nothing_is_rounded() -> None:
     nodes = (Node("s", "s", "Sub", "", ("x",), ("inner",)), Node("q", "q", "Square", "", ("inner",), ("y",)))
     cut = Cut(Pair("s", "y", layouts((4, 4), (4, 4))[0], 1.0, ""))
     cut.introduced.add(np.full((4, 4), 63.5), np.full((4, 4), 63.5))
-    found = QuantizationErrors(LayerGraph(("x",), ("y",), tensors, nodes), [cut], DISTURBANCE)
+    found = QuantizationErrors(LayerGraph(("x",), ("y",), tensors, nodes), [cut])
     assert found.expected(cut, nodes, ("x",)) == pytest.approx(0.5 / 12**0.5 / 63.5, rel=0.02)
 
 
@@ -316,9 +316,9 @@ def test_a_range_that_is_measured_as_it_runs_has_half_as_many_steps_each_way() -
     read, end = (Cut(Pair("s", name, layouts((4, 4), (4, 4))[0], 1.0, "")) for name in "ry")
     read.introduced.add(values, values)
     size = float(np.sqrt(np.mean(values**2)))
-    found = QuantizationErrors(graph, [read, end], DISTURBANCE).expected(end, [node], ())
+    found = QuantizationErrors(graph, [read, end]).expected(end, [node], ())
     assert found == pytest.approx(8.0 / 127 / 12**0.5 / size)
-    assert QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ()) == 0.0, "nothing is known"
+    assert QuantizationErrors(graph, [end]).expected(end, [node], ()) == 0.0, "nothing is known"
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_layers_that_make_integers_of_what_they_read(
     graph = LayerGraph(("r", "q"), ("y",), tensors, (*before, node))
     end = Cut(Pair("s", "y", layouts((4, 4), (4, 4))[0], 1.0, ""))
     end.introduced.add(np.full((4, 4), 2.0), np.full((4, 4), 2.0))
-    found = QuantizationErrors(graph, [end], DISTURBANCE).expected(end, [node], ())
+    found = QuantizationErrors(graph, [end]).expected(end, [node], ())
     step = 1 / 127 / 12**0.5  # of ones, and of twos
     assert found == pytest.approx(step * np.sqrt(int(runs) + int(stored)))
 
