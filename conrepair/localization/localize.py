@@ -109,16 +109,14 @@ def localize_target(
         advance: Called with what is being done.
     """
     source = reference.network
-    seconds: dict[str, float] = {}
+    clock = _Clock(advance)
     iterator = iter(batches)
     ours, theirs = next(iterator)
     first = reference.batch(0, ours), Activations(target, theirs, folder / "target")
-    clock = _Clock(seconds)
-    advance("aligning")
+    clock.begin("align")
     prepared = align_compiled(*first, folder, options)
     alignment = prepared.alignment
-    clock("align")
-    advance("isolating")
+    clock.begin("isolate")
     count = _rows(ours)
 
     def rest() -> Iterator[Feeds]:
@@ -132,7 +130,6 @@ def localize_target(
     cuts = measure(
         reference, alignment.pairs, first, rest(), outputs=alignment.outputs, observe=answers.add, ranges=ranges
     )
-    clock("isolate")
     judged = _judge(source, first[1], alignment, cuts, options)
     if options.quantized:
         judged = with_other_layers((source.graph, target.graph), alignment.pairs, judged)
@@ -142,7 +139,7 @@ def localize_target(
     ends = {source.output_names[name] for name in coarse}
     judged = [dataclasses.replace(item, guilty=item.guilty or item.cut.pair.source in ends) for item in judged]
     if (compared.differs or compared.open) and not options.quantized:
-        advance("following errors to the outputs")
+        clock.begin("follow")
         if not any(item.guilty for item in judged):
             answers.measure_rounding(first[0])
             compared = answers.compared()
@@ -150,8 +147,7 @@ def localize_target(
             explained = explain_outputs(first, alignment, judged, answers, options.noise_margin)
             judged = list(explained.judged)
             compared = answers.compared()  # by what rounding does, where that was measured on the way
-        clock("follow")
-    advance("diagnosing")
+    clock.begin("diagnose")
     located = located_faults(first, alignment, judged)
     found = with_compilation(located.faults, first, alignment, judged, options.noise_margin)
     guilty, beyond = list(located.guilty), ""
@@ -165,11 +161,10 @@ def localize_target(
     found = with_changed_face(found, source, target, alignment, compared.face)
     found = [_with_coarse(fault, coarse, source, target.graph) for fault in found]
     faults = sorted([*prepared.faults, *found], key=lambda fault: -fault.introduced_error)
-    clock("diagnose")
     latent: list[Latent] = []
     of_rules: list[Latent] = []
     if options.latent and not options.quantized and not prepared.faults and target.original is None:
-        advance("looking for what no sample shows")
+        clock.begin("latent")
         latent = [
             item for item in latent_faults(first, alignment, judged, folder) if not _is_told(item.fault, faults)
         ]
@@ -177,12 +172,14 @@ def localize_target(
         faults += [item.fault for item in of_rules]
         guilty += [item.piece for item in of_rules]
         latent = [item for item in latent if item not in of_rules]
-        clock("latent")
+    clock.end()
     excused = tolerated(faults, rules_of(faults, target.graph), compared, options)
     if excused:
         faults, guilty, of_rules = [], [], []
     told = {"beyond": beyond, "excused": excused}
-    result = _result(source, target, alignment, judged, faults, compared, explained, told, count, options, seconds)
+    result = _result(
+        source, target, alignment, judged, faults, compared, explained, told, count, options, clock.seconds
+    )
     exchanged = exchanged_behind([item.judged.cut.pair for item in located.guilty], found)
     notes = (*prepared.notes, *compared.layouts, *exchanged)
     if options.quantized:
@@ -215,12 +212,19 @@ def _is_told(fault: LocatedFault, others: Sequence[LocatedFault]) -> bool:
 
 
 class _Clock:
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self._seconds, self._last = seconds, time.perf_counter()
+    def __init__(self, advance: Callable[[str], None]) -> None:
+        self.seconds: dict[str, float] = {}
+        self._advance, self._part, self._last = advance, "", 0.0
 
-    def __call__(self, name: str) -> None:
-        now = time.perf_counter()
-        self._seconds[name], self._last = round(now - self._last, 3), now
+    def begin(self, part: str) -> None:
+        """End the part before, and begin another."""
+        self.end()
+        self._advance(part)
+        self._part, self._last = part, time.perf_counter()
+
+    def end(self) -> None:
+        if self._part:
+            self.seconds[self._part] = round(time.perf_counter() - self._last, 3)
 
 
 def _rows(feeds: Mapping[str, Array]) -> int:

@@ -57,6 +57,7 @@ __all__ = [
 ]
 
 
+@large_blocks_returned()
 def localize_models(
     source: FedModel,
     target: FedModel,
@@ -80,18 +81,6 @@ def localize_models(
         ModelLoadError: if one can't be opened.
         DataError: if the data doesn't fit, or both models have batches of their own.
     """
-    with large_blocks_returned():
-        return _localize(source, target, folder, options, advance, leave)
-
-
-def _localize(
-    source: FedModel,
-    target: FedModel,
-    folder: Path,
-    options: Options,
-    advance: Callable[[str], None],
-    leave: Callable[[Looked], None],
-) -> Localization:
     if RECORDED in {source.model.framework, target.model.framework}:
         return _localize_recorded(source, target, folder, options)
     fed, whose = as_fed(source), (source.looked_into, target.looked_into)
@@ -102,7 +91,7 @@ def _localize(
     opened = opened_batch(source, target, folder / "open-batch", "target")
     if opened is not None:
         baked, follows = opened
-        behind = _localize(source, follows, folder / "followed", options, advance, lambda _: None)
+        behind = localize_models(source, follows, folder / "followed", options, advance=advance)
         graphs = {whose[1] if key == follows.looked_into else key: graph for key, graph in behind.graphs.items()}
         return with_baked(dataclasses.replace(behind, graphs=graphs), baked)
     given, source = source, of_one_batch(source, target, folder / "batch")
