@@ -15,7 +15,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.localization.recipe_pixels import PhotoPixels
 from conrepair.runtime.errors import DataError
 
-__all__ = ["ARRANGEMENTS", "Arrangement", "PhotoFeeds", "RunTarget"]
+__all__ = ["ARRANGEMENTS", "Arrangement", "PhotoFeeds", "RunTarget", "joined"]
 
 Array = npt.NDArray[Any]
 
@@ -96,8 +96,7 @@ class PhotoFeeds:
         Returns:
             Its outputs, photos first.
         """
-        parts = [self._run(batch) for batch in self._batches(array)]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return joined([self._run(batch) for batch in self._batches(array)])
 
     def _batches(self, array: npt.NDArray[np.float32]) -> Iterator[npt.NDArray[np.float32]]:
         size = self._spec.shape[0] if isinstance(self._spec.shape[0], int) else _BATCH
@@ -111,6 +110,11 @@ class PhotoFeeds:
             batch = np.concatenate([batch, np.repeat(batch[-1:], fixed - valid, axis=0)])
         outputs = self._run_target({self._spec.name: batch})
         return {name: np.asarray(output)[:valid] for name, output in outputs.items()}
+
+
+def joined(parts: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Outputs of several batches, one behind the other."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _layout_of(spec: TensorSpec, start: Recipe) -> Layout:

@@ -6,15 +6,13 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from conrepair.data.feeds import Batch
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options
-from conrepair.localization.recipe_candidate import Budget
-from conrepair.localization.recipe_feeds import PhotoFeeds
+from conrepair.localization.recipe_candidate import Budget, RecipeCandidate, RecipeSearch
+from conrepair.localization.recipe_feeds import PhotoFeeds, joined
 from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.recipe_judge import AnswersJudge
 from conrepair.localization.recipe_pixels import PhotoPixels
@@ -70,19 +68,9 @@ def find_recipe(
                 f"the source's own recipe is right for the target, too: {'; '.join(changes)}: relative error "
                 f"{output_error:.2g} -> {score.error:.2g} on {count} photos"
             )
-            found = dataclasses.asdict(own.for_size(*feeds.size))
-            return RecipeFinding(
-                recipe=found,
-                arrangement="as it is",
-                found=True,
-                changes=changes,
-                error=score.error,
-                error_before=output_error,
-                photos=count,
-                runs=feeds.runs,
-                complete=True,
-                evidence=evidence,
-            )
+            right = RecipeCandidate(own.for_size(*feeds.size), "as it is", score.error, score.agreement, count)
+            given = RecipeCandidate(start, "as it is", output_error, None, count)
+            return _told(RecipeSearch(True, (right,), given, changes, evidence, feeds.runs, complete=True))
     search = search_recipes(
         run,
         expected,
@@ -92,6 +80,10 @@ def find_recipe(
         budget=Budget(options.recipe_runs, options.recipe_seconds),
         rounding=rounding,
     )
+    return _told(search)
+
+
+def _told(search: RecipeSearch) -> RecipeFinding:
     best = search.best
     return RecipeFinding(
         recipe=dataclasses.asdict(best.recipe),
@@ -108,5 +100,4 @@ def find_recipe(
 
 
 def _answers(run: WholeRun, batches: Iterable[Batch]) -> dict[str, Array]:
-    parts = [{name: array[: batch.valid] for name, array in run(batch.feeds).items()} for batch in batches]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return joined([{name: array[: batch.valid] for name, array in run(batch.feeds).items()} for batch in batches])

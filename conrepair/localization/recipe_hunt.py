@@ -13,7 +13,7 @@ import numpy.typing as npt
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate
 from conrepair.localization.recipe_family import coarse_fits, fits, numbers, resamplings
-from conrepair.localization.recipe_feeds import Arrangement, PhotoFeeds
+from conrepair.localization.recipe_feeds import Arrangement, PhotoFeeds, joined
 from conrepair.localization.recipe_judge import AnswersJudge, Array
 from conrepair.localization.recipe_refine import refine_numbers
 
@@ -95,7 +95,7 @@ class RecipeHunt:
                 outputs.append(self._feeds.outputs(array))
         return [
             replace(
-                self._judged(candidate.recipe, candidate.arrangement, _joined(outputs), photos),
+                self._judged(candidate.recipe, candidate.arrangement, joined(outputs), photos),
                 fitted=candidate.fitted,
             )
             for candidate, outputs in zip(candidates, parts, strict=True)
@@ -169,7 +169,3 @@ class RecipeHunt:
         spent = bool(self._tried) and (self._feeds.runs >= self._budget.runs or seconds >= self._budget.seconds)
         self.cut_off = self.cut_off or spent
         return spent
-
-
-def _joined(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
