@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -115,26 +115,31 @@ Candidates = Iterator[tuple[Guilty | None, Proposal]]
 """Proposals, each with the piece that it's for."""
 
 
+@dataclass
 class _EditSearch:
-    def __init__(
-        self,
-        bench: Bench,
-        model: Model,
-        folder: Path,
-        end: float,
-        journal: Journal,
-        kinds: frozenset[EditKind] | None,
-    ) -> None:
-        self._bench, self._model, self._folder, self._end = bench, model, folder, end
-        self._journal, self._kinds = journal, kinds
-        self._refused: dict[str, None] = {}
-        self._failed: dict[str, None] = {}
-        self._spent: dict[str, set[str]] = {}
-        self._helped: Sequence[Proposer] = CHANGES
+    """A search; see `search`.
+
+    Attributes:
+        refused: What the format can't express, each once.
+        failed: What went wrong with candidates, each once.
+        spent: Proposals that made their piece no better, by its tensor in the source.
+        helped: The sort of changes that the last piece was repaired by.
+    """
+
+    bench: Bench
+    model: Model
+    folder: Path
+    end: float
+    journal: Journal
+    kinds: frozenset[EditKind] | None
+    refused: dict[str, None] = field(default_factory=dict)
+    failed: dict[str, None] = field(default_factory=dict)
+    spent: dict[str, set[str]] = field(default_factory=dict)
+    helped: Sequence[Proposer] = CHANGES
 
     def run(self) -> SearchOutcome:
-        before = self._bench.localize(self._model)
-        outcome = SearchOutcome(before, RepairState((), self._model, before))
+        before = self.bench.localize(self.model)
+        outcome = SearchOutcome(before, RepairState((), self.model, before))
         hopeless = self._fix_together(outcome, CHANGES)
         # Where as many pieces as one rule makes guilty are left, what none of them was repaired by fixes no other.
         if not outcome.taken and len(before.guilty) >= _RULE:
@@ -147,16 +152,16 @@ class _EditSearch:
             states.append(outcome.state)
             # What one piece needed, others need, too.
             if not self._over(outcome):
-                self._fix_together(outcome, self._helped)
+                self._fix_together(outcome, self.helped)
         if outcome.after.result.faults:
             outcome.state = min(states, key=lambda state: error_of(state.found))
         outcome.state = minimized(
             outcome.state,
             lambda taken: self._judged(taken, outcome),
             lambda: self._over(outcome),
-            lambda taken: self._journal.add(self._line(taken)),
+            lambda taken: self.journal.add(self._line(taken)),
         )
-        outcome.refused, outcome.failed = tuple(self._refused), tuple(self._failed)
+        outcome.refused, outcome.failed = tuple(self.refused), tuple(self.failed)
         return outcome
 
     def _fix_together(
@@ -189,7 +194,7 @@ class _EditSearch:
         rounds = Rounds(judging, propose, lambda: self._over(outcome))
         outcome.state = rounds.run(outcome.state)
         for source, spent in rounds.spent.items():
-            self._spent.setdefault(source, set()).update(spent)
+            self.spent.setdefault(source, set()).update(spent)
         return rounds.hopeless
 
     def _fix_one(self, outcome: SearchOutcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
@@ -225,23 +230,23 @@ class _EditSearch:
         for sort in sorts:
             outcome.state = self._best(self._wanted(self._unspent(guiltiest(found), found, sort)), outcome)
             if outcome.state is not before or (sort is CHANGES and self._fix_ends(outcome)):
-                self._helped = sort
+                self.helped = sort
                 return True
         return False
 
     def _fix_ends(self, outcome: SearchOutcome) -> bool:
         """Take the best edit of inputs and outputs; whether there is any."""
         before = outcome.state
-        bench = self._bench
+        bench = self.bench
         ends = end_proposals(outcome.after, outcome.before, bench.editor, bench.graph, bench.range_of)
         outcome.state = self._best(self._wanted((None, proposal) for proposal in ends), outcome)
         return outcome.state is not before
 
     def _wanted(self, candidates: Candidates) -> Candidates:
         """Those of the sorts that are wanted."""
-        graph = self._bench.editor.graph
+        graph = self.bench.editor.graph
         for piece, proposal in candidates:
-            if self._kinds is None or {kind_of(edit, graph) for edit in proposal} <= self._kinds:
+            if self.kinds is None or {kind_of(edit, graph) for edit in proposal} <= self.kinds:
                 yield piece, proposal
 
     def _best(self, candidates: Candidates, outcome: SearchOutcome) -> RepairState:
@@ -278,7 +283,7 @@ class _EditSearch:
             taken = (*outcome.taken, Taken(proposal, "", reach=own))
             candidate = self._made(taken, outcome)
             if candidate is None:
-                self._journal.add(self._line(taken))
+                self.journal.add(self._line(taken))
                 continue
             if nearer is not None and piece is not None:
                 seen = self._alone(candidate, found, [piece]).get(source_of(piece))
@@ -287,7 +292,7 @@ class _EditSearch:
                     if seen.nearer:
                         nearer.append((piece, proposal))
                     else:
-                        self._journal.add(self._line(taken))
+                        self.journal.add(self._line(taken))
                     continue
             changed = self._localized(candidate)
             if changed is not None:
@@ -296,7 +301,7 @@ class _EditSearch:
                     if piece is None or not self._fails(changed, outcome.state, [piece]):
                         return changed, True
                     changed.remove()
-                    self._journal.add(self._line(taken))
+                    self.journal.add(self._line(taken))
                     continue
                 smaller = len(extent(changed.found)) < len(extent(least.found))
                 if smaller and extent(changed.found) < extent(found):
@@ -306,7 +311,7 @@ class _EditSearch:
                     least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=left)))
                     continue
                 changed.remove()
-            self._journal.add(self._line(taken))
+            self.journal.add(self._line(taken))
         return least, False
 
     def _fails(self, changed: RepairState, before: RepairState, pieces: Sequence[Guilty]) -> Mapping[str, str]:
@@ -320,39 +325,39 @@ class _EditSearch:
             pieces: That it fixes.
         """
         look = functools.partial(self._tried, changed.taken)
-        found = look(lambda: self._bench.elsewhere(changed.model, changed.found, pieces)) or {}
+        found = look(lambda: self.bench.elsewhere(changed.model, changed.found, pieces)) or {}
         edits = [edit for item in changed.taken[len(before.taken) :] for edit in item.edits]
         if found and all(isinstance(edit, VALUES) for edit in edits):
-            known = look(lambda: self._bench.elsewhere(before.model, before.found, pieces)) or {}
+            known = look(lambda: self.bench.elsewhere(before.model, before.found, pieces)) or {}
             found = {source: words for source, words in found.items() if source not in known}
         for words in found.values():
             edited = "; ".join(map(in_words, edits))
-            self._failed.setdefault(f"{edited}: right on samples, and not on {words}, where the source gives others")
+            self.failed.setdefault(f"{edited}: right on samples, and not on {words}, where the source gives others")
         return found
 
     def _over(self, outcome: SearchOutcome) -> bool:
         """Whether nothing else shall be tried."""
-        outcome.interrupted = self._journal.asked_to_end
-        outcome.in_time = outcome.in_time and time.monotonic() <= self._end
+        outcome.interrupted = self.journal.asked_to_end
+        outcome.in_time = outcome.in_time and time.monotonic() <= self.end
         return outcome.interrupted or not outcome.in_time
 
     def _line(self, taken: Sequence[Taken]) -> str:
         """What a candidate that is none is known by: the model, all its edits, and how it's fed."""
-        fed = repr((self._bench.target.recipe, self._bench.target.data.count, self._bench.samples))
-        return hashlib.sha256(f"{self._model.sha256} {patch_of(taken).digest} {fed}".encode()).hexdigest()
+        fed = repr((self.bench.target.recipe, self.bench.target.data.count, self.bench.samples))
+        return hashlib.sha256(f"{self.model.sha256} {patch_of(taken).digest} {fed}".encode()).hexdigest()
 
     def _unspent(self, pieces: Iterable[Guilty], found: Found, proposers: Sequence[Proposer]) -> Candidates:
         """Proposals for pieces, but for those that are known to make their piece no better."""
         for piece in pieces:
-            spent = self._spent.get(source_of(piece), set())
+            spent = self.spent.get(source_of(piece), set())
             for one, proposal in self._proposed_for(piece, found, proposers):
                 if Patch(proposal).digest not in spent:
                     yield one, proposal
 
     def _proposed_for(self, piece: Guilty, found: Found, proposers: Sequence[Proposer]) -> Candidates:
         named = [name for fault in found.result.faults for name in fault.target_layers]
-        region = replace(piece.region, constants={}) if self._bench.is_of_any_length else piece.region
-        proposed = proposals(region, self._bench.editor, self._bench.range_of, proposers, named)
+        region = replace(piece.region, constants={}) if self.bench.is_of_any_length else piece.region
+        proposed = proposals(region, self.bench.editor, self.bench.range_of, proposers, named)
         return ((piece, proposal) for proposal in proposed)
 
     def _judged(self, taken: tuple[Taken, ...], outcome: SearchOutcome) -> RepairState | None:
@@ -366,23 +371,23 @@ class _EditSearch:
         None, too, when an earlier search has found it to be no good.
         """
         outcome.tried += 1
-        if self._line(taken) in self._journal:
+        if self._line(taken) in self.journal:
             outcome.recalled += 1
             return None
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
-        made = self._tried(taken, lambda: patch_of(taken).make(self._bench.editor.again(), folder, STEM))
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        made = self._tried(taken, lambda: patch_of(taken).make(self.bench.editor.again(), folder, STEM))
         if made is None:
             shutil.rmtree(folder)
         return None if made is None else Candidate(taken, made)
 
     def _alone(self, candidate: Candidate, found: Found, pieces: Sequence[Guilty]) -> Mapping[str, Alone]:
         """What pieces introduce, those for which a look at the whole isn't needed to tell."""
-        seen = self._tried(candidate.taken, lambda: self._bench.look_alone(candidate.model, found, pieces))
+        seen = self._tried(candidate.taken, lambda: self.bench.look_alone(candidate.model, found, pieces))
         return {} if seen is None else seen
 
     def _localized(self, candidate: Candidate) -> RepairState | None:
         """A candidate, judged; None when it can't be loaded, or run: it's removed then."""
-        found = self._tried(candidate.taken, lambda: self._bench.localize(candidate.model))
+        found = self._tried(candidate.taken, lambda: self.bench.localize(candidate.model))
         if found is None:
             candidate.remove()
         return None if found is None else RepairState(candidate.taken, candidate.model, found)
@@ -390,15 +395,15 @@ class _EditSearch:
     def _tried(self, taken: Sequence[Taken], act: Callable[[], _T]) -> _T | None:
         """What an act with a candidate gives; None where it goes wrong, which is noted: then it's no repair."""
         try:
-            with self._journal.trying(self._line(taken)):
+            with self.journal.trying(self._line(taken)):
                 return act()
         except NotEditableError as error:
-            self._refused.setdefault(str(error))
+            self.refused.setdefault(str(error))
         # Whatever an editor or a framework says about a candidate, it's no repair.
         except Exception as error:
-            if explain_write_error(error, self._folder) is not None:
+            if explain_write_error(error, self.folder) is not None:
                 raise  # that says nothing about the candidate
-            self._failed.setdefault(f"{type(error).__name__}: {error}")
+            self.failed.setdefault(f"{type(error).__name__}: {error}")
         return None
 
 
