@@ -13,6 +13,7 @@ from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Para
 from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.attributes import attribute_differences
 from conrepair.localization.diagnosis.differences import pairings_of
+from conrepair.localization.diagnosis.masks import hide_alike
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
@@ -25,7 +26,6 @@ _GUARDED = {"Div", "Reciprocal", "Log"}  # have no answer to 0
 _GUARDS = {"Max", "Clip", "Where"}
 _EPSILON = 1e-2  # at most, that is added for no other purpose
 _HALF = ("float16", "bfloat16")
-_NEVER = -1e4  # added to scores of a softmax: none is large enough to be seen beside others with less
 
 
 def differing_steps(source: Side, target: Side) -> tuple[float, Paired]:
@@ -130,19 +130,10 @@ def _relative(source: Parameter, target: Parameter, op: str) -> float:
         return 0.0
     if source.shape == target.shape and np.array_equal(source.numpy(), target.numpy(), equal_nan=True):
         return 0.0
-    if _is_cast(source, target) or _hides_as_much(source, target):
+    if _is_cast(source, target) or hide_alike(source.numpy(), target.numpy()):
         return 0.0
     found = compare_parameters(source, target)
     return 0.0 if found is None else found.relative
-
-
-def _hides_as_much(source: Parameter, target: Parameter) -> bool:
-    """Whether both hide the same places from a softmax, the one by an infinite number, the other by a large one."""
-    one, two = source.numpy(), target.numpy()
-    if one.shape != two.shape or {one.dtype.kind, two.dtype.kind} != {"f"}:
-        return False
-    hidden = one <= _NEVER
-    return np.array_equal(hidden, two <= _NEVER) and np.array_equal(one[~hidden], two[~hidden])
 
 
 def _is_cast(source: Parameter, target: Parameter) -> bool:

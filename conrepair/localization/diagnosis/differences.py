@@ -15,7 +15,7 @@ from conrepair.localization.diagnosis.attributes import AttributeDifference, att
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import same_function
-from conrepair.localization.diagnosis.masks import MASKING, mask_words
+from conrepair.localization.diagnosis.masks import hide_alike, mask_words
 from conrepair.localization.diagnosis.mutations import Mutation, fixing_mutation
 from conrepair.localization.diagnosis.normalization import (
     explain_folding,
@@ -428,7 +428,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             back = graph.held.get(fingerprint(ours.numpy()))
             words = f", and its own are in `{back}`: they're exchanged" if back else ""
             difference = replace(difference, words=f"what the source has for `{other}`{words}", disturbed=False)
-        weight = 1.0 if difference.relative > 1e-4 and not _both_mask(ours, theirs) else _WRITTEN
+        weight = 1.0 if difference.relative > 1e-4 and not hide_alike(ours.numpy(), theirs.numpy()) else _WRITTEN
         rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"
         if role == "bias" and not theirs.numpy().any():
             rule = _BIAS_LOST
@@ -464,15 +464,6 @@ def _chooses_otherwise(source: Step, target: Step) -> bool:
         return False
     [one], [two] = ours.values(), theirs.values()
     return compare_parameters(one, two) is None
-
-
-def _both_mask(source: Parameter, target: Parameter) -> bool:
-    """Whether numbers differ only where both are so low that no softmax tells them from one another."""
-    one, two = source.numpy(), target.numpy()
-    if one.shape != two.shape or one.dtype.kind != "f" or two.dtype.kind != "f":
-        return False
-    other = one != two
-    return bool(other.any() and (one[other] <= MASKING).all() and (two[other] <= MASKING).all())
 
 
 def _taken_away(source: Step, target: Step) -> Node | None:

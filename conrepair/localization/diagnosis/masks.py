@@ -7,10 +7,18 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 
-__all__ = ["MASKING", "mask_words"]
+__all__ = ["MASKING", "hide_alike", "mask_words"]
 
 MASKING = -1e4  # what's this low, added to scores or put in their place, takes part in nothing
 _LEAST = 4  # places: of fewer, two values are no mask
+
+
+def hide_alike(source: Array, target: Array) -> bool:
+    """Whether numbers differ only where both are so low that no softmax tells them from one another."""
+    if source.shape != target.shape or {source.dtype.kind, target.dtype.kind} != {"f"}:
+        return False
+    hidden = source <= MASKING
+    return np.array_equal(hidden, target <= MASKING) and np.array_equal(source[~hidden], target[~hidden])
 
 
 def mask_words(source: Array, target: Array) -> str | None:
