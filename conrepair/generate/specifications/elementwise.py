@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conrepair.generate.expressions import Number
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
@@ -31,42 +33,23 @@ def of_each(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("Celu", "Elu", "LeakyRelu", "ThresholdedRelu")
-def with_alpha(s: Setting) -> None:
-    x = s.input("X")
-    s.real("alpha", -100.0, 100.0, usual=(1.0, 0.01, 0.2))
-    s.require(s.op != "Celu" or s.attributes["alpha"] != 0, "a division by alpha")
-    s.output(x.shape)
+_SETTINGS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    **{op: {"alpha": (1.0, 0.01, 0.2)} for op in ("Celu", "Elu", "LeakyRelu", "ThresholdedRelu")},
+    "HardSigmoid": {"alpha": (0.2, 1 / 6), "beta": (0.5,)},
+    "Selu": {"alpha": (1.6732632, 1.0), "gamma": (1.0507010, 1.0)},
+    "Shrink": {"bias": (0.0, 0.5), "lambd": (0.5,)},
+    "Swish": {"alpha": (1.0, 1.702)},
+}
+"""Attributes that are real numbers, each with the usual ones."""
 
 
+@operator(*_SETTINGS.keys() - {"Swish"})
 @operator("Swish", least_opset=24)
-def swish(s: Setting) -> None:
-    x = s.input("X")
-    s.real("alpha", -100.0, 100.0, usual=(1.0, 1.702))
-    s.output(x.shape)
-
-
-@operator("Selu")
-def selu(s: Setting) -> None:
-    x = s.input("X")
-    s.real("alpha", -100.0, 100.0, usual=(1.6732632, 1.0))
-    s.real("gamma", -100.0, 100.0, usual=(1.0507010, 1.0))
-    s.output(x.shape)
-
-
-@operator("HardSigmoid")
-def hard_sigmoid(s: Setting) -> None:
-    x = s.input("X")
-    s.real("alpha", -100.0, 100.0, usual=(0.2, 1 / 6))
-    s.real("beta", -100.0, 100.0, usual=(0.5,))
-    s.output(x.shape)
-
-
-@operator("Shrink")
-def shrunk(s: Setting) -> None:
-    x = s.input("input")
-    s.real("bias", -100.0, 100.0, usual=(0.0, 0.5))
-    s.real("lambd", -100.0, 100.0, usual=(0.5,))
+def with_settings(s: Setting) -> None:
+    x = s.input()
+    for name, usual in _SETTINGS[s.op].items():
+        s.real(name, -100.0, 100.0, usual=usual)
+    s.require(s.op != "Celu" or s.attributes["alpha"] != 0, "a division by alpha")
     s.output(x.shape)
 
 
