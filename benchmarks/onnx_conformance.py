@@ -30,7 +30,7 @@ from benchmarks.common.node_cases import HALF_ULPS, node_cases, operator_of, ope
 from conrepair.importer.graph import import_model
 from conrepair.importer.rules import rules
 from conrepair.importer.values import DTYPES
-from conrepair.onnx_passes.expand_operator import has_function
+from conrepair.onnx_passes.defaults import schema_of
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.files import write_text
 
@@ -56,6 +56,12 @@ def outcomes(operators: set[str]) -> Iterator[Outcome]:
             yield Outcome(case.name, operator_of(case), kind, reason)
 
 
+def _has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
+    """Whether ONNX's standard defines the node's operator by a function of others."""
+    schema = schema_of(node, model.opset_imports.get(node.domain, 1))
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
 def _outcome(case: Any) -> tuple[str, str]:
     model = onnx_ir.from_proto(case.model)
     unknown = sorted(
@@ -63,7 +69,7 @@ def _outcome(case: Any) -> tuple[str, str]:
             node.op_type
             for node in model.graph.all_nodes()
             if ("" if node.domain == "ai.onnx" else node.domain, node.op_type) not in rules()
-            and not has_function(node, model)
+            and not _has_function(node, model)
             and node.inputs
         }
     )

@@ -11,12 +11,12 @@ import onnx
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.onnx_constants import numbers_of
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.graph.layer_graph import Attribute, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks.onnx_schema import first_with, meaning_kept, usual_attributes
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["WrittenNode", "write_attributes"]
 
@@ -227,7 +227,7 @@ def _write_shape(place: WrittenNode, name: str, value: Attribute) -> None:
         place.refuse(f"{value} is no shape.")
     target, before = place.target, place.said.get("shape")
     stored = (
-        numbers_of(target.inputs[1]) if target.op_type in {"Reshape", "Expand"} and len(target.inputs) > 1 else None
+        constant_of(target.inputs[1]) if target.op_type in {"Reshape", "Expand"} and len(target.inputs) > 1 else None
     )
     said = before if isinstance(before, tuple) else ()
     if stored is not None:
@@ -249,7 +249,7 @@ def _write_slice(place: WrittenNode, name: str, value: Attribute) -> None:
     said, target = place.said.get(name), place.target
     names = [item.name for item in place.file.schema(target).inputs]
     index = names.index(name) if name in names else len(target.inputs)
-    stored = numbers_of(target.inputs[index]) if index < len(target.inputs) else None
+    stored = constant_of(target.inputs[index]) if index < len(target.inputs) else None
     if stored is None and name in target.attributes:
         stored = np.array(target.attributes[name].as_ints())
     same = stored is not None and isinstance(said, tuple) and len(stored) == len(said) == len(value)

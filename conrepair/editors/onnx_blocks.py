@@ -10,11 +10,13 @@ import numpy.typing as npt
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain
+from conrepair.editors.onnx_constants import set_plain
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.slices import CUT_OFF, HALF_STEP
 from conrepair.networks.onnx_blocks import PACKED_PRODUCT, packed, unpacked
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["is_packed", "requantize_blocks", "requantize_packed"]
 
@@ -56,12 +58,12 @@ def requantize_packed(file: OnnxFile, node: onnx_ir.Node, index: int, array: Arr
     Raises:
         NotEditableError: if it's another input, or they aren't constant.
     """
-    held, scales = numbers_of(node.inputs[1]), numbers_of(node.inputs[2])
+    held, scales = constant_of(node.inputs[1]), constant_of(node.inputs[2])
     if index != 1 or held is None or scales is None:
         raise NotEditableError(f"{node.name} has no constant weights at input {index}.")
     bits, size = int(attribute(node, "bits", _BITS)), int(attribute(node, "block_size", 0))
     columns, count = array.shape[1], -(-array.shape[0] // size)
-    given = numbers_of(node.inputs[3]) if len(node.inputs) > 3 else None
+    given = constant_of(node.inputs[3]) if len(node.inputs) > 3 else None
     zeros = np.full((columns * count, 1), 2.0 ** (bits - 1))
     are_bytes = given is None or given.dtype == np.uint8
     if given is not None:
@@ -96,12 +98,12 @@ def requantize_blocks(file: OnnxFile, node: onnx_ir.Node, array: Array) -> None:
     Raises:
         NotEditableError: if one of them isn't constant. Nothing is changed then.
     """
-    held, scales = numbers_of(node.inputs[0]), numbers_of(node.inputs[1])
+    held, scales = constant_of(node.inputs[0]), constant_of(node.inputs[1])
     dtype = file.dtype(node.inputs[0])
     if held is None or scales is None or dtype is None or not dtype.is_integer():
         raise NotEditableError(f"{node.name} has no constant blocks of integers.")
     along, size = int(attribute(node, "axis", 1)) % held.ndim, int(attribute(node, "block_size", 0))
-    given = numbers_of(node.inputs[2]) if len(node.inputs) > 2 else None
+    given = constant_of(node.inputs[2]) if len(node.inputs) > 2 else None
     zeros = np.zeros(scales.shape) if given is None else given.astype(np.float64)
 
     def rows(numbers: Array) -> Values:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -14,12 +13,12 @@ from conrepair.editors.onnx_file import OnnxFile, tensor_of
 from conrepair.frameworks.onnx_files.quantization import MOVING
 from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = [
-    "attribute",
     "constant_chain",
     "moved_back",
-    "numbers_of",
     "set_constant",
     "set_plain",
     "to_file",
@@ -44,17 +43,6 @@ def to_file(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Arr
     if node.op_type in {"LSTM", "GRU", "RNN"} and index in _STATES and attribute(node, "layout", 0):
         return array.swapaxes(0, 1)
     return array
-
-
-def attribute(node: onnx_ir.Node, name: str, usual: Any) -> Any:
-    """An attribute, or what holds without it."""
-    return node.attributes[name].value if name in node.attributes else usual
-
-
-def numbers_of(value: onnx_ir.Value | None) -> Array | None:
-    """The numbers of a constant; None for what isn't one, or is computed."""
-    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
-    return None if tensor is None else tensor.numpy()
 
 
 def set_constant(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:
@@ -147,7 +135,7 @@ def set_plain(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> N
 
 def _of_gemm(node: onnx_ir.Node, index: int, array: Array) -> Array:
     """Divide by the factor that the product is multiplied by, and turn back."""
-    scaled_first = index == 1 and numbers_of(node.inputs[0]) is not None  # one of two is
+    scaled_first = index == 1 and constant_of(node.inputs[0]) is not None  # one of two is
     names = {0: "alpha", 1: "alpha", 2: "beta"}
     factor = 1.0 if scaled_first else attribute(node, names[index], 1.0)
     if factor == 0:
@@ -199,8 +187,8 @@ def moved_back(file: OnnxFile, node: onnx_ir.Node, array: Array) -> Array:
 def _quantized(file: OnnxFile, node: onnx_ir.Node, array: Array) -> Array:
     """The integers that a DequantizeLinear reads for real numbers."""
     dtype = file.dtype(node.inputs[0])
-    scale = numbers_of(node.inputs[1])
-    zero = numbers_of(node.inputs[2]) if len(node.inputs) > 2 else np.zeros((), np.int32)
+    scale = constant_of(node.inputs[1])
+    zero = constant_of(node.inputs[2]) if len(node.inputs) > 2 else np.zeros((), np.int32)
     if dtype is None or scale is None or zero is None or not dtype.is_integer():
         raise NotEditableError(f"{node.name} has no constant scale of integers: no numbers can be quantized for it.")
     axis = int(attribute(node, "axis", 1))

@@ -18,7 +18,7 @@ from conrepair.frameworks.onnx_files.border import Border
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_file import load_plain
 from conrepair.networks.onnx_source import written_nodes
-from conrepair.onnx_passes.expand_operator import schema_of
+from conrepair.onnx_passes.defaults import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape
 from conrepair.onnx_passes.raise_opset import name_default_domain
 

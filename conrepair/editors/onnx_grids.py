@@ -12,12 +12,14 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.grid import affine_grid, symmetric_scales
 from conrepair.editors.onnx_blocks import requantize_blocks
-from conrepair.editors.onnx_constants import attribute, constant_chain, moved_back, numbers_of, set_plain
+from conrepair.editors.onnx_constants import constant_chain, moved_back, set_plain
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.onnx_quantization import MOVING, OPERANDS, RESULTS
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["IntegerGrid", "kind_of", "requantize", "rescale_bias", "set_range", "store_anew"]
 
@@ -88,7 +90,7 @@ def set_range(file: OnnxFile, value: onnx_ir.Value, low: float, high: float) -> 
     stored = _stored(file, value)
     slots = list(_slots(stored))
     dtype = file.dtype(stored)
-    before = numbers_of(slots[0].node.inputs[slots[0].scale]) if slots else None
+    before = constant_of(slots[0].node.inputs[slots[0].scale]) if slots else None
     if not slots or dtype is None or before is None or before.size != 1:
         raise NotEditableError(f"{value.name} has no scale of its own that could be changed.")
     limits = ml_dtypes.iinfo(dtype.numpy())
@@ -156,15 +158,15 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: IntegerGrid, array: Arr
     """
     has_zero = len(node.inputs) > grid.zero and node.inputs[grid.zero] is not None
     reader, place = grid.scale
-    dtype, before = file.dtype(node.inputs[grid.value]), numbers_of(reader.inputs[place])
-    zeros = numbers_of(node.inputs[grid.zero]) if has_zero else np.zeros((), np.int64)
+    dtype, before = file.dtype(node.inputs[grid.value]), constant_of(reader.inputs[place])
+    zeros = constant_of(node.inputs[grid.zero]) if has_zero else np.zeros((), np.int64)
     label = node.name or node.op_type
     if dtype is None or before is None or zeros is None or not dtype.is_integer():
         raise NotEditableError(f"{label} has no constant scale of input {grid.value}.")
     limits = ml_dtypes.iinfo(dtype.numpy())
     least, most = int(limits.min), int(limits.max)
     axis = grid.axis if before.size > 1 else None
-    held = numbers_of(node.inputs[grid.value])
+    held = constant_of(node.inputs[grid.value])
     scales: Array = symmetric_scales(array, axis, most, before, held).reshape(before.shape)
     offset = np.zeros_like(zeros)
     # Integers that are the nearest ones with zero stored as 0 were meant so, whatever the zero point says.
@@ -259,7 +261,7 @@ def rescale_bias(file: OnnxFile, node: onnx_ir.Node, ratio: Array) -> None:
     """
     kind = kind_of(node)
     if kind in _INTEGER_BIAS and len(node.inputs) > (place := _INTEGER_BIAS[kind]):
-        stored = numbers_of(node.inputs[place])
+        stored = constant_of(node.inputs[place])
         if stored is not None:
             set_plain(file, node, place, np.rint(stored / ratio.reshape(-1)))
     chain = constant_chain(file, node, _REAL_BIAS[kind]) if kind in _REAL_BIAS else []
@@ -267,7 +269,7 @@ def rescale_bias(file: OnnxFile, node: onnx_ir.Node, ratio: Array) -> None:
     data, weight = (_scale_behind(value) for value in node.inputs[:2])
     if held is None or held.name != "INT32" or data is None or weight is None:
         return
-    stored, scale = numbers_of(chain[0].inputs[0]), numbers_of(chain[0].inputs[1])
+    stored, scale = constant_of(chain[0].inputs[0]), constant_of(chain[0].inputs[1])
     if stored is None or scale is None:
         return
     product = data.reshape(-1) * weight.reshape(-1)
@@ -282,6 +284,6 @@ def _scale_behind(value: onnx_ir.Value | None) -> Array | None:
     """The scale that real numbers are dequantized with; None for others."""
     while value is not None and (node := value.producer()) is not None:
         if node.op_type == "DequantizeLinear":
-            return numbers_of(node.inputs[1])
+            return constant_of(node.inputs[1])
         value = node.inputs[0] if node.op_type in MOVING else None
     return None

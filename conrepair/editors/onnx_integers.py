@@ -8,11 +8,13 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.onnx_constants import attribute, numbers_of, set_plain, whole_steps
+from conrepair.editors.onnx_constants import set_plain, whole_steps
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_grids import IntegerGrid, kind_of, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_dynamic import INTEGER_PRODUCTS, scale_of_weight
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["is_of_integers", "requantize_own", "set_own"]
 
@@ -56,14 +58,14 @@ def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Non
         set_plain(file, node, index, array)
         return
     if index == _BIASES.get(kind_of(node)):
-        data, weight = numbers_of(node.inputs[1]), numbers_of(node.inputs[4])
+        data, weight = constant_of(node.inputs[1]), constant_of(node.inputs[4])
         if data is None or weight is None:
             raise NotEditableError(f"the steps of {node.name}'s bias aren't constant.")
         _store(file, node, index, array / (data.astype(np.float64) * weight.astype(np.float64)))
         return
     grid = _grid(node, index)
     reader, place = grid.scale
-    scale, zero = numbers_of(reader.inputs[place]), _zero(node, grid)
+    scale, zero = constant_of(reader.inputs[place]), _zero(node, grid)
     if scale is None:
         raise NotEditableError(f"the scale of input {index} of {node.name} isn't constant.")
     steps = array.astype(np.float64) / grid.spread(scale.astype(np.float64), array)
@@ -106,7 +108,7 @@ def _grid(node: onnx_ir.Node, index: int) -> IntegerGrid:
         if index not in _GATES:
             raise NotEditableError(f"input {index} of {node.name} isn't quantized.")
         scale, zero = _GATES[index]
-        held = numbers_of(node.inputs[scale])
+        held = constant_of(node.inputs[scale])
         return IntegerGrid(index, (node, scale), zero, (0,) if held is None or held.ndim == 1 else (0, 2))
     axis = _AXES[kind_of(node)]
     if kind_of(node) == _GEMM and attribute(node, "transB", 0):
@@ -114,7 +116,7 @@ def _grid(node: onnx_ir.Node, index: int) -> IntegerGrid:
     if kind_of(node) == "QLinearMatMul" and index != _WEIGHT:
         axis = -2
     if node.op_type in INTEGER_PRODUCTS:
-        place = scale_of_weight(node, lambda value: numbers_of(value) is not None)
+        place = scale_of_weight(node, lambda value: constant_of(value) is not None)
         if place is None:
             raise NotEditableError(f"nothing says the scale of input {index} of {node.name}.")
         return IntegerGrid(index, place, _ZERO, axis)
@@ -122,7 +124,7 @@ def _grid(node: onnx_ir.Node, index: int) -> IntegerGrid:
 
 
 def _zero(node: onnx_ir.Node, grid: IntegerGrid) -> Array | None:
-    return numbers_of(node.inputs[grid.zero]) if len(node.inputs) > grid.zero else None
+    return constant_of(node.inputs[grid.zero]) if len(node.inputs) > grid.zero else None
 
 
 def _store(file: OnnxFile, node: onnx_ir.Node, index: int, steps: Array) -> None:

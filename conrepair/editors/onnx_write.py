@@ -10,9 +10,9 @@ import onnx
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.onnx_constants import numbers_of
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Attribute
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["become", "knows", "set_input", "write"]
 
@@ -111,7 +111,7 @@ def _write_attribute(file: OnnxFile, node: onnx_ir.Node, name: str, value: Attri
 
 def _write_input(file: OnnxFile, node: onnx_ir.Node, index: int, value: Any) -> None:
     old = node.inputs[index] if index < len(node.inputs) else None
-    before = numbers_of(old)
+    before = constant_of(old)
     array = np.asarray(value)
     if before is not None and before.size == array.size == 1:
         array = array.reshape(before.shape)

@@ -10,6 +10,8 @@ import onnx_ir
 
 from conrepair.importer.constants import run
 from conrepair.importer.values import Array
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["compute"]
 
@@ -71,10 +73,10 @@ def _between(
             continue
         producer = value.producer()
         if producer is None or producer.op_type == "Constant":
-            tensor = onnx_ir.convenience.get_const_tensor(value)
-            if tensor is None:
+            constant = constant_of(value)
+            if constant is None:
                 return None
-            constants[str(value.name)] = tensor.numpy()
+            constants[str(value.name)] = constant
         elif producer.op_type == "Shape" and (shape := _shape(producer, feeds, sizes)) is not None:
             constants[str(value.name)] = shape
         elif ready:
@@ -95,6 +97,4 @@ def _shape(node: onnx_ir.Node, feeds: Mapping[onnx_ir.Value, Array], sizes: Mapp
     found = [size if isinstance(size, int) else sizes.get(str(size.value)) for size in value.shape]
     if None in found:
         return None
-    start, end = (node.attributes.get(name) for name in ("start", "end"))
-    part = slice(start.value if start else 0, end.value if end else None)
-    return np.asarray(found[part], np.int64)
+    return np.asarray(found[attribute(node, "start") : attribute(node, "end")], np.int64)

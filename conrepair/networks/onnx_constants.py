@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import onnx_ir
@@ -14,6 +13,7 @@ from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_session import Sessions
 from conrepair.networks.onnx_source import OnnxSource
+from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import static_shape
 
 __all__ = ["OnnxConstants"]
@@ -174,14 +174,14 @@ class OnnxConstants:
             origin = node.inputs[0]
         if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] is None or node.inputs[1] is None:
             return value, (), ()
-        scales, size = self.array(node.inputs[1]), int(_attribute(node, "block_size", 0))
+        scales, size = self.array(node.inputs[1]), int(attribute(node, "block_size", 0))
         if not size or scales.ndim < 2:
             return node.inputs[0], tuple(map(float, scales.reshape(-1))), ()
-        along = int(_attribute(node, "axis", 1)) % scales.ndim
+        along = int(attribute(node, "axis", 1)) % scales.ndim
         blocks: tuple[int, ...] = tuple(size if axis == along else 1 for axis in range(scales.ndim))
         for move in reversed(moves):
             if move.op_type == "Transpose" and blocks:
-                perm = tuple(_attribute(move, "perm", tuple(reversed(range(scales.ndim)))))
+                perm = tuple(attribute(move, "perm", tuple(reversed(range(scales.ndim)))))
                 scales, blocks = scales.transpose(perm), tuple(blocks[axis] for axis in perm)
             elif move.op_type not in {"Cast", "Identity"}:
                 blocks = ()
@@ -194,10 +194,6 @@ class OnnxConstants:
 
     def _computed(self, names: list[str]) -> list[Array]:
         return self._sessions.open(cut(self._source, (), names)).run(names, {})
-
-
-def _attribute(node: onnx_ir.Node, name: str, usual: Any) -> Any:
-    return node.attributes[name].value if name in node.attributes else usual
 
 
 def _made_by(value: onnx_ir.Value) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import onnx
 import onnx_ir
 
-from conrepair.onnx_passes.expand_operator import schema_of
+from conrepair.onnx_passes.defaults import schema_of
 
 __all__ = ["first_with", "formal_name", "meaning_kept", "names_of_attributes", "usual_attributes"]
 

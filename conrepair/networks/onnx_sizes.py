@@ -13,7 +13,7 @@ from onnx_ir.serde import deserialize_type_proto_for_shape, deserialize_type_pro
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_cut import is_plain
 from conrepair.networks.onnx_source import OnnxSource, is_random, subgraphs
-from conrepair.onnx_passes.expand_operator import schema_of
+from conrepair.onnx_passes.defaults import attribute, schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape, type_of
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.onnx_session import open_session
@@ -73,8 +73,8 @@ def _computed(
     """A node's outputs, if they are small and depend on known numbers only."""
     shape = static_shape(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
     if node.op_type in {"Shape", "Size"} and not node.domain and shape is not None:
-        ends = [node.attributes[name].as_int() if name in node.attributes else None for name in ("start", "end")]
-        sizes = shape[ends[0] : ends[1]] if node.op_type == "Shape" else math.prod(shape)
+        asked = shape[attribute(node, "start") : attribute(node, "end")]
+        sizes = asked if node.op_type == "Shape" else math.prod(shape)
         return {node.outputs[0]: np.array(sizes, np.int64)}
     given = [value for value in node.inputs if value is not None]
     small = all(is_plain(value.dtype) and _length(value) <= _SMALL for value in node.outputs if value.name)

@@ -1,11 +1,27 @@
-"""Attributes that nodes leave to the schema, written out for tools that don't look them up there."""
+"""Schemas of nodes' operators, and attributes: what nodes say, and what they leave to the schema."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import onnx
 import onnx_ir
 
-__all__ = ["write_defaults"]
+__all__ = ["attribute", "schema_of", "write_defaults"]
+
+
+def attribute(node: onnx_ir.Node, name: str, usual: Any = None) -> Any:
+    """The value of an attribute as Python has it, or what holds without it."""
+    found = node.attributes.get(name)
+    return usual if found is None else found.value
+
+
+def schema_of(node: onnx_ir.Node, opset: int) -> Any:
+    """The schema of a node's operator; None for an operator that isn't ONNX's."""
+    try:
+        return onnx.defs.get_schema(node.op_type, opset, node.domain)
+    except onnx.defs.SchemaError:
+        return None
 
 
 def write_defaults(node: onnx_ir.Node, opset: int) -> None:
@@ -15,8 +31,8 @@ def write_defaults(node: onnx_ir.Node, opset: int) -> None:
         node: Of an operator that has a schema.
         opset: Version of its domain.
     """
-    for name, attribute in onnx.defs.get_schema(node.op_type, opset, node.domain).attributes.items():
-        if name not in node.attributes and attribute.default_value.type != onnx.AttributeProto.UNDEFINED:
-            value = onnx.AttributeProto.FromString(attribute.default_value.SerializeToString())
+    for name, known in onnx.defs.get_schema(node.op_type, opset, node.domain).attributes.items():
+        if name not in node.attributes and known.default_value.type != onnx.AttributeProto.UNDEFINED:
+            value = onnx.AttributeProto.FromString(known.default_value.SerializeToString())
             value.name = name
             node.attributes.add(onnx_ir.from_proto(value))

@@ -7,12 +7,12 @@ from typing import Any
 import onnx
 import onnx_ir
 
-from conrepair.onnx_passes.defaults import write_defaults
+from conrepair.onnx_passes.defaults import schema_of, write_defaults
 from conrepair.onnx_passes.fold_constants import fold_constants
 from conrepair.onnx_passes.infer_shapes import type_of
 from conrepair.onnx_passes.raise_opset import raise_opset
 
-__all__ = ["function_body", "has_function", "schema_of"]
+__all__ = ["function_body"]
 
 _IR_VERSION = 10  # of the model that a body is inferred in; any that knows functions does
 
@@ -51,20 +51,6 @@ def function_body(node: onnx_ir.Node, opset: int, target: int) -> tuple[onnx_ir.
     _resolve_attributes(body, node)
     written_in = body.opset_imports.get("", target if node.domain else version)
     return _specialised(body, node, target), max(written_in, target)
-
-
-def has_function(node: onnx_ir.Node, model: onnx_ir.Model) -> bool:
-    """Whether ONNX's standard defines the node's operator by a function of others."""
-    schema = schema_of(node, model.opset_imports.get(node.domain, 1))
-    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
-
-
-def schema_of(node: onnx_ir.Node, opset: int) -> Any:
-    """The schema of a node's operator; None for an operator that isn't ONNX's."""
-    try:
-        return onnx.defs.get_schema(node.op_type, opset, node.domain)
-    except onnx.defs.SchemaError:
-        return None
 
 
 def _context_body(schema: Any, node: onnx_ir.Node, version: int) -> bytes | None:

@@ -15,6 +15,7 @@ import onnx
 import onnx_ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitializersFromInputsPass
 
+from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import infer_shapes, static_shape
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.runtime.onnx_session import open_session
@@ -65,8 +66,7 @@ def _sizes(node: onnx_ir.Node) -> list[int] | None:
     source = node.inputs[0] if node.op_type in {"Shape", "Size"} and not node.domain else None
     if source is None or source.shape is None:
         return None
-    start, end = (node.attributes[name].as_int() if name in node.attributes else None for name in ("start", "end"))
-    sizes = list(source.shape)[start:end]
+    sizes = source.shape[attribute(node, "start") : attribute(node, "end")]
     numbers = [size for size in sizes if isinstance(size, int)]
     return numbers if len(numbers) == len(sizes) else None
 

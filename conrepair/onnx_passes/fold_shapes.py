@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import onnx_ir
 
+from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.initializers import new_initializer
 
@@ -73,9 +74,8 @@ def _of_shape(node: onnx_ir.Node) -> list[Size] | None:
     source = node.inputs[0]
     if source is None or source.shape is None:
         return None
-    start = node.attributes["start"].as_int() if "start" in node.attributes else None
-    end = node.attributes["end"].as_int() if "end" in node.attributes else None
-    return [size if isinstance(size, int) else size.value for size in source.shape][start:end]
+    asked = source.shape[attribute(node, "start") : attribute(node, "end")]
+    return [size if isinstance(size, int) else size.value for size in asked]
 
 
 def _same(node: onnx_ir.Node, operands: Sequence[list[Size]]) -> list[Size] | None:

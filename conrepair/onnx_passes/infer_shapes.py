@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import onnx_ir
 
-__all__ = ["contradiction", "infer_shapes", "rank_of", "static_shape", "type_name", "type_of"]
+__all__ = ["contradiction", "infer_shapes", "rank_of", "static_shape", "type_name", "type_of", "without_weights"]
 
 _SMALL = 1024  # bytes; initializers up to this size may be shapes and axes, whose values inference needs
 
@@ -16,7 +16,7 @@ def infer_shapes(model: onnx_ir.Model) -> None:
     What can't be inferred (operators of other domains) is left without a type.
     """
     try:
-        proto = onnx.shape_inference.infer_shapes(_without_weights(model), data_prop=True)
+        proto = onnx.shape_inference.infer_shapes(without_weights(model)[0], data_prop=True)
     except onnx.shape_inference.InferenceError:
         return  # the graph contradicts itself, which whoever runs it will say better
     inferred = onnx_ir.from_proto(proto)
@@ -31,24 +31,28 @@ def infer_shapes(model: onnx_ir.Model) -> None:
 def contradiction(model: onnx_ir.Model) -> str | None:
     """What types and shapes in a graph don't fit together, in ONNX's words; None for a graph without fault."""
     try:
-        onnx.shape_inference.infer_shapes(_without_weights(model), strict_mode=True, data_prop=True)
+        onnx.shape_inference.infer_shapes(without_weights(model)[0], strict_mode=True, data_prop=True)
     except onnx.shape_inference.InferenceError as error:
         return str(error).strip()
     return None
 
 
-def _without_weights(model: onnx_ir.Model) -> onnx.ModelProto:
-    """The graph as inference sees it: weights are inputs."""
-    light = model.clone()
+def without_weights(model: onnx_ir.Model) -> tuple[onnx.ModelProto, dict[str, onnx_ir.TensorProtocol]]:
+    """The graph as ONNX's own functions take it, which copy models of up to 2 GiB, and the weights that it reads.
+
+    Weights are inputs of it, behind the others unless they are inputs already.
+    """
+    light, weights = model.clone(), {}
     graph = light.graph
     for name, value in list(graph.initializers.items()):
         tensor = value.const_value
         if tensor is not None and tensor.dtype != onnx_ir.DataType.STRING and tensor.nbytes > _SMALL:
+            weights[name] = tensor
             value.type, value.shape = onnx_ir.TensorType(tensor.dtype), onnx_ir.Shape(tensor.shape.numpy())
             del graph.initializers[name]
             if value not in graph.inputs:
                 graph.inputs.append(value)
-    return onnx_ir.to_proto(light)
+    return onnx_ir.to_proto(light), weights
 
 
 def type_of(value: onnx_ir.Value | None) -> onnx.TypeProto | None:

@@ -1,4 +1,4 @@
-"""Add constants to a graph."""
+"""Constants of a graph: read, and added."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import onnx_ir
 
 from conrepair.onnx_passes.remove_unused import remove_identities
 
-__all__ = ["give_own_weights", "new_initializer"]
+__all__ = ["constant_of", "give_own_weights", "new_initializer"]
 
 
 # Give each Gemm a weight of its own.
@@ -35,6 +35,12 @@ def give_own_weights(model: onnx_ir.Model) -> None:
         copy.type, copy.shape = weight.type, weight.shape
         model.graph.register_initializer(copy)
         node.replace_input_with(_WEIGHT, copy)
+
+
+def constant_of(value: onnx_ir.Value | None) -> npt.NDArray[Any] | None:
+    """The numbers of a constant; None for what isn't one, or is computed."""
+    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
+    return None if tensor is None else tensor.numpy()
 
 
 def new_initializer(graph: onnx_ir.Graph, name: str, array: npt.NDArray[Any]) -> onnx_ir.Value:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import onnx
 import onnx_ir
 from onnx_ir.passes.common import InlinePass
 
+from conrepair.onnx_passes.defaults import schema_of
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["inline_functions"]
@@ -34,16 +34,10 @@ def _adopt_opset(function: onnx_ir.Function, model: onnx_ir.Model) -> None:
     if mine == wanted or mine is None or wanted is None:
         return
     for node in function.all_nodes():
-        if node.domain == "" and _since(node, mine) != _since(node, wanted):
+        meanings = [schema_of(node, opset) for opset in (mine, wanted)] if node.domain == "" else []
+        if len({None if schema is None else schema.since_version for schema in meanings}) > 1:
             raise ConversionError(
                 f"function {function.name} is written in opset {mine}, the model in opset {wanted}, and "
                 f"{node.op_type} '{node.name}' differs between them. Export the model with one opset."
             )
     function.opset_imports[""] = wanted
-
-
-def _since(node: onnx_ir.Node, opset: int) -> int | None:
-    try:
-        return int(onnx.defs.get_schema(node.op_type, opset, "").since_version)
-    except onnx.defs.SchemaError:
-        return None

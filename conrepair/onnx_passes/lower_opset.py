@@ -16,8 +16,10 @@ import onnx
 import onnx_ir
 from onnx_ir.passes.common import InlinePass
 
+from conrepair.onnx_passes.defaults import schema_of
 from conrepair.onnx_passes.expand_operator import function_body
 from conrepair.onnx_passes.infer_shapes import infer_shapes, type_name
+from conrepair.onnx_passes.initializers import constant_of
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.onnx_passes.opset_rewrites import REWRITES
 from conrepair.runtime.errors import ConversionError
@@ -112,14 +114,11 @@ def _lower(node: onnx_ir.Node, current: int, opset: int) -> None:
     """
     if current == opset:
         return
-    try:
-        new = onnx.defs.get_schema(node.op_type, current, "")
-    except onnx.defs.SchemaError as error:
-        raise _refusal(node, opset, "ONNX doesn't have it") from error
-    try:
-        old = onnx.defs.get_schema(node.op_type, opset, "")
-    except onnx.defs.SchemaError as error:
-        raise _refusal(node, opset, f"the operator came with opset {new.since_version}") from error
+    new, old = (schema_of(node, version) for version in (current, opset))
+    if new is None:
+        raise _refusal(node, opset, "ONNX doesn't have it")
+    if old is None:
+        raise _refusal(node, opset, f"the operator came with opset {new.since_version}")
     if old.since_version == new.since_version:
         return
     if current < opset:
@@ -184,11 +183,11 @@ def _list_of(node: onnx_ir.Node, index: int, name: str, old: Any, opset: int) ->
     value = node.inputs[index]
     if value is None:
         return None
-    constant = onnx_ir.convenience.get_const_tensor(value)
+    constant = constant_of(value)
     is_list = name in old.attributes and old.attributes[name].type == onnx.defs.OpSchema.AttrType.INTS
     if not is_list or constant is None:
         raise _refusal(node, opset, f"input {name}")
-    return [int(number) for number in constant.numpy().reshape(-1)]
+    return [int(number) for number in constant.reshape(-1)]
 
 
 def _check_types(node: onnx_ir.Node, old: Any, opset: int) -> None:
@@ -214,10 +213,8 @@ def _is_default(attribute: onnx_ir.Attr, schema: Any) -> bool:
 
 def _has_no_effect(node: onnx_ir.Node, name: str) -> bool:
     """Reshape's allowzero says what a 0 in the shape means, which a constant shape without 0 doesn't need."""
-    if (node.op_type, name) != ("Reshape", "allowzero") or node.inputs[1] is None:
-        return False
-    shape = onnx_ir.convenience.get_const_tensor(node.inputs[1])
-    return shape is not None and bool((shape.numpy() != 0).all())
+    shape = constant_of(node.inputs[1]) if (node.op_type, name) == ("Reshape", "allowzero") else None
+    return shape is not None and bool((shape != 0).all())
 
 
 def _refusal(node: onnx_ir.Node, opset: int, reason: str) -> ConversionError:

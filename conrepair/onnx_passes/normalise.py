@@ -91,28 +91,23 @@ def normalise(path: str | Path, wants: Wants, declared: Sequence[TensorSpec] = (
 
 def passes_for(wants: Wants, declared: Sequence[TensorSpec] = ()) -> Iterator[Pass]:
     """The passes that a consumer needs, in order."""
+    folding: list[Pass] = [("fold_shapes", fold_shapes), ("fold_constants", fold_constants)] if wants.fold else []
     yield "inline_functions", inline_functions
     yield "declare_sizes", lambda model: declare_sizes(model, declared, wants.batch)
     yield "infer_shapes", infer_shapes
     if not wants.identities:
         yield "remove_identities", remove_identities
-    if wants.fold:
-        yield "fold_shapes", fold_shapes
-        yield "fold_constants", fold_constants
+    yield from folding
     if not wants.loops:
         yield "unroll_loops", unroll_loops
-        if wants.fold:
-            yield "fold_shapes", fold_shapes
-            yield "fold_constants", fold_constants
+        yield from folding
     yield "raise_opset", lambda model: raise_opset(model, wants.lowest)
     highest = wants.highest
     if highest is not None or wants.expand:
         yield "lower_opset", lambda model: lower_opset(model, highest or _current(model), wants.expand)
         if not wants.identities:
             yield "remove_identities", remove_identities
-        if wants.fold:
-            yield "fold_shapes", fold_shapes
-            yield "fold_constants", fold_constants
+        yield from folding
     if wants.explicit_pads:
         yield "explicit_pads", explicit_pads
     for name, rewrite in rewrites_named(wants.rewrites):

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
+from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["REWRITES"]
 
@@ -34,7 +36,7 @@ def _split(node: onnx_ir.Node, opset: int) -> None:
     """Opset 18 lets Split divide evenly, the last part being smaller: write the sizes down."""
     if opset >= 18 or "num_outputs" not in node.attributes:
         return
-    axis = node.attributes["axis"].as_int() if "axis" in node.attributes else 0
+    axis = attribute(node, "axis", 0)
     source = node.inputs[0]
     size = source.shape[axis] if source is not None and source.shape is not None else None
     if not isinstance(size, int):
@@ -109,11 +111,11 @@ _NEUTRAL = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd"}
 
 def _constant(before: onnx_ir.Node, array: npt.NDArray[Any]) -> onnx_ir.Value:
     """A constant in front of a node; function bodies have no initializers, so it's a node."""
-    attribute = onnx_ir.AttrTensor("value", onnx_ir.tensor(array))
-    node = onnx_ir.Node("", "Constant", [], [attribute])
+    tensor = onnx_ir.tensor(array)
+    node = onnx_ir.Node("", "Constant", [], [onnx_ir.AttrTensor("value", tensor)])
     value = node.outputs[0]
     value.name = f"{before.outputs[0].name}/{_fresh(before)}"
-    value.type, value.shape = onnx_ir.TensorType(attribute.value.dtype), onnx_ir.Shape(array.shape)
+    value.type, value.shape = onnx_ir.TensorType(tensor.dtype), onnx_ir.Shape(array.shape)
     before.prepend(node)
     return value
 
@@ -142,8 +144,8 @@ def _replace(node: onnx_ir.Node, other: onnx_ir.Node) -> None:
 
 
 def _numbers(value: onnx_ir.Value | None) -> npt.NDArray[Any] | None:
-    constant = None if value is None else onnx_ir.convenience.get_const_tensor(value)
-    return None if constant is None else constant.numpy().reshape(-1)
+    constant = constant_of(value)
+    return None if constant is None else constant.reshape(-1)
 
 
 REWRITES: Mapping[str, Callable[[onnx_ir.Node, int], None]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 import onnx_ir
 
+from conrepair.onnx_passes.infer_shapes import without_weights
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.runtime.errors import ConversionError
 
@@ -24,7 +25,6 @@ def name_default_domain(model: onnx_ir.Model) -> None:
 
 
 _SCAN = 9  # opset that changed Scan's meaning
-_SMALL = 1024  # bytes; larger initializers stay out of the converter, which copies models of up to 2 GiB
 
 
 def raise_opset(model: onnx_ir.Model, opset: int) -> None:
@@ -41,17 +41,9 @@ def raise_opset(model: onnx_ir.Model, opset: int) -> None:
             f"Scan can't be raised from opset {model.opset_imports['']} to {opset}: it had a batch dimension before "
             f"opset {_SCAN}, which ONNX's version converter doesn't know. Export the model with a higher opset."
         )
-    light = model.clone()
-    weights = {}
-    for name, value in list(light.graph.initializers.items()):
-        if value.const_value is not None and value.const_value.nbytes > _SMALL:
-            weights[name] = value.const_value
-            value.type, value.shape = onnx_ir.TensorType(value.const_value.dtype), value.shape
-            del light.graph.initializers[name]
-            if value not in light.graph.inputs:
-                light.graph.inputs.append(value)
+    light, weights = without_weights(model)
     try:
-        proto = onnx.version_converter.convert_version(onnx_ir.to_proto(light), opset)
+        proto = onnx.version_converter.convert_version(light, opset)
     # The converter raises what its C++ throws: RuntimeError, ConvertError, ValueError, IndexError.
     except Exception as error:
         raise ConversionError(

@@ -19,7 +19,8 @@ from conrepair.forms.all_forms import rewritten
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.readable import as_read
 from conrepair.frameworks.registry import framework
-from conrepair.onnx_passes.rewrites.building import Builder, attribute, main_nodes
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.rewrites.building import Builder, main_nodes
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["definite_onnx", "import_onnx", "importable", "relax_of_onnx", "write_definite"]

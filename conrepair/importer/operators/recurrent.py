@@ -15,6 +15,7 @@ from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.values import Array, Size
+from conrepair.onnx_passes.initializers import constant_of
 
 _REFUSES = "peepholes, clip, input_forget, weights that aren't constant, activations that Keras's layer can't express"
 
@@ -191,9 +192,9 @@ def _is_zero(value: onnx_ir.Value | None) -> bool:
     """Whether a value is zeros, as many as the batch has rows: so exporters write a state that isn't given."""
     if value is None:
         return True
-    constant = onnx_ir.convenience.get_const_tensor(value)
+    constant = constant_of(value)
     if constant is not None:
-        return not np.any(constant.numpy())
+        return not np.any(constant)
     producer = value.producer()
     if producer is None:
         return False

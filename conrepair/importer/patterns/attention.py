@@ -21,9 +21,11 @@ from conrepair.importer.patterns.projections import (
     separated,
     with_three_axes,
 )
-from conrepair.importer.patterns.rewriting import agree, graph_of, initializer, only_use, replace_value, scalar_steps
+from conrepair.importer.patterns.rewriting import agree, graph_of, replace_value, scalar_steps
 from conrepair.importer.region import compute
 from conrepair.importer.values import Array
+from conrepair.onnx_passes.initializers import new_initializer
+from conrepair.onnx_passes.rewrites.building import only_use
 
 __all__ = ["join_attention"]
 
@@ -114,7 +116,7 @@ class _Block:
         for name, item in zip(names, [*self.projections, self.last], strict=True):
             bias = np.zeros(item.kernel.shape[1], item.kernel.dtype) if item.bias is None else item.bias
             inputs += [
-                initializer(graph_of(softmax), f"{target.name}_{name}_{part}", array)
+                new_initializer(graph_of(softmax), f"{target.name}_{name}_{part}", array)
                 for part, array in (("kernel", item.kernel), ("bias", bias))
             ]
         attributes = [onnx_ir.AttrInt64("heads", heads), onnx_ir.AttrInt64("batch_axis", batch_axis)]

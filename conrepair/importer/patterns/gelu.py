@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import onnx_ir
 
-from conrepair.importer.patterns.rewriting import FLOATS, agree, constant_of, only_use, replace_value, scalar_steps
+from conrepair.importer.patterns.rewriting import FLOATS, agree, replace_value, scalar_steps
 from conrepair.importer.region import compute
+from conrepair.onnx_passes.initializers import constant_of
+from conrepair.onnx_passes.rewrites.building import only_use
 from conrepair.truth.exact import gelu
 
 __all__ = ["join_gelu"]

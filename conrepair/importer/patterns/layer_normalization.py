@@ -9,17 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import onnx_ir
 
-from conrepair.importer.patterns.rewriting import (
-    FLOATS,
-    agree,
-    constant_of,
-    graph_of,
-    initializer,
-    only_use,
-    replace_value,
-)
+from conrepair.importer.patterns.rewriting import FLOATS, agree, graph_of, replace_value
 from conrepair.importer.region import compute
 from conrepair.importer.values import Array
+from conrepair.onnx_passes.initializers import constant_of, new_initializer
+from conrepair.onnx_passes.rewrites.building import only_use
 
 __all__ = ["join_layer_normalization"]
 
@@ -45,8 +39,8 @@ def join_layer_normalization(node: onnx_ir.Node, opsets: Mapping[str, int]) -> N
         parts = (scale, np.zeros(width, scale.dtype) if bias is None else bias)
         if _is_layer_normalization(x, final, rank, width, epsilon, parts, opsets):
             graph = graph_of(node)
-            inputs = [x, initializer(graph, f"{final.name}_scale", scale)]
-            inputs += [] if bias is None else [initializer(graph, f"{final.name}_bias", bias)]
+            inputs = [x, new_initializer(graph, f"{final.name}_scale", scale)]
+            inputs += [] if bias is None else [new_initializer(graph, f"{final.name}_bias", bias)]
             attributes = [onnx_ir.AttrInt64("axis", -1), onnx_ir.AttrFloat32("epsilon", epsilon)]
             name = final.producer().name if final.producer() else node.name  # type: ignore[union-attr]
             replace_value(final, onnx_ir.Node("", "LayerNormalization", inputs, attributes, name=name))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir
 
-from conrepair.importer.patterns.rewriting import constant_of, only_use
 from conrepair.importer.values import Array
+from conrepair.onnx_passes.initializers import constant_of
+from conrepair.onnx_passes.rewrites.building import only_use
 
 __all__ = [
     "SCALING",

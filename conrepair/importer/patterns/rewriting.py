@@ -9,15 +9,13 @@ import onnx_ir
 
 from conrepair.importer.region import compute
 from conrepair.importer.values import Array
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = [
     "FLOATS",
     "agree",
     "compute_constants",
-    "constant_of",
     "graph_of",
-    "initializer",
-    "only_use",
     "replace_value",
     "scalar_steps",
 ]
@@ -37,18 +35,6 @@ def compute_constants(graph: onnx_ir.Graph, opsets: Mapping[str, int]) -> None:
                     value.const_value = onnx_ir.tensor(array, name=value.name)
 
 
-def constant_of(value: onnx_ir.Value | None) -> Array | None:
-    """The array of a constant value; None for any other."""
-    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value, propagate_shape_type=False)
-    return None if tensor is None else tensor.numpy()
-
-
-def only_use(value: onnx_ir.Value) -> onnx_ir.Node | None:
-    """The only node that uses a value; None when there are more, or the graph returns it."""
-    uses = list(value.uses())
-    return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
-
-
 def replace_value(value: onnx_ir.Value, node: onnx_ir.Node) -> None:
     """Let a new node's output take a value's place; what led to it alone is removed later."""
     producer = value.producer()
@@ -64,14 +50,6 @@ def graph_of(node: onnx_ir.Node) -> onnx_ir.Graph:
     """The graph that a node is in."""
     assert isinstance(node.graph, onnx_ir.Graph)  # noqa: S101 - only nodes of the model's graph are looked at
     return node.graph
-
-
-def initializer(graph: onnx_ir.Graph, name: str, array: Array) -> onnx_ir.Value:
-    """A new initializer of a graph."""
-    value = onnx_ir.Value(name=name, const_value=onnx_ir.tensor(np.ascontiguousarray(array), name=name))
-    value.dtype, value.shape = onnx_ir.DataType.from_numpy(array.dtype), onnx_ir.Shape(array.shape)
-    graph.register_initializer(value)
-    return value
 
 
 def agree(expected: Array | None, got: Array | None, tolerance: float = _TOLERANCE) -> bool:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import onnx_ir
 
 from conrepair.onnx_passes.infer_shapes import rank_of
-from conrepair.onnx_passes.rewrites.building import Builder, constant_of, main_nodes
+from conrepair.onnx_passes.initializers import constant_of
+from conrepair.onnx_passes.rewrites.building import Builder, main_nodes, only_use
 
 __all__ = ["affine"]
 
@@ -26,8 +27,8 @@ def affine(model: onnx_ir.Model) -> None:
             continue
         value, scale, shift = found
         last, joined = node, []
-        behind = _only_reader(node)
-        more = None if behind is None else _operand(behind)
+        behind = only_use(node.outputs[0])
+        more = None if behind is None or behind.graph is not node.graph else _operand(behind)
         if behind is not None and more is not None and more[0] is node.outputs[0]:
             scale, shift = scale * more[1], shift * more[1] + more[2]
             last, joined = behind, [node]
@@ -69,12 +70,3 @@ def _operand(node: onnx_ir.Node) -> tuple[onnx_ir.Value, npt.NDArray[Any], npt.N
             return value, one, numbers
         case _:
             return value, one, -numbers
-
-
-def _only_reader(node: onnx_ir.Node) -> onnx_ir.Node | None:
-    output = node.outputs[0]
-    uses = output.uses()
-    if len(uses) != 1 or output.is_graph_output():
-        return None
-    reader = next(iter(uses)).node
-    return reader if reader.graph is node.graph else None

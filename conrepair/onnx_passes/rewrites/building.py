@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
-from conrepair.onnx_passes.initializers import new_initializer
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.initializers import constant_of, new_initializer
 
-__all__ = ["Builder", "attribute", "axes_of", "constant_of", "main_nodes"]
+__all__ = ["Builder", "axes_of", "main_nodes", "only_use"]
 
 
 def main_nodes(model: onnx_ir.Model, *operators: str) -> list[onnx_ir.Node]:
@@ -19,24 +20,18 @@ def main_nodes(model: onnx_ir.Model, *operators: str) -> list[onnx_ir.Node]:
     return [node for node in model.graph if node.op_type in operators and node.domain in {"", "ai.onnx"}]
 
 
-def constant_of(value: onnx_ir.Value | None) -> npt.NDArray[Any] | None:
-    """The numbers of a constant; None for what isn't one."""
-    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
-    return None if tensor is None else tensor.numpy()
-
-
-def attribute(node: onnx_ir.Node, name: str, default: Any) -> Any:
-    """The value of an attribute as Python has it."""
-    found = node.attributes.get(name)
-    return default if found is None else found.value
-
-
 def axes_of(node: onnx_ir.Node, rank: int) -> list[int] | None:
     """The axes that a node names, as attribute or as input, counted from the front; None where they aren't known."""
-    given = attribute(node, "axes", None)
+    given = attribute(node, "axes")
     if given is None and len(node.inputs) > 1:
         given = constant_of(node.inputs[1])
     return None if given is None else sorted(int(axis) % rank for axis in given)
+
+
+def only_use(value: onnx_ir.Value) -> onnx_ir.Node | None:
+    """The only node that uses a value; None when there are more, or the graph returns it."""
+    uses = list(value.uses())
+    return uses[0].node if len(uses) == 1 and not value.is_graph_output() else None
 
 
 class Builder:

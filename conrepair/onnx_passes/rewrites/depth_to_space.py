@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import onnx_ir
 
-from conrepair.onnx_passes.rewrites.building import Builder, attribute, main_nodes
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.rewrites.building import Builder, main_nodes
 
 __all__ = ["depth_to_space"]
 

@@ -6,8 +6,10 @@ import math
 
 import onnx_ir
 
+from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import rank_of
-from conrepair.onnx_passes.rewrites.building import Builder, attribute, axes_of, constant_of, main_nodes
+from conrepair.onnx_passes.initializers import constant_of
+from conrepair.onnx_passes.rewrites.building import Builder, axes_of, main_nodes, only_use
 
 __all__ = ["flatten", "gemm"]
 
@@ -66,14 +68,10 @@ def gemm(model: onnx_ir.Model) -> None:
 
 def _bias_behind(product: onnx_ir.Node, columns: int) -> onnx_ir.Node | None:
     """The Add of a constant row that alone reads a product."""
-    output = product.outputs[0]
-    uses = output.uses()
-    if len(uses) != 1 or output.is_graph_output():
+    node = only_use(product.outputs[0])
+    if node is None or node.op_type != "Add" or node.domain or node.graph is not product.graph:
         return None
-    node = next(iter(uses)).node
-    if node.op_type != "Add" or node.domain or node.graph is not product.graph:
-        return None
-    other = [constant_of(value) for value in node.inputs if value is not output]
+    other = [constant_of(value) for value in node.inputs if value is not product.outputs[0]]
     if len(other) != 1 or other[0] is None or other[0].size != columns or other[0].shape[-1:] != (columns,):
         return None
     return node

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
+from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import rank_of
-from conrepair.onnx_passes.rewrites.building import Builder, attribute, constant_of, main_nodes
+from conrepair.onnx_passes.initializers import constant_of
+from conrepair.onnx_passes.rewrites.building import Builder, main_nodes
 
 __all__ = ["one_hot"]
 

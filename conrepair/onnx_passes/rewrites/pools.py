@@ -7,8 +7,9 @@ import math
 import numpy as np
 import onnx_ir
 
+from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import rank_of
-from conrepair.onnx_passes.rewrites.building import Builder, attribute, axes_of, main_nodes
+from conrepair.onnx_passes.rewrites.building import Builder, axes_of, main_nodes
 
 __all__ = ["global_pool", "lp_pool", "pool_padding"]
 
