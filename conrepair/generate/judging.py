@@ -134,9 +134,5 @@ def _of_one(
     return ResultDifference(name, largest if np.isfinite(largest) else None, int(wrong.sum()))
 
 
-def _size(wrong: ResultDifference) -> float:
-    return np.inf if wrong.largest is None else wrong.largest
-
-
 def _precision(dtype: str) -> int:
     return list(_TOLERANCES)[::-1].index(dtype)

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Grid", "grid_of", "is_real", "relative_errors", "ulps"]
+__all__ = ["Grid", "grid_of", "is_real", "ulps"]
 
 
 @dataclass(frozen=True)
@@ -99,17 +99,3 @@ def ulps(results: npt.NDArray[Any], truth: npt.NDArray[Any], dtype: Any = None) 
     distances = np.where(np.isinf(right) | np.isnan(distances), np.inf, distances)
     same = (given == right) | (np.isnan(given) & np.isnan(right))
     return np.where(same, 0.0, distances).astype(np.float64)
-
-
-def relative_errors(results: npt.NDArray[Any], truth: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """|result - truth| / |truth|: 0 where both are the same (NaN is NaN), infinite where nothing finite can be said.
-
-    Args:
-        results: Of any floating-point type.
-        truth: The same shape, float64 or longdouble.
-    """
-    given = results.astype(truth.dtype)
-    with np.errstate(all="ignore"):
-        errors = np.abs(given - truth) / np.abs(truth)
-    same = (given == truth) | (np.isnan(given) & np.isnan(truth))
-    return np.where(same, 0.0, np.where(np.isnan(errors), np.inf, errors)).astype(np.float64)

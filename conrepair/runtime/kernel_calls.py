@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["ABSENT", "ALLOWED", "FILTERED", "MACHINES", "REFUSED", "SILENT", "numbers"]
+__all__ = ["ALLOWED", "FILTERED", "MACHINES", "REFUSED", "SILENT", "numbers"]
 
 MACHINES = ("x86_64", "aarch64")
 
@@ -91,15 +91,6 @@ REFUSED = """
     semctl=66/191 semget=64/190 semop=65/193 semtimedop=220/192 setdomainname=171/162 sethostname=170/161
     setns=308/268 settimeofday=164/170 shmat=30/196 shmctl=31/195 shmdt=67/197 shmget=29/194 swapoff=168/225
     swapon=167/224 syslog=103/116 umount2=166/39 unshare=272/97 userfaultfd=323/282 ustat=136/- vhangup=153/58
-"""
-
-# The kernel has them no longer, or C libraries do without: glibc takes `clone`, whose arguments can be looked at,
-# where there's no `clone3`.
-ABSENT = """
-    _sysctl=156/- afs_syscall=183/- clone3=435 create_module=174/- epoll_ctl_old=214/- epoll_wait_old=215/-
-    get_kernel_syms=177/- get_thread_area=211/- getpmsg=181/- lookup_dcookie=212/18 nfsservctl=180/42
-    putpmsg=182/- query_module=178/- security=185/- set_thread_area=205/- sysfs=139/- tuxcall=184/- uselib=134/-
-    vserver=236/-
 """
 
 

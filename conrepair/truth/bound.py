@@ -227,23 +227,6 @@ class Analysis:
         with np.errstate(all="ignore"):
             return lost(call, call.all(0.0) if known else rule(call)), rule is estimate and not known
 
-    def condition(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """How many times larger an output's relative change is than that of all inputs, in their last place.
-
-        Args:
-            feeds: In the network's own types.
-
-        Returns:
-            By output, element by element; infinite where the output is zero and changes.
-        """
-        unit, wide = self._default.unit, widened_feeds(feeds)
-        off = {name: unit * np.abs(array) for name, array in wide.items() if array.dtype.kind == "f"}
-        found = self.at(feeds, off=off, rounds=False)
-        real = [name for name in self.outputs if found.truth[name].dtype.kind == "f"]
-        with np.errstate(all="ignore"):
-            slopes = {name: found.bound[name] / unit / np.abs(found.truth[name]) for name in real}
-        return {name: np.where(found.bound[name] == 0, 0.0, slope) for name, slope in slopes.items()}
-
 
 def _run_within(node: Any, values: Mapping[str, Any], outer: Sequence[str], *operands: Any) -> Any:
     """Run a node with graphs inside, which read tensors outside of it: the last operands."""

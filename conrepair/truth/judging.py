@@ -50,13 +50,6 @@ class Judgement:
     one: Side
     two: Side
 
-    @property
-    def nearer(self) -> str:
-        """The side that is fewer bounds away: "one", "two", or "" for neither."""
-        if self.one.bounds == self.two.bounds:
-            return ""
-        return "one" if self.one.bounds < self.two.bounds else "two"
-
 
 def judge(one: Array, two: Array, truth: Array, bound: Array) -> Judgement:
     """Judge two answers for one tensor.

@@ -193,13 +193,6 @@ def test_float16_has_wider_bounds() -> None:
     assert (Analysis(model, "float16").at(feeds).bound["y"] == 2.0**13 * Analysis(model).at(feeds).bound["y"]).all()
 
 
-def test_a_condition_is_the_slope() -> None:
-    model = _model("g (float[1] x) => (float[1] y, float[1] z) { y = Exp (x) z = Sqrt (x) }")
-    found = Analysis(model).condition({"x": np.array([20], np.float32)})
-    assert found["y"][0] == pytest.approx(20, rel=1e-3)
-    assert found["z"][0] == pytest.approx(0.5, rel=1e-3)
-
-
 def test_two_sides_of_a_cancelling_convolution_are_ill_conditioned() -> None:
     text = "g (float[1, 1, 1, 2] x) => (float[1, 1, 1, 1] y) { s = Mul (x, k) c = Conv (s, w) y = Reciprocal (c) }"
     weights = {"w": np.array([[[[1.0, -1.0]]]], np.float32), "k": np.array([[[[1.1, 1.1000001]]]], np.float32)}
@@ -214,13 +207,11 @@ def test_two_sides_of_a_cancelling_convolution_are_ill_conditioned() -> None:
 def test_a_composition_that_is_unstable_as_written_is_ill_conditioned_though_inputs_hardly_matter() -> None:
     model = _model("g (float[1] x) => (float[1] y) { t = Tanh (x) e = Exp (t) y = Log (e) }")
     feeds = {"x": np.array([3e-8], np.float32)}
-    analysis = Analysis(model)
-    found = analysis.at(feeds)
+    found = Analysis(model).at(feeds)
     exact, rounded = found.truth["y"].astype(np.float32), np.array([5.96e-8], np.float32)
     found_kind = judge(exact, rounded, found.truth["y"], found.bound["y"])
     assert found_kind.kind == "ill-conditioned"
     assert found_kind.difference > 0.5
-    assert analysis.condition(feeds)["y"][0] < 2
 
 
 def test_a_function_that_loses_digits_is_wrong_and_the_other_side_is_nearer() -> None:
@@ -229,8 +220,8 @@ def test_a_function_that_loses_digits_is_wrong_and_the_other_side_is_nearer() ->
     found = Analysis(model).at(feeds, {"Tanh": 4.0})
     right, wrong = _run(model, feeds), (found.truth["y"] * np.array([1.1, 1])).astype(np.float32)
     judged = judge(wrong, right, found.truth["y"], found.bound["y"])
-    assert (judged.kind, judged.nearer, judged.one.index, judged.two.beyond) == ("wrong", "two", (0,), 0)
-    assert judged.one.bounds > 1e5
+    assert (judged.kind, judged.one.index, judged.two.beyond) == ("wrong", (0,), 0)
+    assert judged.one.bounds > 1e5 > judged.two.bounds
     assert judge(right, right, found.truth["y"], found.bound["y"]).kind == "equal"
     assert judge(right, np.nextafter(right, np.float32(1)), found.truth["y"], found.bound["y"]).kind == "within"
 
