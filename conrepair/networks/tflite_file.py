@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from conrepair.data.tensor_spec import Quantization, numpy_dtype
+from conrepair.frameworks.screening.tflite import dtype_of, kind_of
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.tflite_packing import is_outside, outside_bytes, with_own_options
 from conrepair.networks.tflite_subgraphs import inner_constants
@@ -51,12 +52,6 @@ class TfliteFile:
             self.content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self.model: Any = schema.ModelT.InitFromPackedBuf(self.content, 0)
         with_own_options(self.content, self.model)
-        self._types: dict[int, str] = {
-            value: name.lower() for name, value in vars(schema.TensorType).items() if name.isupper()
-        }
-        self._codes: dict[int, str] = {
-            value: name for name, value in vars(schema.BuiltinOperator).items() if name.isupper()
-        }
         self._enter(0)
 
     def _enter(self, subgraph: int) -> None:
@@ -119,11 +114,7 @@ class TfliteFile:
 
     def dtype(self, tensor: int) -> str:
         """Name of a tensor's type."""
-        return self._types[self.tensors[tensor].type]
-
-    def type_name(self, code: int) -> str:
-        """Name of a type that an operator's options mention."""
-        return self._types[code]
+        return dtype_of(self.tensors[tensor].type)
 
     def shape(self, tensor: int) -> tuple[int, ...]:
         """A tensor's shape as the file says."""
@@ -219,10 +210,10 @@ class TfliteFile:
 
     def kind(self, operator: Any) -> str:
         """What an operator is, as the schema calls it; a custom one by its own name."""
-        code = self.model.operatorCodes[operator.opcodeIndex]
-        # Files from before the list of operators outgrew a byte have the number in the older field only.
-        name = self._codes.get(max(code.builtinCode, code.deprecatedBuiltinCode), "CUSTOM")
-        return str((code.customCode or b"CUSTOM").decode()) if name == "CUSTOM" else name
+        name = kind_of(self.model, operator)
+        if name not in {"", "CUSTOM"}:
+            return name
+        return str((self.model.operatorCodes[operator.opcodeIndex].customCode or b"CUSTOM").decode())
 
 
 def plain(values: Any) -> tuple[int, ...]:

@@ -187,10 +187,6 @@ class OperatorView:
         found = self._file.quantization(self.inputs[position])
         return (found.scale, found.zero_point) if found else None
 
-    def type_name(self, code: int) -> str:
-        """Name of a type that the options mention."""
-        return self._file.type_name(code)
-
     def integers(self, position: int) -> tuple[int, ...] | None:
         """A constant operand's whole numbers; None when it isn't constant."""
         if not self.is_constant(position):

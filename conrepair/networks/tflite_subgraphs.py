@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from conrepair.frameworks.screening.tflite import called_subgraphs
+from conrepair.frameworks.screening.tflite import called_subgraphs, kind_of
 from conrepair.networks.tflite_packing import is_outside
 
 __all__ = ["InnerConstant", "called_subgraphs", "handed_on", "inner_constants"]
@@ -43,7 +42,7 @@ def inner_constants(model: Any, operator: Any) -> dict[str, InnerConstant]:
         By what they are: that doesn't change with the names that a conversion gives, and is the same in both graphs
         of a file, the one that is observed and the one that is edited.
     """
-    if _kind(model, operator) == _INITIALIZING:
+    if kind_of(model, operator) == _INITIALIZING:
         return {}
     found: dict[str, InnerConstant] = {}
     known: set[tuple[int, int]] = set()
@@ -58,7 +57,7 @@ def handed_on(model: Any, operator: Any) -> frozenset[int]:
     """The results of a loop that are what it reads: no turn changes them, so they say nothing of it."""
     options = operator.builtinOptions or operator.builtinOptions2
     body = getattr(options, "bodySubgraphIndex", None)
-    if body is None or _kind(model, operator) not in _LOOPS:
+    if body is None or kind_of(model, operator) not in _LOOPS:
         return frozenset()
     graph = model.subgraphs[body]
     pairs = zip(graph.inputs, graph.outputs, operator.outputs, strict=True)
@@ -73,7 +72,7 @@ def _constants(
             continue
         graph = model.subgraphs[index]
         for place, inner in enumerate(graph.operators or []):
-            kind = _kind(model, inner)
+            kind = kind_of(model, inner) or "operator"
             where = f"{kind} {place} in {what}{behind}"
             for position, tensor in enumerate([] if inner.inputs is None else map(int, inner.inputs)):
                 if tensor >= 0 and _is_stored(model, graph.tensors[tensor]):
@@ -81,18 +80,6 @@ def _constants(
                     operand = operands[position] if position < len(operands) else f"operand {position}"
                     yield f"{operand} of {where}", InnerConstant(index, tensor, inner)
             yield from _constants(model, inner, f" of {where}", (*calling, index))
-
-
-def _kind(model: Any, operator: Any) -> str:
-    code = model.operatorCodes[operator.opcodeIndex]
-    return _kinds().get(max(int(code.builtinCode), int(code.deprecatedBuiltinCode)), "operator")
-
-
-@cache
-def _kinds() -> Mapping[int, str]:
-    from ai_edge_litert import schema_py_generated as schema
-
-    return {value: name for name, value in vars(schema.BuiltinOperator).items() if isinstance(value, int)}
 
 
 def _is_stored(model: Any, tensor: Any) -> bool:

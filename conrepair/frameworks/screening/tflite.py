@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from conrepair.runtime.bounds import check_expansion
 
-__all__ = ["called_subgraphs", "check_tables", "is_pointer"]
+__all__ = ["called_subgraphs", "check_tables", "dtype_of", "is_pointer", "kind_of"]
 
 _INDEX, _BRANCHES = "SubgraphIndex", "branchSubgraphIndices"
 _WORDS = {"cond": "the condition", "then": "the first branch", "else": "the second branch"}
@@ -43,9 +44,7 @@ def check_tables(path: str) -> None:
     whole = Path(path).read_bytes()
     try:
         model = schema.ModelT.InitFromPackedBuf(whole, 0)
-        kinds = {value: name for name, value in vars(schema.BuiltinOperator).items() if name.isupper()}
-        types = {value: name.lower() for name, value in vars(schema.TensorType).items() if name.isupper()}
-        problem = next(_problems(model, len(whole), kinds, types), None)
+        problem = next(_problems(model, len(whole)), None)
     # Reading a damaged flatbuffer raises whatever its bytes make of it.
     except Exception as error:
         raise ValueError(f"its tables lead out of the file ({type(error).__name__})") from error
@@ -55,6 +54,30 @@ def check_tables(path: str) -> None:
     inner = {name: [index for item in items for index in called_subgraphs(item)] for name, items in graphs.items()}
     called = {name: {f"subgraph {index}": 1 for index in indices} for name, indices in inner.items()}
     check_expansion(path, {name: len(operators) for name, operators in graphs.items()}, called)
+
+
+@cache
+def _names(enumeration: str) -> Mapping[int, str]:
+    from ai_edge_litert import schema_py_generated as schema
+
+    return {number: name for name, number in vars(getattr(schema, enumeration)).items() if name.isupper()}
+
+
+def dtype_of(code: int) -> str:
+    """Name of a tensor's type."""
+    return _names("TensorType")[code].lower()
+
+
+def kind_of(model: Any, operator: Any) -> str:
+    """What an operator is, as the schema calls it; "" for one that came later.
+
+    Args:
+        model: The file's tables.
+        operator: Of any of its subgraphs.
+    """
+    code = model.operatorCodes[operator.opcodeIndex]
+    # Files from before the list of operators outgrew a byte have the number in the older field only.
+    return _names("BuiltinOperator").get(max(code.builtinCode, code.deprecatedBuiltinCode), "")
 
 
 def is_pointer(option: str) -> bool:
@@ -77,22 +100,21 @@ def called_subgraphs(operator: Any) -> dict[int, str]:
     return {index: what for index, what in found.items() if index >= 0}
 
 
-def _problems(model: Any, size: int, kinds: Mapping[int, str], types: Mapping[int, str]) -> Iterator[str]:
+def _problems(model: Any, size: int) -> Iterator[str]:
     """Numbers that name nothing, and what LiteRT's kernels take for granted; what is read beyond a list raises."""
     for place, buffer in enumerate(model.buffers):
         if buffer.offset > 1 and buffer.offset + buffer.size > size:
             yield f"the file ends before its buffer {place}"
-    codes = [kinds.get(max(code.builtinCode, code.deprecatedBuiltinCode), "") for code in model.operatorCodes or []]
     for place, graph in enumerate(model.subgraphs):
         where, tensors = f"subgraph {place}", graph.tensors or []
         held = [model.buffers[tensor.buffer] for tensor in tensors]
         written = {number for number, buffer in enumerate(held) if buffer.data is not None or buffer.offset > 1}
         for number, tensor in enumerate(tensors):
-            yield from (f"tensor {number} of {where} {wrong}" for wrong in _wrong(tensor, types, number in written))
+            yield from (f"tensor {number} of {where} {wrong}" for wrong in _wrong(tensor, number in written))
         written.update(_listed(graph.inputs))
         yield from _beyond(f"{where} takes or gives", [*_listed(graph.inputs), *_listed(graph.outputs)], tensors)
         for number, operator in enumerate(graph.operators or []):
-            kind, inputs, outputs = codes[operator.opcodeIndex], _listed(operator.inputs), _listed(operator.outputs)
+            kind, inputs, outputs = kind_of(model, operator), _listed(operator.inputs), _listed(operator.outputs)
             # LiteRT reads the third operand of depthwise convolutions without asking whether there is one.
             who, least = f"operator {number} of {where} ({kind})", 3 if kind == "DEPTHWISE_CONV_2D" else 0
             needed = 1 if _BARER.fullmatch(kind) else 2 if _BARE.fullmatch(kind) else len(inputs)
@@ -101,19 +123,20 @@ def _problems(model: Any, size: int, kinds: Mapping[int, str], types: Mapping[in
             if again := written.intersection(outputs):
                 yield f"{who} writes tensor {min(again)}, an input, a constant or another operator's output"
             written.update(outputs)
-            sides = {types[tensors[index].type] for index in [*inputs[:1], *outputs[:1]]}
+            sides = {dtype_of(tensors[index].type) for index in [*inputs[:1], *outputs[:1]]}
             if "float32" in sides and sides & _SMALL and not _CONVERTS.fullmatch(kind):
                 yield f"{who} converts no types, but goes from one of {sorted(sides)} to the other"
             if max(called_subgraphs(operator), default=0) >= len(model.subgraphs) or len(inputs) < least:
                 yield f"{who} calls a subgraph, or reads an operand, that isn't there"
 
 
-def _wrong(tensor: Any, types: Mapping[int, str], constant: bool) -> Iterator[str]:
+def _wrong(tensor: Any, constant: bool) -> Iterator[str]:
     """What is off about a tensor by itself; constants may have a scale of 0, for channels that are all 0."""
     if (elements := math.prod(_listed(tensor.shape))) > _MOST_ELEMENTS:
         yield f"would have {elements:,} elements, and {_MOST_ELEMENTS:,} is the most that's run"
     scales, points = (_array(getattr(tensor.quantization, name, None)) for name in ("scale", "zeroPoint"))
-    span = np.iinfo(types[tensor.type] if types[tensor.type] in {*_SMALL, "int32"} else "int64")
+    dtype = dtype_of(tensor.type)
+    span = np.iinfo(dtype if dtype in {*_SMALL, "int32"} else "int64")
     if not np.isfinite(scales).all() or (not constant and points.size and scales.min(initial=1) <= 0):
         yield "has a scale that's no number above 0"
     if points.size and not span.min <= points.min() <= points.max() <= span.max:
