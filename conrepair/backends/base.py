@@ -64,7 +64,8 @@ class Backend(Protocol):
     """A place where models run; each module of this room has one as `BACKEND`."""
 
     def refuses(self, model: Model) -> str | None:
-        """Say why this backend can't run the model, or None when it can."""
+        """Say why this backend can't run the model, or None when it can: what it doesn't take is converted."""
+        return None
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Make sure that the options exist.

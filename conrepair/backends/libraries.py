@@ -16,10 +16,6 @@ __all__ = ["BACKEND", "LibrariesBackend"]
 class LibrariesBackend(Backend):
     """See `conrepair.backends.base.Backend`."""
 
-    def refuses(self, model: Model) -> str | None:
-        """Every model has a framework."""
-        return None
-
     def check(self, options: Mapping[str, Any]) -> None:
         """The configuration's types say all."""
 

@@ -18,10 +18,6 @@ _LINE = "Interpreter(path, experimental_op_resolver_type=OpResolverType.{})"
 class TfliteBackend(Backend):
     """See `conrepair.backends.base.Backend`."""
 
-    def refuses(self, model: Model) -> str | None:
-        """What isn't TFLite is converted."""
-        return None
-
     def check(self, options: Mapping[str, Any]) -> None:
         """The configuration's types say all."""
 

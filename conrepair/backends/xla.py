@@ -50,10 +50,6 @@ _PLAIN = {"optimization_level": 0, "max_isa": "SSE4_2", "fast_math": False}
 class XlaBackend(Backend):
     """See `conrepair.backends.base.Backend`."""
 
-    def refuses(self, model: Model) -> str | None:
-        """What isn't TensorFlow's is converted."""
-        return None
-
     def check(self, options: Mapping[str, Any]) -> None:
         """Passes must exist: XLA ignores a wrong name without a word."""
         named_rightly("disabled_hlo_passes", options.get("disabled_hlo_passes", ()), PASSES)

@@ -18,10 +18,6 @@ __all__ = ["BACKEND", "TvmBackend"]
 class TvmBackend(Compiler):
     """See `conrepair.backends.base.Compiler`."""
 
-    def refuses(self, model: Model) -> str | None:
-        """Every format is either read by an importer or converted to one that is."""
-        return None
-
     def check(self, options: Mapping[str, Any]) -> None:
         """Targets, settings, passes and importers must exist."""
         read_options(options)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conrepair.backends.tvm.schedules import cpu_schedules, gpu_fallback, gpu_schedules, more_gpu_schedules
 from conrepair.backends.tvm.target import TargetText
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
 __all__ = [
     "CATALOGUE",
-    "SCHEDULES",
     "SETTINGS",
     "TUNED",
     "BuildContext",
@@ -33,6 +33,7 @@ _ALL = frozenset(SETTINGS)
 _DEFAULT = _ALL - {"O0"}
 _BETTER = frozenset({"O2", "O3", "tuned"})
 _BEST = frozenset({"O3", "tuned"})
+_TUNED = frozenset({"tuned"})
 _NONE: frozenset[str] = frozenset()
 
 
@@ -66,7 +67,7 @@ class PlacedPass:
         gpu: Settings that it's part of where it's a GPU.
         mandatory: Nothing runs without it, so it can't be disabled.
         lowering: It turns a finished Relax module into what the virtual machine executes.
-        make: Makes the pass for a build; None: it's the attribute of `relax.transform` with that name.
+        make: Makes schedules by rule; None: `relax.transform` or `relax.backend` has a pass of that name.
     """
 
     name: str
@@ -75,7 +76,7 @@ class PlacedPass:
     gpu: frozenset[str] = _ALL
     mandatory: bool = False
     lowering: bool = False
-    make: Callable[[BuildContext], Any] | None = None
+    make: Callable[[], Any] | None = None
 
     def settings(self, target: TargetText) -> frozenset[str]:
         """Settings that it's part of."""
@@ -83,56 +84,17 @@ class PlacedPass:
 
     def build(self, place: BuildContext) -> Any:
         """The `tvm.transform.Pass`, for a build."""
+        if self.name == TUNED:
+            from conrepair.backends.tvm.tuning import tuned_schedules
+
+            return tuned_schedules(place.target, place.folder, place.trials, place.database, place.tuning)
         if self.make is not None:
-            return self.make(place)
+            return self.make()
         from tvm import relax
 
-        return getattr(relax.transform, self.name)()
+        return getattr(relax.transform if hasattr(relax.transform, self.name) else relax.backend, self.name)()
 
 
-def _dispatch_sampling(_: BuildContext) -> Any:
-    from tvm import relax
-
-    return relax.backend.DispatchSampling()
-
-
-def _dispatch_sort_scan(_: BuildContext) -> Any:
-    from tvm import relax
-
-    return relax.backend.DispatchSortScan()
-
-
-def _schedule_cpu(_: BuildContext) -> Any:
-    from conrepair.backends.tvm.schedules import cpu_schedules
-
-    return cpu_schedules()
-
-
-def _schedule_gpu(_: BuildContext) -> Any:
-    from conrepair.backends.tvm.schedules import gpu_schedules
-
-    return gpu_schedules()
-
-
-def _schedule_gpu_more(_: BuildContext) -> Any:
-    from conrepair.backends.tvm.schedules import more_gpu_schedules
-
-    return more_gpu_schedules()
-
-
-def _schedule_gpu_fallback(_: BuildContext) -> Any:
-    from conrepair.backends.tvm.schedules import gpu_fallback
-
-    return gpu_fallback()
-
-
-def _apply_tuned(place: BuildContext) -> Any:
-    from conrepair.backends.tvm.tuning import tuned_schedules
-
-    return tuned_schedules(place.target, place.folder, place.trials, place.database, place.tuning)
-
-
-SCHEDULES = {_schedule_cpu, _schedule_gpu, _schedule_gpu_more, _schedule_gpu_fallback, _apply_tuned}
 CATALOGUE: tuple[PlacedPass, ...] = (
     PlacedPass("FoldBatchnormToConv2D", "puts BatchNorm's factors into the weights before it", _BETTER, _BETTER),
     PlacedPass("DecomposeOpsForInference", "writes BatchNorm, LayerNorm, ... as arithmetic", _BETTER, _BETTER),
@@ -140,36 +102,28 @@ CATALOGUE: tuple[PlacedPass, ...] = (
     PlacedPass("EliminateCommonSubexpr", "computes equal expressions once", _BETTER, _BETTER),
     PlacedPass("DeadCodeElimination", "removes what no output needs", _BETTER, _BETTER),
     PlacedPass("FastMathTransform", "approximates exp, tanh, erf by polynomials", _NONE, _NONE),
-    PlacedPass("DispatchSampling", "takes the target's sampling operators", _DEFAULT, _ALL, make=_dispatch_sampling),
-    PlacedPass(
-        "DispatchSortScan", "takes the target's sort and scan operators", _DEFAULT, _ALL, make=_dispatch_sort_scan
-    ),
+    PlacedPass("DispatchSampling", "takes the target's sampling operators", _DEFAULT, _ALL),
+    PlacedPass("DispatchSortScan", "takes the target's sort and scan operators", _DEFAULT, _ALL),
     PlacedPass("LegalizeOps", "writes every operator as a kernel", mandatory=True),
     PlacedPass("AnnotateTIROpPattern", "says of each kernel what it may be fused with", _BETTER, _DEFAULT),
     PlacedPass("FoldConstant", "computes what doesn't depend on the input", _BETTER, _DEFAULT),
     PlacedPass("FuseOps", "groups kernels that pass values on", _BETTER, _DEFAULT),
     PlacedPass("FuseTIR", "makes one kernel of each group", _BETTER, _DEFAULT),
+    PlacedPass(TUNED, "takes the fastest schedules that were measured", _TUNED, _TUNED),
     PlacedPass(
-        TUNED,
-        "takes the fastest schedules that were measured",
-        frozenset({"tuned"}),
-        frozenset({"tuned"}),
-        make=_apply_tuned,
+        "ScheduleCPU", "dlight's CPU rules, and ours: parallel, tiled, in vectors", _BEST, _NONE, make=cpu_schedules
     ),
     PlacedPass(
-        "ScheduleCPU", "dlight's CPU rules, and ours: parallel, tiled, in vectors", _BEST, _NONE, make=_schedule_cpu
+        "ScheduleGPUMore", "dlight's rules for transposes and normalizations", _NONE, _BEST, make=more_gpu_schedules
     ),
-    PlacedPass(
-        "ScheduleGPUMore", "dlight's rules for transposes and normalizations", _NONE, _BEST, make=_schedule_gpu_more
-    ),
-    PlacedPass("ScheduleGPU", "dlight's rules for products and reductions", _NONE, _DEFAULT, make=_schedule_gpu),
+    PlacedPass("ScheduleGPU", "dlight's rules for products and reductions", _NONE, _DEFAULT, make=gpu_schedules),
     PlacedPass(
         "ScheduleGPUFallback",
         "binds the loops of all other kernels to blocks and threads",
         _NONE,
         _ALL,
         mandatory=True,
-        make=_schedule_gpu_fallback,
+        make=gpu_fallback,
     ),
     PlacedPass("RewriteDataflowReshape", "reshapes without a copy", _DEFAULT, _DEFAULT, lowering=True),
     PlacedPass("ToNonDataflow", "ends the dataflow form", mandatory=True, lowering=True),
@@ -241,6 +195,4 @@ def explain(target: TargetText, setting: str, required: Iterable[str] = (), disa
 
 def _exists(step: PlacedPass, target: TargetText) -> bool:
     """Whether a step has a meaning for a target: schedules of a GPU have none on a CPU."""
-    if step.make in SCHEDULES:
-        return bool(step.settings(target))
-    return True
+    return step.make is None or bool(step.settings(target))
