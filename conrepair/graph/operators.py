@@ -31,6 +31,7 @@ from conrepair.graph.layer_graph import Attribute
 __all__ = [
     "COMMUTATIVE",
     "ELEMENTWISE_BINARY",
+    "FUNCTIONS",
     "NORMALIZATIONS",
     "OPERATORS",
     "POOLINGS",
@@ -86,11 +87,12 @@ _OPERAND = Operator({"operand": "broadcast with the tensor"}, {"constant_first":
 _PLAIN = Operator()
 _REDUCTION = Operator(attributes={"axes": None, "keepdims": True})
 
-_WITHOUT_ATTRIBUTES = (
-    *("HardSwish", "Sigmoid", "Tanh", "Softplus", "Softsign", "Mish", "Erf", "Exp", "Log", "Sqrt", "Neg"),
+FUNCTIONS = (
+    *("Relu", "HardSwish", "Sigmoid", "Tanh", "Softplus", "Softsign", "Mish", "Erf", "Exp", "Log", "Sqrt", "Neg"),
     *("Reciprocal", "Abs", "Sign", "Floor", "Ceil", "Round", "Sin", "Cos", "Not", "Identity", "Rsqrt"),
     *("Square", "Log1p", "Expm1"),
 )
+"""Of each number of a tensor, without attributes."""
 
 ELEMENTWISE_BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Mod")
 COMMUTATIVE = frozenset({"Add", "Mul", "Min", "Max", "And", "Or", "Xor", "Equal"})
@@ -159,7 +161,7 @@ OPERATORS: Mapping[str, Operator] = {
     "LogSoftmax": Operator(attributes={"axis": None}),
     "ThresholdedRelu": Operator(attributes={"alpha": 1.0}),
     "Shrink": Operator(attributes={"lambd": 0.5, "bias": 0.0}),
-    **dict.fromkeys(_WITHOUT_ATTRIBUTES, _PLAIN),
+    **dict.fromkeys(FUNCTIONS, _PLAIN),
     **dict.fromkeys(
         (*ELEMENTWISE_BINARY, "And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
         _OPERAND,

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import FUNCTIONS, OPERATORS
 from conrepair.networks.keras_parts import KerasCall, Rule, constant
 from conrepair.networks.parts import LayerPart, slice_parts
 
@@ -35,20 +35,13 @@ _BINARY = {
 }
 _UNARY = {
     "Absolute": "Abs",
-    "Abs": "Abs",
     "Negative": "Neg",
     "Silu": "Swish",
     "HardSilu": "HardSwish",
     "LogicalNot": "Not",
     "StopGradient": "Identity",
     "Copy": "Identity",
-    **{
-        name: name
-        for name in (
-            *("Exp", "Log", "Sqrt", "Rsqrt", "Square", "Sin", "Cos", "Floor", "Ceil", "Round", "Sign", "Erf"),
-            *("Relu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Selu", "Expm1", "Log1p", "Reciprocal"),
-        )
-    },
+    **{name: name for name in (*FUNCTIONS, "Selu")},  # as far as Keras has a class of that name
 }
 _REDUCTIONS = {"Mean": "ReduceMean", "Sum": "ReduceSum", "Max": "ReduceMax", "Min": "ReduceMin", "Prod": "ReduceProd"}
 

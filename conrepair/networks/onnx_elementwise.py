@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.graph.operators import COMMUTATIVE, OPERATORS
+from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
 from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
@@ -110,18 +110,14 @@ def _quick_gelu(call: OnnxCall) -> None:
     call.emit("Swish", call.varying(), {"alpha": float(call.attribute("alpha", 1.702))})
 
 
-_PLAIN = (
-    *("Abs", "Celu", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu"),
-    *("Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin"),
-    *("Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu"),
-)
+_WITH_ATTRIBUTES = ("Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Shrink", "Swish", "ThresholdedRelu")
 _BINARY = (
     *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Or", "Pow"),
     *("Sub", "Xor"),
 )
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
-    **dict.fromkeys(_PLAIN, _plain),
+    **dict.fromkeys((*FUNCTIONS, *_WITH_ATTRIBUTES), _plain),
     **dict.fromkeys(_BINARY, _binary),
     "Cast": _cast,
     "CastLike": _cast,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+import tensorflow as tf
+
 from conrepair.graph.layer_graph import Attribute
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import FUNCTIONS, OPERATORS
 from conrepair.networks import tensorflow_convolution, tensorflow_shape
 from conrepair.networks.parts import LayerPart
 from conrepair.networks.tensorflow_rules import Rule, TensorflowOperation, binary, native_part
@@ -26,10 +28,7 @@ _ORDERED = {
 }
 _LOGICAL = {"LogicalAnd": "And", "LogicalOr": "Or"}
 _UNARY = {
-    **{name: name for name in ("Relu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Erf", "Exp", "Log", "Sqrt")},
-    **{name: name for name in ("Neg", "Reciprocal", "Abs", "Sign", "Floor", "Ceil", "Sin", "Cos", "Identity")},
-    **{name: name for name in ("Rsqrt", "Square", "Log1p", "Expm1", "Elu", "Selu")},
-    "Round": "Round",
+    **{name: name for name in (*FUNCTIONS, "Elu", "Selu") if hasattr(tf.raw_ops, name)},
     "Rint": "Round",
     "LogicalNot": "Not",
     "Inv": "Reciprocal",
