@@ -191,33 +191,26 @@ def _reduction(writer: KerasWriter, operation: Operation, operands: list[Any]) -
     return function(operands[0], axis=axis, keepdims=bool(operation.attributes.get("keepdims", True)))
 
 
-def _batch_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    arrays = [operation.parameters.get(role) for role in ("scale", "bias", "mean", "variance")]
+def _normalization(kind: Any, operation: Operation, operands: list[Any], *more: str, **settings: Any) -> Any:
+    """A layer with a scale and a bias where the operation has them, and with more weights of some roles."""
+    arrays = [operation.parameters.get(role) for role in ("scale", "bias", *more)]
     scale, bias = (array is not None for array in arrays[:2])
-    epsilon = operation.real("epsilon", 0.0)
-    layer = keras.layers.BatchNormalization(epsilon=epsilon, scale=scale, center=bias)
+    layer = kind(epsilon=operation.real("epsilon", 0.0), scale=scale, center=bias, **settings)
     return _with_weights(layer, operands[0], arrays)
+
+
+def _batch_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+    return _normalization(keras.layers.BatchNormalization, operation, operands, "mean", "variance")
 
 
 def _layer_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    axes = operation.attributes.get("axes")
-    if not isinstance(axes, tuple):
-        writer.refuse("a normalization needs axes")
-    arrays = [operation.parameters.get(role) for role in ("scale", "bias")]
-    scale, bias = (array is not None for array in arrays)
-    epsilon = operation.real("epsilon", 0.0)
-    layer = keras.layers.LayerNormalization(
-        axis=[int(axis) for axis in axes], epsilon=epsilon, scale=scale, center=bias
-    )
-    return _with_weights(layer, operands[0], arrays)
+    axis = operation.integers("axes")
+    return _normalization(keras.layers.LayerNormalization, operation, operands, axis=axis)
 
 
 def _group_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    arrays = [operation.parameters.get(role) for role in ("scale", "bias")]
-    scale, bias = (array is not None for array in arrays)
-    groups, epsilon = operation.integer("groups"), operation.real("epsilon", 0.0)
-    layer = keras.layers.GroupNormalization(groups, epsilon=epsilon, scale=scale, center=bias)
-    return _with_weights(layer, operands[0], arrays)
+    groups = operation.integer("groups")
+    return _normalization(keras.layers.GroupNormalization, operation, operands, groups=groups)
 
 
 def _concatenation(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
@@ -227,12 +220,12 @@ def _concatenation(writer: KerasWriter, operation: Operation, operands: list[Any
 
 
 def _transpose(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    perm = [int(axis) for axis in _tuple(writer, operation, "perm")]
+    perm = operation.integers("perm")
     return keras.layers.Permute(perm[1:])(operands[0]) if perm[0] == 0 else keras.ops.transpose(operands[0], perm)
 
 
 def _reshape(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return keras.ops.reshape(operands[0], [int(size) for size in _tuple(writer, operation, "shape")])
+    return keras.ops.reshape(operands[0], operation.integers("shape"))
 
 
 def _slice(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
@@ -240,11 +233,11 @@ def _slice(writer: KerasWriter, operation: Operation, operands: list[Any]) -> An
 
 
 def _pad(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    pads, mode = _tuple(writer, operation, "pads"), operation.attributes.get("mode", "constant")
+    pads, mode = operation.integers("pads"), operation.attributes.get("mode", "constant")
     if mode not in {"constant", "reflect", "symmetric"}:
         writer.refuse(f"Keras has no Pad of {mode}")
     half = len(pads) // 2
-    pairs = [[int(pads[axis]), int(pads[half + axis])] for axis in range(half)]
+    pairs = [[pads[axis], pads[half + axis]] for axis in range(half)]
     value = operation.real("value", 0.0)
     return keras.ops.pad(operands[0], pairs, mode=mode, **({"constant_values": value} if value else {}))
 
@@ -261,13 +254,6 @@ def _gather(writer: KerasWriter, operation: Operation, operands: list[Any]) -> A
 
 def _cast(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     return keras.ops.cast(operands[0], operation.text("to"))
-
-
-def _tuple(writer: KerasWriter, operation: Operation, name: str) -> tuple[Any, ...]:
-    value = operation.attributes.get(name)
-    if not isinstance(value, tuple):
-        writer.refuse(f"{operation.operator} needs {name}")
-    return value
 
 
 _WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {

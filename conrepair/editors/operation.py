@@ -75,6 +75,17 @@ class Operation(Attributed):
     parameters: Mapping[str, Array] = field(default_factory=dict)
     channels_last: bool = False
 
+    def integers(self, name: str) -> list[int]:
+        """Axes, sizes, an order.
+
+        Raises:
+            NotEditableError: if the operation doesn't say them.
+        """
+        value = self.attributes.get(name)
+        if not isinstance(value, tuple):
+            raise NotEditableError(f"{self.operator} needs {name}")
+        return [int(item) for item in value]
+
 
 def operation_of(node: Node, place: Callable[[str], str | int] = str) -> Operation:
     """A node of a network, as an operation.

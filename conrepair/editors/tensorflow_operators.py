@@ -111,13 +111,6 @@ def _largest(function: Callable[..., Any]) -> Made:
     return make
 
 
-def _reshaped(operation: Operation, operands: Sequence[Any]) -> Any:
-    shape = operation.attributes["shape"]
-    if not isinstance(shape, tuple):
-        raise NotEditableError("Reshape needs a shape")
-    return tf.reshape(operands[0], [int(size) for size in shape])
-
-
 def _padded(operation: Operation, operands: Sequence[Any]) -> Any:
     pads, mode = operation.attributes["pads"], operation.attributes.get("mode", "constant")
     if mode not in {"constant", "reflect", "symmetric"}:
@@ -203,15 +196,15 @@ WRITERS: Mapping[str, Made] = {
     "Cast": lambda operation, operands: tf.cast(operands[0], operation.text("to")),
     "ArgMax": _largest(tf.argmax),
     "ArgMin": _largest(tf.argmin),
-    "Reshape": _reshaped,
-    "Transpose": lambda operation, operands: tf.transpose(operands[0], operation.attributes["perm"]),
+    "Reshape": lambda operation, operands: tf.reshape(operands[0], operation.integers("shape")),
+    "Transpose": lambda operation, operands: tf.transpose(operands[0], operation.integers("perm")),
     "Pad": _padded,
     "Concat": _concatenated,
     "Stack": lambda operation, operands: tf.stack(list(operands), operation.integer("axis")),
     "Slice": _sliced,
     "Gather": _gathered,
     "Where": _where,
-    "Tile": lambda operation, operands: tf.tile(operands[0], operation.attributes["repeats"]),
+    "Tile": lambda operation, operands: tf.tile(operands[0], operation.integers("repeats")),
     "CumSum": _summed_up,
     "Resize": _resized,
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _blocks),

@@ -19,7 +19,7 @@ from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
 from conrepair.editors.tflite_grids import rescale_bias, set_constant_grid, set_range
-from conrepair.editors.tflite_options import options_for
+from conrepair.editors.tflite_options import new_options, options_for, set_options
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
 from conrepair.graph.attributes import as_real
@@ -186,14 +186,14 @@ class TfliteEditor(Editor):
             target = self._whole(node)
             if self._file.is_quantized(target.outputs[0]) and operator in {"Sigmoid", "Tanh", "Softmax"}:
                 self.refuse(f"{operator} has a quantization of its own")
-            kind, options, number = options_for(operator, attributes)
+            kind, options = options_for(operator, attributes)
             if operator not in _SAME_OPTIONS:
                 fused_before = getattr(target.builtinOptions, "fusedActivationFunction", _NO_ACTIVATION)
                 if hasattr(options, "fusedActivationFunction"):
                     options.fusedActivationFunction = fused_before
                 elif fused_before != _NO_ACTIVATION:
                     self.refuse(f"{kind} has no fused activation")
-                target.builtinOptions, target.builtinOptionsType = options, number
+                set_options(target, options)
             self._file.set_kind(target, kind)
         self.touched |= self.names(node)
 
@@ -405,10 +405,7 @@ class TfliteEditor(Editor):
             options.halfPixelCenters = value == "half_pixel"
         elif name == "mode" and node.native == "MIRROR_PAD" and value == "constant":
             self._file.set_kind(operator, "PAD")
-            operator.builtinOptions, operator.builtinOptionsType = (
-                schema.PadOptionsT(),
-                schema.BuiltinOptions.PadOptions,
-            )
+            set_options(operator, new_options("PAD"))
         elif name == "mode" and node.native == "MIRROR_PAD" and value in {"reflect", "symmetric"}:
             modes = schema.MirrorPadMode
             options.mode = modes.SYMMETRIC if value == "symmetric" else modes.REFLECT

@@ -14,7 +14,7 @@ from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, Writer, two_read, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result, slices_of
 from conrepair.editors.tflite_file import EditedTfliteFile
-from conrepair.editors.tflite_options import new_options, options_for
+from conrepair.editors.tflite_options import new_options, options_for, set_options
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_operator import ARITHMETIC, POOLS, REDUCTIONS, WEIGHT_AXES
 
@@ -92,9 +92,7 @@ class TfliteWriter(Writer[int]):
     def _name(self) -> str:
         return f"{self._label}/{len(self.operators)}"
 
-    def _add(
-        self, operation: Operation, operands: Sequence[int], kind: str, options: tuple[Any, int], inputs: _Inputs
-    ) -> int:
+    def _add(self, operation: Operation, operands: Sequence[int], kind: str, options: Any, inputs: _Inputs) -> int:
         file, first = self._file, operands[0]
         result = file.add_tensor(first, self._name(), _TYPES[kind](operation) if kind in _TYPES else None)
         tensor = file.tensor(result)
@@ -113,7 +111,7 @@ class TfliteWriter(Writer[int]):
         made = schema.OperatorT()
         file.set_kind(made, kind)
         made.inputs, made.outputs = inputs, [result]
-        made.builtinOptions, made.builtinOptionsType = options
+        set_options(made, options)
         self.operators.append(made)
         return result
 
@@ -133,7 +131,7 @@ def _grid(operation: Operation) -> Any:
     return quantization
 
 
-_Written = tuple[str, tuple[Any, int], _Inputs]
+_Written = tuple[str, Any, _Inputs]
 
 
 def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -145,14 +143,12 @@ def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) 
         writer.refuse(f"TFLite's {operation.operator} is along the last axis")
     if operation.operator in ARITHMETIC.values():
         writer.refuse(f"{operation.operator} takes two operands")
-    kind, options, number = options_for(operation.operator, operation.attributes)
-    return kind, (options, number), list(operands)
+    return (*options_for(operation.operator, operation.attributes), list(operands))
 
 
 def _binary(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     inputs = two_read(operation, operands, lambda array: writer.constant(array, operands[0]))
-    kind, options, number = options_for(operation.operator, {})
-    return kind, (options, number), list(inputs)
+    return (*options_for(operation.operator, {}), list(inputs))
 
 
 def _product(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -164,15 +160,15 @@ def _product(writer: TfliteWriter, operation: Operation, operands: Sequence[int]
         and not any(turned)
         and set(operation.parameters) <= {"weight", "bias"}
     ):
-        options, number = new_options("FULLY_CONNECTED")
+        options = new_options("FULLY_CONNECTED")
         options.keepNumDims = len(writer.shape(operands[0]) or ()) > _MATRIX
         places = [writer.constant(weight.T), -1 if bias is None else writer.constant(bias)]
-        return "FULLY_CONNECTED", (options, number), [operands[0], *places]
+        return "FULLY_CONNECTED", options, [operands[0], *places]
     if bias is not None:
         writer.refuse("TFLite's BATCH_MATMUL has no bias")
-    options, number = new_options("BATCH_MATMUL")
+    options = new_options("BATCH_MATMUL")
     options.adjX, options.adjY = turned
-    return "BATCH_MATMUL", (options, number), list(two_read(operation, operands, writer.constant))
+    return "BATCH_MATMUL", options, list(two_read(operation, operands, writer.constant))
 
 
 def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -183,7 +179,7 @@ def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[
     kind = "DEPTHWISE_CONV_2D" if group > 1 and group == shape[-1] else "CONV_2D"
     if group > 1 and kind == "CONV_2D":
         writer.refuse("TFLite has no convolution in groups of several channels")
-    options, number = new_options(kind)
+    options = new_options(kind)
     options.padding = schema.Padding.VALID
     options.strideH, options.strideW = window_of(operation, "strides", 1)
     options.dilationHFactor, options.dilationWFactor = window_of(operation, "dilations", 1)
@@ -191,18 +187,18 @@ def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[
         options.depthMultiplier = len(weight) // group
     bias = operation.parameters.get("bias", np.zeros(len(weight), np.float32))
     places = [writer.constant(weight.transpose(np.argsort(WEIGHT_AXES[kind]))), writer.constant(bias)]
-    return kind, (options, number), [operands[0], *places]
+    return kind, options, [operands[0], *places]
 
 
 def _pooling(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     _check_window(writer, operation, writer.shape(operands[0]) or ())
     if operation.attributes.get("ceil_mode") or set(window_of(operation, "dilations", 1)) > {1}:
         writer.refuse("TFLite's poolings have no windows over the edge, and no dilations")
-    kind, options, number = options_for(operation.operator, {})
+    kind, options = options_for(operation.operator, {})
     options.padding = schema.Padding.VALID
     options.strideH, options.strideW = window_of(operation, "strides", 1)
     options.filterHeight, options.filterWidth = window_of(operation, "kernel_shape", 1)
-    return kind, (options, number), list(operands)
+    return kind, options, list(operands)
 
 
 def _check_window(writer: TfliteWriter, operation: Operation, shape: Sizes) -> None:
@@ -216,31 +212,28 @@ def _reduction(writer: TfliteWriter, operation: Operation, operands: Sequence[in
     axes = operation.attributes.get("axes")
     rank = len(writer.shape(operands[0]) or ())
     table = np.array(axes if isinstance(axes, tuple) else range(rank), np.int32)
-    kind, options, number = options_for(operation.operator, {})
+    kind, options = options_for(operation.operator, {})
     options.keepDims = bool(operation.attributes.get("keepdims", True))
-    return kind, (options, number), [operands[0], writer.constant(table)]
+    return kind, options, [operands[0], writer.constant(table)]
 
 
 def _concatenation(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    options, number = new_options("CONCATENATION")
+    options = new_options("CONCATENATION")
     options.axis = operation.integer("axis")
-    return "CONCATENATION", (options, number), what_is_read(operation, operands, writer.constant)
+    return "CONCATENATION", options, what_is_read(operation, operands, writer.constant)
 
 
 def _stacked(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    options, number = new_options("PACK")
+    options = new_options("PACK")
     options.axis, options.valuesCount = operation.integer("axis"), len(operands)
-    return "PACK", (options, number), list(operands)
+    return "PACK", options, list(operands)
 
 
 def _table(kind: str, name: str) -> Callable[[TfliteWriter, Operation, Sequence[int]], _Written]:
     """An operator that has its attribute as a constant behind its input."""
 
     def make(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-        value = operation.attributes.get(name)
-        if not isinstance(value, tuple):
-            writer.refuse(f"{operation.operator} needs {name}")
-        return kind, new_options(kind), [operands[0], writer.constant(np.array(value, np.int32))]
+        return kind, new_options(kind), [operands[0], writer.constant(np.array(operation.integers(name), np.int32))]
 
     return make
 
@@ -253,38 +246,32 @@ def _pad(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) ->
     table = writer.constant(np.array(pads, np.int32).reshape(2, -1).T)
     value = operation.real("value", 0.0)
     if mode != "constant":
-        options, number = new_options("MIRROR_PAD")
+        options = new_options("MIRROR_PAD")
         options.mode = getattr(schema.MirrorPadMode, str(mode).upper())
-        return "MIRROR_PAD", (options, number), [operands[0], table]
+        return "MIRROR_PAD", options, [operands[0], table]
     if value == 0.0:
         return "PAD", new_options("PAD"), [operands[0], table]
     return "PADV2", new_options("PADV2"), [operands[0], table, writer.constant(np.array([value], np.float32))]
 
 
 def _gather(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    options, number = new_options("GATHER")
+    options = new_options("GATHER")
     options.axis = operation.integer("axis", 0)
-    return "GATHER", (options, number), what_is_read(operation, operands, writer.narrow_constant)
+    return "GATHER", options, what_is_read(operation, operands, writer.narrow_constant)
 
 
 def _slice(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     shape = writer.shape(operands[0]) or ()
     parts = slices_of(operation, len(shape))
-    options, number = new_options("STRIDED_SLICE")
+    options = new_options("STRIDED_SLICE")
     # Where nothing is said the whole axis is taken, whatever its size.
     options.beginMask, options.endMask = (
         sum(1 << axis for axis, part in enumerate(parts) if (part.start, part.stop)[place] is None)
         for place in (0, 1)
     )
     tables = [[part.start or 0 for part in parts], [_end(part) for part in parts], [part.step or 1 for part in parts]]
-    return (
-        "STRIDED_SLICE",
-        (options, number),
-        [
-            operands[0],
-            *(writer.constant(np.clip(table, -_MOST, _MOST).astype(np.int32)) for table in tables),
-        ],
-    )
+    places = [writer.constant(np.clip(table, -_MOST, _MOST).astype(np.int32)) for table in tables]
+    return "STRIDED_SLICE", options, [operands[0], *places]
 
 
 def _end(part: slice) -> int:
@@ -297,8 +284,9 @@ def _clip(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -
     return "RELU6", new_options("RELU6"), list(operands)
 
 
-def _cast(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    return "CAST", new_options("CAST"), list(operands)
+def _bare(kind: str) -> Callable[[TfliteWriter, Operation, Sequence[int]], _Written]:
+    """An operator that has nothing to say but its input."""
+    return lambda writer, operation, operands: (kind, new_options(kind), list(operands))
 
 
 def _quantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -310,10 +298,6 @@ def _quantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int
 def _stored_type(operation: Operation) -> str:
     zero = operation.parameters.get("zero_point")
     return "int8" if zero is None or zero.dtype.name not in _STORED else zero.dtype.name
-
-
-def _dequantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    return "DEQUANTIZE", new_options("DEQUANTIZE"), list(operands)
 
 
 _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Written]] = {
@@ -330,9 +314,9 @@ _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Writt
     "Gather": _gather,
     "Slice": _slice,
     "Clip": _clip,
-    "Cast": _cast,
+    "Cast": _bare("CAST"),
     "QuantizeLinear": _quantize,
-    "DequantizeLinear": _dequantize,
+    "DequantizeLinear": _bare("DEQUANTIZE"),
 }
 _TYPES: Mapping[str, Callable[[Operation], str | None]] = {
     "CAST": lambda operation: operation.text("to"),

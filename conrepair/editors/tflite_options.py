@@ -10,7 +10,7 @@ from ai_edge_litert import schema_py_generated as schema
 from conrepair.editors.editor import NotEditableError
 from conrepair.networks.tflite_operator import POOLS, REDUCTIONS, WRITTEN
 
-__all__ = ["new_options", "options_for"]
+__all__ = ["new_options", "options_for", "set_options"]
 
 _OPTIONS = {  # of those whose options aren't called as they are
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), "MaximumMinimum"),
@@ -22,8 +22,8 @@ _OPTIONS = {  # of those whose options aren't called as they are
 _SLOPE = 0.01
 
 
-def options_for(operator: str, attributes: Mapping[str, Any]) -> tuple[str, Any, int]:
-    """A TFLite operator's name, its options, and their type.
+def options_for(operator: str, attributes: Mapping[str, Any]) -> tuple[str, Any]:
+    """A TFLite operator's name, and its options.
 
     Raises:
         NotEditableError: if there is none.
@@ -31,7 +31,7 @@ def options_for(operator: str, attributes: Mapping[str, Any]) -> tuple[str, Any,
     kind = WRITTEN.get(operator)
     if kind is None:
         raise NotEditableError(f"TFLite has no {operator}")
-    options, number = new_options(kind)
+    options = new_options(kind)
     if kind == "SOFTMAX":
         options.beta = 1.0
     elif kind == "LEAKY_RELU":
@@ -40,11 +40,16 @@ def options_for(operator: str, attributes: Mapping[str, Any]) -> tuple[str, Any,
         options.approximate = attributes.get("approximate") == "tanh"
     elif kind == "ELU" and attributes.get("alpha", 1.0) != 1.0:
         raise NotEditableError("TFLite's ELU has no alpha")
-    return kind, options, number
+    return kind, options
 
 
-def new_options(kind: str) -> tuple[Any, int]:
-    """Empty options of a TFLite operator, and their type."""
-    name = f"{_OPTIONS.get(kind, kind.title().replace('_', ''))}Options"
-    make = getattr(schema, f"{name}T", None)
-    return (None, schema.BuiltinOptions.NONE) if make is None else (make(), getattr(schema.BuiltinOptions, name))
+def new_options(kind: str) -> Any:
+    """Empty options of a TFLite operator; None where it has none."""
+    make = getattr(schema, f"{_OPTIONS.get(kind, kind.title().replace('_', ''))}OptionsT", None)
+    return None if make is None else make()
+
+
+def set_options(operator: Any, options: Any) -> None:
+    """Give an operator options, or None, and the number of their type beside them."""
+    name = "NONE" if options is None else type(options).__name__.removesuffix("T")
+    operator.builtinOptions, operator.builtinOptionsType = options, getattr(schema.BuiltinOptions, name)

@@ -202,12 +202,10 @@ def _group_normalization(writer: TorchWriter, operation: Operation, operands: li
 
 
 def _layer_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    axes, shape = operation.attributes.get("axes"), writer.shape(operands[0])
-    if not isinstance(axes, tuple) or shape is None:
-        writer.refuse("a normalization needs axes")
-    last = [int(axis) % len(shape) for axis in axes]
+    shape = writer.shape(operands[0]) or ()
+    last = [axis % len(shape) for axis in operation.integers("axes") if shape]
     sizes = [shape[axis] for axis in last]
-    if last != list(range(len(shape) - len(last), len(shape))) or None in sizes:
+    if not shape or last != list(range(len(shape) - len(last), len(shape))) or None in sizes:
         writer.refuse("PyTorch normalizes the last axes, of known sizes")
     numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
     return aten.layer_norm.default, [operands[0], sizes, *numbers, _epsilon(operation)]
@@ -245,13 +243,7 @@ def _slice(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _W
 
 
 def _shaped(name: str, target: Any) -> Callable[[TorchWriter, Operation, list[Any]], _Written]:
-    def make(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-        value = operation.attributes.get(name)
-        if not isinstance(value, tuple):
-            writer.refuse(f"{operation.operator} needs {name}")
-        return target, [*operands, [int(item) for item in value]]
-
-    return make
+    return lambda writer, operation, operands: (target, [*operands, operation.integers(name)])
 
 
 def _gather(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
