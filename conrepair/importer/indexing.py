@@ -1,4 +1,4 @@
-"""Arithmetic with indices, which are arrays as long as they can be and tensors of the model where they must."""
+"""Arithmetic with what may be known: arrays as long as it can be, and tensors of the model where it must."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ from conrepair.importer.values import Size, known
 if TYPE_CHECKING:
     from conrepair.importer.node import ImportedNode
 
-__all__ = ["computed", "flat_positions", "from_front", "positions"]
+__all__ = ["cast", "computed", "flat_positions", "from_front", "positions"]
 
 
 def computed(function: str, *operands: Any) -> Any:
-    """A function of this name: numpy's if all operands are known, else Keras's."""
-    constant = all(isinstance(operand, np.ndarray | np.generic | int | float) for operand in operands)
+    """A function of this name: numpy's if all operands are known, else Keras's; a list or a tuple says sizes."""
+    constant = all(isinstance(operand, np.ndarray | np.generic | int | float | list | tuple) for operand in operands)
     if function == "add" and not constant:
         return add(*map(_shaped, operands))
     return getattr(np if constant else ops, function)(*operands)
+
+
+def cast(x: Any, dtype: str) -> Any:
+    """The same in another type."""
+    return x.astype(dtype) if isinstance(x, np.ndarray | np.generic) else ops.cast(x, dtype)
 
 
 def _shaped(operand: Any) -> Any:
@@ -33,7 +38,7 @@ def from_front(node: ImportedNode, indices: Any, size: Size) -> Any:
     """Indices along an axis of that size (int64), counted from its front; negative ones count from its end."""
     if isinstance(indices, np.ndarray) and indices.min(initial=0) >= 0:
         return indices.astype(np.int64)
-    indices = indices.astype(np.int64) if isinstance(indices, np.ndarray) else ops.cast(indices, "int64")
+    indices = cast(indices, "int64")
     end = int(size) if known(size) else node.stored(np.array(size, object))
     return computed("where", computed("less", indices, 0), computed("add", indices, end), indices)
 

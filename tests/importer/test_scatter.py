@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from onnx_cases import check, random
+from onnx_cases import check, imported, layers_of, node_model, random
 
 DATA = random(3, 4, 5)
 REDUCTIONS = ["none", "add", "mul", "min", "max"]
@@ -69,6 +69,12 @@ def test_scatter_elements_with_constants(reduction):
             opset=opset,
         )
     check("ScatterElements", {"u": updates}, {"x": random(3, 4), "i": places}, inputs=["x", "i", "u"], axis=1)
+
+
+def test_updates_of_cells_that_are_known_are_gathered():
+    """TFLite has no operator that updates cells."""
+    network = imported(node_model("ScatterND", {"x": DATA}, {"i": [[2], [0]], "u": random(2, 4, 5)}))
+    assert not [layer for layer in layers_of(network) if "Scatter" in layer]
 
 
 def test_scatter_elements_of_open_batch():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-import keras
 import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
+from conrepair.importer.indexing import cast
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.unsigned import of_bits, of_order
@@ -128,7 +128,7 @@ def power(node: ImportedNode) -> Any:
         if not mixed:
             return ops.power(x, y) if "float" in dtype or dtype.startswith("uint") else _whole_power(x, y)
         wide = "float64" if "64" in dtype or "int" in dtype else dtype
-        return ops.cast(ops.power(_as(x, wide), _as(y, wide)), dtype)
+        return ops.cast(ops.power(cast(x, wide), cast(y, wide)), dtype)
 
     return node.elementwise(function)
 
@@ -167,7 +167,3 @@ def _cumulative(node: ImportedNode, function: Any) -> Any:
     result = function(x, axis=axis)
     result = ops.flip(result, axis=axis) if node.attribute("reverse", 0) else result
     return node.output(result, None, node.shape(0))
-
-
-def _as(x: Any, dtype: str) -> Any:
-    return x.astype(dtype) if isinstance(x, np.ndarray) else ops.cast(x, keras.backend.standardize_dtype(dtype))

@@ -11,6 +11,7 @@ import onnx
 from keras import ops
 
 from conrepair.importer.addition import add
+from conrepair.importer.indexing import cast, computed
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.convolution import convolved, convolved_with_tensor, layer_of
 from conrepair.importer.rules import operator
@@ -29,7 +30,7 @@ def quantize(node: ImportedNode) -> Any:
     scale = _spread(node, node.value(1), value)
     dtype = _named(node.attribute("precision", 0)) or node.dtype(1)
     zero = _spread(node, node.value(2), value) if node.has(2) else None
-    scaled = _quotient(ops.cast(value.stored, dtype), _cast(scale, dtype))
+    scaled = _quotient(ops.cast(value.stored, dtype), cast(scale, dtype))
     return node.output(_saturated(scaled, zero, target), value.order, value.shape)
 
 
@@ -41,8 +42,8 @@ def dequantize(node: ImportedNode) -> Any:
     target = _named(node.attribute("output_dtype", 0)) or node.dtype(1)
     x = ops.cast(value.stored, "int32")
     if node.has(2) and not (node.is_constant(2) and not np.any(node.constant(2))):
-        x = ops.subtract(x, _cast(_spread(node, node.value(2), value), "int32"))
-    scale = _cast(_spread(node, node.value(1), value), target)
+        x = ops.subtract(x, cast(_spread(node, node.value(2), value), "int32"))
+    scale = cast(_spread(node, node.value(1), value), target)
     return node.output(ops.multiply(ops.cast(x, target), scale), value.order, value.shape)
 
 
@@ -156,14 +157,13 @@ def _convolution(node: ImportedNode, weight: int, zero: int, weight_zero: int) -
     """A convolution of integers, channels last, as floats that hold it exactly."""
     shape = node.known_shape(weight)
     dtype = _wide_enough(node, math.prod(shape[1:]), 0, weight)
-    weights = _cast(node.tensor(weight), dtype)
+    weights = cast(node.tensor(weight), dtype)
     if node.has(weight_zero):
-        offset = _cast(node.tensor(weight_zero), dtype)
-        offset = (np if isinstance(offset, np.ndarray) else ops).reshape(offset, [-1, *[1] * (len(shape) - 1)])
-        weights = _difference(weights, offset)
+        offset = computed("reshape", cast(node.tensor(weight_zero), dtype), [-1, *[1] * (len(shape) - 1)])
+        weights = computed("subtract", weights, offset)
     x = ops.cast(node.channels_last(0), dtype)
     if node.has(zero):
-        x = ops.subtract(x, _cast(node.tensor(zero), dtype))
+        x = ops.subtract(x, cast(node.tensor(zero), dtype))
 
     def apply(x: Any, settings: dict[str, Any]) -> Any:
         if isinstance(weights, np.ndarray):
@@ -175,17 +175,13 @@ def _convolution(node: ImportedNode, weight: int, zero: int, weight_zero: int) -
 
 def _centred(node: ImportedNode, index: int, zero: int, dtype: str, *, rows: bool) -> Any:
     """A matrix less its zero point, which may be given for each row or column."""
-    x = _cast(node.tensor(index), dtype)
+    x = cast(node.tensor(index), dtype)
     if not node.has(zero):
         return x
-    offset = _cast(node.tensor(zero), dtype)
+    offset = cast(node.tensor(zero), dtype)
     if rows and len(offset.shape) == 1 and offset.shape[0] != 1:
-        offset = offset.reshape(-1, 1) if isinstance(offset, np.ndarray) else ops.expand_dims(offset, 1)
-    return _difference(x, offset)
-
-
-def _difference(x: Any, y: Any) -> Any:
-    return x - y if isinstance(x, np.ndarray) and isinstance(y, np.ndarray) else ops.subtract(x, y)
+        offset = computed("expand_dims", offset, 1)
+    return computed("subtract", x, offset)
 
 
 def _wide_enough(node: ImportedNode, terms: int, *indices: int) -> str:
@@ -209,7 +205,7 @@ def _quotient(x: Any, scale: Any) -> Any:
 
 def _requantized(node: ImportedNode, total: Any, scales: tuple[int, int, int], zero: int) -> Any:
     """Sums as quantized values, as ONNX Runtime computes them: one factor in float32."""
-    one, two, three = (_cast(node.tensor(index), "float32") for index in scales)
+    one, two, three = (cast(node.tensor(index), "float32") for index in scales)
     constant = all(node.is_constant(index) for index in scales)
     factor = one * two / three if constant else ops.divide(ops.multiply(one, two), three)
     target = node.dtype(zero)
@@ -225,7 +221,7 @@ def _saturated(scaled: Any, zero: Any, target: str) -> Any:
     limits = np.iinfo(target)
     whole = ops.round(scaled)
     if zero is not None and not (isinstance(zero, np.ndarray | np.generic) and not np.any(zero)):
-        whole = add(whole, _cast(zero, scaled.dtype))
+        whole = add(whole, cast(zero, scaled.dtype))
     return ops.cast(ops.clip(whole, float(limits.min), float(limits.max)), target)
 
 
@@ -234,10 +230,6 @@ def _saturated(scaled: Any, zero: Any, target: str) -> Any:
 
 def _named(code: int) -> str | None:
     return onnx.helper.tensor_dtype_to_np_dtype(code).name if code else None
-
-
-def _cast(x: Any, dtype: str) -> Any:
-    return x.astype(dtype) if isinstance(x, np.ndarray | np.generic) else ops.cast(x, dtype)
 
 
 def _spread(node: ImportedNode, parameter: Value, value: ImportedTensor) -> Any:
@@ -255,7 +247,7 @@ def _spread(node: ImportedNode, parameter: Value, value: ImportedTensor) -> Any:
 
 
 def _single(x: Any) -> Any:
-    return x.reshape(()) if isinstance(x, np.ndarray) else ops.reshape(x, ())
+    return computed("reshape", x, ())
 
 
 def _arranged(node: ImportedNode, parameter: Value, shape: list[int], value: ImportedTensor) -> Any:

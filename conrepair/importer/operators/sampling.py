@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.indexing import positions
+from conrepair.importer.indexing import computed, positions
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.shape import reshaped_array
 from conrepair.importer.rules import operator
@@ -90,8 +90,7 @@ def roi_align(node: ImportedNode) -> Any:
     half = node.opset >= 16 and node.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     regions = ops.subtract(regions, 0.5) if half else regions
     taps = [_region_taps(regions, axis, bins[axis], ratio, sizes[axis], half) for axis in (0, 1)]
-    sample = node.tensor(2)
-    sample = sample.reshape(-1, 1, 1) if isinstance(sample, np.ndarray) else ops.reshape(sample, [-1, 1, 1])
+    sample = computed("reshape", node.tensor(2), [-1, 1, 1])
     values = read(rows, sample, taps, sizes)
     mean = node.attribute("mode", "avg") == "avg"
     y = reduce(add if mean else ops.maximum, values)
