@@ -12,7 +12,8 @@ import onnx_ir
 from conrepair.equations.expression import ALL, Expression, Term
 from conrepair.onnx_passes.defaults import write_defaults
 from conrepair.onnx_passes.infer_shapes import rank_of
-from conrepair.onnx_passes.rewrites.building import axes_of, constant_of
+from conrepair.onnx_passes.initializers import constant_of
+from conrepair.onnx_passes.rewrites.building import axes_of
 
 __all__ = ["FLOATS", "Match", "is_reduction", "matched", "name_of"]
 

@@ -8,7 +8,7 @@ import onnx_ir
 
 from conrepair.forms.form import Form, Place, Writing
 from conrepair.forms.matching import FLOATS, name_of
-from conrepair.onnx_passes.rewrites.building import constant_of
+from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["SUMS"]
 

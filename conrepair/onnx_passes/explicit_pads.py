@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import onnx_ir
 
+from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.infer_shapes import static_shape
+
 __all__ = ["explicit_pads"]
 
 _WINDOWED = {"AveragePool", "Conv", "LpPool", "MaxPool"}
@@ -14,10 +17,8 @@ def explicit_pads(model: onnx_ir.Model) -> None:
     for node in model.graph.all_nodes():
         if node.op_type == "ConvTranspose" and not node.domain and "output_shape" in node.attributes:
             _from_output_shape(node)
-        mode = node.attributes.get("auto_pad") if node.op_type in _WINDOWED and not node.domain else None
-        if mode is None or mode.as_string() == "NOTSET":
-            continue
-        pads = _pads(node, mode.as_string())
+        mode = attribute(node, "auto_pad", "NOTSET") if node.op_type in _WINDOWED and not node.domain else "NOTSET"
+        pads = None if mode == "NOTSET" else _pads(node, mode)
         if pads is not None:
             node.attributes["pads"] = onnx_ir.AttrInt64s("pads", pads)
             del node.attributes["auto_pad"]
@@ -41,6 +42,11 @@ def _pads(node: onnx_ir.Node, mode: str) -> list[int] | None:
             totals.append(max((-(-length // stride) - 1) * stride + reach - length, 0))
         else:
             return None
+    return _shared(totals, mode)
+
+
+def _shared(totals: list[int], mode: str) -> list[int]:
+    """Both ends of each axis get half of its padding; of an odd one more at the end that the mode names."""
     smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
     return [*smaller, *larger] if mode == "SAME_UPPER" else [*larger, *smaller]
 
@@ -61,22 +67,17 @@ def _from_output_shape(node: onnx_ir.Node) -> None:
     ]
     if min(totals) < 0:
         return
-    smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
-    upper = "auto_pad" in node.attributes and node.attributes["auto_pad"].as_string() == "SAME_UPPER"
-    pads = [*smaller, *larger] if upper else [*larger, *smaller]
-    node.attributes["pads"] = onnx_ir.AttrInt64s("pads", pads)
+    node.attributes["pads"] = onnx_ir.AttrInt64s("pads", _shared(totals, attribute(node, "auto_pad", "NOTSET")))
     for name in ("auto_pad", "output_shape"):
         node.attributes.pop(name, None)
 
 
 def _kernel(node: onnx_ir.Node) -> list[int] | None:
     if "kernel_shape" in node.attributes:
-        return list(node.attributes["kernel_shape"].as_ints())
-    weight = node.inputs[1] if node.op_type in {"Conv", "ConvTranspose"} else None
-    if weight is None or weight.shape is None or not all(isinstance(size, int) for size in weight.shape[2:]):
-        return None
-    return [int(size) for size in weight.shape[2:]]  # type: ignore[arg-type]
+        return list(attribute(node, "kernel_shape"))
+    weight = static_shape(node.inputs[1]) if node.op_type in {"Conv", "ConvTranspose"} else None
+    return None if weight is None else weight[2:]
 
 
 def _numbers(node: onnx_ir.Node, name: str, rank: int, usual: int = 1) -> list[int]:
-    return list(node.attributes[name].as_ints()) if name in node.attributes else [usual] * rank
+    return list(attribute(node, name, [usual] * rank))

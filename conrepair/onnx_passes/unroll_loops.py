@@ -11,8 +11,7 @@ import onnx_ir
 
 from conrepair.onnx_passes.fold_constants import GRAPHS, element
 from conrepair.onnx_passes.infer_shapes import infer_shapes
-from conrepair.onnx_passes.initializers import new_initializer
-from conrepair.onnx_passes.rewrites.building import constant_of
+from conrepair.onnx_passes.initializers import constant_of, new_initializer
 from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["unroll_loops"]
