@@ -44,7 +44,7 @@ def mark_integers(model: onnx_ir.Model) -> None:
     for node in list(graph):
         if node.domain == DOMAIN:
             continue
-        places = _PLACES.get(node.op_type, frozenset())
+        places = _PLACES.get(node.op_type, set())
         if (
             node.op_type in REPLACED
             or _clips_otherwise(node)
