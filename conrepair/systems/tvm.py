@@ -15,7 +15,7 @@ from conrepair.backends.tvm.cuda import EXACT
 from conrepair.backends.tvm.import_onnx import write_definite
 from conrepair.backends.tvm.options import TvmOptions, read_options
 from conrepair.backends.tvm.runnable import TvmRunnable
-from conrepair.backends.tvm.settings import SCHEDULES, PlacedPass, steps_of
+from conrepair.backends.tvm.settings import TUNED, PlacedPass, steps_of
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
@@ -128,7 +128,7 @@ class Tvm(System):
     def distribution(self, setting: Setting) -> str:
         """TVM's, where programs take no schedules of conrepair, and say all that the options do."""
         options = read_options(setting.options)
-        ours = any(step.make in SCHEDULES for step in _steps(options)) or options.importer not in {None, self.format}
+        ours = any(_schedule(step) for step in _steps(options)) or options.importer not in {None, self.format}
         return "" if ours or _unsaid(options) else "apache-tvm"
 
     def sized(self, model: Model, batch: int, folder: Path) -> Model:
@@ -150,7 +150,7 @@ class Tvm(System):
         """The pipeline pass by pass; schedules of `conrepair.backends.tvm.schedules` are taken from there."""
         options = read_options(setting.options)
         steps = _steps(options)
-        schedules = sorted(_schedule(step) for step in steps if step.make in SCHEDULES)
+        schedules = sorted(filter(None, map(_schedule, steps)))
         imports = [f"from conrepair.backends.tvm.schedules import {name}\n" for name in schedules]
         load = _LOAD.format(
             imports="".join(imports),
@@ -184,15 +184,12 @@ def _steps(options: TvmOptions) -> list[PlacedPass]:
 
 
 def _schedule(step: PlacedPass) -> str:
-    return {
-        "ScheduleCPU": "cpu_schedules",
-        "ScheduleGPU": "gpu_schedules",
-        "ScheduleGPUMore": "more_gpu_schedules",
-    }.get(step.name, "gpu_fallback")
+    """The function of `conrepair.backends.tvm.schedules` that makes a pass; "" of TVM's own."""
+    return "gpu_fallback" if step.name == TUNED else getattr(step.make, "__name__", "")
 
 
 def _written(step: PlacedPass) -> str:
-    if step.make in SCHEDULES:
+    if _schedule(step):
         return f"{_schedule(step)}()"
     return f"relax.{'backend' if step.name in _BACKENDS_OWN else 'transform'}.{step.name}()"
 
