@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import sys
+import tokenize
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,24 +28,22 @@ NETWORK = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[n, 4] x) => (float[n, 3] y) { h = MatMul (x, w) y = Relu (h) }"""
 
 
+_NO_CODE = {
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
+}
+
+
 def _lines_with_code(path: Path) -> int:
     """Lines that hold more than a comment or a part of a docstring."""
-    text = path.read_text(encoding="utf-8")
-    stripped = map(str.strip, text.splitlines())
-    lines = {number for number, line in enumerate(stripped, 1) if line and not line.startswith("#")}
-    docstrings: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Constant | ast.JoinedStr):
-            lines |= _span(node)
+    with path.open("rb") as file:
+        tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in _NO_CODE]
+    lines = {line for token in tokens[1:] for line in range(token.start[0], token.end[0] + 1)}
+    for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and ast.get_docstring(node, clean=False) is not None:
-                docstrings |= _span(first)
-    return len(lines - docstrings)
-
-
-def _span(node: ast.expr | ast.Expr) -> set[int]:
-    return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+                lines -= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    return len(lines)
 
 
 def test_lines_with_code() -> None:
