@@ -199,8 +199,11 @@ class _NodeBefore:
             node.replace_input_with(index, value)
 
 
-def tensor_of(array: Array, dtype: onnx_ir.DataType, name: str | None) -> onnx_ir.Tensor[Any]:
-    """Numbers as a file holds them."""
+def tensor_of(array: Array, dtype: onnx_ir.DataType, name: str | None) -> onnx_ir.TensorProtocol:
+    """Numbers, or texts, as a file holds them."""
+    if dtype is onnx_ir.DataType.STRING:
+        texts = np.array([text.encode() if isinstance(text, str) else text for text in array.flat], object)
+        return onnx_ir.StringTensor(texts.reshape(array.shape), shape=onnx_ir.Shape(array.shape), name=name)
     return onnx_ir.Tensor(np.array(array, dtype.numpy(), order="C"), dtype=dtype, name=name)
 
 

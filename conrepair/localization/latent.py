@@ -285,8 +285,9 @@ def _changed(right: Activations, size: str) -> Callable[[str], Array]:
     """The source's activations, those of any size multiplied."""
     graph, producers = right.network.graph, right.network.graph.producers
     asking = [node.parameters for node in graph.nodes if node.op in ASKING and "operand" in node.parameters]
-    operands = [array for parameters in asking if (array := parameters["operand"].numpy()).size == 1]
-    numbers = np.unique([*_TIES, *(float(array.item()) for array in operands)])
+    operands = (parameters["operand"].numpy() for parameters in asking)
+    asked = [float(array.item()) for array in operands if array.size == 1 and array.dtype.kind in "biuf"]
+    numbers = np.unique([*_TIES, *asked])
 
     def fetch(name: str) -> Array:
         array, node = right[name], producers.get(name)

@@ -49,9 +49,26 @@ def test_categories_in_another_order_are_repaired(tmp_path: Path) -> None:
     assert "cats_strings" in str(repaired)
 
 
+@pytest.mark.parametrize("word", ["Red", "red"])
+def test_a_text_that_inputs_are_compared_with_is_repaired(word: str, tmp_path: Path) -> None:
+    paths = []
+    for place, text in enumerate(("red", word)):
+        nodes = [
+            helper.make_node("Equal", ["c", "t"], ["e"]),
+            helper.make_node("Cast", ["e"], ["f"], to=TensorProto.FLOAT),
+            helper.make_node("MatMul", ["f", "w"], ["y"]),
+        ]
+        ends = [("c", TensorProto.STRING, [None, 2])], [("y", TensorProto.FLOAT, [None, 3])]
+        weights = {"t": np.array([text], object), "w": np.arange(6, dtype=np.float32).reshape(2, 3)}
+        paths.append(_saved(tmp_path / f"{place}.onnx", nodes, *ends, **weights))
+    repaired = conrepair.repair(*paths, in_process=True)
+    assert repaired.verdict is Verdict.EQUIVALENT
+    assert ("is Red in the target, red in the source" in str(repaired)) is (word == "Red")
+
+
 @pytest.mark.parametrize("texts", [_WRONG, _RIGHT])
-def test_texts_of_a_constant_are_compared(texts: list[str], tmp_path: Path) -> None:
+def test_texts_of_a_constant_are_compared_and_repaired(texts: list[str], tmp_path: Path) -> None:
     source, target = _labels(tmp_path / "a.onnx", _RIGHT), _labels(tmp_path / "b.onnx", texts)
     found = conrepair.repair(source, target, in_process=True)
-    assert (found.verdict is Verdict.EQUIVALENT) is (texts == _RIGHT)
+    assert found.verdict is Verdict.EQUIVALENT
     assert ("is blue in the target, green in the source" in str(found)) is (texts == _WRONG)
