@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-__all__ = ["FUNCTIONS", "operators"]
+__all__ = ["FUNCTIONS", "PLAIN", "operators"]
 
 Array = np.ndarray[Any, Any]
 _SELU = (1.67326319217681884765625, 1.05070102214813232421875)
@@ -131,20 +131,24 @@ def leaky_relu(x: Array, alpha: float = 0.01) -> Array:
     return np.where(x < 0, alpha * x, x)
 
 
-_NAMED = (softplus, mish, elu, selu, celu, gelu, swish, sigmoid, softmax, softsign, shrink)
+_NAMED = (softplus, mish, elu, selu, celu, gelu, swish, sigmoid, softmax, softsign, shrink, hard_sigmoid)
+_MORE = (hard_swish, log_softmax, leaky_relu, thresholded_relu)
 _NUMPY = (np.exp, np.sqrt, np.sin, np.cos, np.tan, np.sinh, np.cosh, np.tanh, np.reciprocal, np.log)
 _INVERSE = (np.arcsin, np.arccos, np.arctan, np.arcsinh, np.arccosh, np.arctanh)
 FUNCTIONS: Mapping[str, Callable[..., Array]] = {
-    **{function.__name__.capitalize(): function for function in (*_NAMED, *_NUMPY)},
+    **{function.__name__.title().replace("_", ""): function for function in (*_NAMED, *_MORE, *_NUMPY)},
     **{f"A{function.__name__.removeprefix('arc')}": function for function in _INVERSE},
-    "HardSigmoid": hard_sigmoid,
-    "HardSwish": hard_swish,
-    "LogSoftmax": log_softmax,
-    "LeakyRelu": leaky_relu,
-    "ThresholdedRelu": thresholded_relu,
     "Erf": special.erf,
 }
 """By ONNX's operator: of an array, and the operator's attributes by name; NaN and infinities as the limits are."""
+PLAIN: Mapping[str, Callable[[Array], Array]] = {
+    **{name: getattr(np, name.lower()) for name in ("Abs", "Ceil", "Floor", "Sign")},
+    "Identity": np.positive,
+    "Neg": np.negative,
+    "Relu": lambda x: np.maximum(x, 0),
+    "Round": np.rint,
+}
+"""The same of those that round nothing and have no attributes."""
 _ROWS = {"Softmax", "LogSoftmax"}
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy
 
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
-from conrepair.localization.diagnosis.functions import BINARY, GRID, UNARY, is_elementwise
+from conrepair.localization.diagnosis.functions import GRID, UNARY, is_elementwise, run
 
 __all__ = ["compute", "evaluate"]
 
@@ -73,20 +73,8 @@ def _applied(node: Node, read: Sequence[Values], graph: LayerGraph | None) -> An
     attributes = node.attributes
     if not read:
         return None
-    if node.op in UNARY and len(read) == 1 and is_elementwise(node):
-        return UNARY[node.op](read[0], attributes)
-    if node.op == "Where":
-        given, stored = iter(read), node.parameters
-        condition, one, other = (
-            stored[role].numpy() if role in stored else next(given) for role in ("condition", "x", "y")
-        )
-        return np.where(condition != 0, one, other)
-    if node.op in BINARY:
-        operand = node.parameters.get("operand")
-        if operand is None:
-            return BINARY[node.op](*read) if len(read) == 2 else None
-        number = operand.numpy().astype(np.float64)
-        return BINARY[node.op](*((number, read[0]) if attributes.get("constant_first") else (read[0], number)))
+    if (is_elementwise(node) or node.op not in UNARY) and (made := run(node, read)) is not None:
+        return made
     if node.op == "SquaredDifference" and len(read) == 2:
         return np.square(read[0] - read[1])
     if node.op in _REDUCTIONS:

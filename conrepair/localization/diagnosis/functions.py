@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.tensor_spec import numpy_dtype
-from conrepair.graph.layer_graph import Attribute, Node
+from conrepair.editors.operation import operation_of, what_is_read
+from conrepair.graph.attributes import as_real
+from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.truth import exact
 
-__all__ = ["BINARY", "GRID", "KNOWN", "UNARY", "is_elementwise", "known_function", "same_function"]
+__all__ = ["BINARY", "GRID", "KNOWN", "UNARY", "is_elementwise", "known_function", "run", "same_function"]
 
 Values = npt.NDArray[np.float64]
 
@@ -25,32 +27,34 @@ _FINE = slice(193, 1794)  # where the grid is dense
 _MOST_JUMPS = 0.6  # of neighbours on the dense part; a smooth function changes at each
 
 
-def _number(value: Attribute, otherwise: float) -> float:
-    return otherwise if value is None else float(value)  # type: ignore[arg-type]
+def _cast(x: Values, to: str = "") -> Values:
+    if to == "bool":
+        return np.asarray((x != 0).astype(float))
+    if to in {"float16", "bfloat16"}:
+        return np.asarray(x.astype(np.float32).astype(numpy_dtype(to)).astype(float))
+    return np.asarray(np.trunc(x)) if "int" in to else x
 
 
-def _exact(operator: str) -> Callable[[Values, Mapping[str, Attribute]], Values]:
-    function, names = exact.FUNCTIONS[operator], OPERATORS[operator].attributes
+_FUNCTIONS: Mapping[str, Callable[..., Values]] = {
+    **exact.FUNCTIONS,
+    **exact.PLAIN,
+    **{name: getattr(np, name.lower()) for name in ("Log1p", "Expm1", "Square")},
+    "Clip": lambda x, **bounds: np.clip(x, bounds.get("min", -np.inf), bounds.get("max", np.inf)),
+    "Rsqrt": lambda x: 1 / np.sqrt(x),
+    "Cast": _cast,
+}
+
+
+def _of_attributes(operator: str) -> Callable[[Values, Mapping[str, Attribute]], Values]:
+    function, names = _FUNCTIONS[operator], OPERATORS[operator].attributes
     return lambda x, a: function(x, **{name: a[name] for name in names if a.get(name) is not None})
 
 
-def _plain(function: Callable[[Values], Values]) -> Callable[[Values, Mapping[str, Attribute]], Values]:
-    return lambda x, a: function(x)
-
-
-_OF_NUMPY = ("Log1p", "Expm1", "Square", "Abs", "Sign", "Floor", "Ceil", "Round")
-
 UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
-    **{name: _exact(name) for name in exact.FUNCTIONS.keys() & OPERATORS.keys() - {"Softmax", "LogSoftmax"}},
-    **{name: _plain(getattr(np, name.lower())) for name in _OF_NUMPY},
-    "Identity": _plain(np.positive),
-    "Neg": _plain(np.negative),
-    "Relu": lambda x, a: np.maximum(x, 0),
-    "Clip": lambda x, a: np.clip(x, _number(a.get("min"), -np.inf), _number(a.get("max"), np.inf)),
-    "Rsqrt": lambda x, a: 1 / np.sqrt(x),
-    "Rescaling": lambda x, a: _number(a.get("scale"), 1.0) * x + _number(a.get("offset"), 0.0),
-    "Cast": lambda x, a: _cast(x, str(a.get("to"))),
+    **{name: _of_attributes(name) for name in _FUNCTIONS.keys() & OPERATORS.keys() - {"Softmax", "LogSoftmax"}},
+    "Rescaling": lambda x, a: as_real(a.get("scale", 1.0)) * x + as_real(a.get("offset", 0.0)),
 }
+"""By operator: functions of values and of a node's attributes."""
 
 BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
     "Add": np.add,
@@ -146,9 +150,18 @@ def _stepped(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
     return f"a rounding to steps of {step:g}", "Rounding", {"step": step}
 
 
-def _cast(x: Values, dtype: str) -> Values:
-    if dtype == "bool":
-        return np.asarray((x != 0).astype(float))
-    if dtype in {"float16", "bfloat16"}:
-        return np.asarray(x.astype(np.float32).astype(numpy_dtype(dtype)).astype(float))
-    return np.asarray(np.trunc(x)) if "int" in dtype else x
+def run(node: Node, operands: Sequence[Values]) -> Values | None:
+    """What an elementwise node computes of its operands; None of others, or of another number of operands."""
+    if node.op in UNARY and len(operands) == 1:
+        return np.asarray(UNARY[node.op](operands[0], node.attributes))
+    if node.op != "Where" and node.op not in BINARY:
+        return None
+    values = what_is_read(operation_of(node), operands, _constant)
+    if node.op == "Where":
+        return np.asarray(np.where(values[0] != 0, values[1], values[2]))
+    return np.asarray(BINARY[node.op](*values)) if len(values) == 2 else None
+
+
+def _constant(array: Array) -> Values:
+    """One number has no axes, whatever the file says."""
+    return array.astype(np.float64).reshape(() if array.size == 1 else array.shape)
