@@ -49,8 +49,8 @@ def lower(operation: Operation, shapes: Sequence[Sizes | None], channels_last: b
     elsewhere = operation.operator in CHANNELLED and operation.channels_last != channels_last
     if elsewhere and rank is not None and rank > _FLAT:
         return _turned(operation, rank, channels_last)
-    if operation.operator in _LAST_ONLY and rank is not None and _axis(operation, rank) != rank - 1:
-        return _with_last_axis(operation, rank)
+    if operation.operator in _LAST_ONLY and rank and (axis := operation.integer("axis", -1) % rank) != rank - 1:
+        return _with_last_axis(operation, axis, rank)
     if operation.operator in _MADE:
         return _MADE[operation.operator](operation, shapes)
     equation, steps = _equation(operation), Steps(1)
@@ -70,12 +70,7 @@ def _turned(operation: Operation, rank: int, channels_last: bool) -> Operations:
     return Operation("Transpose", (0,), {"perm": there}), inner, Operation("Transpose", (2,), {"perm": back})
 
 
-def _axis(operation: Operation, rank: int) -> int:
-    return operation.integer("axis", -1) % rank
-
-
-def _with_last_axis(operation: Operation, rank: int) -> Operations:
-    axis = _axis(operation, rank)
+def _with_last_axis(operation: Operation, axis: int, rank: int) -> Operations:
     perm = tuple(rank - 1 if place == axis else axis if place == rank - 1 else place for place in range(rank))
     inner = Operation(operation.operator, (1,), {**operation.attributes, "axis": rank - 1})
     return Operation("Transpose", (0,), {"perm": perm}), inner, Operation("Transpose", (2,), {"perm": perm})
