@@ -98,32 +98,29 @@ def binary(op: str) -> Callable[[TorchCall], TorchPart | None]:
     """An operator of two tensors, one of which may be constant; the second may have a factor `alpha`."""
 
     def rule(call: TorchCall) -> TorchPart | None:
-        alpha = 1 if call["alpha"] is None else call["alpha"]
-        first, second = call["self"], call["other"]
-        if call.depends(first) and call.depends(second):
-            return TorchPart(op, {}, [first, second]) if alpha == 1 else None
-        if call.depends(first):
-            scale = None if alpha == 1 else lambda value: value * alpha
-            return TorchPart(op, {}, [first], {"operand": call.operand(second, like=first, transform=scale)})
-        return _with_constant_first(call, op, first, second) if alpha == 1 else None
+        first, second, alpha = call["self"], call["other"], call["alpha"]
+        if alpha is None or alpha == 1:
+            return _of_two(call, op, first, second)
+        if call.depends(second) or not call.depends(first):
+            return None
+        scaled = call.operand(second, like=first, transform=lambda value: value * alpha)
+        return TorchPart(op, {}, [first], {"operand": scaled})
 
     return rule
 
 
-def _with_constant_first(call: TorchCall, op: str, constant: Any, tensor: Any) -> TorchPart:
+def _of_two(call: TorchCall, op: str, first: Any, second: Any) -> TorchPart:
+    """An operator of two values, one of which at least depends on the network's inputs."""
+    if call.depends(first) and call.depends(second):
+        return TorchPart(op, {}, [first, second])
+    if call.depends(first):
+        return TorchPart(op, {}, [first], {"operand": call.operand(second, like=first)})
     attributes = {} if op in COMMUTATIVE else {"constant_first": True}
-    return TorchPart(op, attributes, [tensor], {"operand": call.operand(constant, like=tensor)})
+    return TorchPart(op, attributes, [second], {"operand": call.operand(first, like=second)})
 
 
 def _reversed_difference(call: TorchCall) -> TorchPart | None:
-    if call["alpha"] != 1:
-        return None
-    first, second = call["self"], call["other"]
-    if call.depends(first) and call.depends(second):
-        return TorchPart("Sub", {}, [second, first])
-    if call.depends(first):
-        return _with_constant_first(call, "Sub", second, first)
-    return TorchPart("Sub", {}, [second], {"operand": call.operand(first, like=second)})
+    return _of_two(call, "Sub", call["other"], call["self"]) if call["alpha"] == 1 else None
 
 
 def _quotient(call: TorchCall) -> TorchPart | None:
@@ -143,13 +140,8 @@ def _bitwise(op: str) -> Rule:
     return rule
 
 
-def _power(call: TorchCall) -> TorchPart | None:
-    base, exponent = call["self"], call["exponent"]
-    if call.depends(base) and call.depends(exponent):
-        return TorchPart("Pow", {}, [base, exponent])
-    if call.depends(base):
-        return TorchPart("Pow", {}, [base], {"operand": call.operand(exponent, like=base)})
-    return _with_constant_first(call, "Pow", base, exponent)
+def _power(call: TorchCall) -> TorchPart:
+    return _of_two(call, "Pow", call["self"], call["exponent"])
 
 
 def _cast(call: TorchCall) -> TorchPart:
