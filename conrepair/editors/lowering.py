@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.editors.lowering_recurrent import RECURRENT
-from conrepair.editors.lowering_windows import WINDOWS
+from conrepair.editors.lowering_recurrent import unrolled
+from conrepair.editors.lowering_windows import WINDOWS, padded
 from conrepair.editors.operation import Operation, Sizes, Steps
 from conrepair.equations.expression import parse
 from conrepair.equations.operators import EQUATIONS, SOFT_SHRINK, TANH_GELU
-from conrepair.graph.operators import NORMALIZATIONS, OPERATORS
+from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, RECURRENT_ACTIVATIONS
 
 __all__ = ["CHANNELLED", "lower"]
 
@@ -151,8 +151,8 @@ def _given(operation: Operation, shape: Sizes | None) -> dict[str, Any]:
 
 
 _MADE: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], Operations | None]] = {
-    **WINDOWS,
-    **RECURRENT,
+    **dict.fromkeys(WINDOWS, padded),
+    **dict.fromkeys(RECURRENT_ACTIVATIONS, unrolled),
     "MatMul": _product,
     "GroupNormalization": _group_normalization,
     "Stack": _stack,

@@ -11,7 +11,7 @@ from conrepair.editors.operation import Operation, Sizes, Steps
 from conrepair.equations.expression import Expression, Term, parse
 from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 
-__all__ = ["RECURRENT"]
+__all__ = ["unrolled"]
 
 _MOST_STEPS = 64  # more would make a file of nothing else
 _BENDS = {"Sigmoid", "Tanh", "Relu", "Identity", "Softsign", "Softplus"}
@@ -70,8 +70,13 @@ def _without(absent: Set[str], equation: Expression) -> Expression:
     return left[0] if left and equation.operator == "Add" else 0.0
 
 
-def _unrolled(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Operation, ...] | None:
-    """One direction, of known steps, that begins with zeros; axes of one element are kept all along."""
+def unrolled(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Operation, ...] | None:
+    """One direction, of known steps, that begins with zeros; axes of one element are kept all along.
+
+    Args:
+        operation: LSTM, GRU or RNN.
+        shapes: Of its operands.
+    """
     op, given, numbers = operation.operator, operation.attributes, operation.parameters
     shape = shapes[0] if len(shapes) == 1 else None
     time = 1 if given.get("batch_first") else 0
@@ -104,9 +109,3 @@ def _unrolled(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Ope
     else:
         steps.add("Reshape", states[-1], shape=(-1, hidden))
     return tuple(steps.made)
-
-
-RECURRENT: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], tuple[Operation, ...] | None]] = dict.fromkeys(
-    _CELLS, _unrolled
-)
-"""Lowerings, by operator."""

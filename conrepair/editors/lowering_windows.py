@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from conrepair.editors.operation import Operation, Sizes
 from conrepair.graph.layer_graph import Array, Attribute
 
-__all__ = ["WINDOWS", "pads_of_all_axes", "window_of"]
+__all__ = ["WINDOWS", "padded", "pads_of_all_axes", "window_of"]
 
+WINDOWS = ("Conv", "ConvTranspose", "MaxPool", "AveragePool")
 _LEAST = float(np.finfo(np.float32).min)
 
 
@@ -38,8 +39,13 @@ def pads_of_all_axes(pads: Sequence[int], *, channels_last: bool) -> tuple[int, 
     return (0, *begins, 0, 0, *ends, 0) if channels_last else (0, 0, *begins, 0, 0, *ends)
 
 
-def _padded(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Operation, ...] | None:
-    """A window behind a Pad."""
+def padded(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Operation, ...] | None:
+    """A window behind a Pad; None where there's nothing to pad, or the format's own pads can't be replaced.
+
+    Args:
+        operation: One of `WINDOWS`.
+        shapes: Of its operands.
+    """
     pads = window_of(operation, "pads", 0)
     if not any(pads) or operation.operator == "ConvTranspose" or operation.attributes.get("ceil_mode"):
         return None
@@ -79,8 +85,3 @@ def _share(operation: Operation, sizes: Sequence[int]) -> Array:
         counts = counts[..., None] * np.array([valid[start : start + kernel[axis]].sum() for start in starts])
     found: Array = (math.prod(kernel) / counts).astype(np.float32)
     return found
-
-
-WINDOWS: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], tuple[Operation, ...] | None]] = dict.fromkeys(
-    ("Conv", "ConvTranspose", "MaxPool", "AveragePool"), _padded
-)
