@@ -15,7 +15,7 @@ from elementwise_pieces import graph_of
 from torch.nn import functional
 
 from conrepair.graph.layer_graph import LayerGraph
-from conrepair.localization.diagnosis.computing import evaluate
+from conrepair.localization.diagnosis.computing import compute, evaluate
 from conrepair.localization.diagnosis.functions import (
     GRID,
     KNOWN,
@@ -194,3 +194,12 @@ def test_a_value_that_is_used_elsewhere_stays(tmp_path: Path) -> None:
     model = onnx_networks.model_of("onnx", onnx_networks.written(tmp_path / "two.onnx", text, {}))
     graph = onnx_networks.open_network(model, onnx_networks.specs(model, {"x": onnx_networks.drawn(2, 4)})).graph
     assert [step.op for step in fused(side(graph, {"x"}, "y"))] == ["Sigmoid", "Mul"]
+
+
+def test_pieces_of_a_composite_are_computed_as_those_on_the_grid(tmp_path: Path) -> None:
+    graph = graph_of("s = Sub (two, x)\n g = Greater (s, zero)\n y = Where (g, s, half)", tmp_path)
+    x = np.array([[-1.0, 1.5], [2.0, 3.0]])
+    found = compute(graph.nodes, {"x": x}, graph)
+    assert found is not None
+    np.testing.assert_array_equal(found["y"], [[3.0, 0.5], [0.5, 0.5]])
+    assert compute(graph.nodes, {}, graph) is None
