@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model, short_text
 from conrepair.frameworks.runnable import Array, Runnable, load_error
-from conrepair.frameworks.screening.tflite import check_tables
+from conrepair.frameworks.screening.tflite import check_tables, dtype_of, has_numbers, kind_of, tables_of
 from conrepair.frameworks.states.tflite import states_of
 from conrepair.runtime.words import natural_order
 
@@ -62,10 +61,9 @@ class TfliteRunnable(Runnable):
         self._path, self._threads = model.path, threads or os.cpu_count()
         self._resolver = getattr(OpResolverType, KERNELS[kernels])
         try:
-            check_tables(model.path)
+            self.states = states_of(check_tables(model.path))
             self._open()
             names = signature_names(self.interpreter)
-            self.states = _states(model.path)
             self._input_details = in_order(self.interpreter.get_input_details(), names)
             self._output_details = in_order(self.interpreter.get_output_details(), names)
         except Exception as error:
@@ -128,16 +126,11 @@ class TfliteFramework:
     def describe(self, model: Model) -> Description:
         """Describe from the flatbuffer, after the interpreter has accepted it."""
         runnable = TfliteRunnable(model)
-        import tflite
-
-        content = tflite.Model.GetRootAsModel(Path(model.path).read_bytes(), 0)
+        content = tables_of(Path(model.path).read_bytes())
         try:
             operators, weights, matrices = count_operators(content)
-            written = [content.Metadata(place) for place in range(content.MetadataLength())]
-            metadata = {
-                item.Name().decode(): short_text(bytes(content.Buffers(item.Buffer()).DataAsNumpy()))
-                for item in written
-            }
+            written = {item.name.decode(): content.buffers[item.buffer].data for item in content.metadata or []}
+            metadata = {name: short_text(b"" if data is None else bytes(data)) for name, data in written.items()}
             sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
         # Reading a damaged flatbuffer raises whatever its bytes make of it.
         except Exception as error:
@@ -159,75 +152,47 @@ class TfliteFramework:
         return TfliteRunnable(model, kernels="builtin" if second_opinion else "delegate")
 
 
-def _states(path: str) -> tuple[str, ...]:
-    """Variables that calls change, read without the weights."""
-    import tflite
-
-    with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return states_of(tflite.Model.GetRootAsModel(content, 0))
-
-
 def count_operators(model: Any) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """Operators by name, weights by type, and matrices by type."""
-    import tflite
+    """Operators by name, weights by type, and matrices by type.
 
-    type_names = {value: name.lower() for name, value in vars(tflite.TensorType).items() if isinstance(value, int)}
+    Args:
+        model: A file's tables.
+    """
     operators: Counter[str] = Counter()
     weights: Counter[str] = Counter()
     matrices: Counter[str] = Counter()
-    for index in range(model.SubgraphsLength()):
-        graph = model.Subgraphs(index)
-        for position in range(graph.OperatorsLength()):
-            operators[_operator_name(model, graph.Operators(position))] += 1
-        for position in range(graph.TensorsLength()):
-            tensor = graph.Tensors(position)
-            if _is_stored(model, tensor) and tensor.ShapeLength():
-                sizes = tensor.ShapeAsNumpy()
-                weights[type_names[tensor.Type()]] += int(np.prod(sizes))
-                matrices[type_names[tensor.Type()]] += int(np.count_nonzero(sizes > 1) > 1)
+    for graph in model.subgraphs:
+        operators.update(_operator_name(model, operator) for operator in graph.operators or [])
+        for tensor in graph.tensors or []:
+            if has_numbers(model, tensor) and tensor.shape is not None and len(tensor.shape):
+                weights[dtype_of(tensor.type)] += int(np.prod(tensor.shape))
+                matrices[dtype_of(tensor.type)] += int(np.count_nonzero(np.asarray(tensor.shape) > 1) > 1)
     return operators, weights, matrices
 
 
-def _is_stored(model: Any, tensor: Any) -> bool:
-    """Whether a tensor's numbers stand in the file, maybe behind the flatbuffer."""
-    buffer = model.Buffers(tensor.Buffer())
-    return bool(buffer.DataLength() or buffer.Offset() > 1)
-
-
 def _operator_name(model: Any, operator: Any) -> str:
-    import tflite
-
-    names = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
-    code = model.OperatorCodes(operator.OpcodeIndex())
-    builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
-    name = names.get(builtin, str(builtin))
-    return str(code.CustomCode().decode()) if name == "CUSTOM" else name
+    code = model.operatorCodes[operator.opcodeIndex]
+    kind = kind_of(model, operator) or str(max(code.builtinCode, code.deprecatedBuiltinCode))
+    return str(code.customCode.decode()) if kind == "CUSTOM" else kind
 
 
 def _table_sizes(model: Any) -> dict[str, int]:
     """The smallest constant table that each input, by the name of its tensor, is looked up in."""
-    import tflite
-
-    graph = model.Subgraphs(0)
-    names = {int(index): graph.Tensors(index).Name().decode() for index in graph.InputsAsNumpy()}
+    graph = model.subgraphs[0]
+    names = {int(index): graph.tensors[index].name.decode() for index in graph.inputs}
     sizes: dict[str, int] = {}
-    for position in range(graph.OperatorsLength()):
-        operator = graph.Operators(position)
-        kind, inputs = _operator_name(model, operator), [int(index) for index in operator.InputsAsNumpy()]
+    for operator in graph.operators or []:
+        kind, inputs = kind_of(model, operator), [] if operator.inputs is None else list(map(int, operator.inputs))
         if kind in _VALUES:
             origin = next((names[index] for index in inputs[_VALUES[kind]] if index in names), None)
             if origin is not None:
-                names[operator.Outputs(0)] = origin
+                names[int(operator.outputs[0])] = origin
         elif kind in {"GATHER", "EMBEDDING_LOOKUP"}:
-            axis = 0
-            if kind == "GATHER":
-                options = tflite.GatherOptions()
-                options.Init(operator.BuiltinOptions().Bytes, operator.BuiltinOptions().Pos)
-                axis = options.Axis()
+            axis = operator.builtinOptions.axis if kind == "GATHER" else 0
             table, indices = inputs if kind == "GATHER" else reversed(inputs)
-            tensor = graph.Tensors(table)
-            if indices in names and _is_stored(model, tensor):
-                size = int(tensor.Shape(axis % tensor.ShapeLength()))
+            tensor = graph.tensors[table]
+            if indices in names and has_numbers(model, tensor):
+                size = int(tensor.shape[axis % len(tensor.shape)])
                 sizes[names[indices]] = min(size, sizes.get(names[indices], size))
     return sizes
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from conrepair.data.tensor_spec import Quantization, numpy_dtype
-from conrepair.frameworks.screening.tflite import dtype_of, kind_of
+from conrepair.frameworks.screening.tflite import dtype_of, kind_of, tables_of
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.tflite_packing import is_outside, outside_bytes, with_own_options
 from conrepair.networks.tflite_subgraphs import inner_constants
@@ -45,12 +45,10 @@ class TfliteFile:
     """
 
     def __init__(self, path: str) -> None:
-        from ai_edge_litert import schema_py_generated as schema
-
         self.path = path
         with Path(path).open("rb") as file:
             self.content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self.model: Any = schema.ModelT.InitFromPackedBuf(self.content, 0)
+        self.model: Any = tables_of(self.content)
         with_own_options(self.content, self.model)
         self._enter(0)
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from conrepair.frameworks.screening.tflite import called_subgraphs, kind_of
-from conrepair.networks.tflite_packing import is_outside
+from conrepair.frameworks.screening.tflite import called_subgraphs, has_numbers, kind_of
 
 __all__ = ["InnerConstant", "called_subgraphs", "handed_on", "inner_constants"]
 
@@ -75,13 +74,8 @@ def _constants(
             kind = kind_of(model, inner) or "operator"
             where = f"{kind} {place} in {what}{behind}"
             for position, tensor in enumerate([] if inner.inputs is None else map(int, inner.inputs)):
-                if tensor >= 0 and _is_stored(model, graph.tensors[tensor]):
+                if tensor >= 0 and not graph.tensors[tensor].isVariable and has_numbers(model, graph.tensors[tensor]):
                     operands = _OPERANDS.get(kind, ())
                     operand = operands[position] if position < len(operands) else f"operand {position}"
                     yield f"{operand} of {where}", InnerConstant(index, tensor, inner)
             yield from _constants(model, inner, f" of {where}", (*calling, index))
-
-
-def _is_stored(model: Any, tensor: Any) -> bool:
-    buffer = model.buffers[tensor.buffer]
-    return not tensor.isVariable and (is_outside(buffer) or (buffer.data is not None and len(buffer.data) > 0))

@@ -8,32 +8,29 @@ from typing import Any
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
+from conrepair.frameworks.screening.tflite import dtype_of, kind_of, tables_of
 
 __all__ = ["outline"]
 
-_FLEX = "Flex"
+_MARK, _FLEX = b"TFL3", "Flex"
 # Custom operators that every interpreter has (tensorflow/lite/core/kernels/register.cc).
 _KNOWN = {"NumericVerify", "Mfcc", "AudioSpectrogram", "TFLite_Detection_PostProcess"}
 
 
 def outline(model: Model) -> Outline:
     """See `conrepair.frameworks.outlines.outline.outline`."""
-    import tflite
-
     from conrepair.frameworks.tflite import count_operators
 
     content = Path(model.path).read_bytes()
-    if not tflite.Model.ModelBufferHasIdentifier(content, 0):
+    if content[4:8] != _MARK:
         raise ValueError("it hasn't the mark of a TFLite file")
-    file = tflite.Model.GetRootAsModel(content, 0)
-    for index in range(file.BuffersLength()):
-        file.Buffers(index).DataAsNumpy()  # raises where the file ends before
+    file = tables_of(content)
     operators, weights, matrices = count_operators(file)
-    graph = file.Subgraphs(0)
+    graph = file.subgraphs[0]
     description = Description(
         format="TFLite",
-        inputs=tuple(_spec(graph.Tensors(int(index))) for index in graph.InputsAsNumpy()),
-        outputs=tuple(_spec(graph.Tensors(int(index))) for index in graph.OutputsAsNumpy()),
+        inputs=tuple(_spec(graph.tensors[index]) for index in graph.inputs),
+        outputs=tuple(_spec(graph.tensors[index]) for index in graph.outputs),
         operators=dict(sorted(operators.items())),
         parameters=sum(weights.values()),
         weights=dict(weights),
@@ -58,35 +55,20 @@ def outline(model: Model) -> Outline:
 
 def _custom(file: Any) -> list[str]:
     """Names of the custom operators, one for each time that it's used."""
-    import tflite
-
-    names = []
-    for index in range(file.SubgraphsLength()):
-        graph = file.Subgraphs(index)
-        for position in range(graph.OperatorsLength()):
-            code = file.OperatorCodes(graph.Operators(position).OpcodeIndex())
-            if code.CustomCode() and max(code.BuiltinCode(), code.DeprecatedBuiltinCode()) == (
-                tflite.BuiltinOperator.CUSTOM
-            ):
-                names.append(code.CustomCode().decode(errors="replace"))
-    return names
+    calls = [operator for graph in file.subgraphs for operator in graph.operators or []]
+    codes = [file.operatorCodes[operator.opcodeIndex] for operator in calls if kind_of(file, operator) == "CUSTOM"]
+    return [code.customCode.decode(errors="replace") for code in codes if code.customCode]
 
 
 def _spec(tensor: Any) -> TensorSpec:
-    import tflite
-
-    kinds = {value: name.lower() for name, value in vars(tflite.TensorType).items() if isinstance(value, int)}
-    length = tensor.ShapeSignatureLength()
-    sizes = [tensor.ShapeSignature(axis) for axis in range(length)] or [
-        tensor.Shape(axis) for axis in range(tensor.ShapeLength())
-    ]
+    sizes = next((sizes for sizes in (tensor.shapeSignature, tensor.shape) if sizes is not None and len(sizes)), ())
     shape: tuple[int | str, ...] = tuple("?" if size < 0 else int(size) for size in sizes)
-    found = tensor.Quantization()
-    scaled = found is not None and found.ScaleLength() == 1 and found.ZeroPointLength() == 1
-    quantization = Quantization(float(found.Scale(0)), int(found.ZeroPoint(0))) if scaled else None
+    grid: list[Any] = [getattr(tensor.quantization, name, None) for name in ("scale", "zeroPoint")]
+    scale, zero = grid
+    scaled = scale is not None and zero is not None and len(scale) == len(zero) == 1
     return TensorSpec(
-        tensor.Name().decode(errors="replace"),
+        tensor.name.decode(errors="replace"),
         ("batch", *shape[1:]) if shape and shape[0] == "?" else shape,
-        kinds[tensor.Type()],
-        quantization,
+        dtype_of(tensor.type),
+        Quantization(float(scale[0]), int(zero[0])) if scaled else None,
     )

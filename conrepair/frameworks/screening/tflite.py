@@ -13,7 +13,7 @@ import numpy as np
 
 from conrepair.runtime.bounds import check_expansion
 
-__all__ = ["called_subgraphs", "check_tables", "dtype_of", "is_pointer", "kind_of"]
+__all__ = ["called_subgraphs", "check_tables", "dtype_of", "has_numbers", "is_pointer", "kind_of", "tables_of"]
 
 _INDEX, _BRANCHES = "SubgraphIndex", "branchSubgraphIndices"
 _WORDS = {"cond": "the condition", "then": "the first branch", "else": "the second branch"}
@@ -27,7 +27,18 @@ _SMALL = {"int8", "uint8", "int16", "uint16"}
 _MOST_ELEMENTS = 1 << 28
 
 
-def check_tables(path: str) -> None:
+def tables_of(content: Any) -> Any:
+    """A flatbuffer's tables as objects; arrays in them are views of it.
+
+    Args:
+        content: All of a file; whatever its bytes make of it is raised where it's damaged.
+    """
+    from ai_edge_litert import schema_py_generated as schema
+
+    return schema.ModelT.InitFromPackedBuf(content, 0)
+
+
+def check_tables(path: str) -> Any:
     """Read a flatbuffer to its end by a reader that minds where the file ends.
 
     LiteRT follows offsets and numbers of tensors wherever they lead, and ends the process where that's nowhere.
@@ -35,15 +46,16 @@ def check_tables(path: str) -> None:
     Args:
         path: Of the file.
 
+    Returns:
+        Its tables; see `tables_of`.
+
     Raises:
         ValueError: if it's damaged, in words.
         ModelLoadError: if its subgraphs call themselves, or one another too often.
     """
-    from ai_edge_litert import schema_py_generated as schema
-
     whole = Path(path).read_bytes()
     try:
-        model = schema.ModelT.InitFromPackedBuf(whole, 0)
+        model = tables_of(whole)
         problem = next(_problems(model, len(whole)), None)
     # Reading a damaged flatbuffer raises whatever its bytes make of it.
     except Exception as error:
@@ -54,6 +66,7 @@ def check_tables(path: str) -> None:
     inner = {name: [index for item in items for index in called_subgraphs(item)] for name, items in graphs.items()}
     called = {name: {f"subgraph {index}": 1 for index in indices} for name, indices in inner.items()}
     check_expansion(path, {name: len(operators) for name, operators in graphs.items()}, called)
+    return model
 
 
 @cache
@@ -78,6 +91,17 @@ def kind_of(model: Any, operator: Any) -> str:
     code = model.operatorCodes[operator.opcodeIndex]
     # Files from before the list of operators outgrew a byte have the number in the older field only.
     return _names("BuiltinOperator").get(max(code.builtinCode, code.deprecatedBuiltinCode), "")
+
+
+def has_numbers(model: Any, tensor: Any) -> bool:
+    """Whether a tensor's numbers stand in the file, maybe behind the flatbuffer.
+
+    Args:
+        model: The file's tables.
+        tensor: Of any of its subgraphs.
+    """
+    buffer = model.buffers[tensor.buffer]
+    return buffer.offset > 1 or (buffer.data is not None and len(buffer.data) > 0)
 
 
 def is_pointer(option: str) -> bool:

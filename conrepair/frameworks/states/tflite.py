@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
+
+from conrepair.frameworks.screening.tflite import kind_of
 
 __all__ = ["states_of"]
 
@@ -12,37 +13,22 @@ def states_of(model: Any) -> tuple[str, ...]:
     """Names of the variables that a call assigns; those that are only set once, at its first, are weights.
 
     Args:
-        model: A `tflite.Model`.
+        model: A file's tables.
     """
-    import tflite
-
-    operators = tflite.BuiltinOperator
-    codes = (model.OperatorCodes(place) for place in range(model.OperatorCodesLength()))
-    if not any(code.BuiltinCode() == operators.VAR_HANDLE for code in codes):
-        return ()
-    graphs = [model.Subgraphs(place) for place in range(model.SubgraphsLength())]
-    once = set()
-    for _, operator in _operators(model, graphs, operators.CALL_ONCE):
-        options = tflite.CallOnceOptions()
-        options.Init(operator.BuiltinOptions().Bytes, operator.BuiltinOptions().Pos)
-        once.add(options.InitSubgraphIndex())
-    names: dict[tuple[int, int], str] = {}
-    for place, operator in _operators(model, graphs, operators.VAR_HANDLE):
-        handle = tflite.VarHandleOptions()
-        handle.Init(operator.BuiltinOptions().Bytes, operator.BuiltinOptions().Pos)
-        names[place, operator.Outputs(0)] = (handle.SharedName() or b"").decode(errors="replace")
+    calls = [
+        (place, kind_of(model, operator), operator)
+        for place, graph in enumerate(model.subgraphs)
+        for operator in graph.operators or []
+    ]
+    once = {operator.builtinOptions.initSubgraphIndex for _, kind, operator in calls if kind == "CALL_ONCE"}
+    names = {
+        (place, int(operator.outputs[0])): (operator.builtinOptions.sharedName or b"").decode(errors="replace")
+        for place, kind, operator in calls
+        if kind == "VAR_HANDLE"
+    }
     assigned = [
-        names.get((place, operator.Inputs(0)), "a variable")
-        for place, operator in _operators(model, graphs, operators.ASSIGN_VARIABLE)
-        if place not in once
+        names.get((place, int(operator.inputs[0])), "a variable")
+        for place, kind, operator in calls
+        if kind == "ASSIGN_VARIABLE" and place not in once
     ]
     return tuple(dict.fromkeys(assigned))
-
-
-def _operators(model: Any, graphs: list[Any], code: int) -> Iterator[tuple[int, Any]]:
-    """All operators of a kind, each with the place of its graph."""
-    for place, graph in enumerate(graphs):
-        for number in range(graph.OperatorsLength()):
-            operator = graph.Operators(number)
-            if model.OperatorCodes(operator.OpcodeIndex()).BuiltinCode() == code:
-                yield place, operator
