@@ -128,10 +128,10 @@ def _relative(source: Parameter, target: Parameter, op: str) -> float:
     """Of real numbers: indices and sizes may be written from the other end, and values show what they come to."""
     if numpy_dtype(source.dtype).kind in "iub" and op not in ASKING:
         return 0.0
-    if source.shape == target.shape and np.array_equal(source.numpy(), target.numpy(), equal_nan=True):
-        return 0.0
-    if _is_cast(source, target) or hide_alike(source.numpy(), target.numpy()):
-        return 0.0
+    one, two = source.numpy(), target.numpy()
+    if one.dtype.kind != "O":  # texts
+        if np.array_equal(one, two, equal_nan=True) or _is_cast(source, target) or hide_alike(one, two):
+            return 0.0
     found = compare_parameters(source, target)
     return 0.0 if found is None else found.relative
 
