@@ -16,7 +16,7 @@ from conrepair.data.stored_values import to_real
 from conrepair.data.tensor_spec import Quantization, TensorSpec, numpy_dtype
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.whole_numbers import are_whole, differing_share
-from conrepair.metrics.tensors import compare_tensors
+from conrepair.metrics.tensors import relative_error
 
 __all__ = ["STEADY", "HeldRun", "Run", "difference"]
 
@@ -249,8 +249,7 @@ def difference(array: Array, again: Array) -> float:
         return math.inf
     if are_whole(array, again):
         return differing_share(array, again)
-    error = compare_tensors(array, again, rtol=0, atol=0)
-    return math.inf if error.mismatched else error.relative_l2
+    return relative_error(array, again)
 
 
 def _load(path: Path) -> Array:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from conrepair.evaluate.answers import as_scores
 from conrepair.evaluate.pairing import fit, pair_outputs
 from conrepair.metrics.probabilities import looks_normalized, softmax
-from conrepair.metrics.tensors import compare_tensors
+from conrepair.metrics.tensors import relative_error
 from conrepair.runtime.errors import DataError
 
 __all__ = ["AnswersJudge", "Array", "Score"]
@@ -55,7 +55,7 @@ class AnswersJudge:
         """
         errors, agreement = [], None
         for reference, candidate in self._pairs(outputs, photos):
-            errors.append(_relative_error(reference, candidate))
+            errors.append(relative_error(reference, candidate))
             if agreement is None and as_scores(reference) is not None:
                 agreement = float(np.mean(reference.argmax(axis=1) == candidate.argmax(axis=1)))
         return Score(max(errors), agreement)
@@ -83,11 +83,6 @@ class AnswersJudge:
         if not pairs:
             raise DataError(f"the target's outputs can't be compared with the source's: {left[0].reason}.")
         return [_alike(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
-
-
-def _relative_error(reference: Array, candidate: Array) -> float:
-    error = compare_tensors(reference, candidate, rtol=0, atol=0)
-    return np.inf if error.mismatched else error.relative_l2
 
 
 def _alike(reference: Array, candidate: Array) -> tuple[Array, Array]:

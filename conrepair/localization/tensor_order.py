@@ -15,7 +15,7 @@ import scipy
 from conrepair.data.feeds import Feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
-from conrepair.metrics.tensors import compare_tensors
+from conrepair.metrics.tensors import relative_error
 from conrepair.runtime.errors import InferenceError
 
 __all__ = ["explain_input_order", "explain_output_order"]
@@ -138,7 +138,7 @@ def _ways(names: Sequence[str]) -> list[tuple[str, ...]]:
 def _outputs_error(expected: Mapping[str, Array], outputs: Mapping[str, Array]) -> float:
     """The worst of the pairs; inf when an output has no partner."""
     pairs, left = pair_outputs(expected, outputs)
-    errors = [_compared(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
+    errors = [relative_error(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
     return math.inf if left or not errors else max(errors)
 
 
@@ -167,14 +167,7 @@ def _norm(array: Array) -> float:
 def _error(reference: Array, candidate: Array) -> float:
     """Of two outputs, whatever their layouts; inf when their shapes don't fit."""
     pairs, _ = pair_outputs({"": reference}, {"": candidate})
-    return _compared(*fit(pairs[0], reference, candidate)) if pairs else math.inf
-
-
-def _compared(reference: Array, candidate: Array) -> float:
-    if reference.shape != candidate.shape:  # a single number fits all layouts
-        return math.inf
-    error = compare_tensors(reference, candidate, rtol=0, atol=0)
-    return math.inf if error.mismatched else error.relative_l2
+    return relative_error(*fit(pairs[0], reference, candidate)) if pairs else math.inf
 
 
 def _number(error: float) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TensorError", "comparable", "compare_tensors", "per_sample_relative_l2", "row_chunks"]
+__all__ = ["TensorError", "comparable", "compare_tensors", "per_sample_relative_l2", "relative_error", "row_chunks"]
 
 CHUNK_ELEMENTS = 1 << 20
 """Elements per chunk: 8 MiB per float64 temporary, of which about ten live at a time."""
@@ -287,6 +287,14 @@ def compare_tensors(
             _wide_difference(one, two),
         )
     return totals.error(reference.shape)
+
+
+def relative_error(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> float:
+    """Relative L2, to the last digit of float64; infinite after a mismatch, and of tensors of other shapes."""
+    if reference.shape != candidate.shape:
+        return math.inf
+    error = compare_tensors(reference, candidate, rtol=0, atol=0)
+    return math.inf if error.mismatched else error.relative_l2
 
 
 def per_sample_relative_l2(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

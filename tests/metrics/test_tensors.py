@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from conrepair.metrics import tensors
-from conrepair.metrics.tensors import compare_tensors, per_sample_relative_l2
+from conrepair.metrics.tensors import compare_tensors, per_sample_relative_l2, relative_error
 
 NAN, INF = math.nan, math.inf
 
@@ -241,6 +241,16 @@ def test_per_sample_non_finite_and_chunks(monkeypatch):
     for chunk in (1, 4, 1000):
         monkeypatch.setattr(tensors, "CHUNK_ELEMENTS", chunk)
         np.testing.assert_allclose(per_sample_relative_l2(reference, candidate), expected)
+
+
+def test_what_cannot_be_compared_is_infinitely_wrong():
+    one, two = noisy_pair((4, 3))
+    assert relative_error(one, two) == compare(one, two).relative_l2
+    assert relative_error(one, two.reshape(3, 4)) == INF
+    two[0, 0] = NAN
+    assert relative_error(one, two) == INF
+    one[0, 0] = NAN
+    assert relative_error(one, two) < 0.1
 
 
 def test_per_sample_shapes():
