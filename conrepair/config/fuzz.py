@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 from pydantic import Field, model_validator
 
 from conrepair.config.generate import ProgrammedConfig, Share
@@ -40,11 +38,6 @@ class FuzzConfig(ProgrammedConfig):
         _usual("reduction_seconds"), gt=0, description="In which a case is made smaller."
     )
     seconds: Seconds | None = Field(None, gt=0, description="After which nothing is begun. Default: no such limit.")
-
-    @property
-    def place(self) -> str:
-        """The first folder of its path."""
-        return (PurePath(self.folder).parts or ("",))[0]
 
     @model_validator(mode="after")
     def _a_campaign(self) -> FuzzConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -85,8 +84,3 @@ class GenerateConfig(ProgrammedConfig):
         _usual("network_seconds"), gt=0, description="For each network, and each of its conversions."
     )
     seconds: Seconds | None = Field(None, gt=0, description="After which none is begun. Default: no such limit.")
-
-    @property
-    def place(self) -> str:
-        """The first folder of its path."""
-        return (PurePath(self.folder).parts or ("",))[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def broken_rules(config: AuditConfig) -> Iterator[tuple[tuple[int | str, ...], s
     if config.name.lower() == STORE:
         yield ("name",), f"'{STORE}' is the folder of stored results; choose another name"
     sections = {
-        section: part.place
+        section: (PurePath(part.folder).parts or ("",))[0]  # the first folder of its path
         for section, part in (("generate", config.generate), ("trace", config.trace), ("fuzz", config.fuzz))
         if part is not None
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
-
 from pydantic import Field, model_validator
 
 from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict
@@ -37,11 +35,6 @@ class TraceConfig(Strict):
     weights: Bool = Field(_usual("weights"), description="Search the weights, too.")
     seed: Int = Field(_usual("seed"), ge=0, le=MOST_SEED, description="Of the search.")
     builds: Int | None = Field(None, ge=1, le=_MOST, description="Most builds to find what's to blame.")
-
-    @property
-    def place(self) -> str:
-        """The first folder of its path."""
-        return (PurePath(self.folder).parts or ("",))[0]
 
     @model_validator(mode="after")
     def _a_trace(self) -> TraceConfig:

@@ -29,7 +29,7 @@ def test_what_is_not_said_is_the_verbs() -> None:
 def test_a_section_alone_is_a_configuration() -> None:
     found = parse_config({"fuzz": {"systems": ["ort-all"], "count": 3, "alone": 0}}, "my.json").fuzz
     assert found is not None
-    assert (found.systems, found.count, found.alone, found.place) == (("ort-all",), 3, 0, "fuzz")
+    assert (found.systems, found.count, found.alone, found.folder) == (("ort-all",), 3, 0, "fuzz")
 
 
 @pytest.mark.parametrize(
