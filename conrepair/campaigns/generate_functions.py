@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from conrepair.generate.functions import FINDING, Function, Functions, kind_by
 from conrepair.runtime.errors import ModelLoadError, UsageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.ordinary_file import NotOrdinaryError, read_ordinary
+from conrepair.runtime.outside.script_process import load_module
 from conrepair.runtime.words import meant
 
 __all__ = ["FunctionFile", "function_files", "functions_at"]
@@ -121,14 +121,8 @@ def _module(path: str) -> Any:
     folder, name = str(Path(path).parent), f"_conrepair_function_{Path(path).stem}"
     if folder not in sys.path:
         sys.path.append(folder)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ModelLoadError(f"{path} can't be loaded as a module.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and others look themselves up there
     try:
-        spec.loader.exec_module(module)
+        return load_module(Path(path), name)
     # A user's module may raise anything when it's imported.
     except Exception as error:
         raise ModelLoadError(f"importing {path} failed: {type(error).__name__}: {error}") from error
-    return module

@@ -49,7 +49,7 @@ def load_module(path: Path, name: str) -> Any:
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[name] = module  # dataclasses and others look themselves up there
     try:
         spec.loader.exec_module(module)
     except BaseException:
