@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
-import jinja2
-
 from conrepair.report.fuzz.summary import Summary
 from conrepair.report.page.rendering import rendered
 from conrepair.runtime.standing import Standing
@@ -22,15 +18,4 @@ def findings_page(summary: Summary, *, live: bool = False, standing: Standing | 
         standing: How far it is on other machines.
     """
     part = None if standing is None else rendered("part_standing.html", standing=standing)
-    return _environment().get_template("findings.html").render(summary=summary, live=live, standing=part) + "\n"
-
-
-@functools.cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__, "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    return rendered("findings.html", summary=summary, live=live, standing=part) + "\n"
