@@ -8,19 +8,14 @@ from typing import Any
 
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
-from conrepair.verbs import numbers
 from conrepair.verbs.generate import Programmed, comma_names
 from conrepair.verbs.option import Value, option, options
+from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, OR_NONE, SECONDS, SHARE, SWITCH
 
 __all__ = ["USUAL", "Fuzz"]
 
 USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-version")
 """Systems that are tried where none are named."""
-
-_COUNT = Value(arguments.COUNT, numbers.count, "N")
-_OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
-_SHARE = Value(arguments.real(), numbers.share, "SHARE")
-_SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
 
 
 @options
@@ -36,7 +31,7 @@ class Fuzz(Programmed):
     )
     data: Any = option(
         "Inputs to feed to `models` (.npz/.npy, first axis samples), the first four.",
-        Value(arguments.anything, metavar="PATH"),
+        DATA,
         "models",
         usual="random inputs",
         default=None,
@@ -49,17 +44,17 @@ class Fuzz(Programmed):
         usual=", ".join(USUAL),
         default=(),
     )
-    count: int = option("Networks of `nodes` operators.", _OR_NONE, "models", default=100)
-    alone: int = option("Networks of one operator, which come first.", _OR_NONE, "models", default=100)
+    count: int = option("Networks of `nodes` operators.", OR_NONE, "models", default=100)
+    alone: int = option("Networks of one operator, which come first.", OR_NONE, "models", default=100)
     slips: float = option(
         "Share of patterns in which one node isn't as it should be.",
-        _SHARE,
+        SHARE,
         "models",
         default=0.5,
     )
     bare: float = option(
         "Share of the networks of several operators that are one pattern and nothing else.",
-        _SHARE,
+        SHARE,
         "models",
         default=0.5,
     )
@@ -67,45 +62,45 @@ class Fuzz(Programmed):
         "Share of the networks that a system runs with drawn options (passes left out, less fused), share with "
         "inputs that are weights, and share that runs with another number of threads, too. Above 0 what is built is "
         "fed odd numbers (NaN, infinities, zeros) besides.",
-        _SHARE,
+        SHARE,
         "models",
         default=0.3,
     )
     slower: bool = option(
         "Suspect settings that take more than twice as long as those with most left out, too.",
-        Value(arguments.flag, parsed=True),
+        SWITCH,
         "models",
         default=False,
     )
     known: str | Path | None = option(
         "Findings that are known (JSON): they're named as such, and end nothing.",
-        Value(arguments.path, metavar="FILE"),
+        FILE,
         "models",
         default=None,
     )
     recheck: str | Path | None = option(
         "Try the findings of a folder again, by what's installed, and nothing else.",
-        Value(arguments.path, metavar="FOLDER"),
+        FOLDER,
         "models",
         default=None,
     )
     releases: int | None = option(
         "With recheck: since which release of their library findings are seen, and until which, by asking up to N "
         "before theirs and N behind it, each in an environment of its own.",
-        _COUNT,
+        COUNT,
         "models",
         usual="what is installed is asked",
         default=None,
     )
-    workers: int = option("Worker processes.", _COUNT, "search", key="limits.workers", default=2)
+    workers: int = option("Worker processes.", COUNT, "search", key="limits.workers", default=2)
     seconds: float | None = option(
-        "Begin nothing more after S seconds.", _SECONDS, "search", usual="no limit", searches=True, default=None
+        "Begin nothing more after S seconds.", SECONDS, "search", usual="no limit", searches=True, default=None
     )
     network_seconds: float = option(
-        "Time limit in seconds for each network on each system.", _SECONDS, "search", flag="--each", default=60.0
+        "Time limit in seconds for each network on each system.", SECONDS, "search", flag="--each", default=60.0
     )
     reduction_seconds: float = option(
-        "Seconds in which a case is made smaller.", _SECONDS, "search", flag="--reduce", default=60.0
+        "Seconds in which a case is made smaller.", SECONDS, "search", flag="--reduce", default=60.0
     )
 
     def __post_init__(self) -> None:

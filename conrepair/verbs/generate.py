@@ -13,8 +13,8 @@ from conrepair.frameworks.formats import other_formats
 from conrepair.generate.wishes import Wishes
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
-from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, option, options
+from conrepair.verbs.values import COUNT, OR_NONE, SECONDS, SEED, SHARE, SWITCH
 
 __all__ = ["Generate", "Networks", "OneByOne", "Programmed", "comma_names"]
 
@@ -67,13 +67,8 @@ def _ranks(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or found[1])
 
 
-_COUNT = Value(arguments.COUNT, numbers.count, "N")
 _MODELS = Value(arguments.FILES, metavar="MODEL", many=True)
 _NAMES = Value(comma_names, metavar="NAME,...", many=True)
-_OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
-_SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
-_SHARE = Value(arguments.real(), numbers.share, "SHARE")
-_SWITCH = Value(arguments.flag, parsed=True)
 
 
 @options
@@ -81,11 +76,11 @@ class Networks(Options):
     """What networks should be like."""
 
     count: int | None = option(
-        "How many are tried.", _OR_NONE, "models", usual="without end", default=None, kw_only=False
+        "How many are tried.", OR_NONE, "models", usual="without end", default=None, kw_only=False
     )
-    nodes: int = option("Operators of each network.", _COUNT, "models", default=Wishes.nodes)
-    seed: int = option("Seed of all of them.", Value(arguments.SEED, numbers.seed, "N"), "models", default=0)
-    opset: int = option("Opset of ONNX's operators.", _COUNT, "models", default=Wishes.opset)
+    nodes: int = option("Operators of each network.", COUNT, "models", default=Wishes.nodes)
+    seed: int = option("Seed of all of them.", SEED, "models", default=0)
+    opset: int = option("Opset of ONNX's operators.", COUNT, "models", default=Wishes.opset)
     operators: Sequence[str] = option("Only these operators.", _NAMES, "models", usual="all", default=())
     exclude: Sequence[str] = option("None of these operators.", _NAMES, "models", default=())
     dtypes: Sequence[str] = option(
@@ -98,7 +93,7 @@ class Networks(Options):
         usual="0-6",
         default=Wishes.ranks,
     )
-    elements: int = option("Most elements of a tensor.", _COUNT, "models", default=Wishes.most)
+    elements: int = option("Most elements of a tensor.", COUNT, "models", default=Wishes.most)
     learn: Sequence[str | Path] = option(
         "Put operators in as a model has them, the models of a folder, or ONNX's own cases (onnx).",
         _MODELS,
@@ -113,7 +108,7 @@ class Networks(Options):
         default=(),
     )
     changes: int = option(
-        "Changes of each network that is grown from a model.", _OR_NONE, "models", default=Wishes.changes
+        "Changes of each network that is grown from a model.", OR_NONE, "models", default=Wishes.changes
     )
     support: str | None = option(
         "Only what this one takes of ONNX, found by models of one operator: onnxruntime, tvm, a format (keras, "
@@ -124,34 +119,34 @@ class Networks(Options):
     )
     single: bool = option(
         "One input and one output; other tensors that no node makes are weights.",
-        _SWITCH,
+        SWITCH,
         "models",
         default=Wishes.single,
     )
     symbolic: float = option(
         "Share of networks that leave sizes open, half of them the batch, where operators let them.",
-        _SHARE,
+        SHARE,
         "models",
         default=Wishes.symbolic,
     )
     deep: float = option(
         "Share of networks that are long: operators are put behind the longest chain.",
-        _SHARE,
+        SHARE,
         "models",
         default=Wishes.deep,
     )
     large: float = option(
-        "Share of networks with some tensors of up to a million elements.", _SHARE, "models", default=Wishes.large
+        "Share of networks with some tensors of up to a million elements.", SHARE, "models", default=Wishes.large
     )
     folded: float = option(
         "Share of networks in which nodes may depend on weights alone, and outputs on no input.",
-        _SHARE,
+        SHARE,
         "models",
         default=Wishes.folded,
     )
     extremes: float = option(
         "Share of networks some of whose inputs and weights are at the ends of what they may be.",
-        _SHARE,
+        SHARE,
         "models",
         default=Wishes.extremes,
     )
@@ -172,23 +167,23 @@ class Networks(Options):
     woven: float = option(
         "How likely a pattern (nodes that set an optimization off, or that real networks have) is put in for each "
         "five nodes.",
-        _SHARE,
+        SHARE,
         "models",
         default=Wishes.woven,
     )
     slips: float = option(
         "Share of patterns in which one node isn't as it should be: an axis kept, dropped or moved, a constant of "
         "another shape, a node between that changes nothing.",
-        _SHARE,
+        SHARE,
         "models",
         default=Wishes.slips,
     )
     bare: float = option(
-        "Share of networks that are one pattern and nothing else.", _SHARE, "models", default=Wishes.bare
+        "Share of networks that are one pattern and nothing else.", SHARE, "models", default=Wishes.bare
     )
     backward: float = option(
         "How likely an operator is put in front of an input, and not behind a tensor.",
-        _SHARE,
+        SHARE,
         "models",
         default=Wishes.backward,
     )
@@ -214,7 +209,7 @@ class OneByOne(Networks):
     )
     judge: bool = option(
         "Run each with ONNX Runtime's optimizations and with ONNX's reference, too.",
-        _SWITCH,
+        SWITCH,
         "output",
         flag="",
         default=False,
@@ -236,7 +231,7 @@ class Programmed(Networks):
     trust: bool = option(
         "Run what `functions` names: only your own programs, or those of somebody whose programs you would run. They "
         "aren't confined (docs/security.md).",
-        _SWITCH,
+        SWITCH,
         "models",
         default=False,
     )
@@ -248,20 +243,20 @@ class Generate(Programmed):
 
     section: ClassVar[str] = "generate"
 
-    count: int = option("Number of networks.", _COUNT, "models", default=100)
+    count: int = option("Number of networks.", COUNT, "models", default=100)
     to: Sequence[str] = option(
         "Convert each network to these formats, too: torch, keras, savedmodel, tflite.",
         Value(_formats, metavar="FORMAT,...", many=True),
         "models",
         default=(),
     )
-    workers: int = option("Worker processes.", _COUNT, "search", key="limits.workers", default=2)
+    workers: int = option("Worker processes.", COUNT, "search", key="limits.workers", default=2)
     seconds: float | None = option(
-        "Begin no further network after S seconds.", _SECONDS, "search", usual="no limit", searches=True, default=None
+        "Begin no further network after S seconds.", SECONDS, "search", usual="no limit", searches=True, default=None
     )
     network_seconds: float = option(
         "Time limit in seconds for each network, and each conversion.",
-        _SECONDS,
+        SECONDS,
         "search",
         flag="--each",
         default=60.0,

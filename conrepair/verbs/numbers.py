@@ -57,27 +57,16 @@ def real(text: str) -> float:
     return value
 
 
-def _limit(most: float, told: str) -> Callable[[str], float]:
+def _limit(most: float, words: str) -> Callable[[str], float]:
     def read(text: str) -> float:
         value = real(text)
         if not 0 <= value <= most:
-            raise argparse.ArgumentTypeError(f"{value:g} isn't from 0 to {told}")
+            raise argparse.ArgumentTypeError(f"{value:g} isn't {words}")
         return value
 
     return read
 
 
-def share(text: str) -> float:
-    """A number from 0 to 1.
-
-    Raises:
-        ArgumentTypeError: if it's none.
-    """
-    value = real(text)
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{value:g} isn't a share, from 0 to 1")
-    return value
-
-
-seconds = _limit(MOST_SECONDS, f"{MOST_SECONDS:g} seconds")
-gigabytes = _limit(MOST_GIGABYTES, f"{MOST_GIGABYTES:,} gigabytes")
+share = _limit(1, "a share, from 0 to 1")
+seconds = _limit(MOST_SECONDS, f"from 0 to {MOST_SECONDS:g} seconds")
+gigabytes = _limit(MOST_GIGABYTES, f"from 0 to {MOST_GIGABYTES:,} gigabytes")

@@ -12,6 +12,7 @@ from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, model, option, options, written
+from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED, SWITCH
 
 if TYPE_CHECKING:
     from conrepair.data.pictures.recipe import Recipe
@@ -37,13 +38,7 @@ __all__ = [
 
 _BackendName = Literal["libraries", "onnxruntime", "tflite", "inductor", "xla", "tvm"]
 
-_DATA = Value(arguments.anything, metavar="PATH")
-_FOLDER = Value(arguments.path, metavar="FOLDER")
-_NUMBER = Value(arguments.real(), numbers.real, "X")
 _PREPARED = Value(arguments.recipe, metavar="RECIPE")
-_SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
-_SWITCH = Value(arguments.flag, parsed=True)
-_COUNT = Value(arguments.COUNT, numbers.count, "N")
 _OPERATORS = Value(arguments.NAMES, metavar="OPERATOR", many=True)
 _PASSES = Value(arguments.NAMES, metavar="PASS", many=True)
 
@@ -84,7 +79,7 @@ class Loaded(Options):
 
     progress: bool = option(
         "Show progress on standard error; the log `conrepair` has it in any case, at level INFO.",
-        _SWITCH,
+        SWITCH,
         "general",
         flag="",  # a shell shows it unless --quiet is given
         default=False,
@@ -101,7 +96,7 @@ class Loaded(Options):
     )
     timeout: float = option(
         "Seconds for each model or step, in worker processes.",
-        _SECONDS,
+        SECONDS,
         "general",
         default=600.0,
         flag="",  # a command has one limit for all that it does, which `cli.time_limit` declares
@@ -109,7 +104,7 @@ class Loaded(Options):
     trust: bool = option(
         "Load files that hold code or reach beyond the model: only your own, or those of somebody whose "
         "programs you would run (docs/security.md). Ordinary files need none of it.",
-        _SWITCH,
+        SWITCH,
         "models",
         default=False,
     )
@@ -117,7 +112,7 @@ class Loaded(Options):
         "Run everything in this process, for objects and files of one's own: a debugger works, but a library that "
         "crashes takes the process along, nothing is stopped for its time, and what a file makes a library do is "
         "kept from nothing (docs/security.md).",
-        _SWITCH,
+        SWITCH,
         "general",
         flag="",
         default=False,
@@ -155,7 +150,7 @@ class Fed(Loaded):
 
     data: Any = option(
         "What models are fed, first axis samples: a folder of photos, .npz/.npy, arrays, or what gives batches.",
-        _DATA,
+        DATA,
         "inputs",
         usual="random inputs are drawn",
         typed="Folder of photos, or .npz/.npy arrays.",
@@ -170,17 +165,17 @@ class Fed(Loaded):
     samples: int | None = samples(32, ", and all of the data")
     steps: int | None = option(
         "Inputs in a row that make a sample, from a fresh start: models that keep a state are compared step by step.",
-        _COUNT,
+        COUNT,
         "inputs",
         usual="4 for models that keep a state, else 1",
         default=None,
     )
-    seed: int = option("Seed of random inputs.", Value(arguments.SEED, numbers.seed, "N"), "inputs", default=0)
+    seed: int = option("Seed of random inputs.", SEED, "inputs", default=0)
     low: float | None = option(
-        "Lower bound of random inputs.", _NUMBER, "inputs", usual="the files' own, else -1", default=None
+        "Lower bound of random inputs.", NUMBER, "inputs", usual="the files' own, else -1", default=None
     )
     high: float | None = option(
-        "Upper bound of random inputs.", _NUMBER, "inputs", usual="the files' own, else 1", default=None
+        "Upper bound of random inputs.", NUMBER, "inputs", usual="the files' own, else 1", default=None
     )
 
     @property
@@ -205,7 +200,7 @@ class Pair(Fed):
     )
     rtol: float | None = option(
         "Relative tolerance of each element of the outputs. Where one of both is given, they decide alone.",
-        _NUMBER,
+        NUMBER,
         "tolerances",
         usual=written(Tolerance.rtol),
         key="tolerance.rtol",
@@ -213,7 +208,7 @@ class Pair(Fed):
     )
     atol: float | None = option(
         "Absolute tolerance of each element of the outputs.",
-        _NUMBER,
+        NUMBER,
         "tolerances",
         usual=written(Tolerance.atol),
         key="tolerance.atol",
@@ -222,7 +217,7 @@ class Pair(Fed):
     strict_signature: bool = option(
         "Inputs and outputs in another layout (channels last for channels first) are a fault, too, though the "
         "network undoes the layout itself and its numbers are right.",
-        _SWITCH,
+        SWITCH,
         "tolerances",
         usual="they're noted, and don't change the verdict",
         key="tolerance.strict_signature",
@@ -234,24 +229,24 @@ class Pair(Fed):
 class Compare(Pair):
     """Of `compare`."""
 
-    batch_size: int = option(_BATCH, _COUNT, "inputs", default=16)
+    batch_size: int = option(_BATCH, COUNT, "inputs", default=16)
 
 
 @options
 class Layers(Pair):
     """Of every verb that compares layers."""
 
-    batch_size: int = option(_BATCH, _COUNT, "inputs", key="localize.batch_size", default=4)
+    batch_size: int = option(_BATCH, COUNT, "inputs", key="localize.batch_size", default=4)
     margin: float = option(
         "A layer is at fault if its error is X times what rounding explains.",
-        _NUMBER,
+        NUMBER,
         "tolerances",
         key="tolerance.noise_margin",
         default=Tolerance.noise_margin,
     )
     latent: bool = option(
         "Count faults that none of the inputs shows, such as a bound that no value reaches.",
-        _SWITCH,
+        SWITCH,
         "tolerances",
         usual="they're listed, and don't change the verdict",
         key="localize.latent",
@@ -277,7 +272,7 @@ class Localize(Layers):
     suspicious: bool = option(
         "Rank the layers, too, by how much more they differ on inputs that are answered otherwise than on the "
         "others; give many inputs (`data`, `samples`). A ranking convicts none.",
-        _SWITCH,
+        SWITCH,
         "output",
         default=False,
     )
@@ -293,18 +288,18 @@ class Repair(Layers):
     samples: int | None = samples(72, "")
     output: str | Path | None = option(
         "Folder for the repaired model, patch.json and result.json; without one they go with the result.",
-        _FOLDER,
+        FOLDER,
         "output",
         typed="Folder for the repaired model, patch.json and result.json, for several targets with a folder in it "
         "for each (default: TARGET-repaired in this folder).",
         default=None,
     )
     seconds: float = option(
-        "Try no further edit after S seconds.", _SECONDS, "search", key="repair.seconds", searches=True, default=300.0
+        "Try no further edit after S seconds.", SECONDS, "search", key="repair.seconds", searches=True, default=300.0
     )
     advice: float = option(
         "Spend S seconds on other ways to convert the source.",
-        _SECONDS,
+        SECONDS,
         "search",
         key="repair.advice_seconds",
         searches=True,
@@ -312,7 +307,7 @@ class Repair(Layers):
     )
     bake_recipe: bool = option(
         "If photos must be preprocessed differently, put operators for that in front of the model's input.",
-        _SWITCH,
+        SWITCH,
         "search",
         key="repair.bake_recipe",
         default=False,
@@ -357,7 +352,7 @@ class Convert(Fed):
     samples: int | None = samples(8, ", and all of the data")
     check: bool = option(
         "Compare the result with its source.",
-        _SWITCH,
+        SWITCH,
         "search",
         flag="--no-check",
         typed="Don't compare the result with its source.",
@@ -365,14 +360,14 @@ class Convert(Fed):
     )
     mend: bool = option(
         "Look for another way if the route fails.",
-        _SWITCH,
+        SWITCH,
         "search",
         flag="--no-repair",
         typed="Fail if the route fails, and look for no other way.",
         default=True,
     )
     seconds: float = option(
-        "Look for another way for S seconds if the route fails.", _SECONDS, "search", searches=True, default=120.0
+        "Look for another way for S seconds if the route fails.", SECONDS, "search", searches=True, default=120.0
     )
 
 
@@ -383,7 +378,7 @@ class Inputs(Fed):
     model: Any = model(_ONE, kw_only=False)
     output: str | Path | None = option(
         "File for the arrays (.npz); without one they are the result alone.",
-        Value(arguments.path, metavar="FILE"),
+        FILE,
         "output",
         typed="File for the arrays (.npz).",
         default=None,
@@ -422,11 +417,11 @@ class Compiled(Options):
     )
     required_pass: Sequence[str] = option("Run this pass.", _PASSES, "compiler", default=())
     disabled_pass: Sequence[str] = option("Skip this pass.", _PASSES, "compiler", default=())
-    trials: int = option("Candidates to measure with `setting` tuned.", _COUNT, "compiler", default=64)
+    trials: int = option("Candidates to measure with `setting` tuned.", COUNT, "compiler", default=64)
     database: str | Path | None = option(
-        "Start `setting` tuned from an earlier tuning.", _FOLDER, "compiler", default=None
+        "Start `setting` tuned from an earlier tuning.", FOLDER, "compiler", default=None
     )
-    threads: int | None = option("Threads that a kernel may use.", _COUNT, "compiler", default=None)
+    threads: int | None = option("Threads that a kernel may use.", COUNT, "compiler", default=None)
     unfused: Sequence[str] = option("Don't fuse this operator.", _OPERATORS, "compiler", default=())
     unscheduled: Sequence[str] = option(
         "Give this operator no schedule (on the CPU).", _OPERATORS, "compiler", default=()
@@ -438,7 +433,7 @@ class Compiled(Options):
         "Compute this operator of an ONNX model in float64.", _OPERATORS, "compiler", default=()
     )
     debug_enabled: bool = option(
-        "Keep the result of each kernel, as files.", _SWITCH, "compiler", flag="--debug", default=False
+        "Keep the result of each kernel, as files.", SWITCH, "compiler", flag="--debug", default=False
     )
 
     @property
@@ -455,12 +450,12 @@ class Build(Compiled, Loaded):
     model: Any = model(_ONE, kw_only=False)
     output: str | Path | None = option(
         "Folder to write; without one the build lies in a folder that goes with the result.",
-        _FOLDER,
+        FOLDER,
         "output",
         typed="Folder to write.",
         default=None,
     )
-    batch_size: int = option(_BATCH, _COUNT, "inputs", default=1)
+    batch_size: int = option(_BATCH, COUNT, "inputs", default=1)
 
 
 @options
@@ -493,4 +488,4 @@ class Execute(Fed):
         flag="",  # in the shell each is an option of its own
     )
     samples: int | None = samples(8, ", and all of the data")
-    batch_size: int = option(_BATCH, _COUNT, "inputs", default=1)
+    batch_size: int = option(_BATCH, COUNT, "inputs", default=1)

@@ -9,16 +9,12 @@ from typing import Any, get_args
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.tracing.search.names import MethodName, ObjectiveName
-from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, model, option, options
 from conrepair.verbs.options import Loaded
+from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED, SWITCH
 
 __all__ = ["Accuracy", "Trace"]
 
-_COUNT = Value(arguments.COUNT, numbers.count, "N")
-_NUMBER = Value(arguments.real(), numbers.real, "X")
-_SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
-_SWITCH = Value(arguments.flag, parsed=True)
 _SYSTEM = Value(arguments.text, metavar="SYSTEM")
 
 
@@ -50,14 +46,14 @@ class Trace(Loaded):
     )
     accuracy: str | Path | None = option(
         "Errors of operators that are known (accuracy.json of `conrepair accuracy`): what these explain isn't wrong.",
-        Value(arguments.path, metavar="FILE"),
+        FILE,
         "models",
         usual="16 units in the last place of each function",
         default=None,
     )
     granularity: int | None = option(
         "Most operators that TVM fuses into a kernel: the smaller, the finer an error is told.",
-        _COUNT,
+        COUNT,
         "models",
         default=None,
     )
@@ -76,31 +72,29 @@ class Trace(Loaded):
         "search",
         default="guide",
     )
-    evaluations: int = option("Inputs that are tried.", _COUNT, "search", default=1000)
-    seconds: float = option("Seconds for the search of inputs.", _SECONDS, "search", default=60.0, searches=True)
-    low: float = option("Lower bound of inputs.", _NUMBER, "search", default=-5.0)
-    high: float = option("Upper bound of inputs.", _NUMBER, "search", default=5.0)
+    evaluations: int = option("Inputs that are tried.", COUNT, "search", default=1000)
+    seconds: float = option("Seconds for the search of inputs.", SECONDS, "search", default=60.0, searches=True)
+    low: float = option("Lower bound of inputs.", NUMBER, "search", default=-5.0)
+    high: float = option("Upper bound of inputs.", NUMBER, "search", default=5.0)
     data: Any = option(
         "Inputs to start from (.npz/.npy, first axis samples): how many of their answers change is said first.",
-        Value(arguments.anything, metavar="PATH"),
+        DATA,
         "search",
         usual="random inputs",
         default=None,
     )
     weights: bool = option(
-        "Search the weights, too, up to half of their size around them.", _SWITCH, "search", default=False
+        "Search the weights, too, up to half of their size around them.", SWITCH, "search", default=False
     )
-    seed: int = option("Seed of the search.", Value(arguments.SEED, numbers.seed, "N"), "search", default=0)
+    seed: int = option("Seed of the search.", SEED, "search", default=0)
     builds: int | None = option(
         "Most builds, or sessions, that are made to find which switches are to blame.",
-        _COUNT,
+        COUNT,
         "search",
         usual="200, or 25 where rounding explains the deviation",
         default=None,
     )
-    timeout: float = option(
-        "Seconds for each step, in worker processes.", _SECONDS, "general", default=600.0, flag=""
-    )
+    timeout: float = option("Seconds for each step, in worker processes.", SECONDS, "general", default=600.0, flag="")
 
     def __post_init__(self) -> None:
         """Check what belongs together."""
@@ -138,10 +132,10 @@ class Accuracy(Options):
         flag="--operator",
         default=(),
     )
-    timeout: float = option("Seconds for each system.", _SECONDS, "general", default=600.0, flag="")
+    timeout: float = option("Seconds for each system.", SECONDS, "general", default=600.0, flag="")
     output: str | Path | None = option(
         "Folder for accuracy.json, accuracy.md and accuracy.svg.",
-        Value(arguments.path, metavar="FOLDER"),
+        FOLDER,
         "output",
         default=None,
     )
