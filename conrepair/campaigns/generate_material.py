@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.problems import entry_of
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
 from conrepair.frameworks.identity import model_sha256
@@ -77,12 +77,7 @@ class MaterialFiles:
             with Session(keeps=True) as session:
                 results = session.results(tasks, _KIND, display)
             for item in tasks:
-                result = results[item.name]
-                if result.entry is None:
-                    if result.failure is None:
-                        raise ValueError("a task without dependencies is never blocked")
-                    raise problem_of_failure(result.failure).as_error(item.name)
-                found += instances_of(result.entry.result["instances"])
+                found += instances_of(entry_of(results[item.name], item.name).result["instances"])
         return tuple(found)
 
 

@@ -33,12 +33,7 @@ def element_types(wishes: Wishes) -> dict[str, list[dict[str, str]]]:
         ConrepairError: if it can't be asked.
     """
     with Session(keeps=True) as session:
-        result = session.result(_asking(wishes))
-    if result.entry is None:
-        if result.failure is None:
-            raise ValueError("a task without dependencies is never blocked")
-        raise problem_of_failure(result.failure).as_error(_ASKING)
-    found: dict[str, list[dict[str, str]]] = result.entry.result["found"]
+        found: dict[str, list[dict[str, str]]] = session.made(_asking(wishes)).result["found"]
     return found
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from conrepair.report.result import OF_THE_MODEL, Problem
 from conrepair.runtime.errors import ExitCode, known_code
 from conrepair.runtime.workers import Failure
 
-__all__ = ["problem_of_failure"]
+if TYPE_CHECKING:
+    from conrepair.engine.scheduler import Result
+    from conrepair.runtime.store import Entry
+
+__all__ = ["entry_of", "problem_of_failure"]
 
 
 def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
@@ -26,3 +32,20 @@ def problem_of_failure(failure: Failure, *, loading: bool = False) -> Problem:
         traceback=failure.traceback,
         kind=failure.kind,
     )
+
+
+def entry_of(result: Result, what: str) -> Entry:
+    """What a task made that depends on no other.
+
+    Args:
+        result: Of the task.
+        what: The task in words, for an error.
+
+    Raises:
+        ConrepairError: why it failed, with what's to be done about it.
+    """
+    if result.entry is not None:
+        return result.entry
+    if result.failure is None:
+        raise ValueError("a task without dependencies is never blocked")
+    raise problem_of_failure(result.failure).as_error(what)

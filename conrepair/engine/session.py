@@ -147,15 +147,8 @@ class Session:
         Args:
             task: Shown while it runs.
         """
-        from conrepair.engine.scheduler import Scheduler
-
-        def work() -> Result:
-            scheduler = Scheduler(self.store, self._executor)
-            with ProgressDisplay(quiet=self._quiet) as display, display.stage(task.kind, 1) as stage:
-                scheduler.run([task], advance=stage.advance, show=stage.show)
-            return scheduler.results[task.name]
-
-        return self.kept(work)
+        with ProgressDisplay(quiet=self._quiet) as display:
+            return self.results([task], task.kind, display)[task.name]
 
     def made(self, task: Task) -> Entry:
         """What one task made that depends on no other.
@@ -166,14 +159,9 @@ class Session:
         Raises:
             ConrepairError: why it failed, with what's to be done about it.
         """
-        from conrepair.engine.problems import problem_of_failure
+        from conrepair.engine.problems import entry_of
 
-        result = self.result(task)
-        if result.entry is None:
-            if result.failure is None:
-                raise ValueError("a task without dependencies is never blocked")
-            raise problem_of_failure(result.failure).as_error(task.kind)
-        return result.entry
+        return entry_of(self.result(task), task.kind)
 
     def results(self, tasks: Sequence[Task], name: str, display: ProgressDisplay) -> dict[str, Result]:
         """Do tasks, one after the other, and keep what they made.
