@@ -75,8 +75,7 @@ def look_in_one_job(state: RunState) -> Looked | None:
     if not all(map(_is_plain, state.subjects)):
         return None
     task = _task(state)
-    with state.display.stage("look", 1) as stage:
-        state.scheduler.run([task], advance=stage.advance, show=stage.show)
+    state.run("look", [task])
     result = state.scheduler.results[task.name]
     if result.entry is None:
         if result.failure is not None and result.failure.kind in {*ENDED, "refused"}:

@@ -29,8 +29,7 @@ def prepare_pictures(state: RunState) -> None:
         state: Its subjects' data get what was found, its notes what a person should know.
     """
     tasks = {subject.name: task for subject in state.subjects if (task := _task(state, subject)) is not None}
-    with state.display.stage("prepare pictures", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), advance=stage.advance)
+    state.run("prepare pictures", tasks.values())
     for name, task in tasks.items():
         entry = state.scheduler.results[task.name].entry
         if entry is None:

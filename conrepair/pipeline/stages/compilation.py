@@ -45,8 +45,7 @@ def prepare(state: RunState, models: Iterable[Made]) -> None:
     if not (state.settings.stages.convert and state.settings.stages.execute):
         state.scheduler.take_stored(unmade, "no earlier run made this conversion")
     elif unmade:
-        with state.display.stage("convert", len(unmade)) as stage:
-            state.scheduler.run(unmade, advance=stage.advance)
+        state.run("convert", unmade)
 
 
 def _plan(
@@ -97,5 +96,4 @@ def compile_builds(state: RunState, builds: Sequence[Task]) -> None:
     if not state.settings.stages.execute:
         state.scheduler.take_stored(builds, "stage execute is off, and no earlier run compiled this")
         return
-    with state.display.stage("compile", len(builds)) as stage:
-        state.scheduler.run(builds, advance=stage.advance, show=stage.show)
+    state.run("compile", builds)

@@ -39,8 +39,7 @@ def convert(state: RunState) -> None:
         for name, planned in state.conversions.items():
             state.conversions[name] = [item for item in planned if state.scheduler.results[item.name].entry]
         return
-    with state.display.stage("convert", len(tasks)) as stage:
-        state.scheduler.run(tasks, advance=stage.advance)
+    state.run("convert", tasks)
 
 
 def conversion_task(

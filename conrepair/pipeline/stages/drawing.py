@@ -26,8 +26,7 @@ def draw(state: RunState) -> None:
     """
     groups = {subject.name: _group(state, subject) for subject in state.subjects if _draws(subject)}
     tasks = {name: _task(state, name, group) for name, group in groups.items()}
-    with state.display.stage("draw", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), advance=stage.advance)
+    state.run("draw", tasks.values())
     for name, task in tasks.items():
         entry = state.scheduler.results[task.name].entry
         if entry is None:

@@ -74,8 +74,7 @@ def run_executions(state: RunState, executed: Sequence[Execution], runs: Runs) -
     builds, tasks = ([task for task in planned if task.name not in done] for planned in (runs.builds, runs.tasks))
     compile_builds(state, builds)
     if state.settings.stages.execute:
-        with state.display.stage("execute", len(tasks)) as stage:
-            state.scheduler.run(tasks, advance=stage.advance)
+        state.run("execute", tasks)
     else:
         state.scheduler.take_stored(tasks, "stage execute is off, and no earlier run did it")
         for item in executed:

@@ -92,8 +92,7 @@ def _with_other_samples(
     result = list(rows)
     others = {place: first for place in places if (first := _worst_samples(state, rows[place], executed[place]))}
     tasks = {place: localization_task(state, executed[place], first=first) for place, first in others.items()}
-    with state.display.stage("localize other samples", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), advance=stage.advance)
+    state.run("localize other samples", tasks.values())
     for place, task in tasks.items():
         item = executed[place]
         found = LocalizationOutcome.of(state.scheduler.results[task.name], problem_of, _compared(state, item))
@@ -130,8 +129,7 @@ def localized(
     """
     tasks = {item.looked_at: localization_task(state, item, **asked.get(item.looked_at, {})) for item in items}
     compared = {item.looked_at: _compared(state, item) for item in items}
-    with state.display.stage("localize", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), advance=stage.advance)
+    state.run("localize", tasks.values())
     results = state.scheduler.results
     return {
         name: LocalizationOutcome.of(results[task.name], problem_of, compared[name]) for name, task in tasks.items()

@@ -40,8 +40,7 @@ def name_optimizers(state: RunState, executed: Sequence[Execution], rows: Sequen
     }
     if not tasks:
         return tuple(rows)
-    with state.display.stage("name optimizations", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), advance=stage.advance)
+    state.run("name optimizations", tasks.values())
     found = list(rows)
     for place, task in tasks.items():
         entry = state.scheduler.results[task.name].entry

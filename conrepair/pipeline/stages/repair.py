@@ -139,8 +139,7 @@ def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) 
     """Repair targets with layers at fault."""
     places = rows_to_repair(rows)
     tasks = {place: _repair_task(state, executed[place], rows[place]) for place in places}
-    with state.display.stage("repair", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), advance=stage.advance)
+    state.run("repair", tasks.values())
     result = list(rows)
     for place, task in tasks.items():
         result[place] = _with_repair(rows[place], state.scheduler.results[task.name], problem_of)

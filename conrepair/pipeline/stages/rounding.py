@@ -42,8 +42,7 @@ def measure_rounding(state: RunState, executed: Sequence[Execution], rows: Seque
         and state.steps_of(state.subject(item.model)) == 1  # layers are looked at one step at a time
     ]
     tasks = {item.model: _task(state, item) for item in items}
-    with state.display.stage("measure rounding", len(tasks)) as stage:
-        state.scheduler.run(list(tasks.values()), advance=stage.advance)
+    state.run("measure rounding", tasks.values())
     for item in items:
         entry = state.scheduler.results[tasks[item.model].name].entry
         item.rounding = entry if entry is not None and entry.result["outputs"] else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from conrepair.data.feeds import DataReference
 from conrepair.data.pictures.recipe import Recipe
@@ -73,6 +73,11 @@ class RunState:
     def subject(self, name: str) -> Subject:
         """A model of the run."""
         return next(subject for subject in self.subjects if subject.name == name)
+
+    def run(self, words: str, tasks: Collection[Task]) -> None:
+        """Run tasks, and show that under a name."""
+        with self.display.stage(words, len(tasks)) as stage:
+            self.scheduler.run(list(tasks), advance=stage.advance, show=stage.show)
 
     def outcome(self, name: str, *, loading: bool = False) -> tuple[LoadedModel | None, Problem | None]:
         """What a build or convert task made, or one found that did nothing but load a model."""
