@@ -41,6 +41,7 @@ _TVM = "tvm"
 _STABLE = re.compile(r"stable_\d\.onnx")  # a worker says it, which isn't to be believed
 _BUILDS, _FEW_BUILDS = 200, 25
 _REFEREE = "torch-eager"  # the one that takes the network converted
+_SEARCHED_BY = ("method", "objective", "evaluations", "seconds", "low", "high", "seed")  # options of the verb
 _JUDGED_KINDS = {"wrong", "ill-conditioned"}
 
 
@@ -110,14 +111,8 @@ class Tracing:
     def search(self) -> None:
         """Search inputs, and judge those that were found."""
         asked, given = self._asked, self._samples
-        payload = self._payload() | {
-            "method": asked.method,
-            "objective": asked.objective,
-            "evaluations": asked.evaluations,
-            "seconds": asked.seconds,
-            "low": asked.low,
-            "high": asked.high,
-            "seed": asked.seed,
+        payload = self._payload() | {name: getattr(asked, name) for name in _SEARCHED_BY}
+        payload |= {
             "weights": list(self._weights),
             "given": None if given is None else str(given),
             "given_sha256": None if given is None else sha256_of(given),
