@@ -129,9 +129,11 @@ def _relative(source: Parameter, target: Parameter, op: str) -> float:
     if numpy_dtype(source.dtype).kind in "iub" and op not in ASKING:
         return 0.0
     one, two = source.numpy(), target.numpy()
-    if one.dtype.kind != "O":  # texts
-        if np.array_equal(one, two, equal_nan=True) or _is_cast(source, target) or hide_alike(one, two):
-            return 0.0
+    are_texts = one.dtype.kind in "OSUT"
+    if not are_texts and (
+        np.array_equal(one, two, equal_nan=True) or _is_cast(source, target) or hide_alike(one, two)
+    ):
+        return 0.0
     found = compare_parameters(source, target)
     return 0.0 if found is None else found.relative
 
