@@ -199,7 +199,7 @@ class _NodeBefore:
             node.replace_input_with(index, value)
 
 
-def tensor_of(array: Array, dtype: onnx_ir.DataType, name: str | None) -> onnx_ir.TensorProtocol:
+def tensor_of(array: Array, dtype: onnx_ir.DataType, name: str | None) -> onnx_ir.Tensor[Any] | onnx_ir.StringTensor:
     """Numbers, or texts, as a file holds them."""
     if dtype is onnx_ir.DataType.STRING:
         texts = np.array([text.encode() if isinstance(text, str) else text for text in array.flat], object)
