@@ -78,30 +78,20 @@ def option(
     group: str,
     *,
     default: Any = MISSING,
-    usual: str = "",
-    typed: str = "",
-    flag: str | None = None,
-    key: str = "",
-    searches: bool = False,
     kw_only: bool = True,
+    **more: Any,
 ) -> Any:
-    """A field of `Options`; see `About`.
+    """A field of `Options`.
 
     Args:
         words: Whole sentences.
         value: How it's read.
         group: Of help.
         default: Its value where nobody gives one; none: it must be given.
-        usual: The default in words.
-        typed: What's said in a shell in place of the words.
-        flag: In the shell; None: its name; "": Python alone has it.
-        key: Of a configuration.
-        searches: Whether it's the time of a search.
         kw_only: Whether Python calls it by its name alone.
+        **more: What else `About` has, by its names: usual, typed, flag, key, searches.
     """
-    told = About(
-        words=words, value=value, group=group, usual=usual, typed=typed, flag=flag, key=key, searches=searches
-    )
+    told = About(words=words, value=value, group=group, **more)
     return dataclasses.field(default=default, kw_only=kw_only, metadata={_KEY: told})
 
 
