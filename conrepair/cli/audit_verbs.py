@@ -70,24 +70,16 @@ def _add_report(verbs: Verbs[Parser]) -> None:
         metavar="FOLDER",
         help="Show photos that lie in FOLDER (default: none, whatever folder the run's result names).",
     )
-    parser["tolerances"].add_argument(
-        "--margin",
-        type=real,
-        metavar="X",
-        help="A layer is at fault if its error is X times what rounding explains (default: the run's).",
-    )
-    parser["tolerances"].add_argument(
-        "--rtol", type=real, metavar="X", help="Relative tolerance of each element of an output (default: the run's)."
-    )
-    parser["tolerances"].add_argument(
-        "--atol", type=real, metavar="X", help="Absolute tolerance of each element of an output (default: the run's)."
-    )
-    parser["tolerances"].add_argument(
-        "--relative-l2",
-        type=real,
-        metavar="X",
-        help="Relative error that an output as a whole may have (default: the run's, none with --rtol or --atol).",
-    )
+    for flag, words in (
+        ("--margin", "A layer is at fault if its error is X times what rounding explains (default: the run's)."),
+        ("--rtol", "Relative tolerance of each element of an output (default: the run's)."),
+        ("--atol", "Absolute tolerance of each element of an output (default: the run's)."),
+        (
+            "--relative-l2",
+            "Relative error that an output as a whole may have (default: the run's, none with --rtol or --atol).",
+        ),
+    ):
+        parser["tolerances"].add_argument(flag, type=real, metavar="X", help=words)
     add_output(
         parser, "Write to FOLDER (default: into the run's own, whose result.json stays as it is; of two, the last's)."
     )
