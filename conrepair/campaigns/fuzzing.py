@@ -415,7 +415,4 @@ def _ended(job: Job, failure: Failure, place: int) -> Looked:
 
 def _verdicts(database: Database) -> dict[str, int]:
     """How many suspicions came to what."""
-    found: dict[str, int] = {}
-    for _, _, verdict, _, _ in database.reductions():
-        found[verdict] = found.get(verdict, 0) + 1
-    return found
+    return dict(collections.Counter(verdict for _, _, verdict, _, _ in database.reductions()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conrepair.cases.bisection import Reduced, smallest_failing
@@ -67,18 +67,18 @@ class Attempts:
         started = time.monotonic()
         stop = Stop(converter=steps[-1].converter.name, error=str(failure))
         if model.framework != "onnx":
-            return _without(stop, "only ONNX graphs can be cut into pieces"), None
+            return replace(stop, note="only ONNX graphs can be cut into pieces"), None
         if any(step.converter.calibrates(step.converter.complete(step.options)) for step in steps):
-            return _without(stop, "pieces have no data to calibrate with"), None
+            return replace(stop, note="pieces have no data to calibrate with"), None
         outlined = self._outline(model)
         if isinstance(outlined, Failure):
-            return _without(stop, f"the graph can't be cut: {outlined}"), None
+            return replace(stop, note=f"the graph can't be cut: {outlined}"), None
         proto, nodes = outlined
         whole = GraphPiece(proto, None)
         here = self.failure_of(whole, steps, run=run)
         if here is None or not same_failure(here, failure):
             said = "doesn't fail" if here is None else f"fails otherwise: {here}"
-            return _without(stop, f"with its functions inlined and its sizes declared, the graph {said}"), None
+            return replace(stop, note=f"with its functions inlined and its sizes declared, the graph {said}"), None
 
         def fails(places: Sequence[int]) -> bool:
             found = self.failure_of(GraphPiece(proto, tuple(places)), steps, run=run)
@@ -88,9 +88,8 @@ class Attempts:
             len(nodes), fails, tries=_TRIES, more=lambda: time.monotonic() < end
         )
         guilty = [nodes[place] for place in found.places]
-        stop = Stop(
-            converter=stop.converter,
-            error=stop.error,
+        stop = replace(
+            stop,
             operators=tuple(node["operator"] for node in guilty),
             nodes=tuple(node["name"] for node in guilty),
             of=len(nodes),
@@ -151,7 +150,3 @@ class Attempts:
 def _plain(model: Model) -> dict[str, Any]:
     content: dict[str, Any] = to_json(model) | {"provenance": None}
     return content
-
-
-def _without(stop: Stop, note: str) -> Stop:
-    return Stop(converter=stop.converter, error=stop.error, note=note)
