@@ -179,35 +179,31 @@ def _remarks(result: AuditResult, *, files: bool) -> list[RenderableType]:
     lines += [Text.assemble(("note: ", "dim"), note) for note in result.notes[:_ROWS]]
     said: set[str] = set()
     for row in result.rows[:_ROWS]:
-        for note in row_notes(row):
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), note))
+        label, found = (f"{row.label}: ", "bold"), row.localized.result
+        lines += [Text.assemble(label, note) for note in row_notes(row)]
         if row.problem is None and row.verdict in {None, Verdict.EQUIVALENT, Verdict.NOISE}:
             continue
         if row.reason in said and row.problem is not None:
             continue  # a model that doesn't load says so once, not for each of its conversions
         if row.reason not in said:
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.reason, row)))
+            lines.append(Text.assemble(label, _told(row.reason, row)))
         said.add(row.reason)
         if row.mending is not None:
-            lines += [Text.assemble((f"{row.label}: ", "bold"), line) for line in conversion_lines(row.mending)]
-        if (
-            row.localized.result is not None
-            and row.localized.result.faults
-            and row.localized.result.reason != row.reason
-        ):
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), _told(row.localized.result.reason, row)))
+            lines += [Text.assemble(label, line) for line in conversion_lines(row.mending)]
+        if found is not None and found.faults and found.reason != row.reason:
+            lines.append(Text.assemble(label, _told(found.reason, row)))
         if row.repaired.result is not None:
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), repair_line(row.repaired.result)))
+            lines.append(Text.assemble(label, repair_line(row.repaired.result)))
         if row.repaired.verdict is not None and not row.repaired.verdict.is_right:
             words = f"the repaired target is {row.repaired.verdict} on {row.backend}: {row.repaired.reason}"
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), words))
+            lines.append(Text.assemble(label, words))
         if row.problem is not None:
             if row.problem.explanation:
                 lines.append(Text(f"  {row.problem.explanation}"))
             tail = row.problem.last_words.splitlines()[-_LAST_WORDS_SHOWN:]
             lines += [Text(f"  | {line}"[:_TEXT_WIDTH], style="dim") for line in tail]
         if line := advice_line(row.repaired.advice):
-            lines.append(Text.assemble((f"{row.label}: ", "bold"), f"advice: {line}"))
+            lines.append(Text.assemble(label, f"advice: {line}"))
     for about in dict.fromkeys(result.datasets.values()):
         lines.append(Text(f"data: {about}", style="dim"))
     if any(_is_timed_as_written(row) for row in result.rows[:_ROWS]):
@@ -230,11 +226,8 @@ def _is_timed_as_written(row: Row) -> bool:
 
 def _told(text: str, row: Row) -> str:
     """A reason with names that can be read; a tool's own words as they are, they hold paths."""
-    return (
-        text
-        if row.problem is not None or row.localized.result is None
-        else quoted(text, names=names_of(row.localized.result))
-    )
+    found = row.localized.result
+    return text if row.problem is not None or found is None else quoted(text, names=names_of(found))
 
 
 def _count(result: AuditResult) -> str:
