@@ -154,12 +154,13 @@ def run(node: Node, operands: Sequence[Values]) -> Values | None:
     """What an elementwise node computes of its operands; None of others, or of another number of operands."""
     if node.op in UNARY and len(operands) == 1:
         return np.asarray(UNARY[node.op](operands[0], node.attributes))
-    if node.op != "Where" and node.op not in BINARY:
-        return None
+    takes = 3 if node.op == "Where" else 2 if node.op in BINARY else 0
+    if not takes or len(operands) + len(node.parameters) != takes:
+        return None  # not elementwise, or one of what it reads follows from sizes
     values = what_is_read(operation_of(node), operands, _constant)
     if node.op == "Where":
         return np.asarray(np.where(values[0] != 0, values[1], values[2]))
-    return np.asarray(BINARY[node.op](*values)) if len(values) == 2 else None
+    return np.asarray(BINARY[node.op](*values))
 
 
 def _constant(array: Array) -> Values:

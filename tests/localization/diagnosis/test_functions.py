@@ -14,7 +14,7 @@ import torch
 from elementwise_pieces import graph_of
 from torch.nn import functional
 
-from conrepair.graph.layer_graph import LayerGraph
+from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
 from conrepair.localization.diagnosis.computing import compute, evaluate
 from conrepair.localization.diagnosis.functions import (
     GRID,
@@ -203,3 +203,9 @@ def test_pieces_of_a_composite_are_computed_as_those_on_the_grid(tmp_path: Path)
     assert found is not None
     np.testing.assert_array_equal(found["y"], [[3.0, 0.5], [0.5, 0.5]])
     assert compute(graph.nodes, {}, graph) is None
+
+
+def test_a_choice_whose_condition_follows_from_sizes_is_not_computed() -> None:
+    fill = Parameter("fill", (), "float32", lambda: np.float32(-1e4))
+    choice = Node("m", "m", "Where", "Where", ("", "x"), ("y",), {}, {"x": fill})
+    assert compute([choice], {"x": GRID}) is None
