@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
 
-__all__ = ["Layout", "layouts"]
+__all__ = ["Layout", "layouts", "lies_along"]
 
 _MOST_AXES = 5  # longer than 1 on a side; beyond that only what needs no transposition is tried
 _OF_PICTURES = 4
@@ -79,6 +79,11 @@ class Layout:
         if self.is_plain:
             return "as it is" if self.source == self.target else f"{list(self.source)} as {list(self.target)}"
         return f"{list(self.view)} transposed by {list(self.axes)}"
+
+
+def lies_along(shape: Shape) -> tuple[int, ...]:
+    """The axes of an operand that are longer than 1, from the end, as broadcasting counts them."""
+    return tuple(place - len(shape) for place, size in enumerate(shape) if size > 1)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -130,6 +130,21 @@ def test_numbers_along_another_axis(operator: str, shape: tuple[int, ...], tmp_p
         assert words in faults[0].evidence[0]
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_mean_without_its_axis_is_repeated_along_another(kept: bool, tmp_path: Path) -> None:
+    text = """small (float[4, 4, 4] x) => (float[4, 4, 3] y) {{
+        m = ReduceMean <axes = [2], keepdims = {}> (x)\n [z] z = Sub (x, m)\n y = MatMul (z, w) }}"""
+    weights = {"w": networks.drawn(4, 3)}
+    paths = [tmp_path / f"{place}.onnx" for place in range(2)]
+    for path, keeps in zip(paths, (True, kept), strict=True):
+        networks.written(path, text.format(int(keeps)), weights)
+    feeds = {"x": networks.drawn(4, 4, 4, scale=1)}
+    sides = opened(paths[0], feeds), opened(paths[1], feeds)
+    faults = localize_networks(*sides, [(feeds, feeds)], tmp_path, Options()).result.faults
+    words = "`z` reads `m` of shape [4, 4], [4, 4, 1] in the source: it's repeated along other axes"
+    assert [fault.evidence[0] for fault in faults] == ([] if kept else [words])
+
+
 def test_three_faults_at_once(sources: Path, tmp_path: Path) -> None:
     """One in the first block, one in the last, one at the end; with other names all over."""
     source = source_of("residual blocks", sources)

@@ -36,7 +36,7 @@ from conrepair.localization.diagnosis.readings import as_written, fused, normali
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import MOVES, Step, function_step, step_of
 from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
-from conrepair.localization.layout import Layout
+from conrepair.localization.layout import Layout, lies_along
 
 __all__ = ["RegionReading", "called", "kind_of_extra", "layouts_of", "pairings_of", "readings_of", "static_findings"]
 
@@ -346,9 +346,7 @@ def _broadcast_elsewhere(ours: Parameter, theirs: Parameter, region: Region) -> 
         return None
     if len(region.source.nodes) != 1 or len(region.target.nodes) != 1 or math.prod(ours.shape) == 1:
         return None
-    along = [
-        tuple(place - len(held) for place, size in enumerate(held) if size > 1) for held in (ours.shape, theirs.shape)
-    ]
+    along = lies_along(ours.shape), lies_along(theirs.shape)
     if along[0] == along[1] or math.prod(ours.shape) != math.prod(theirs.shape):
         return None
     words = "of shape {} in the target, {} in the source, which lies along axis {} and not {}"

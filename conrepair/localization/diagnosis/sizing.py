@@ -10,8 +10,10 @@ import numpy as np
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.functions import BINARY
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.layout import lies_along
 
 __all__ = ["mask_findings", "size_findings"]
 
@@ -33,6 +35,26 @@ def size_findings(region: Region) -> Iterator[Finding]:
             if second == two.layer:
                 words = f"`{two.layer}` has other sizes than `{first}` computes in the source"
             yield Finding(Kind.STRUCTURE, words, (first, one.layer), (second, two.layer), f"at {second}")
+    yield from _broadcast_elsewhere(region)
+
+
+def _broadcast_elsewhere(region: Region) -> Iterator[Finding]:
+    """Operands that lost axes of 1, or have some more, so that they're repeated along others than in the source."""
+    for name in region.target.begins:
+        layout, partner = region.layouts.get(name), region.partners.get(name)
+        if layout is None or partner is None or lies_along(layout.source) == lies_along(layout.target):
+            continue
+        readers = [
+            next((node for node in side.nodes if read in node.inputs and node.op in BINARY), None)
+            for side, read in ((region.source, partner), (region.target, name))
+        ]
+        if readers[0] is not None and readers[1] is not None and layout.is_plain and region.layout.is_plain:
+            maker = region.target.graph.producers.get(name)
+            made = name if maker is None else maker.layer
+            sizes = f"of shape {list(layout.target)}, {list(layout.source)} in the source"
+            words = f"`{readers[1].layer}` reads `{made}` {sizes}: it's repeated along other axes"
+            sides = (readers[0].layer,), (readers[1].layer, made)
+            yield Finding(Kind.STRUCTURE, words, *sides, f"at {readers[1].layer}")
 
 
 def mask_findings(region: Region) -> Iterator[Finding]:
