@@ -30,14 +30,10 @@ from conrepair.systems.system import Setting, System
 from conrepair.tracing.healing import REWRITTEN, fewest_that_heal
 from conrepair.tracing.judging import JUDGED, Judged, deviates, read_judged
 from conrepair.tracing.result import Culprits, Deviation, Formed, Kernels, Side, Traced, worst_first
-from conrepair.verbs.trace import Trace
+from conrepair.verbs.trace import EXACT, Trace
 
-__all__ = ["EXACT", "Tracing"]
+__all__ = ["Tracing"]
 
-EXACT = "exact"
-"""The name of float64 as the other side."""
-
-_TVM = "tvm"
 _STABLE = re.compile(r"stable_\d\.onnx")  # a worker says it, which isn't to be believed
 _BUILDS, _FEW_BUILDS = 200, 25
 _REFEREE = "torch-eager"  # the one that takes the network converted
@@ -267,12 +263,11 @@ class Tracing:
 
     def _named(self, name: str, granularity: int | None = None) -> Side:
         """A side by what a person calls it: "tvm-O3", or a setting of TVM alone."""
-        known = f"{_TVM}-{name}" if name in SYSTEMS[_TVM].settings else name
-        found = installed(known)
+        found = installed(name)
         setting = found.chosen
         if granularity is not None:
             if not found.runs.fusion:
-                raise UsageError(f"granularity is how much TVM fuses, and {known} isn't TVM. Leave it out.")
+                raise UsageError(f"granularity is how much TVM fuses, and {found.name} isn't TVM. Leave it out.")
             setting = setting.with_options({**setting.options, found.runs.fusion: granularity})
         return Side(found.name, found.system, setting)
 

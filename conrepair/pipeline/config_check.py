@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from conrepair.pipeline.recipes import recipe_from_config
 from conrepair.pipeline.settings import AS_IT_IS
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.libraries import absent, extra_of_distribution
+from conrepair.verbs.trace import EXACT
 from conrepair.zoo.catalog import MODELS, check_model, check_photos
 
 __all__ = ["problems_of_parts", "problems_of_run"]
@@ -57,7 +59,7 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
         for place, model in enumerate(config.models)
     }
     lines = [*converter_problems(config), *backend_problems(config)]
-    if not active and not config.architectures and config.generate is None:
+    if not (active or config.architectures or config.generate or config.trace or config.fuzz):
         lines.append("$.models: every model has skip_analysis; nothing is left to do")
     for model in active:
         lines += _of_model(config, model, wheres[model.name], base)
@@ -71,6 +73,7 @@ def problems_of_run(config: AuditConfig, base: Path, *, older: bool = False) -> 
         lambda: check_output(config, base),
     ):
         lines += _refused("", check)
+    lines += _absent_systems(config)
     return list(dict.fromkeys(lines))
 
 
@@ -83,6 +86,20 @@ def _absent_files(config: AuditConfig, base: Path) -> Iterator[str]:
         named |= {f"fuzz.{key}": [value] for key, value in {"known": fuzz.known, "data": fuzz.data}.items() if value}
     for key, paths in named.items():
         yield from (f"$.{key}: no such file {base / path}" for path in paths if not (base / path).exists())
+
+
+def _absent_systems(config: AuditConfig) -> Iterator[str]:
+    """What networks are to be run by, and isn't there."""
+    if config.trace is None and config.fuzz is None:
+        return
+    from conrepair.systems.registry import entry, installed  # which takes a while to import
+
+    for name in () if config.fuzz is None else config.fuzz.systems:
+        yield from _refused("$.fuzz.systems: ", functools.partial(entry, name))
+    traced = () if config.trace is None else (("setting", config.trace.setting), ("against", config.trace.against))
+    for key, given in traced:
+        if given is not None and given != EXACT:
+            yield from _refused(f"$.trace.{key}: ", functools.partial(installed, given))
 
 
 def problems_of_parts(value: Any, base: Path) -> list[str]:

@@ -121,12 +121,12 @@ def entry(name: str) -> Entry:
 
 
 def installed(name: str) -> Entry:
-    """The entry of a name, for what runs by what's installed here alone.
+    """The entry of a name, or of a setting of TVM ("O3"), for what runs by what's installed here alone.
 
     Raises:
         UsageError: if there's none, or it's of another release.
     """
-    found = entry(name)
+    found = entry(f"tvm-{name}" if name in SYSTEMS["tvm"].settings else name)
     if found.release:
         raise UsageError(f"{name}: only campaigns (`fuzz`) run other releases. Leave out @{found.release}.")
     return found

@@ -47,6 +47,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "traced": ({"models": [NET], "trace": {"models": ["gone.onnx"]}}, "$.trace.models: no such file"),
     "tried": ({"models": [NET], "fuzz": {"models": ["gone.onnx"]}}, "$.fuzz.models: no such file"),
+    "system": ({"models": [NET], "fuzz": {"systems": ["gone"]}}, "$.fuzz.systems: there is no system called 'gone'"),
+    "traced system": (
+        {"models": [NET], "trace": {"models": ["source.onnx"], "setting": "O9"}},
+        "$.trace.setting: there is no system",
+    ),
+    "system beside": (
+        {"models": [NET], "trace": {"models": ["source.onnx"], "against": "gone"}},
+        "$.trace.against: there is no system",
+    ),
     "folder of somebody": ({"models": [NET], "name": "taken"}, "taken exists"),
 }
 
@@ -73,6 +82,16 @@ def test_what_is_there_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[
     whole = DRAWN | {"models": [NET | {"conversions": ["torch", "keras"]}, made], "backends": ["libraries", "tvm"]}
     assert checked(capsys, tmp_path, whole)[0] == 0
     assert "nets" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "section", [{"fuzz": {"systems": ["ort-none"]}}, {"trace": {"models": ["source.onnx"], "against": "exact"}}]
+)
+def test_a_campaign_or_a_trace_alone_can_be_run(
+    section: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_pair(tmp_path)
+    assert checked(capsys, tmp_path, section)[0] == 0
 
 
 @pytest.mark.parametrize("more", [{}, {"top_k": "5", "batchsize": 4}], ids=["right form", "wrong form"])
