@@ -16,6 +16,7 @@ _STEP_ERROR = 8.0  # units in the last place that one operator may be off by: li
 _HIDDEN = 20.0  # times the full run's error: at the very same place that isn't so much smaller
 _QUANTIZED_MARGIN = 4.0
 _MOST_EXPLAINED = 0.7  # relative L2 from which on what's left of values is half noise, whatever the bit widths
+_UNREAD = 0.01  # of an error that no reader reads: rounding is more of a small one
 _LARGEST_CREDIBLE = 1e-3  # other kernels that differ more are themselves in doubt
 
 
@@ -115,8 +116,8 @@ def acquit_unread_bodies(
 
     Libraries compute functions to so many digits of their largest values, not of each: the tail of a sigmoid, a GELU
     or a SiLU has few right digits. That's no fault where what's computed from it has them all; scores behind a mask,
-    which a softmax reads, change what it gives. Where all readers give the source's values to rounding, what differs
-    is read by none of them: scores under a mask, which is -1e4 or is added to them.
+    which a softmax reads, change what it gives. Where what's computed from a cut is the source's throughout, next to
+    what differs, that isn't read: scores under a mask, which is -1e4 or is added to them.
 
     Args:
         judged: All cuts, each behind those that it's computed from.
@@ -126,11 +127,19 @@ def acquit_unread_bodies(
     differing = {item.cut.pair.target for item in judged if item.full > item.allowed}
     told = {item.cut.pair.target for item in judged if item.cut.full.relative_l2 > item.allowed}
     read: set[str] = set()
+    left: dict[
+        str, float
+    ] = {}  # the largest error that what is computed from a cut, directly or not, has from before
+    full = {item.cut.pair.target: item.full for item in judged}
+    came = {
+        item.cut.pair.target: 0.0 if item.introduced >= item.full else item.full - item.introduced for item in judged
+    }
     for item in reversed(judged):
         name = item.cut.pair.target
         if not differing.intersection(readers.get(name, ())).isdisjoint(told | read):
             read.add(name)
-    undone = {name for name in told if rounds and readers.get(name) and differing.isdisjoint(readers[name])}
+        left[name] = max((max(came[reader], left[reader]) for reader in readers.get(name, ())), default=0.0)
+    undone = {name for name in told if rounds and readers.get(name) and left[name] <= _UNREAD * full[name]}
     seen = (told - undone) | read
     return [
         replace(item, guilty=False) if item.guilty and item.cut.pair.target not in seen else item for item in judged
