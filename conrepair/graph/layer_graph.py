@@ -162,10 +162,9 @@ class Node(Attributed):
 
 
 def _same_numbers(one: Mapping[str, Parameter], other: Mapping[str, Parameter]) -> bool:
-    """Whether nodes share their parameters, or have equal ones; numbers without a common name are read."""
+    """Whether nodes have equal parameters; parts of one, which share its name, have others."""
     return one.keys() == other.keys() and all(
-        mine == other[role] and (mine.name or np.array_equal(mine.numpy(), other[role].numpy()))
-        for role, mine in one.items()
+        mine == other[role] and np.array_equal(mine.numpy(), other[role].numpy()) for role, mine in one.items()
     )
 
 

@@ -241,7 +241,7 @@ def _read(graph: LayerGraph, name: str, array: Array) -> Array:
     """What is read of a tensor: a softmax gives 0 for scores that are so far below the largest one."""
     axes = {node.attributes.get("axis", -1) if node.op == "Softmax" else None for node in graph.consumers[name]}
     axis = axes.pop() if len(axes) == 1 else None
-    if not isinstance(axis, int) or name in graph.outputs or not -array.ndim <= axis < array.ndim:
+    if not array.size or not isinstance(axis, int) or name in graph.outputs or not -array.ndim <= axis < array.ndim:
         return array
     return np.maximum(array, array.max(axis, keepdims=True) - _UNSEEN)  # type: ignore[no-any-return]
 

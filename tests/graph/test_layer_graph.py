@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_graphs import graph_of, graphs
 
 from conrepair.data.tensor_spec import Quantization
-from conrepair.graph.layer_graph import LayerGraph, Tensor
+from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
 
 
 def edges_of(graph: LayerGraph) -> set[tuple[str, str]]:
@@ -116,3 +117,18 @@ def test_what_a_quantized_tensor_holds(dtype: str, zero_point: int, held: tuple[
 )
 def test_what_holds_anything(tensor: Tensor) -> None:
     assert tensor.stored is None
+
+
+def test_repeated_are_nodes_of_equal_numbers_whatever_these_are_called() -> None:
+    """Parts of one parameter share its name; copies of numbers may have names of their own."""
+    halves = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
+    weights = [("w", halves[0]), ("w", halves[1]), ("w", halves[0])]
+    nodes = [
+        Node(f"n{place}", f"n{place}", "MatMul", "linear", ("x",), (f"y{place}",), {}, {
+            "weight": Parameter(name, array.shape, "float32", lambda array=array: array)  # type: ignore[misc]
+        })
+        for place, (name, array) in enumerate(weights)
+    ]  # fmt: skip
+    tensors = {name: Tensor(name, (2, 2), "float32") for name in ("x", "y0", "y1", "y2")}
+    graph = LayerGraph(("x",), ("y0", "y1", "y2"), tensors, tuple(nodes))
+    assert graph.repeated == {"y0": ("y0", "y2"), "y2": ("y0", "y2")}

@@ -143,3 +143,16 @@ def test_none_where_it_is_written_otherwise(name: str, turned: bool, tmp_path: P
     found = localized(paths[0], paths[1], tmp_path, 1.0, latent_counts=True)
     assert found.result.verdict.is_right, found.result.reason
     assert found.result.latent == ()
+
+
+def test_an_axis_of_no_elements_in_front_of_a_softmax(tmp_path: Path) -> None:
+    text = """small (float[batch, 8] x) => (float[batch, 4] y) {
+        c = MatMul (x, w)\n n = Slice (c, none, none, one)\n s = Softmax <axis = 1> (n)\n h = Concat <axis = 1> (c, s)
+        y = MatMul (h, v) }"""
+    weights = {"w": drawn(8, 8, seed=1), "v": drawn(8, 4, seed=2), "none": np.array([0]), "one": np.array([1])}
+    written_once = written(tmp_path / "s.onnx", text, weights)
+    other = written(tmp_path / "t.onnx", text.replace("c = MatMul (x, w)", "e = Neg (x)\n c = MatMul (e, w)"), {
+        **weights, "w": -weights["w"]
+    })  # fmt: skip
+    found = localized(written_once, other, tmp_path, 1.0, latent_counts=True)
+    assert found.result.verdict.is_right

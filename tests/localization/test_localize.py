@@ -145,6 +145,22 @@ def test_a_mean_without_its_axis_is_repeated_along_another(kept: bool, tmp_path:
     assert [fault.evidence[0] for fault in faults] == ([] if kept else [words])
 
 
+def test_axes_of_one_at_the_end_are_repeated_along_no_others(tmp_path: Path) -> None:
+    body = """small (float[batch, 3, 8, 8] x) => (float[batch, 5] y) {{
+        c = Conv <pads = [1, 1, 1, 1]> (x, k)\n {}\n y = MatMul (f, w) }}"""
+    pool = "m = GlobalAveragePool (c)\n [s] s = Add (m, b)\n f = Flatten (s)"
+    mean = "m = ReduceMean <axes = [2, 3], keepdims = 0> (c)\n [s] f = Add (m, b)"
+    weights = {"k": networks.drawn(8, 3, 3, 3), "w": networks.drawn(8, 5), "b": networks.drawn(1, 8, 1, 1, seed=1)}
+    ours = networks.written(tmp_path / "ours.onnx", body.format(pool), weights)
+    wrong = weights | {"b": (weights["b"].reshape(8) * np.float32(1 + 8e-5))}
+    theirs = networks.written(tmp_path / "theirs.onnx", body.format(mean), wrong)
+    feeds = {"x": networks.drawn(4, 3, 8, 8, scale=1)}
+    [fault] = localize_networks(
+        opened(ours, feeds), opened(theirs, feeds), [(feeds, feeds)], tmp_path, Options()
+    ).result.faults
+    assert "the operand (b) of `s`" in fault.evidence[0]
+
+
 def test_three_faults_at_once(sources: Path, tmp_path: Path) -> None:
     """One in the first block, one in the last, one at the end; with other names all over."""
     source = source_of("residual blocks", sources)

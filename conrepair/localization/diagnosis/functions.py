@@ -10,7 +10,7 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.editors.operation import operation_of, what_is_read
 from conrepair.graph.attributes import as_real
-from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.layer_graph import Attribute, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.truth import exact
 
@@ -157,12 +157,7 @@ def run(node: Node, operands: Sequence[Values]) -> Values | None:
     takes = 3 if node.op == "Where" else 2 if node.op in BINARY else 0
     if not takes or len(operands) + len(node.parameters) != takes:
         return None  # not elementwise, or one of what it reads follows from sizes
-    values = what_is_read(operation_of(node), operands, _constant)
+    values = what_is_read(operation_of(node), operands, lambda array: array.astype(np.float64))
     if node.op == "Where":
         return np.asarray(np.where(values[0] != 0, values[1], values[2]))
     return np.asarray(BINARY[node.op](*values))
-
-
-def _constant(array: Array) -> Values:
-    """One number has no axes, whatever the file says."""
-    return array.astype(np.float64).reshape(() if array.size == 1 else array.shape)

@@ -44,17 +44,19 @@ def _broadcast_elsewhere(region: Region) -> Iterator[Finding]:
         layout, partner = region.layouts.get(name), region.partners.get(name)
         if layout is None or partner is None or lies_along(layout.source) == lies_along(layout.target):
             continue
-        readers = [
+        ours, theirs = (
             next((node for node in side.nodes if read in node.inputs and node.op in BINARY), None)
             for side, read in ((region.source, partner), (region.target, name))
-        ]
-        if readers[0] is not None and readers[1] is not None and layout.is_plain and region.layout.is_plain:
+        )
+        if ours is None or theirs is None:
+            continue
+        one, two = region.source.graph.tensors[ours.outputs[0]], region.target.graph.tensors[theirs.outputs[0]]
+        if one.shape and two.shape and lies_along(one.shape) == lies_along(two.shape):
             maker = region.target.graph.producers.get(name)
             made = name if maker is None else maker.layer
             sizes = f"of shape {list(layout.target)}, {list(layout.source)} in the source"
-            words = f"`{readers[1].layer}` reads `{made}` {sizes}: it's repeated along other axes"
-            sides = (readers[0].layer,), (readers[1].layer, made)
-            yield Finding(Kind.STRUCTURE, words, *sides, f"at {readers[1].layer}")
+            words = f"`{theirs.layer}` reads `{made}` {sizes}: it's repeated along other axes"
+            yield Finding(Kind.STRUCTURE, words, (ours.layer,), (theirs.layer, made), f"at {theirs.layer}")
 
 
 def mask_findings(region: Region) -> Iterator[Finding]:

@@ -110,5 +110,9 @@ def _turned(found: Found, editor: Editor) -> Iterator[Proposal]:
     names = [fault.target_tensor for fault in found.result.faults if fault.at_input and fault.kind is Kind.INPUT]
     for name in names:
         layout = layouts.get(name)
-        if layout is not None and not layout.is_plain and len(layout.axes) == len(layout.target):
-            yield (Graft(name, (Operation("Transpose", (name,), {"perm": layout.axes}),)),)
+        if layout is None or layout.is_plain:
+            continue
+        ones = len(layout.target) - len(layout.axes)  # in front, which a layout leaves out
+        perm = (*range(ones), *(axis + ones for axis in layout.axes))
+        if layout.view == layout.source[ones:] and tuple(layout.source[axis] for axis in perm) == layout.target:
+            yield (Graft(name, (Operation("Transpose", (name,), {"perm": perm}),)),)
