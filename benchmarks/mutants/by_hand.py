@@ -57,8 +57,8 @@ _CHANGES = (
     ("conrepair/repairs/criteria.py", "return fewer.result.is_right or not found.result.is_right", "return True"),
     (
         "conrepair/repairs/minimize.py",
-        "return _two_by_two(_one_by_one(fewer, judge, over, needed, settled), judge, over, needed)",
-        "return state",
+        "found.one_by_one(found.side_by_side())",
+        "found.side_by_side()",
     ),
     (
         "conrepair/repairs/verify.py",

@@ -82,6 +82,22 @@ class Plant:
         return self.place.applied if self.own is None else f"Planted{self.own}#0"
 
 
+@dataclass(frozen=True)
+class _Otherwise(PlacedPass):
+    """A step of the pipeline that is built in another way."""
+
+    built: Callable[[BuildContext], Any] = lambda _: None
+
+    @classmethod
+    def than(cls, step: PlacedPass, built: Callable[[BuildContext], Any], name: str = "") -> PlacedPass:
+        """One in a step's place."""
+        known = {item.name: getattr(step, item.name) for item in dataclasses.fields(PlacedPass)}
+        return cls(**known | {"name": name or step.name}, built=built)
+
+    def build(self, place: BuildContext) -> Any:
+        return self.built(place)
+
+
 @contextlib.contextmanager
 def surveyed() -> Iterator[list[Place]]:
     """Builds tell where faults may lie."""
@@ -99,7 +115,7 @@ def surveyed() -> Iterator[list[Place]]:
 
             return apply
 
-        return [dataclasses.replace(step, make=make)]
+        return [_Otherwise.than(step, make)]
 
     with _steps(told):
         yield found
@@ -113,10 +129,10 @@ def planted(plants: Sequence[Plant]) -> Iterator[None]:
         made = [step]
         for plant in (item for item in plants if item.place.step == step.name):
             if plant.own is None:
-                made[0] = dataclasses.replace(step, make=_as_part(made[0], plant, ran))
+                made[0] = _Otherwise.than(step, _as_part(made[0], plant, ran))
             else:
                 name = f"Planted{plant.own}"
-                made.append(dataclasses.replace(step, name=name, make=_alone(name, plant, ran)))
+                made.append(_Otherwise.than(step, _alone(name, plant, ran), name))
         return made
 
     with _steps(changed):

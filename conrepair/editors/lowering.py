@@ -135,9 +135,9 @@ def _equation(operation: Operation) -> str | None:
 
 def _given(operation: Operation, shape: Sizes | None) -> dict[str, Any]:
     """What the names of an operation's equation stand for; a normalization's scale and bias may be missing."""
-    attributes = {**OPERATORS[operation.operator].attributes, **operation.attributes}
     given: dict[str, Any] = {"attributes": operation.attributes, **_UNBOUNDED}
-    given |= {name: value for name, value in attributes.items() if value is not None}
+    for attributes in (OPERATORS[operation.operator].attributes, operation.attributes):
+        given |= {name: value for name, value in attributes.items() if value is not None}
     parameters = operation.parameters
     if operation.operator in NORMALIZATIONS:
         given |= {"scale": 1.0, "bias": 0.0}

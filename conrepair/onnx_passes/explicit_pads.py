@@ -75,8 +75,10 @@ def _from_output_shape(node: onnx_ir.Node) -> None:
 def _kernel(node: onnx_ir.Node) -> list[int] | None:
     if "kernel_shape" in node.attributes:
         return list(attribute(node, "kernel_shape"))
-    weight = static_shape(node.inputs[1]) if node.op_type in {"Conv", "ConvTranspose"} else None
-    return None if weight is None else weight[2:]
+    weight = node.inputs[1] if node.op_type in {"Conv", "ConvTranspose"} else None
+    shape = None if weight is None else weight.shape or static_shape(weight)
+    sizes = [size for size in shape[2:] if isinstance(size, int)] if shape else []  # its channels may be open
+    return sizes if shape and len(sizes) == len(shape) - 2 else None
 
 
 def _numbers(node: onnx_ir.Node, name: str, rank: int, usual: int = 1) -> list[int]:
