@@ -222,14 +222,16 @@ class LayerGraph:
     @cached_property
     def repeated(self) -> Mapping[str, tuple[str, ...]]:
         """Tensors that several nodes compute in the same way (common subexpressions), by each one's name."""
-        first, nodes, found = {name: name for name in self.tensors}, {}, dict[str, tuple[str, ...]]()  # type: ignore[var-annotated]
+        first: dict[str, str] = {}
+        nodes: dict[tuple[str, tuple[str, ...]], list[Node]] = {}
+        found: dict[str, tuple[str, ...]] = {}
         for node in self.nodes:
             words = repr((node.op, sorted(node.attributes.items()), sorted(node.own.items()), len(node.outputs)))
             alike = nodes.setdefault((words, tuple(first.get(name, name) for name in node.inputs)), [])
             other = next((other for other in alike if _same_numbers(node.parameters, other.parameters)), node)
             alike.append(node)
             for mine, theirs in zip(node.outputs, other.outputs, strict=True) if other is not node else ():
-                first[mine] = first[theirs]
+                first[mine] = first.get(theirs, theirs)
                 names = (*found.get(first[mine], (first[mine],)), mine)
                 found |= dict.fromkeys(names, names)
         return found

@@ -127,13 +127,11 @@ def acquit_unread_bodies(
     differing = {item.cut.pair.target for item in judged if item.full > item.allowed}
     told = {item.cut.pair.target for item in judged if item.cut.full.relative_l2 > item.allowed}
     read: set[str] = set()
-    left: dict[
-        str, float
-    ] = {}  # the largest error that what is computed from a cut, directly or not, has from before
     full = {item.cut.pair.target: item.full for item in judged}
     came = {
-        item.cut.pair.target: 0.0 if item.introduced >= item.full else item.full - item.introduced for item in judged
+        item.cut.pair.target: item.full - item.introduced if item.introduced < item.full else 0.0 for item in judged
     }
+    left: dict[str, float] = {}  # the most that came from before in anything computed from a cut
     for item in reversed(judged):
         name = item.cut.pair.target
         if not differing.intersection(readers.get(name, ())).isdisjoint(told | read):
