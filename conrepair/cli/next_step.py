@@ -138,10 +138,10 @@ def _again(row: Row, options: argparse.Namespace) -> str:
     if framework == RECORDED:
         return ""
     if framework == detect_framework(Path(options.source), recorded=True):
-        return "convert the target anew: one that doesn't load can't be repaired"
+        return "convert the target anew"
     other = f"{target.stem}-anew{target.suffix}"
     words = command("convert", options.source, "--to", framework, "-o", other)
-    return f"convert the target anew, one that doesn't load can't be repaired: {words}"
+    return f"convert the target anew: {words}"
 
 
 def _pair(verb: str, options: argparse.Namespace, source: str | Path, target: str | Path, *more: str) -> str:

@@ -14,6 +14,8 @@ from conrepair.data.pictures.named_recipes import RECIPES
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import RECORDED
+from conrepair.frameworks.identity import model_sha256
+from conrepair.localization.result import Localization
 from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.datasets import is_array_file
 from conrepair.pipeline.pair import PairRequest, is_build, look_into, subjects_of_pair
@@ -21,18 +23,21 @@ from conrepair.pipeline.run import data_in_words, run_models
 from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
+from conrepair.repairs.result import with_form
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.about import About
 from conrepair.report.repair.summary import conversion_lines
 from conrepair.report.result import LocalizedStep, Row
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
-from conrepair.runtime.errors import ConrepairError, UsageError
+from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
 from conrepair.runtime.interruption import ended_gently
 from conrepair.runtime.journal import end_early
 from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.store import journals
 
 __all__ = ["check_calibration", "compare_pair", "convert_model", "execute_model", "localize_pair", "repair_pair"]
+
+_WELL_FORMED = "well-formed"  # folder of a copy of the target
 
 
 def compare_pair(asked: PairRequest, settings: Settings, session: Session, *, folder: Path | None = None) -> Compared:
@@ -125,9 +130,35 @@ def repair_pair(asked: PairRequest, settings: Settings, session: Session) -> Rep
     for journal in journals(session.store.own):
         end_early(journal, wanted=False)
     with ended_gently(lambda: _end_searches(session.store.own)):
-        looked, found, told = look_into(asked, settings, session)
+        try:
+            looked, found, told = look_into(asked, settings, session)
+        except ConrepairError as error:
+            if asked.compiled or error.exit_code != ExitCode.MODEL_LOAD:
+                raise
+            from conrepair.frameworks.onnx_files.well_formed import write_well_formed  # imports onnx
+
+            copy = session.room / _WELL_FORMED / f"repaired{asked.target.suffix}"
+            changes = write_well_formed(asked.target, copy)
+            if not changes:
+                raise
+            looked, found, told = look_into(dataclasses.replace(asked, target=copy), settings, session)
+            looked = _as_it_came(looked, found, changes, asked.target)
     row, whole = looked.rows[-1], partial(told, [looked])
     return Repaired(before=found, about=_about(row, looked), repaired=row.repaired, whole=whole)
+
+
+def _as_it_came(looked: Looked, found: Localization, changes: tuple[str, ...], target: Path) -> Looked:
+    """What was seen of a copy that libraries take, as what was seen of the target."""
+    row = looked.rows[-1]
+    compared = row.localized.steps[-1].compared
+    model = dataclasses.replace(compared.target, path=str(target), sha256=model_sha256(target))
+    repaired = row.repaired
+    if repaired.problem is None:
+        done = with_form(changes, compared.target, found, repaired.result)
+        repaired = dataclasses.replace(repaired, result=done)
+    step = LocalizedStep(dataclasses.replace(compared, target=model), found)
+    row = dataclasses.replace(row, localized=row.localized.with_own(step), repaired=repaired)
+    return dataclasses.replace(looked, rows=(*looked.rows[:-1], row))
 
 
 def convert_model(subject: Subject, settings: Settings, session: Session, notes: Sequence[str] = ()) -> Converted:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conrepair.evaluate.verdict import Verdict
@@ -11,7 +12,7 @@ from conrepair.frameworks.model import Model
 from conrepair.localization.result import Localization
 from conrepair.repairs.outcomes import Agreement, Delivery, Storage
 
-__all__ = ["RepairResult", "holds_elsewhere"]
+__all__ = ["RepairResult", "holds_elsewhere", "with_form"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -101,3 +102,41 @@ def holds_elsewhere(found: Localization, error: float) -> bool:
     if found.verdict is Verdict.QUANTIZED:
         return True  # by its bits, which clip on some samples what they don't on others
     return error <= max(found.options.same, found.options.noise_margin * found.output_floor)
+
+
+def with_form(changes: tuple[str, ...], copy: Model, found: Localization, done: RepairResult | None) -> RepairResult:
+    """A repair of a copy as one of the target that the copy was made of.
+
+    Args:
+        changes: What the copy has otherwise, in words.
+        copy: The model that could be looked into.
+        found: Of its layers.
+        done: What was repaired in it; None where nothing was wrong.
+
+    Returns:
+        The same without a patch: that would be for a file which nobody has.
+    """
+    unknown = Agreement(0, math.inf, None)  # it can't be run
+    if done is not None:
+        model = done.model or copy
+        return replace(
+            done,
+            edits=(*changes, *done.edits),
+            beside=(*changes, *done.beside),
+            model=model,
+            patch=None,
+            unseen_before=unknown,
+        )
+    return RepairResult(
+        before=found,
+        after=found,
+        edits=changes,
+        effects=(),
+        model=copy,
+        unseen_before=unknown,
+        unseen_after=Agreement(found.samples, found.output_error, None),
+        tried=len(changes),
+        seconds=0.0,
+        in_time=True,
+        beside=changes,
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.proto_file import read_proto
+from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["refusal"]
 
@@ -39,13 +40,24 @@ def refusal(model: Model, message: str) -> str | None:
         return f"ONNX Runtime has no tensors of {kind}. {_WIDER}"
     found = _NO_KERNEL.search(message)
     if found is None:
-        return None
+        return _form(Path(model.path))
     operator, name = found.groups()
     types = sorted(set(_types(Path(model.path), operator, name)))
     of = f" of {' and '.join(types)}" if types else ""
     where = f" (`{name}`)" if name else ""
     what = _WIDER if types else "Export it otherwise"
     return f"ONNX Runtime has no kernel for {operator}{of} on the CPU{where}. {what}"
+
+
+def _form(path: Path) -> str | None:
+    """What alone is wrong with how a file is written, and that a repair writes it anew."""
+    from conrepair.frameworks.onnx_files.well_formed import make_well_formed
+
+    try:
+        changes = make_well_formed(read_proto(path))
+    except ModelLoadError as error:
+        return str(error).rstrip(".")
+    return f"`conrepair repair SOURCE {path.name}` writes a copy: {'; '.join(changes)}" if changes else None
 
 
 def _types(path: Path, operator: str, name: str) -> Iterator[str]:

@@ -132,10 +132,9 @@ def print_repair(result: RepairResult, console: Console, folder: Path | None, ad
         return
     console.print(Text.assemble(_outcome(result), f": {found} found, {left} left, {result.tried} candidates tried"))
     _print_faults("found", result.before, console)
+    front = "one beside it, which is repaired by: " if result.before.faults else ""
     for words in result.beside[:_MOST]:
-        console.print(
-            Text.assemble(("found: ", "bold"), f"one beside it, which is repaired by: {quoted(words, names=names)}")
-        )
+        console.print(Text.assemble(("found: ", "bold"), f"{front}{quoted(words, names=names)}"))
     for edit in result.edits[:_MOST]:
         console.print(Text(f"  {quoted(edit, names=names)}"))
     if len(result.edits) > _MOST:
