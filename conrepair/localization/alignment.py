@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,22 +11,20 @@ import numpy as np
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.activations import Activations
-from conrepair.localization.evidence import Evidence
 from conrepair.localization.isolated import Isolated
 from conrepair.localization.layout import layouts
-from conrepair.localization.matching import EQUAL, EXACT, Pair
+from conrepair.localization.matching import EQUAL, EXACT, ComparedNetworks, Pair, match
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.outputs import output_pairs
-from conrepair.localization.proving import prove
 from conrepair.localization.quantized_pairs import likeness_of, near_pairs_of
 from conrepair.localization.samples import Samples
-from conrepair.localization.settling import settle
+from conrepair.localization.settling import confirmed, settle
 from conrepair.localization.similarity import NEAREST, Similarity
-from conrepair.localization.structure import Structure
 
 __all__ = ["Alignment", "align", "comparable"]
 
 _HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
+_LOOKS = 3  # at what feeding shows, each behind what the one before it has shown
 
 
 @dataclass(frozen=True)
@@ -68,9 +66,10 @@ class Alignment:
 def align(source: Activations, target: Activations, folder: Path, *, quantized: bool = False) -> Alignment:
     """Align two networks.
 
-    Tensors with the same values are the same; behind a fault no values are. There, what structure says is proven by
-    feeding (`proving.prove`). Where that leaves guesses, a pair that makes what follows wrong, and without which
-    it's right, is moved or dropped.
+    Tensors with the same values are the same; behind a fault no values are. There, structure says what is: colour
+    refinement of both graphs (`refinement.refined`). What it says is checked by feeding the source's values there:
+    what then comes out right is known by its values again, and a pair that makes what follows wrong, and without
+    which it's right, is moved or dropped.
 
     Args:
         source: One batch through the network that is right.
@@ -85,23 +84,83 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
         side.compute([*names, *(name for name in results if name not in side.network.graph.inputs)])
     shapes = source.shapes(), target.shapes()
     nodes = Neighbourhood(graphs[0], ours, shapes[0]), Neighbourhood(graphs[1], theirs, shapes[1])
-    structure = Structure(*nodes)
     samples = Samples(ours, source.__getitem__), Samples(theirs, target.__getitem__)
     similarity = Similarity(*samples, NEAREST if quantized else EQUAL, hidden=not quantized)
     similarity.refine(EQUAL)
-    errors = dict(zip(theirs, similarity.closest().tolist(), strict=True))
     likeness = likeness_of(source.network, target.network, similarity, nodes) if quantized else EXACT
-    evidence = Evidence(*nodes, similarity, structure, likeness, expected=source.__getitem__)
+    sides = ComparedNetworks(*nodes, similarity, likeness)
+    errors = dict(zip(theirs, similarity.closest().tolist(), strict=True))  # with nothing fed
     isolated = Isolated(source, target, folder)
-    kept = prove(evidence, isolated.run)
+    kept = match(sides)
+    for _ in range(_LOOKS):
+        if not _shown_by_feeding(sides, kept, isolated):
+            break
+        kept = match(sides)
     if quantized:
-        kept = near_pairs_of(evidence.match(), similarity, nodes)
-    else:
+        if any(pair.confidence < 1.0 for pair in kept):
+            kept = confirmed(graphs[1], kept, isolated.errors(kept, kept), likeness.error)
+        kept = near_pairs_of(kept, similarity, nodes)
+    elif any(pair.confidence < 1.0 for pair in kept):
         # Where the target computes the source's values everywhere, feeding them shows nothing else.
-        if any(pair.confidence < 1.0 or errors[pair.target] >= EQUAL for pair in kept):
-            kept = settle(nodes, _without_harmless(nodes[1], kept, errors, similarity), isolated)
+        kept = settle(nodes, _without_harmless(sides, kept, errors), isolated)
     outputs = output_pairs(source.network, target.network, kept, shapes)
     return Alignment(tuple(kept), tuple(outputs), ours, theirs, tuple(_whole_inputs(source, target)))
+
+
+def _shown_by_feeding(sides: ComparedNetworks, pairs: Sequence[Pair], isolated: Isolated) -> bool:
+    """Compute what isn't known by its values from the pairs before it; whether more values are the source's then.
+
+    Only what depends on weights behind the pairs, or on what's known besides, tells: a row of functions computes the
+    right values from any tensor that's taken for the right one.
+    """
+    target, known = sides.target, {pair.target for pair in pairs if pair.confidence == 1.0}
+    fed = {pair.target for pair in pairs}
+    telling = _telling(target.graph, fed | set(target.graph.inputs))
+    names = [name for name in target.names if name in telling and name not in known]
+    if len(fed) == len(known) or not names:
+        return False
+    before = sides.similarity.equal(sides.likeness.error)
+    columns = np.array([target.place[name] for name in names], np.int64)
+    found = sides.similarity.again(Samples(names, isolated.run(pairs, names)))
+    sides.similarity.improve(found, columns)
+    return sides.similarity.equal(sides.likeness.error) > before
+
+
+def _without_harmless(sides: ComparedNetworks, pairs: Sequence[Pair], errors: Mapping[str, float]) -> list[Pair]:
+    """Leave out guesses of different values from which nothing but the right values is computed: they're no pair.
+
+    Args:
+        sides: The networks.
+        pairs: From the matching.
+        errors: Of the target's tensors against the closest of the source's, in the full run.
+    """
+    graph = sides.target.graph
+    # Of what's computed from each tensor, the largest error of the next tensors that are like any of the source's.
+    worst = {name: errors.get(name, math.inf) for name in graph.outputs}
+    for node in reversed(graph.nodes):
+        known = {name: errors.get(name, math.inf) for name in node.outputs}
+        behind = max(worst.get(name, 0.0) if math.isinf(error) else error for name, error in known.items())
+        for name in filter(None, node.inputs):
+            worst[name] = max(worst.get(name, 0.0), behind)
+    return [pair for pair in pairs if pair.confidence == 1.0 or not _is_harmless(sides, pair, worst)]
+
+
+def _is_harmless(sides: ComparedNetworks, pair: Pair, worst: Mapping[str, float]) -> bool:
+    left = worst.get(pair.target, 0.0)  # nobody reads what isn't there
+    if pair.target in sides.target.graph.outputs or left > EQUAL:
+        return False
+    own = sides.similarity.error(sides.source.place[pair.source], sides.target.place[pair.target])
+    return left <= _HARMLESS * own
+
+
+def _telling(graph: LayerGraph, fed: Set[str]) -> set[str]:
+    """The tensors whose values depend on weights behind what's fed: others would have given other values."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        own = any(math.prod(parameter.shape) > 1 for parameter in node.parameters.values())
+        if own or any(name in found and name not in fed for name in node.inputs):
+            found.update(node.outputs)
+    return found
 
 
 def _whole_inputs(source: Activations, target: Activations) -> Iterator[Pair]:
@@ -132,33 +191,3 @@ def comparable(graph: LayerGraph) -> tuple[str, ...]:
 def _is_copy(graph: LayerGraph, name: str) -> bool:
     node = graph.producers.get(name)
     return node is not None and node.is_copy and name not in graph.outputs
-
-
-def _without_harmless(
-    nodes: Neighbourhood, pairs: Sequence[Pair], errors: Mapping[str, float], similarity: Similarity
-) -> list[Pair]:
-    """Leave out pairs of different values from which nothing but the right values is computed: they aren't one.
-
-    Args:
-        nodes: The target's tensors.
-        pairs: From the matching.
-        errors: Of each of them against the closest of the source's, in the full run; infinite where none is near.
-        similarity: Tells that error where it's wanted.
-    """
-    # Of what's computed from each tensor, the largest error of the next tensors whose error is known.
-    worst = dict.fromkeys(nodes.graph.outputs, 0.0)
-    for node in reversed(nodes.graph.nodes):
-        behind = max((errors.get(name, worst.get(name, 0.0)) for name in node.outputs), default=0.0)
-        for name in filter(None, node.inputs):
-            worst[name] = max(worst.get(name, 0.0), behind)
-    doubtful = [
-        pair.target
-        for pair in pairs
-        if pair.confidence < 1.0
-        and pair.target not in nodes.graph.outputs
-        and worst.get(pair.target, math.inf) <= EQUAL
-    ]
-    far = [name for name in doubtful if math.isinf(errors[name])]
-    known = dict(errors) | dict(zip(far, similarity.far_errors([nodes.place[name] for name in far]), strict=True))
-    harmless = {name for name in doubtful if worst[name] <= _HARMLESS * known[name]}
-    return [pair for pair in pairs if pair.target not in harmless]

@@ -1,4 +1,4 @@
-"""Match the tensors of two networks: by their values where these are the same, by all the evidence where not."""
+"""Match the tensors of two networks: by their values where these are the same, by structure where they aren't."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from conrepair.localization.equals import EQUAL, EXACT, ComparedNetworks, Likeness, Same, equal_pairs
-from conrepair.localization.guessing import Guess, Wanted, guessed_pairs
+import numpy as np
+import scipy
+
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.neighbourhood import Neighbourhood
+from conrepair.localization.refinement import refined
+from conrepair.localization.samples import Matrix, Places
+from conrepair.localization.similarity import Similarity
 
-__all__ = ["EQUAL", "EXACT", "LEAST", "Likeness", "Pair", "match", "shown_pairs"]
+__all__ = ["EQUAL", "EXACT", "ComparedNetworks", "Likeness", "Pair", "match"]
 
-LEAST = 0.45
-"""Of a score from 0 to 1, for tensors whose values say nothing."""
+EQUAL = 1e-3
+"""Relative L2 below which two tensors are the same one, computed by two libraries: rounding is far below it, and two
+tensors of a network are far above."""
 
-_SURMISE = 0.99  # the most that anything but values says
+_ROUNDING = 1e-6  # relative L2 below which it's chance which of two tensors is closer
+_DIGITS = 7.0  # that two computations of one thing have in common at most
+_PLACE = 0.25  # what it counts to lie at the other end of the network, beside all digits
+_NOT_PAIRED = 16.0  # cost of a tensor without a partner, more than a pair can be worth
+_SURMISE = 0.9  # how sure a pair is that only structure tells
 _TELLING = 0.9  # correlation from which on values tell the layout, though a fault in front has changed them
 _BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
 
@@ -40,58 +49,116 @@ class Pair:
     evidence: str
 
 
-def match(sides: ComparedNetworks, wanted: Wanted | None = None, same: Same | None = None) -> list[Pair]:
+@dataclass(frozen=True)
+class Likeness:
+    """When two tensors are taken for the same one by their values.
+
+    Attributes:
+        error: Relative L2 below which they are.
+        closer: Times the error to the closest tensor that they may differ by.
+    """
+
+    error: float = EQUAL
+    closer: float = 30.0
+
+
+EXACT = Likeness()
+"""Of targets that compute with real numbers."""
+
+
+@dataclass(frozen=True)
+class ComparedNetworks:
+    """What two networks are compared by.
+
+    Attributes:
+        source: Tensors of the network that is right, down.
+        target: Of the other, across.
+        similarity: Of values; grows.
+        likeness: When values are the same.
+    """
+
+    source: Neighbourhood
+    target: Neighbourhood
+    similarity: Similarity
+    likeness: Likeness = EXACT
+
+
+def match(sides: ComparedNetworks) -> list[Pair]:
     """Pair the tensors of two networks.
 
-    Values decide where they are equal. What has no partner then is guessed, in an order that both graphs allow.
+    Values decide where they are equal; of several equal ones, structure. What has no partner then is paired by
+    structure alone.
 
     Args:
         sides: Their tensors.
-        wanted: Which guesses are; the likely ones when None.
-        same: What is paired by values, where that's known.
 
     Returns:
         In the target's order.
     """
-    same = same or equal_pairs(sides)
-    guesses = guessed_pairs(sides, same, wanted or Wanted(LEAST))
-    found = [(pair, True) for pair in shown_pairs(sides, same)]
-    found += [(_guessed(sides.source, sides.target, guess), guess.correlation >= _TELLING) for guess in guesses]
+    rows, columns, error = _equal(sides)
+    equal = dict(zip(zip(rows.tolist(), columns.tolist(), strict=True), error.tolist(), strict=True))
+    results = sides.source.results, sides.target.results
+
+    def fits(row: int, column: int) -> bool:
+        return bool(results[0][row] == results[1][column]) and sides.similarity.possible(row, column)
+
+    told = dict(refined(sides.source, sides.target, equal.keys(), fits))
+    pairs = dict(told.keys())
+    taken = set(pairs.values())
+    left = np.array([row not in pairs and column not in taken for row, column in equal], np.bool_)
+    if left.any():
+        chosen = _assigned(rows[left], columns[left], error[left], sides.similarity.size)
+        pairs |= dict(zip(rows[left][chosen].tolist(), columns[left][chosen].tolist(), strict=True))
+    found = [
+        _shown(sides, *pair, equal[pair]) if pair in equal else _guessed(sides, *pair, told[pair])
+        for pair in pairs.items()
+    ]
     found.sort(key=lambda item: sides.target.place[item[0].target])
-    return _with_usual_layouts([pair for pair, _ in found], [told for _, told in found])
+    return _with_usual_layouts([pair for pair, _ in found], [by_values for _, by_values in found])
 
 
-def shown_pairs(sides: ComparedNetworks, same: Same) -> list[Pair]:
-    """The pairs that values, or what's computed from them, show.
+def _equal(sides: ComparedNetworks) -> tuple[Places, Places, Matrix]:
+    """Tensors that may be the same ones by their values, and relative L2 of each two."""
+    source, target, likeness = sides.source, sides.target, sides.likeness
+    near = sides.similarity.near
+    close = near.error < likeness.error
+    alike = near.error <= likeness.closer * np.maximum(sides.similarity.closest()[near.columns], _ROUNDING)
+    equal = ((source.results[near.rows] == target.results[near.columns]) | close) & alike & close
+    return near.rows[equal], near.columns[equal], near.error[equal]
 
-    Args:
-        sides: Their tensors.
-        same: What is paired by values.
 
-    Returns:
-        In the target's order.
+def _assigned(rows: Places, columns: Places, error: Matrix, size: tuple[int, int]) -> Places:
+    """Which of some equal pairs are chosen: as many as can be, the nearest by values and by place, no tensor twice.
+
+    Each tensor may stay alone (Jonker and Volgenant's algorithm for sparse matrices, as scipy.sparse.csgraph has it).
     """
-    proven = sides.similarity.proven
-    found = []
-    for (row, column), error in sorted(zip(same.pairs, same.errors, strict=True), key=lambda item: item[0][1]):
-        layout = sides.similarity.layout(row, column)
-        words = f"the same values (relative error {error:.1e}, {layout})"
-        if error >= sides.likeness.error:
-            words = f"the nearest values by far (relative error {error:.1e}, {layout})"
-        if proven.get(row) == column:
-            words = "what's computed from it comes out right"
-        found.append(Pair(sides.source.names[row], sides.target.names[column], layout, 1.0, words))
-    return found
-
-
-def _guessed(source: Neighbourhood, target: Neighbourhood, guess: Guess) -> Pair:
-    return Pair(
-        source.names[guess.row],
-        target.names[guess.column],
-        guess.layout,
-        min(max(guess.score, 0.0), _SURMISE),
-        f"operators, weights and neighbours (correlation of the values {guess.correlation:.2f})",
+    (left, down), (right, across) = (np.unique(side, return_inverse=True) for side in (rows, columns))
+    with np.errstate(divide="ignore"):
+        digits = np.clip(-np.log10(error), 0, _DIGITS) / _DIGITS
+    wish = 1.0 + digits - _PLACE * np.abs(rows / size[0] - columns / size[1])
+    alone = np.arange(len(left))
+    costs = np.concatenate([_NOT_PAIRED - wish, np.full(len(left), _NOT_PAIRED)])
+    places = np.concatenate([down, alone]), np.concatenate([across, len(right) + alone])
+    matrix = scipy.sparse.csr_array((costs, places), shape=(len(left), len(right) + len(left)))
+    found = scipy.sparse.csgraph.min_weight_full_bipartite_matching(matrix)
+    pair = {key: place for place, key in enumerate(zip(down.tolist(), across.tolist(), strict=True))}
+    return np.array(
+        [pair[key] for key in zip(*(side.tolist() for side in found), strict=True) if key in pair], np.int64
     )
+
+
+def _shown(sides: ComparedNetworks, row: int, column: int, error: float) -> tuple[Pair, bool]:
+    layout = sides.similarity.layout(row, column)
+    words = f"the same values (relative error {error:.1e}, {layout})"
+    return Pair(sides.source.names[row], sides.target.names[column], layout, 1.0, words), True
+
+
+def _guessed(sides: ComparedNetworks, row: int, column: int, told_by: str) -> tuple[Pair, bool]:
+    """A pair that structure tells, and whether values tell its layout."""
+    layout, correlation = sides.similarity.likeliest(row, column)
+    words = f"{told_by} (correlation of the values {correlation:.2f})"
+    pair = Pair(sides.source.names[row], sides.target.names[column], layout, _SURMISE, words)
+    return pair, correlation >= _TELLING
 
 
 def _with_usual_layouts(pairs: list[Pair], told: list[bool]) -> list[Pair]:

@@ -93,14 +93,13 @@ def near_pairs_of(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -
         error = _error(similarity, row, column)
         near = error <= min(limit, _RIVAL * min(nearest[0][1][row], nearest[1][1][column], error))
         if math.isfinite(error) and (near or pair.confidence == 1.0 or pair.target in nodes[1].graph.inputs):
-            kept.append(replace(pair, layout=similarity.layout(row, column)))
+            kept.append(replace(pair, layout=similarity.layout(row, column)) if near else pair)
     return kept
 
 
 def _error(similarity: Similarity, row: int, column: int) -> float:
-    """Infinite for tensors that are proven to be others'."""
-    possible = similarity.possible(np.array(row), np.array(column))
-    return similarity.error(row, column) if possible else math.inf
+    """Infinite for tensors whose shapes don't fit."""
+    return similarity.error(row, column) if similarity.possible(row, column) else math.inf
 
 
 def _at_nearest(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -> list[Pair]:

@@ -15,7 +15,7 @@ from conrepair.localization.layout import layouts
 from conrepair.localization.matching import EQUAL, Pair
 from conrepair.localization.neighbourhood import Neighbourhood
 
-__all__ = ["settle"]
+__all__ = ["confirmed", "settle"]
 
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
@@ -59,12 +59,30 @@ def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], is
             ]
             errors = {**errors, **isolated.errors(kept, again)}
     kept, errors = without_compensated(graph, kept, errors, isolated)
-    return [
-        pair
-        if pair.confidence == 1.0 or errors.get(pair.target, 1.0) > EQUAL
-        else replace(pair, confidence=1.0, evidence=f"{pair.evidence}; the same values from the cut before")
-        for pair in kept
-    ]
+    return confirmed(graph, kept, errors, EQUAL)
+
+
+def confirmed(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float], same: float) -> list[Pair]:
+    """The pairs, of which guesses are known where their own values come out right, or those of all that reads them.
+
+    Args:
+        graph: The target's.
+        pairs: In its order.
+        errors: Introduced ones, by the target's names.
+        same: Relative L2 below which values are the same.
+    """
+    readers = readers_of(pairs, feeding_of(graph, pairs))
+    return [_confirmed(pair, errors, readers.get(pair.target, ()), same) for pair in pairs]
+
+
+def _confirmed(pair: Pair, errors: Mapping[str, float], readers: Sequence[str], same: float) -> Pair:
+    if pair.confidence == 1.0:
+        return pair
+    if errors.get(pair.target, math.inf) <= same:
+        return replace(pair, confidence=1.0, evidence=f"{pair.evidence}; the same values from the cut before")
+    if readers and all(errors.get(name, math.inf) <= same for name in readers):
+        return replace(pair, confidence=1.0, evidence=f"{pair.evidence}; what reads it comes out right")
+    return pair
 
 
 def _tried(
@@ -114,18 +132,20 @@ def _alternatives(
     errors: Mapping[str, float],
     tried: Mapping[str, int],
 ) -> dict[str, Pair | None]:
-    """For each doubtful pair the next possibility: tensors of either side just behind or before; then none at all.
+    """For each doubtful pair the next possibility: tensors of either side between the cuts around it; then none.
 
     What another guess has, and wrongly, is free: a row of guesses may be off by one.
     """
     held = [pair for pair in pairs if pair.confidence == 1.0 or errors.get(pair.target, 0.0) <= EQUAL]
     taken = {pair.source for pair in pairs}, {pair.target for pair in held}
+    partner = {pair.target: pair.source for pair in pairs}
     found: dict[str, Pair | None] = {}
     for pair in pairs:
         if pair.target in doubtful:
+            ends = [partner[name] for name in doubtful[pair.target]], doubtful[pair.target]
             moves = [
-                *((name, pair.target) for name in nodes[0].around(pair.source) if name not in taken[0]),
-                *((pair.source, name) for name in nodes[1].around(pair.target) if name not in taken[1]),
+                *((name, pair.target) for name in _between(nodes[0], pair.source, ends[0], taken[0])),
+                *((pair.source, name) for name in _between(nodes[1], pair.target, ends[1], taken[1])),
             ]
             shapes = [(nodes[0].shape(one), nodes[1].shape(two)) for one, two in moves]
             fitting = [move for move, shape in zip(moves, shapes, strict=True) if layouts(*shape)]
@@ -134,10 +154,19 @@ def _alternatives(
     return found
 
 
+def _between(side: Neighbourhood, name: str, ends: Sequence[str], taken: Set[str]) -> list[str]:
+    """Compared tensors that aren't taken, between the cuts before a tensor and those behind it, the nearest first."""
+    begin = [*taken - {name}, *side.graph.inputs]
+    computed = [out for node in side.graph.between(frozenset(begin), ends) for out in node.outputs]
+    free = [out for out in computed if out in side.place and out not in {name, *taken, *ends}]
+    # As far on the way as behind, one behind is likelier: a piece's last tensor is its result.
+    return sorted(free, key=lambda out: (abs(side.place[out] - side.place[name]), -side.place[out]))
+
+
 def _moved(nodes: tuple[Neighbourhood, Neighbourhood], pair: Pair, source: str, target: str) -> Pair:
     choices = layouts(nodes[0].shape(source), nodes[1].shape(target))
     layout = next((item for item in choices if item.axes == pair.layout.axes), choices[0])
-    return replace(pair, source=source, target=target, layout=layout, evidence="what reads it comes out right")
+    return replace(pair, source=source, target=target, layout=layout)
 
 
 def _doubtful(

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,10 +15,9 @@ from rewritten_networks import CUBE, damaged, feeds_of, opened, renamed
 
 from conrepair.graph.layer_graph import Tensor
 from conrepair.localization.activations import Activations
-from conrepair.localization.alignment import Alignment, _without_harmless, align, comparable
+from conrepair.localization.alignment import Alignment, align, comparable
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
-from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 
@@ -243,41 +239,6 @@ def test_what_large_numbers_hide_is_not_the_same(tmp_path: Path, monkeypatch: py
     found = {pair.target: pair for pair in aligned(Computed(graph), other, feeds, feeds, tmp_path).pairs}
     assert "the same values" in found["t0"].evidence
     assert "the same values" not in found["t1"].evidence
-
-
-def harmless(errors: dict[str, float], far: dict[str, float], confidence: float = 0.5) -> set[str]:
-    """Which of all pairs of a chain of four tensors are left out."""
-    nodes = [(f"n{place}", "Sin", [f"t{place - 1}" if place else "x"], [f"t{place}"]) for place in range(4)]
-    graph = graph_of(["x"], nodes, ["t3"])
-    side = Neighbourhood(graph, list(graph.order), dict.fromkeys(graph.order, SHAPE))
-    names = list(graph.order)
-    known = SimpleNamespace(far_errors=lambda places: [far[names[place]] for place in places])
-    plain = layouts(SHAPE, SHAPE)[0]
-    pairs = [Pair(name, name, plain, confidence, "") for name in names]
-    kept = _without_harmless(side, pairs, dict.fromkeys(names, 1e-7) | errors, cast(Any, known))
-    return {pair.target for pair in pairs} - {pair.target for pair in kept}
-
-
-@pytest.mark.parametrize(
-    ("errors", "far", "left_out"),
-    [
-        ({"t1": 0.5}, {}, {"t1"}),  # other values, from which the right ones are computed: no layer forgives that
-        ({"t1": math.inf}, {"t1": 0.5}, {"t1"}),
-        ({"t1": math.inf}, {"t1": 1e-6}, set()),
-        ({"t1": 9e-4}, {}, set()),
-        ({"t1": 1.1e-3}, {}, {"t1"}),
-        ({"t1": 0.5, "t2": 0.4}, {}, {"t2"}),  # what follows is wrong, too
-        ({"t1": 0.5, "t2": 0.4, "t3": 0.3}, {}, set()),
-        ({"t3": 0.5}, {}, set()),  # an output is one
-        ({"t1": 0.5, "t2": 2e-3}, {}, {"t2"}),
-        ({"t1": 0.5, "t2": 6e-5}, {}, set()),
-    ],
-)
-def test_what_gives_the_right_values_all_the_same_is_no_pair(
-    errors: dict[str, float], far: dict[str, float], left_out: set[str]
-) -> None:
-    assert harmless(errors, far) == left_out
-    assert harmless(errors, far, 1.0) == set(), "what's proven stays"
 
 
 def test_what_can_be_compared() -> None:

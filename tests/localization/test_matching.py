@@ -5,21 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_graphs import Computed, all_values, disguised, drawn_feeds, graph_of, graphs
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.localization import matching
-from conrepair.localization.equals import ComparedNetworks, Same
-from conrepair.localization.guessing import Guess
 from conrepair.localization.layout import layouts
-from conrepair.localization.matching import EQUAL, Pair, _guessed, _with_usual_layouts, match
+from conrepair.localization.matching import EQUAL, ComparedNetworks, Pair, _with_usual_layouts, match
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.samples import Samples
 from conrepair.localization.similarity import Similarity
-from conrepair.localization.structure import Structure
 
 Array = np.ndarray
 seeds = st.integers(0, 10_000)
@@ -37,7 +32,7 @@ def matched(ours: LayerGraph, mine: dict[str, Array], theirs: LayerGraph, full: 
     )
     samples = Samples(names[0], mine.__getitem__), Samples(names[1], full.__getitem__)
     similarity = Similarity(*samples, EQUAL)
-    return match(ComparedNetworks(*nodes, similarity, Structure(*nodes)))
+    return match(ComparedNetworks(*nodes, similarity))
 
 
 def paired(source: Computed, target: Computed, names: dict[str, str]) -> list[Pair]:
@@ -162,15 +157,6 @@ def test_what_values_do_not_tell_lies_as_most_do() -> None:
     assert _with_usual_layouts([known, flat], [True, False])[1] == flat, "of as many axes"
 
 
-@pytest.mark.parametrize(("score", "confidence"), [(0.7, 0.7), (0.999, 0.99), (1.4, 0.99), (-0.2, 0.0)])
-def test_a_guess_is_never_sure(score: float, confidence: float) -> None:
-    side = Neighbourhood(LayerGraph((), (), {}, ()), ["a", "b"], {})
-    guess = Guess(0, 1, score, score, layouts((2, 3), (2, 3))[0], 0.5)
-    pair = _guessed(side, side, guess)
-    assert (pair.source, pair.target, pair.confidence) == ("a", "b", confidence)
-    assert "(correlation of the values 0.50)" in pair.evidence
-
-
 def test_of_equal_values_outputs_belong_together_whatever_they_are_called() -> None:
     nodes = [("a", "Sin", ["x"], ["a"]), ("b", "Identity", ["a"], ["b"]), ("c", "Identity", ["a"], ["c"])]
     source, target = (Computed(graph_of(["x"], nodes, [end])) for end in "cb")
@@ -186,31 +172,3 @@ def test_what_little_speaks_for_is_no_pair() -> None:
     target = Computed(graph_of(["x"], [*common, *more], ["y"]))
     found = {pair.source: pair.target for pair in paired(source, target, {"x": "x"})}
     assert found == {"x": "x", "a": "a", "y": "y"}
-
-
-@pytest.mark.parametrize("nearer", ["one", "two"])
-def test_of_values_that_are_nearly_equal_the_nearest_are_the_same(nearer: str) -> None:
-    source = Computed(graph_of(["x"], [("a", "Sin", ["x"], ["a"]), ("y", "Tanh", ["a", "a"], ["y"])], ["y"]))
-    nodes = [("one", "Sin", ["x"], ["one"]), ("two", "Sin", ["x"], ["two"]), ("y", "Tanh", ["one", "two"], ["y"])]
-    other = "two" if nearer == "one" else "one"
-    target = Computed(graph_of(["x"], nodes, ["y"]), {other: lambda x: x * np.float32(1 + 1e-6)})
-    found = {pair.source: pair.target for pair in paired(source, target, {"x": "x"})}
-    assert found["a"] == nearer
-
-
-@pytest.mark.parametrize(("correlation", "told"), [(0.95, True), (0.9, True), (0.89, False)])
-def test_a_guess_tells_its_layout_where_values_are_nearly_the_same(
-    correlation: float, told: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cube = (4, 4, 4, 4)
-    odd = next(item for item in layouts(cube, cube) if item.axes == (0, 2, 3, 1))
-    graph = graph_of(["x"], [("a", "Sin", ["x"], ["a"])], ["a"], cube)
-    side = Neighbourhood(graph, ["x", "a"], dict.fromkeys(["x", "a"], cube))
-    samples = Samples(["x", "a"], {name: np.ones(cube, np.float32) for name in ("x", "a")}.__getitem__)
-    guess = Guess(1, 1, 0.6, 0.6, odd, correlation)
-    monkeypatch.setattr(matching, "guessed_pairs", lambda *_: [guess])
-    same = Same([], [], (np.full(2, -1), np.full(2, -1)), conclusive=False)
-    (pair,) = match(
-        ComparedNetworks(side, side, Similarity(samples, samples, EQUAL), Structure(side, side)), same=same
-    )
-    assert (pair.layout == odd) is told
