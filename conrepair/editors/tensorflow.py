@@ -227,9 +227,11 @@ class TensorFlowEditor(Editor):
     def _positions(self, node: Node) -> list[int]:
         """Where an operator reads a node's inputs."""
         original = [place for place, name in enumerate(self._read[node.layer]) if self._is_tensor(name)]
-        if len(original) != len(node.inputs):
-            self.refuse(f"{node.name} reads {len(original)} tensors, not {len(node.inputs)}")
-        return original
+        wanted = sum(map(bool, node.inputs))
+        if len(original) != wanted:
+            self.refuse(f"{node.name} reads {len(original)} tensors, not {wanted}")
+        rest = iter(original)
+        return [next(rest) if name else -1 for name in node.inputs]
 
     def _constants(self, operator: str) -> dict[str, Array]:
         """Numbers that an operator reads, by tensor."""

@@ -26,10 +26,9 @@ from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.tflite import open_network
-from conrepair.networks.tflite_elementwise import BOUNDS, FUSED
-from conrepair.networks.tflite_graph import RECURRENT
 from conrepair.networks.tflite_linear import parted_gates
 from conrepair.networks.tflite_operator import WEIGHT_AXES
+from conrepair.networks.tflite_operators import BOUNDS, FUSED, RECURRENT
 from conrepair.networks.tflite_subgraphs import InnerConstant
 from conrepair.runtime.files import sha256_of
 
@@ -126,7 +125,7 @@ class TfliteEditor(Editor):
         if node.op == "LSTM" and array.shape == node.parameters[role].shape:
             parts = parted_gates(role, array)
         else:
-            parts = [(self._position(node, role), _native(node, role, array))]
+            parts = [(self._position(node, role), _native(node, operator, role, array))]
         for position, native in parts:
             index = self._file.constant_behind(operator.inputs[position])
             if index is None or native.shape != self._file.shape(index):
@@ -459,12 +458,12 @@ class TfliteEditor(Editor):
             operator.inputs = [exchanged.get(item, item) for item in operator.inputs]
 
 
-def _native(node: Node, role: str, array: Array) -> Array:
+def _native(node: Node, operator: Any, role: str, array: Array) -> Array:
     """A parameter's numbers as the file lays them out."""
     axes = WEIGHT_AXES.get(node.native, ())
     if role == "weight" and array.ndim == len(axes):
         array = array.transpose(np.argsort(axes))
-    elif node.written.get("adj_x" if role == "left" else "adj_y"):
+    elif any(role == operand and getattr(operator.builtinOptions, name, False) for operand, name in _TURNED.values()):
         array = array.swapaxes(-1, -2)
     return np.asarray(array, order="C")
 

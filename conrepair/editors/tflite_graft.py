@@ -16,7 +16,8 @@ from conrepair.editors.operation_shapes import shape_of_result, slices_of
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_options import new_options, options_for, set_options
 from conrepair.graph.layer_graph import Array
-from conrepair.networks.tflite_operator import ARITHMETIC, POOLS, REDUCTIONS, WEIGHT_AXES
+from conrepair.networks.tflite_operator import WEIGHT_AXES
+from conrepair.networks.tflite_operators import BINARY, POOLS, REDUCTIONS
 
 __all__ = ["TfliteWriter", "drop_unread", "place_operators"]
 
@@ -141,7 +142,7 @@ def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) 
     rank = len(writer.shape(operands[0]) or ())
     if "axis" in operation.attributes and operation.integer("axis") % rank != rank - 1:
         writer.refuse(f"TFLite's {operation.operator} is along the last axis")
-    if operation.operator in ARITHMETIC.values():
+    if operation.operator in BINARY.values():
         writer.refuse(f"{operation.operator} takes two operands")
     return (*options_for(operation.operator, operation.attributes), list(operands))
 
@@ -301,7 +302,7 @@ def _stored_type(operation: Operation) -> str:
 
 
 _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Written]] = {
-    **dict.fromkeys(ARITHMETIC.values(), _binary),
+    **dict.fromkeys(BINARY.values(), _binary),
     **dict.fromkeys(REDUCTIONS.values(), _reduction),
     **dict.fromkeys(POOLS.values(), _pooling),
     "MatMul": _product,

@@ -8,7 +8,7 @@ from typing import Any
 from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.networks.tflite_operator import POOLS, REDUCTIONS, WRITTEN
+from conrepair.networks.tflite_operators import NAMES, POOLS, REDUCTIONS
 
 __all__ = ["new_options", "options_for", "set_options"]
 
@@ -28,7 +28,7 @@ def options_for(operator: str, attributes: Mapping[str, Any]) -> tuple[str, Any]
     Raises:
         NotEditableError: if there is none.
     """
-    kind = WRITTEN.get(operator)
+    kind = NAMES.get(operator)
     if kind is None:
         raise NotEditableError(f"TFLite has no {operator}")
     options = new_options(kind)

@@ -15,11 +15,16 @@ __all__ = [
     "PREVIOUS",
     "LayerPart",
     "Shape",
+    "depthwise_kernel",
+    "depthwise_weight",
+    "in_out_kernel",
     "nodes_of",
     "out_in_kernel",
     "plain",
     "same_pads",
     "slice_parts",
+    "transposed_window",
+    "window",
 ]
 
 Shape = tuple[int, ...] | None
@@ -40,8 +45,8 @@ class LayerPart:
         parameters: See `Node`.
         channels_last: See `Node`.
         native: As Keras calls it; "" for the class of the layer.
-        reads: Positions of the call's tensors, `PREVIOUS` for what the part in front gives. None: that, or all of
-            the call's tensors for the first part.
+        reads: Positions of the call's tensors, `PREVIOUS` for what the part in front gives; "" is read where a
+            constant stands. None: what the part in front gives, or all of the call's tensors for the first part.
         shape: Of what it gives, for those that aren't the last; None where it isn't known.
     """
 
@@ -70,9 +75,82 @@ def same_pads(
     return (*(begin for begin, _ in pairs), *(end for _, end in pairs))
 
 
+def window(
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    padding: str | Sequence[int],
+    sizes: Shape,
+) -> dict[str, Attribute]:
+    """The attributes of everything that slides.
+
+    Args:
+        kernel: Its sizes.
+        strides: Of each axis.
+        dilations: Of each axis.
+        padding: "valid", "same", "causal", or the pads.
+        sizes: Of the axes that "same" pads; None where they aren't known.
+    """
+    pads: Sequence[int] | None = (0,) * (2 * len(kernel))
+    if not isinstance(padding, str):
+        pads = padding
+    elif padding == "causal":
+        pads = ((kernel[0] - 1) * dilations[0], 0)
+    elif padding == "same":
+        pads = same_pads(sizes, kernel, strides, dilations) if sizes else None
+    return {
+        "kernel_shape": tuple(map(int, kernel)),
+        "strides": tuple(map(int, strides)),
+        "pads": pads if pads is None else tuple(map(int, pads)),
+        "dilations": tuple(map(int, dilations)),
+        "auto_pad": "SAME_UPPER" if pads is None else "NOTSET",
+    }
+
+
+def transposed_window(
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    padding: str | Sequence[int],
+    sizes: tuple[Shape, Shape],
+) -> dict[str, Attribute]:
+    """The same of a transposed convolution: the gradient of one that makes the input's sizes from the output's.
+
+    Args:
+        kernel: See `window`.
+        strides: See `window`.
+        dilations: See `window`.
+        padding: Of that other convolution.
+        sizes: Of the input, and of the output.
+    """
+    before, after = sizes
+    found, extra = window(kernel, strides, dilations, padding, after), None
+    pads = found["pads"]
+    if before is not None and after is not None and isinstance(pads, tuple):
+        cut = np.reshape(np.array(pads), (2, -1)).sum(0)
+        covered = (np.array(before) - 1) * strides + (np.array(kernel) - 1) * dilations + 1
+        extra = tuple(map(int, np.array(after) - (covered - cut)))
+    return {**found, "group": 1, "output_padding": extra}
+
+
 def out_in_kernel(kernel: Array) -> Array:
     """[*kernel, in, out] as [out, in, *kernel]."""
     return np.moveaxis(kernel, (-1, -2), (0, 1))
+
+
+def in_out_kernel(weight: Array) -> Array:
+    """[out, in, *kernel] as [*kernel, in, out]."""
+    return np.moveaxis(weight, (0, 1), (-1, -2))
+
+
+def depthwise_weight(kernel: Array) -> Array:
+    """[*kernel, channels, multiplier] as [channels * multiplier, 1, *kernel]."""
+    return np.moveaxis(kernel, (-2, -1), (0, 1)).reshape(-1, 1, *kernel.shape[:-2])
+
+
+def depthwise_kernel(weight: Array, channels: int) -> Array:
+    """[channels * multiplier, 1, *kernel] as [*kernel, channels, multiplier]."""
+    return np.moveaxis(weight.reshape(channels, -1, *weight.shape[2:]), (0, 1), (-2, -1))
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Attribute]:
@@ -97,7 +175,7 @@ def slice_parts(shape: Shape, result: Shape, keys: Sequence[Any]) -> list[LayerP
         keys: Slices, numbers, None and at most one Ellipsis.
 
     Raises:
-        ValueError: if a shape isn't known, a key is something else, or a slice goes backwards.
+        ValueError: if a shape isn't known, or a key is something else.
     """
     keys = list(keys)
     if shape is None or result is None or not all(_is_simple(item) for item in keys):
@@ -111,11 +189,10 @@ def slice_parts(shape: Shape, result: Shape, keys: Sequence[Any]) -> list[LayerP
     for axis, item in enumerate(item for item in keys if item is not None):
         part = slice(item, item + 1 or None) if isinstance(item, int) else item
         start, end, step = part.indices(shape[axis])
-        if step < 0:
-            raise ValueError("backwards")
         sizes.append(len(range(start, end, step)))
         if (start, end, step) != (0, shape[axis], 1):
-            found.append((start, end, axis, step))
+            # An end in front of the first element: -1 would be counted from the axis's end.
+            found.append((start, end if end >= 0 else -shape[axis] - 1, axis, step))
     parts = []
     if found:
         starts, ends, axes, steps = zip(*found, strict=True)
@@ -156,7 +233,7 @@ def nodes_of(
         name = names[0] if index == 0 else _free(f"{names[0]}/{part.native}", taken)
         reads = part.reads if part.reads is not None else (PREVIOUS,) if index else range(len(inputs))
         read = (previous if position == PREVIOUS else inputs[position] for position in reads)
-        given = tuple(tensor for tensor in read if tensor) + (beside if index == 0 else ())
+        given = tuple(tensor for tensor in read if tensor or part.reads) + (beside if index == 0 else ())
         results = outputs
         if index < len(parts) - 1:
             previous = f"{name}{INSIDE}"

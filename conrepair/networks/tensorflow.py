@@ -132,9 +132,7 @@ def _layer_graph(
         for place in places:
             tensors[_named(place)] = _tensor(place, specs)
         operation = TensorflowOperation(item, tuple(data_inputs(item)), tuple(places), constants, specs)
-        inputs = tuple(
-            _named(name) if operation.is_tensor(index) else "" for index, name in enumerate(operation.inputs)
-        )
+        inputs = tuple("" if name in constants else _named(name) for name in operation.inputs)
         outputs = tuple(map(_named, places))
         nodes.extend(nodes_of((item.name, item.name), parts_of(operation), inputs, outputs, tensors, taken))
     missing = set(ends[1]) - set(tensors)

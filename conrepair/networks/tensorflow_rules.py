@@ -1,4 +1,4 @@
-"""An operator of TensorFlow as its rules see it."""
+"""An operator of a TensorFlow graph as its rules see it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import tensorflow as tf
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.networks.parts import LayerPart, Shape
+from conrepair.networks.parts import LayerPart, Shape, depthwise_weight, out_in_kernel
 from conrepair.networks.tensorflow_constants import TensorflowConstants
+from conrepair.networks.tensorflow_view import TensorflowView
 
-__all__ = ["Rule", "TensorflowOperation", "binary", "native_part"]
+__all__ = ["TensorflowOperation", "native_part"]
 
 
 @dataclass(frozen=True)
-class TensorflowOperation:
+class TensorflowOperation(TensorflowView):
     """One operator.
 
     Attributes:
@@ -33,73 +34,47 @@ class TensorflowOperation:
     constants: TensorflowConstants
     specs: Mapping[str, tuple[Any, Any]]
 
-    def is_tensor(self, index: int) -> bool:
-        """Whether an input depends on the network's inputs."""
-        return self.inputs[index] not in self.constants
+    def has(self, position: int) -> bool:
+        """Whether an input is there."""
+        return position < len(self.inputs)
 
-    def shape(self, index: int) -> Shape:
+    def is_constant(self, position: int) -> bool:
+        """Whether an input is there and doesn't depend on the network's inputs."""
+        return self.has(position) and self.inputs[position] in self.constants
+
+    def shape(self, position: int) -> Shape:
         """Of an input."""
-        return self._sizes(self.inputs[index])
+        return self._sizes(self.inputs[position])
 
-    def sizes(self, index: int) -> tuple[int, ...]:
-        """The same.
-
-        Raises:
-            ValueError: if it isn't known; the operator is then left as it is.
-        """
-        shape = self.shape(index)
-        if shape is None:
-            raise ValueError("a shape isn't known")
-        return shape
-
-    def result(self, index: int = 0) -> Shape:
+    def result(self, position: int = 0) -> Shape:
         """Shape of an output that's read."""
-        return self._sizes(self.outputs[index])
-
-    def result_sizes(self) -> tuple[int, ...]:
-        """Shape of the first output.
-
-        Raises:
-            ValueError: if it isn't known.
-        """
-        shape = self.result()
-        if shape is None:
-            raise ValueError("a shape isn't known")
-        return shape
+        return self._sizes(self.outputs[position]) if position < len(self.outputs) else None
 
     def _sizes(self, tensor: str) -> Shape:
         shape = self.specs[tensor][0] if tensor in self.specs else None
         return tuple(shape.as_list()) if shape is not None and shape.is_fully_defined() else None
 
-    def numbers(self, index: int) -> tuple[int, ...]:
-        """An input that says how the operator works.
+    def channels(self) -> int:
+        """By the first input's static shape."""
+        return int(self.specs[self.inputs[0]][0][-1 if self.channels_last else 1])
 
-        Raises:
-            ValueError: if it's no small constant of whole numbers.
-        """
-        return tuple(map(int, self.constants.numbers(self.inputs[index]).ravel()))
+    def numbers(self, position: int) -> tuple[int, ...]:
+        """A small constant of whole numbers."""
+        return tuple(map(int, self.constants.numbers(self.inputs[position]).ravel()))
 
-    def axes(self, index: int, rank: int) -> tuple[int, ...]:
-        """The same, counted from 0."""
-        return tuple(sorted(axis % rank for axis in self.numbers(index)))
-
-    def parameter(self, index: int, arrange: Callable[[Array], Array] | None = None) -> Parameter:
-        """An input that's a constant.
-
-        Raises:
-            ValueError: if it's none.
-        """
-        if self.is_tensor(index):
+    def parameter(self, position: int, arrange: Callable[[Array], Array] | None = None) -> Parameter:
+        """An input that's a constant, or a variable."""
+        if not self.is_constant(position):
             raise ValueError("no constant")
-        tensor = self.inputs[index]
+        tensor = self.inputs[position]
         return self.constants.parameter(tensor, *self.specs[tensor], arrange)
 
-    def attribute(self, name: str) -> Any:
-        """As Python's values; types by name.
+    def weight(self) -> Parameter:
+        """The kernel behind the first input."""
+        return self.parameter(1, depthwise_weight if self.definition.op.startswith("Depthwise") else out_in_kernel)
 
-        Raises:
-            KeyError: if the operator doesn't have it.
-        """
+    def option(self, name: str) -> Any:
+        """An attribute as Python's values; types by name."""
         if name not in self.definition.attr:
             raise KeyError(name)
         value = self.definition.attr[name]
@@ -114,24 +89,8 @@ class TensorflowOperation:
     @property
     def channels_last(self) -> bool:
         """Whether the operator's channels are its tensors' last axis."""
-        format_ = self.attribute("data_format") if "data_format" in self.definition.attr else "NHWC"
+        format_ = self.option("data_format") if "data_format" in self.definition.attr else "NHWC"
         return bool(str(format_).endswith("C"))
-
-
-Rule = Callable[[TensorflowOperation], list[LayerPart]]
-
-
-def binary(op: str, *, commutes: bool) -> Rule:
-    """An elementwise operator of two."""
-
-    def rule(operation: TensorflowOperation) -> list[LayerPart]:
-        if operation.is_tensor(0) and operation.is_tensor(1):
-            return [LayerPart(op, {"constant_first": False})]
-        first = not operation.is_tensor(0)
-        operand = operation.parameter(0 if first else 1)
-        return [LayerPart(op, {"constant_first": first and not commutes}, {"operand": operand})]
-
-    return rule
 
 
 def native_part(operation: TensorflowOperation, op: str) -> LayerPart:
@@ -140,12 +99,12 @@ def native_part(operation: TensorflowOperation, op: str) -> LayerPart:
     for name in operation.definition.attr:
         kind = operation.definition.attr[name].WhichOneof("value")
         if not name.startswith("_") and kind in {"i", "f", "b", "s", "type", "list"}:
-            value = operation.attribute(name)
+            value = operation.option(name)
             if value != ():
                 attributes[name] = value
     parameters: dict[str, Parameter] = {}
     for index in range(len(operation.inputs)):
-        if not operation.is_tensor(index):
+        if operation.is_constant(index):
             # Tables and random states are no numbers.
             try:
                 parameters[f"input_{index}"] = operation.parameter(index)

@@ -1,197 +1,196 @@
-"""Operators of TensorFlow that move numbers around, and reductions."""
+"""Operators of TensorFlow and TFLite that move numbers around, and reductions."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.parts import LayerPart, slice_parts
-from conrepair.networks.tensorflow_rules import Rule, TensorflowOperation
+from conrepair.networks.tensorflow_view import Rule, TensorflowView
 
-__all__ = ["RULES"]
-
-
-def _reshape(operation: TensorflowOperation) -> list[LayerPart]:
-    return [LayerPart("Reshape", {"shape": operation.result()})]
-
-
-def _transpose(operation: TensorflowOperation) -> list[LayerPart]:
-    return [LayerPart("Transpose", {"perm": operation.numbers(1)})]
-
-
-def _reduction(op: str) -> Rule:
-    def rule(operation: TensorflowOperation) -> list[LayerPart]:
-        axes = operation.axes(1, len(operation.sizes(0)))
-        return [LayerPart(op, {"axes": axes, "keepdims": bool(operation.attribute("keep_dims"))})]
-
-    return rule
-
-
-def _arg(op: str) -> Rule:
-    def rule(operation: TensorflowOperation) -> list[LayerPart]:
-        (axis,) = operation.axes(1, len(operation.sizes(0)))
-        return [LayerPart(op, {"axis": axis, "keepdims": False})]
-
-    return rule
+__all__ = [
+    "batches",
+    "block_mover",
+    "concatenation",
+    "cumulative_sum",
+    "expanded",
+    "gathered",
+    "mirrored",
+    "padded",
+    "place",
+    "reduction",
+    "reshaped",
+    "resized",
+    "reversed_",
+    "sliced",
+    "split",
+    "stacked",
+    "strided_slice",
+    "tiled",
+    "transposed",
+]
 
 
-def _cumsum(operation: TensorflowOperation) -> list[LayerPart]:
-    (axis,) = operation.axes(1, len(operation.sizes(0)))
-    backwards = {name: bool(operation.attribute(name)) for name in ("exclusive", "reverse")}
-    return [LayerPart("CumSum", {"axis": axis, **backwards})]
+def reshaped(view: TensorflowView) -> list[LayerPart]:
+    """The same numbers in another shape."""
+    if view.is_constant(0):
+        raise ValueError("numbers of their own in a shape that is computed")
+    return [LayerPart("Reshape", {"shape": view.result()})]
 
 
-_BLOCKS = {"SpaceToBatchND": ("SpaceToBatch", "pads"), "BatchToSpaceND": ("BatchToSpace", "crops")}
-_MODES = {"Pad": "constant", "PadV2": "constant", "MirrorPad": ""}
+def expanded(view: TensorflowView) -> list[LayerPart]:
+    """The same numbers several times, as arithmetic repeats them."""
+    if view.is_constant(0):
+        raise ValueError("numbers of their own in a shape that is computed")
+    return [LayerPart("Expand", {"shape": view.result()}, reads=(0,))]
 
 
-def _pad(operation: TensorflowOperation) -> list[LayerPart]:
-    pairs = np.reshape(operation.numbers(1), (-1, 2))
-    mode = _MODES[operation.definition.op] or str(operation.attribute("mode")).lower()
-    value = float(operation.parameter(2).numpy()) if operation.definition.op == "PadV2" else 0.0
-    pads = (*map(int, pairs[:, 0]), *map(int, pairs[:, 1]))
-    return [LayerPart("Pad", {"pads": pads, "mode": mode, "value": value}, reads=(0,))]
+def transposed(view: TensorflowView) -> list[LayerPart]:
+    """Axes in another order."""
+    order = view.numbers(1)
+    return [LayerPart("Transpose", {"perm": tuple(axis % len(order) for axis in order)})]
 
 
-def _batches(operation: TensorflowOperation) -> list[LayerPart]:
+def reduction(op: str) -> Rule:
+    """Along axes that a constant holds."""
+    return lambda view: [LayerPart(op, {"axes": view.axes(1), "keepdims": bool(view.option("keep_dims"))})]
+
+
+def place(op: str) -> Rule:
+    """Where the largest or the smallest number is."""
+    return lambda view: [LayerPart(op, {"axis": view.axes(1)[0], "keepdims": False})]
+
+
+def cumulative_sum(view: TensorflowView) -> list[LayerPart]:
+    """Sums of all numbers up to each one."""
+    backwards = {name: bool(view.option(name)) for name in ("exclusive", "reverse")}
+    return [LayerPart("CumSum", {"axis": view.axes(1)[0], **backwards})]
+
+
+def padded(view: TensorflowView) -> list[LayerPart]:
+    """A frame of one number: zero, or the third operand."""
+    value = float(view.parameter(2).numpy().reshape(-1)[0]) if view.has(2) else 0.0
+    return [LayerPart("Pad", {"pads": view.margins(1), "mode": "constant", "value": value}, reads=(0,))]
+
+
+def mirrored(view: TensorflowView) -> list[LayerPart]:
+    """A frame of the numbers inside."""
+    mode = str(view.option("mode")).lower()
+    return [LayerPart("Pad", {"pads": view.margins(1), "mode": mode, "value": 0.0}, reads=(0,))]
+
+
+def batches(op: str, name: str) -> Rule:
     """Blocks of pictures that are pictures of their own: how dilated convolutions are written."""
-    op, name = _BLOCKS[operation.definition.op]
-    block, margins = map(int, operation.numbers(1)), np.reshape(operation.numbers(2), (-1, 2))
-    both = (*map(int, margins[:, 0]), *map(int, margins[:, 1]))
-    return [LayerPart(op, {"block": tuple(block), name: both}, reads=(0,))]
+    return lambda view: [LayerPart(op, {"block": view.numbers(1), name: view.margins(2)}, reads=(0,))]
 
 
-def _concat(operation: TensorflowOperation) -> list[LayerPart]:
-    count = len(operation.inputs) - 1
-    (axis,) = operation.axes(count, len(operation.result_sizes()))
-    constants = [index for index in range(count) if not operation.is_tensor(index)]
-    if constants and constants != [count - 1]:
-        raise ValueError("with constants that aren't the last piece")
-    parameters = {"operand": operation.parameter(count - 1)} if constants else {}
-    return [LayerPart("Concat", {"axis": axis}, parameters)]
+def concatenation(view: TensorflowView, count: int, axis: int) -> list[LayerPart]:
+    """Pieces behind one another; where a constant one stands, no tensor is read.
+
+    Args:
+        view: The operator.
+        count: How many of its operands are pieces.
+        axis: Counted from 0.
+    """
+    constants = [position for position in range(count) if view.is_constant(position)]
+    roles = [f"operand_{number}" if number else "operand" for number in range(len(constants))]
+    parameters = view.optional(**dict(zip(roles, constants, strict=True)))
+    return [LayerPart("Concat", {"axis": axis}, parameters, reads=tuple(range(count)))]
 
 
-def _stack(operation: TensorflowOperation) -> list[LayerPart]:
-    if not all(map(operation.is_tensor, range(len(operation.inputs)))):
+def stacked(view: TensorflowView) -> list[LayerPart]:
+    """Tensors along a new axis."""
+    if any(view.is_constant(position) for position in range(int(view.option("N")))):
         raise ValueError("with constants")
-    return [LayerPart("Stack", {"axis": int(operation.attribute("axis")) % len(operation.result_sizes())})]
+    return [LayerPart("Stack", {"axis": int(view.option("axis")) % (view.rank() + 1)})]
 
 
-def _split(operation: TensorflowOperation) -> list[LayerPart]:
-    """All pieces must be read, else those that aren't would have to be tensors."""
-    at = 0 if operation.definition.op == "Split" else 2
-    value = 1 - at if at == 0 else 0
-    shape = operation.sizes(value)
-    (axis,) = operation.axes(at, len(shape))
-    count = int(operation.attribute("num_split"))
-    if len(operation.outputs) < count:
-        raise ValueError("not all pieces are read")
-    pieces = [operation.result(index) for index in range(count)]
-    return [LayerPart("Split", {"axis": axis, "sizes": tuple(piece[axis] for piece in pieces if piece)})]
+def split(axis: int, data: int) -> Rule:
+    """Pieces of a tensor.
+
+    All of them must be read, else those that aren't would have to be tensors.
+
+    Args:
+        axis: The operand that says the axis.
+        data: The operand that's split.
+    """
+
+    def rule(view: TensorflowView) -> list[LayerPart]:
+        (along,) = view.axes(axis, data)
+        pieces = [view.result_sizes(position) for position in range(int(view.option("num_split")))]
+        return [LayerPart("Split", {"axis": along, "sizes": tuple(piece[along] for piece in pieces)}, reads=(data,))]
+
+    return rule
 
 
-def _strided_slice(operation: TensorflowOperation) -> list[LayerPart]:
-    begins, ends, strides = (operation.numbers(index) for index in (1, 2, 3))
+def strided_slice(view: TensorflowView, *, relative: bool = False) -> list[LayerPart]:
+    """Python's indexing, whose keys are bits of masks; ends may be relative to the begins."""
+    begins, ends, strides = (view.numbers(position) for position in (1, 2, 3))
+    if relative:
+        ends = tuple(begin + end for begin, end in zip(begins, ends, strict=True))
     masks = {
-        name: int(operation.attribute(f"{name}_mask"))
-        for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+        name: int(view.option(f"{name}_mask")) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
     }
 
     def key(index: int) -> Any:
-        if masks["ellipsis"] >> index & 1:
+        said = {name for name, mask in masks.items() if mask >> index & 1}
+        if "ellipsis" in said:
             return Ellipsis
-        if masks["new_axis"] >> index & 1:
+        if "new_axis" in said:
             return None
-        if masks["shrink_axis"] >> index & 1:
+        if "shrink_axis" in said:
             return begins[index]
-        begin = None if masks["begin"] >> index & 1 else begins[index]
-        end = None if masks["end"] >> index & 1 else ends[index]
+        begin, end = (None if name in said else bound[index] for name, bound in (("begin", begins), ("end", ends)))
         return slice(begin, end, strides[index])
 
-    return slice_parts(operation.shape(0), operation.result(), [key(index) for index in range(len(begins))])
+    return slice_parts(view.shape(0), view.result(), [key(index) for index in range(len(begins))])
 
 
-def _slice(operation: TensorflowOperation) -> list[LayerPart]:
-    begins, sizes = operation.numbers(1), operation.result_sizes()
-    keys = [slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=True)]
-    return slice_parts(operation.shape(0), sizes, keys)
+def sliced(view: TensorflowView) -> list[LayerPart]:
+    """Begins and sizes."""
+    keys = [slice(begin, begin + size) for begin, size in zip(view.numbers(1), view.result_sizes(), strict=True)]
+    return slice_parts(view.shape(0), view.result(), keys)
 
 
-def _gather(operation: TensorflowOperation) -> list[LayerPart]:
-    if "batch_dims" in operation.definition.attr and operation.attribute("batch_dims"):
-        raise ValueError("of each batch its own")
-    axis = operation.numbers(2)[0] if operation.definition.op == "GatherV2" else 0
-    parameters = {} if operation.is_tensor(0) else {"table": operation.parameter(0)}
-    if not operation.is_tensor(1):
-        parameters["indices"] = operation.parameter(1)
-    if axis < 0:
-        axis += len(operation.sizes(0))
-    return [LayerPart("Gather", {"axis": axis}, parameters)]
+def reversed_(view: TensorflowView) -> list[LayerPart]:
+    """Some axes backwards."""
+    axes = view.axes(1)
+    keys = [slice(None, None, -1 if axis in axes else 1) for axis in range(view.rank())]
+    return slice_parts(view.shape(0), view.result(), keys)
 
 
-def _tile(operation: TensorflowOperation) -> list[LayerPart]:
-    return [LayerPart("Tile", {"repeats": operation.numbers(1)}, reads=(0,))]
+def gathered(view: TensorflowView, axis: int) -> list[LayerPart]:
+    """Slices of a table along an axis."""
+    return [LayerPart("Gather", {"axis": view.axis(axis)}, view.optional(table=0, indices=1))]
 
 
-def _expand(operation: TensorflowOperation) -> list[LayerPart]:
-    return [LayerPart("Expand", {"shape": operation.result()}, reads=(0,))]
+def tiled(view: TensorflowView) -> list[LayerPart]:
+    """The same numbers several times."""
+    return [LayerPart("Tile", {"repeats": view.numbers(1)}, reads=(0,))]
 
 
-_RESIZES = {"ResizeBilinear": "linear", "ResizeNearestNeighbor": "nearest", "ResizeBicubic": "cubic"}
+def resized(mode: str) -> Rule:
+    """Pictures of another size."""
+
+    def rule(view: TensorflowView) -> list[LayerPart]:
+        corners, half = (bool(view.option(name)) for name in ("align_corners", "half_pixel_centers"))
+        if corners and half:
+            raise ValueError("two places for one number")
+        exact = "round_prefer_ceil" if corners or half else "floor"
+        attributes: dict[str, Attribute] = {
+            "mode": mode,
+            "coordinate_transformation_mode": "align_corners" if corners else "half_pixel" if half else "asymmetric",
+            "nearest_mode": exact if mode == "nearest" else "round_prefer_floor",
+            "cubic_coeff_a": -0.5 if half and mode == "cubic" else -0.75,
+            "scales": tuple(new / old for new, old in zip(view.result_sizes(), view.sizes(0), strict=True)),
+        }
+        return [LayerPart("Resize", attributes, channels_last=True)]
+
+    return rule
 
 
-def _resize(operation: TensorflowOperation) -> list[LayerPart]:
-    before, after = operation.sizes(0), operation.result_sizes()
-    corners, half = bool(operation.attribute("align_corners")), bool(operation.attribute("half_pixel_centers"))
-    mode = _RESIZES[operation.definition.op]
-    attributes: dict[str, Attribute] = {
-        "mode": mode,
-        "coordinate_transformation_mode": "align_corners" if corners else "half_pixel" if half else "asymmetric",
-        "nearest_mode": "round_prefer_ceil" if corners or half else "floor",
-        "cubic_coeff_a": -0.5 if half and mode == "cubic" else -0.75,
-        "scales": tuple(new / old for new, old in zip(after, before, strict=True)),
-    }
-    return [LayerPart("Resize", attributes, channels_last=True)]
-
-
-def _depth_to_space(operation: TensorflowOperation) -> list[LayerPart]:
-    attributes: dict[str, Attribute] = {"blocksize": int(operation.attribute("block_size"))}
-    if operation.definition.op == "DepthToSpace":
-        attributes["mode"] = "DCR"
-    return [LayerPart(operation.definition.op, attributes, channels_last=operation.channels_last)]
-
-
-def _where(operation: TensorflowOperation) -> list[LayerPart]:
-    roles = ("condition", "x", "y")
-    parameters = {
-        role: operation.parameter(index) for index, role in enumerate(roles) if not operation.is_tensor(index)
-    }
-    return [LayerPart("Where", {}, parameters)]
-
-
-_REDUCTIONS = {"Mean": "ReduceMean", "Sum": "ReduceSum", "Max": "ReduceMax", "Min": "ReduceMin", "Prod": "ReduceProd"}
-
-RULES: dict[str, Rule] = {
-    **dict.fromkeys(("Reshape", "Squeeze", "ExpandDims"), _reshape),
-    "Transpose": _transpose,
-    **{name: _reduction(op) for name, op in _REDUCTIONS.items()},
-    "ArgMax": _arg("ArgMax"),
-    "ArgMin": _arg("ArgMin"),
-    "Cumsum": _cumsum,
-    **dict.fromkeys(_MODES, _pad),
-    **dict.fromkeys(_BLOCKS, _batches),
-    "ConcatV2": _concat,
-    "Pack": _stack,
-    "Split": _split,
-    "SplitV": _split,
-    "StridedSlice": _strided_slice,
-    "Slice": _slice,
-    **dict.fromkeys(("Gather", "GatherV2", "ResourceGather"), _gather),
-    "Tile": _tile,
-    "BroadcastTo": _expand,
-    **dict.fromkeys(_RESIZES, _resize),
-    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _depth_to_space),
-    "SelectV2": _where,
-}
+def block_mover(op: str, **settings: Attribute) -> Rule:
+    """Blocks of pictures as channels, or back."""
+    return lambda view: [
+        LayerPart(op, {"blocksize": int(view.option("block_size")), **settings}, channels_last=view.channels_last)
+    ]

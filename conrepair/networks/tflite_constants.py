@@ -14,7 +14,7 @@ from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_piece import TflitePiece, interpreter_of, write_piece
 from conrepair.networks.tflite_shapes import OPAQUE, SHAPING_OPERANDS, Probe
 
-__all__ = ["TfliteConstants"]
+__all__ = ["Arrange", "TfliteConstants"]
 
 _NEVER = OPAQUE | {
     *(
@@ -127,16 +127,18 @@ class TfliteConstants:
         numbers = self._file.meant(root, self.stored(root))
         return numbers.astype(numpy_dtype(self._file.dtype(tensor))) if root != tensor else numbers
 
-    def parameter(self, tensor: int, shape: Sequence[int], arrange: Arrange) -> Parameter:
+    def parameter(self, tensor: int, arrange: Arrange | None = None) -> Parameter:
         """A constant as a parameter.
 
         Args:
             tensor: Its index.
-            shape: Once it's arranged.
-            arrange: From the file's convention to the graph's.
+            arrange: From the file's convention to the graph's; None where they're the same.
         """
-        stored = self._file.parameter(self._root(tensor))
-        return replace(stored, shape=tuple(map(int, shape)), load=lambda: arrange(self.real(tensor)))
+        stored, shape = self._file.parameter(self._root(tensor)), self.shape(tensor)
+        if arrange is None:
+            return replace(stored, shape=shape, load=lambda: self.real(tensor))
+        arranged = arrange(np.broadcast_to(np.float32(0), shape)).shape
+        return replace(stored, shape=arranged, load=lambda: np.asarray(arrange(self.real(tensor)), order="C"))
 
     def shape(self, tensor: int) -> tuple[int, ...]:
         """A constant's shape."""

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.networks import tflite_arrays, tflite_elementwise, tflite_linear, tflite_windows
+from conrepair.networks.parts import PREVIOUS
 from conrepair.networks.tflite_constants import TfliteConstants
 from conrepair.networks.tflite_file import WITHOUT_NUMBERS, TfliteFile
-from conrepair.networks.tflite_operator import OperatorView, Rule, TfliteStep, native, same
+from conrepair.networks.tflite_operator import OperatorView
+from conrepair.networks.tflite_operators import parts_of
 from conrepair.networks.tflite_shapes import Probe
 from conrepair.networks.tflite_subgraphs import handed_on
 
-__all__ = ["RECURRENT", "TfliteGraph", "build_graph"]
-
-_RULES: Mapping[str, Rule] = {
-    **tflite_windows.RULES,
-    **tflite_elementwise.RULES,
-    **tflite_arrays.RULES,
-    **tflite_linear.RULES,
-}
-RECURRENT = frozenset(
-    {"LSTM", "RNN", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"}
-    | {"BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN"}
-)
-"""Operators whose fused activation is inside of the recurrence."""
+__all__ = ["TfliteGraph", "build_graph"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +83,7 @@ class _TfliteGraphBuilder:
         if index not in self._constants or name in self.tensors:
             return
         self.add_tensor(index)
-        value = self._constants.parameter(index, self._constants.shape(index), same)
+        value = self._constants.parameter(index)
         self.nodes.append(Node(name, name, "CONSTANT", "CONSTANT", (), (name,), {}, {"value": value}))
 
     def add_operator(self, index: int) -> None:
@@ -103,34 +92,33 @@ class _TfliteGraphBuilder:
         unchanged = handed_on(self._file.model, self._file.operators[index])
         outputs = tuple(self.add_tensor(output, hidden=output in unchanged) for output in view.outputs)
         layer = outputs[0] if outputs else f"{view.kind}:{index}"
-        steps = [self._reading_state(step) for step in _steps(view)]
+        parts, current = parts_of(view), self._handles_by_now()
         if view.kind == "VAR_HANDLE":
             self._variables[outputs[0]] = str(view.options.sharedName)
         elif view.kind == "ASSIGN_VARIABLE":
             outputs = (self._assign(self._file.names[view.inputs[0]]),)
         given = ""
-        for position, step in enumerate(steps):
-            inputs = tuple(name or given for name in step.inputs) if position else step.inputs
-            if position < len(steps) - 1:
-                given = self._add_hidden(view.outputs[0], step.shape, steps[position + 1].op)
-            results = (given,) if position < len(steps) - 1 else outputs
-            name = _free(f"{layer}/{step.op}" if position else layer, self.operators)
+        for position, part in enumerate(parts):
+            reads = part.reads if part.reads is not None else (PREVIOUS,) if position else view.varying
+            read = (given if place == PREVIOUS else view.name(place) for place in reads)
+            inputs = tuple(current.get(name, name) for name in read)
+            if position < len(parts) - 1:
+                given = self._add_hidden(view.outputs[0], part.shape, parts[position + 1].op)
+            results = (given,) if position < len(parts) - 1 else outputs
+            name = _free(f"{layer}/{part.op}" if position else layer, self.operators)
             self.operators[name] = index
+            attributes, parameters = part.attributes, part.parameters
             self.nodes.append(
-                Node(
-                    name, layer, step.op, view.kind, inputs, results,
-                    step.attributes, step.parameters, step.channels_last, step.written,
-                )
-            )  # fmt: skip
+                Node(name, layer, part.op, view.kind, inputs, results, attributes, parameters, part.channels_last)
+            )
 
-    def _reading_state(self, step: TfliteStep) -> TfliteStep:
+    def _handles_by_now(self) -> dict[str, str]:
         """Who reads a variable depends on who assigned it last."""
-        current = {
+        return {
             handle: self._assigned[variable]
             for handle, variable in self._variables.items()
             if variable in self._assigned
         }
-        return replace(step, inputs=tuple(current.get(name, name) for name in step.inputs))
 
     def _assign(self, handle: str) -> str:
         name = _free(f"{handle}/assigned", self._taken)
@@ -148,16 +136,6 @@ class _TfliteGraphBuilder:
         known = real.shape if shape is None else shape
         self.tensors[name] = Tensor(name, known, real.dtype, real.quantization, observable=False)
         return name
-
-
-def _steps(view: OperatorView) -> Sequence[TfliteStep]:
-    found = _RULES.get(view.kind, native)(view)
-    steps = [native(view)] if found is None else [found] if isinstance(found, TfliteStep) else found
-    activation = getattr(view.options, "fusedActivationFunction", 0)
-    if activation not in tflite_elementwise.FUSED or view.kind in RECURRENT:
-        return steps
-    op, attributes = tflite_elementwise.FUSED[activation]
-    return [*steps, TfliteStep(op, ("",), attributes)]
 
 
 def _free(name: str, taken: Collection[str]) -> str:

@@ -3,71 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from conrepair.frameworks.screening.tflite import is_pointer
-from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.networks.tflite_constants import TfliteConstants
+from conrepair.graph.layer_graph import Attribute, Parameter
+from conrepair.networks.parts import LayerPart
+from conrepair.networks.tensorflow_view import TensorflowView
+from conrepair.networks.tflite_constants import Arrange, TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile, plain
 
-__all__ = [
-    "ARITHMETIC",
-    "FUNCTIONS",
-    "POOLS",
-    "REDUCTIONS",
-    "WEIGHT_AXES",
-    "WRITTEN",
-    "Arrange",
-    "OperatorView",
-    "Rule",
-    "TfliteStep",
-    "native",
-    "same",
-]
-
-_SAME = ("EXP", "LOG", "SQRT", "RSQRT", "SQUARE", "NEG", "ABS", "SIGN", "FLOOR", "CEIL", "ROUND", "SIN", "COS")
-
-FUNCTIONS: Mapping[str, str] = {
-    **{kind: kind.capitalize() for kind in ("RELU", "TANH", *_SAME)},
-    "LOGISTIC": "Sigmoid",
-    "HARD_SWISH": "HardSwish",
-}
-"""Of one number, without options that matter."""
-
-ARITHMETIC: Mapping[str, str] = {
-    **{kind: kind.capitalize() for kind in ("ADD", "SUB", "MUL", "DIV", "POW")},
-    "MINIMUM": "Min",
-    "MAXIMUM": "Max",
-}
-"""Of two numbers."""
-
-REDUCTIONS: Mapping[str, str] = {
-    "MEAN": "ReduceMean",
-    "SUM": "ReduceSum",
-    "REDUCE_MAX": "ReduceMax",
-    "REDUCE_MIN": "ReduceMin",
-}
-"""Along axes that a constant holds."""
-
-POOLS: Mapping[str, str] = {"MAX_POOL_2D": "MaxPool", "AVERAGE_POOL_2D": "AveragePool"}
-"""Of windows."""
-
-_WITH_OPTIONS = {
-    "ELU": "Elu",
-    "GELU": "Gelu",
-    "LEAKY_RELU": "LeakyRelu",
-    "SOFTMAX": "Softmax",
-    "LOG_SOFTMAX": "LogSoftmax",
-}
-
-WRITTEN: Mapping[str, str] = {
-    op: kind for names in (FUNCTIONS, ARITHMETIC, REDUCTIONS, POOLS, _WITH_OPTIONS) for kind, op in names.items()
-}
-"""Back: TFLite's name by the vocabulary's."""
+__all__ = ["WEIGHT_AXES", "OperatorView", "native"]
 
 WEIGHT_AXES: Mapping[str, tuple[int, ...]] = {
     "CONV_2D": (0, 3, 1, 2),
@@ -79,43 +27,10 @@ WEIGHT_AXES: Mapping[str, tuple[int, ...]] = {
 }
 """Which axes of a weight in the file are those of the vocabulary's, in its order."""
 
-Arrange = Callable[[Array], Array]
+_SAME = 0  # as the schema's Padding
 
 
-@dataclass(frozen=True)
-class TfliteStep:
-    """A node in the making.
-
-    Attributes:
-        op: In the vocabulary, or the native name.
-        inputs: Names of tensors.
-        attributes: In the vocabulary's convention.
-        parameters: By role.
-        channels_last: See `conrepair.graph.layer_graph.Node`.
-        shape: Of the result, when another step follows.
-        written: See `conrepair.graph.layer_graph.Node`.
-    """
-
-    op: str
-    inputs: tuple[str, ...]
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    channels_last: bool = False
-    shape: tuple[int, ...] | None = None
-    written: Mapping[str, Attribute] = field(default_factory=dict)
-
-
-Rule = Callable[["OperatorView"], Sequence[TfliteStep] | TfliteStep | None]
-"""Steps whose first reads the operator's inputs; a later one reads "" for what the one before gives. None when the
-vocabulary can't say what the operator does."""
-
-
-def same(array: Array) -> Array:
-    """Arrange numbers as they are."""
-    return array
-
-
-class OperatorView:
+class OperatorView(TensorflowView):
     """Operands by their position.
 
     Attributes:
@@ -125,6 +40,8 @@ class OperatorView:
         inputs: Indices of tensors; -1 for those left out.
         outputs: Indices of tensors.
     """
+
+    channels_last = True
 
     def __init__(self, file: TfliteFile, constants: TfliteConstants, index: int) -> None:
         self._file, self._constants = file, constants
@@ -141,14 +58,19 @@ class OperatorView:
         """Whether an operand is there and depends on no input."""
         return self.has(position) and self.inputs[position] in self._constants
 
-    def varies(self, position: int) -> bool:
-        """Whether an operand depends on the network's inputs."""
-        return self.has(position) and not self.is_constant(position) and not self._is_state(position)
+    @property
+    def varying(self) -> tuple[int, ...]:
+        """Operands that depend on the network's inputs."""
+        tensors = self._file.tensors
+        return tuple(
+            place
+            for place, tensor in enumerate(self.inputs)
+            if self.has(place) and not self.is_constant(place) and not tensors[tensor].isVariable
+        )
 
-    def names(self, *positions: int) -> tuple[str, ...]:
-        """Names of operands; of all that vary when no position is said."""
-        chosen = positions or [place for place in range(len(self.inputs)) if self.varies(place)]
-        return tuple(self._file.names[self.inputs[place]] for place in chosen)
+    def name(self, position: int) -> str:
+        """Of an operand; "" for a constant."""
+        return "" if self.is_constant(position) else self._file.names[self.inputs[position]]
 
     def shape(self, position: int) -> tuple[int, ...] | None:
         """An operand's shape; None where only running tells."""
@@ -156,7 +78,7 @@ class OperatorView:
             return self._constants.shape(self.inputs[position])
         return self._constants.shapes[self.inputs[position]]
 
-    def result_shape(self, position: int = 0) -> tuple[int, ...] | None:
+    def result(self, position: int = 0) -> tuple[int, ...] | None:
         """A result's shape; None where only running tells."""
         return self._constants.shapes[self.outputs[position]]
 
@@ -165,86 +87,76 @@ class OperatorView:
         shape = self.shape(position)
         return len(self._file.shape(self.inputs[position]) if shape is None else shape)
 
-    def dtype(self, position: int = 0) -> str:
-        """An operand's type."""
-        return self._file.dtype(self.inputs[position])
+    def channels(self) -> int:
+        """By the file where only running tells the shape."""
+        return (self.shape(0) or self._file.shape(self.inputs[0]))[-1]
 
-    def result_dtype(self) -> str:
-        """The result's type."""
-        return self._file.dtype(self.outputs[0])
-
-    def is_quantized(self, position: int = 0) -> bool:
-        """Whether an operand stands for real numbers by a scale."""
-        return self._file.quantization(self.inputs[position]) is not None
-
-    def result_scales(self) -> tuple[float, int] | None:
-        """Scale and zero point of the result."""
-        found = self._file.quantization(self.outputs[0])
+    def scales(self, tensor: int) -> tuple[float, int] | None:
+        """Scale and zero point of an operand or a result."""
+        found = self._file.quantization(tensor)
         return (found.scale, found.zero_point) if found else None
 
-    def scales(self, position: int = 0) -> tuple[float, int] | None:
-        """Scale and zero point of an operand."""
-        found = self._file.quantization(self.inputs[position])
-        return (found.scale, found.zero_point) if found else None
+    def option(self, name: str) -> Any:
+        """An option by the name, and in the words, that TensorFlow has for it."""
+        if name in _DERIVED:
+            return _DERIVED[name](self)
+        words = name.split("_")
+        own = _CALLED.get(name, words[0] + "".join(map(str.capitalize, words[1:])))
+        if not hasattr(self.options, own):
+            raise KeyError(name)
+        return getattr(self.options, own)
 
-    def integers(self, position: int) -> tuple[int, ...] | None:
-        """A constant operand's whole numbers; None when it isn't constant."""
+    def along_window(self, what: str) -> tuple[int, ...]:
+        """Options of the axes of pictures, as TensorFlow lists them: of the batch and of the channels, too."""
+        names = [name for name in (what.format(axis) for axis in _AXES) if hasattr(self.options, name)]
+        if not names:
+            raise KeyError(what)
+        return (1, *(int(getattr(self.options, name)) for name in names), 1)
+
+    def dtypes(self) -> tuple[str, str]:
+        """Types of the first operand and of the result."""
+        return self._file.dtype(self.inputs[0]), self._file.dtype(self.outputs[0])
+
+    def numbers(self, position: int) -> tuple[int, ...]:
+        """A constant operand's whole numbers."""
         if not self.is_constant(position):
-            return None
+            raise ValueError("no constant")
         return plain(self._constants.stored(self.inputs[position]).reshape(-1))
 
-    def number(self, position: int) -> float | None:
-        """A constant operand's only value; None when it isn't constant."""
+    def parameter(self, position: int, arrange: Arrange | None = None) -> Parameter:
+        """A constant operand."""
         if not self.is_constant(position):
-            return None
-        return float(self._constants.real(self.inputs[position]).reshape(-1)[0])
-
-    def parameter(
-        self,
-        position: int,
-        arrange: Arrange = same,
-        shape: Callable[[tuple[int, ...]], tuple[int, ...]] | None = None,
-    ) -> Parameter:
-        """A constant operand as a parameter.
-
-        Args:
-            position: Of the operand.
-            arrange: From the file's convention to the graph's.
-            shape: From the file's shape to the graph's; by default both are the same.
-        """
-        tensor = self.inputs[position]
-        stored = self._constants.shape(tensor)
-        return self._constants.parameter(tensor, shape(stored) if shape else stored, arrange)
-
-    def transposed(self, position: int, *axes: int) -> Parameter:
-        """A constant operand with its axes in another order."""
-        return self.parameter(
-            position,
-            lambda array: np.ascontiguousarray(array.transpose(axes)),
-            lambda shape: tuple(shape[axis] for axis in axes),
-        )
+            raise ValueError("no constant")
+        return self._constants.parameter(self.inputs[position], arrange)
 
     def weight(self) -> Parameter:
         """The constant weight, as the vocabulary has it."""
-        return self.transposed(1, *WEIGHT_AXES[self.kind])
-
-    def optional(self, **positions: int) -> dict[str, Parameter]:
-        """Parameters by role, of operands that are there."""
-        return {role: self.parameter(position) for role, position in positions.items() if self.is_constant(position)}
+        return self.parameter(1, lambda array: array.transpose(WEIGHT_AXES[self.kind]))
 
     def inner_parameters(self) -> dict[str, Parameter]:
         """The constants of the subgraphs that it calls; see `conrepair.networks.tflite_subgraphs`."""
         return self._file.inner_parameters(self.index)
 
-    def axis(self, axis: int, position: int = 0) -> int:
-        """An axis counted from 0."""
-        return axis % max(self.rank(position), 1)
 
-    def _is_state(self, position: int) -> bool:
-        return bool(self._file.tensors[self.inputs[position]].isVariable)
+_AXES = ("D", "H", "W")
+_CALLED = {"depth_radius": "radius"}
+"""Options that aren't called as TensorFlow's."""
+
+_DERIVED: Mapping[str, Callable[[OperatorView], Any]] = {
+    "strides": lambda view: view.along_window("stride{}"),
+    "dilations": lambda view: view.along_window("dilation{}Factor"),
+    "ksize": lambda view: (1, view.options.filterHeight, view.options.filterWidth, 1),
+    "padding": lambda view: "SAME" if view.options.padding == _SAME else "VALID",
+    "mode": lambda view: "SYMMETRIC" if view.options.mode else "REFLECT",
+    "N": lambda view: len(view.inputs),
+    "num_split": lambda view: len(view.outputs),
+    "SrcT": lambda view: view.dtypes()[0],
+    "DstT": lambda view: view.dtypes()[1],
+}
+"""Options that TensorFlow has in other words."""
 
 
-def native(view: OperatorView) -> TfliteStep:
+def native(view: OperatorView) -> LayerPart:
     """An operator as the framework has it: constants are parameters by position, options are attributes.
 
     Constants of the subgraphs that it calls are its parameters, too: a loop has the weights of its body.
@@ -259,7 +171,7 @@ def native(view: OperatorView) -> TfliteStep:
         for position in range(len(view.inputs))
         if view.is_constant(position)
     }
-    return TfliteStep(view.kind, view.names(), attributes, parameters | view.inner_parameters())
+    return LayerPart(view.kind, attributes, parameters | view.inner_parameters())
 
 
 def _plain(value: Any) -> Attribute:

@@ -1,0 +1,160 @@
+"""An operator of TensorFlow as rules see it; TFLite's operators are the same ones, called and stored otherwise."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.graph.operators import COMMUTATIVE
+from conrepair.networks.parts import LayerPart, Shape
+
+__all__ = ["Rule", "TensorflowView", "along_last", "binary", "cast", "fixed", "leaky", "local_response", "where"]
+
+
+class TensorflowView(abc.ABC):
+    """Operands by their position, options by TensorFlow's names.
+
+    A rule that asks for what isn't known gets a ValueError, KeyError or TypeError: the operator then stays as it is.
+    """
+
+    @abc.abstractmethod
+    def has(self, position: int) -> bool:
+        """Whether an operand is there."""
+
+    @abc.abstractmethod
+    def is_constant(self, position: int) -> bool:
+        """Whether an operand is there and depends on no input of the network."""
+
+    @abc.abstractmethod
+    def shape(self, position: int) -> Shape:
+        """Of an operand; None where it isn't known."""
+
+    @abc.abstractmethod
+    def result(self, position: int = 0) -> Shape:
+        """Of a result; None where it isn't known."""
+
+    @property
+    @abc.abstractmethod
+    def channels_last(self) -> bool:
+        """Whether the operator's channels are its tensors' last axis."""
+
+    @abc.abstractmethod
+    def channels(self) -> int:
+        """Number of the first operand's channels, also where other sizes aren't known."""
+
+    @abc.abstractmethod
+    def option(self, name: str) -> Any:
+        """A setting, in TensorFlow's words.
+
+        Raises:
+            KeyError: if the operator doesn't have it.
+        """
+
+    @abc.abstractmethod
+    def numbers(self, position: int) -> tuple[int, ...]:
+        """An operand that says how the operator works.
+
+        Raises:
+            ValueError: if it's no constant of whole numbers.
+        """
+
+    @abc.abstractmethod
+    def parameter(self, position: int, arrange: Callable[[Array], Array] | None = None) -> Parameter:
+        """An operand that's a constant.
+
+        Args:
+            position: Of the operand.
+            arrange: Brings the numbers into the vocabulary's convention; None leaves them as they are.
+
+        Raises:
+            ValueError: if it's none.
+        """
+
+    @abc.abstractmethod
+    def weight(self) -> Parameter:
+        """The constant weight of a convolution, in the vocabulary's convention."""
+
+    def sizes(self, position: int) -> tuple[int, ...]:
+        """Shape of an operand that must be known."""
+        return _known(self.shape(position))
+
+    def result_sizes(self, position: int = 0) -> tuple[int, ...]:
+        """Shape of a result that must be known."""
+        return _known(self.result(position))
+
+    def rank(self, position: int = 0) -> int:
+        """Number of an operand's axes."""
+        return len(self.sizes(position))
+
+    def axis(self, axis: int, position: int = 0) -> int:
+        """An operand's axis, counted from 0."""
+        return int(axis) % max(self.rank(position), 1)
+
+    def axes(self, position: int, data: int = 0) -> tuple[int, ...]:
+        """The axes of an operand that another one names."""
+        return tuple(sorted({self.axis(axis, data) for axis in self.numbers(position)}))
+
+    def margins(self, position: int) -> tuple[int, ...]:
+        """What's put around each axis, or cut off: pairs in the operand, begins and then ends in the vocabulary."""
+        pairs = self.numbers(position)
+        return (*pairs[::2], *pairs[1::2])
+
+    def optional(self, **positions: int) -> dict[str, Parameter]:
+        """Parameters by role, of the operands that are constants."""
+        return {role: self.parameter(position) for role, position in positions.items() if self.is_constant(position)}
+
+
+Rule = Callable[[TensorflowView], list[LayerPart]]
+
+
+def _known(shape: Shape) -> tuple[int, ...]:
+    if shape is None:
+        raise ValueError("a shape isn't known")
+    return shape
+
+
+def fixed(op: str, attributes: Mapping[str, Attribute] | None = None) -> Rule:
+    """An operator that has no settings, or always the same."""
+    return lambda view: [LayerPart(op, attributes or {})]
+
+
+def binary(op: str) -> Rule:
+    """An elementwise operator of two."""
+
+    def rule(view: TensorflowView) -> list[LayerPart]:
+        first = view.is_constant(0)
+        parameters = {"operand": view.parameter(0 if first else 1)} if first or view.is_constant(1) else {}
+        return [LayerPart(op, {"constant_first": first and op not in COMMUTATIVE}, parameters)]
+
+    return rule
+
+
+def along_last(op: str) -> Rule:
+    """An operator along the last axis."""
+    return lambda view: [LayerPart(op, {"axis": view.rank() - 1})]
+
+
+def cast(view: TensorflowView) -> list[LayerPart]:
+    """Numbers in another type."""
+    to = view.option("DstT")
+    return [LayerPart("Identity")] if to == view.option("SrcT") else [LayerPart("Cast", {"to": to})]
+
+
+def leaky(view: TensorflowView) -> list[LayerPart]:
+    """A slope below zero."""
+    return [LayerPart("LeakyRelu", {"alpha": float(view.option("alpha"))})]
+
+
+def local_response(view: TensorflowView) -> list[LayerPart]:
+    """The vocabulary's alpha is of the sum over all neighbours, TensorFlow's of each."""
+    size = 2 * int(view.option("depth_radius")) + 1
+    attributes: dict[str, Attribute] = {name: float(view.option(name)) for name in ("alpha", "beta", "bias")}
+    attributes |= {"alpha": float(view.option("alpha")) * size, "size": size}
+    return [LayerPart("LRN", attributes, channels_last=True)]
+
+
+def where(view: TensorflowView) -> list[LayerPart]:
+    """One of two tensors' numbers each."""
+    return [LayerPart("Where", {}, view.optional(condition=0, x=1, y=2))]
