@@ -16,6 +16,7 @@ from conrepair.editors.operation_shapes import slices_of
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.operators import OPERATORS
+from conrepair.networks.parts import depthwise_kernel, in_out_kernel
 
 __all__ = ["KerasWriter"]
 
@@ -154,7 +155,6 @@ def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any])
     weight, bias = operation.parameters["weight"], operation.parameters.get("bias")
     axes, group = weight.ndim - 2, operation.integer("group", 1)
     _check_window(writer, operation)
-    kernel = np.moveaxis(weight, (0, 1), (-1, -2))
     options: dict[str, Any] = {
         "strides": window_of(operation, "strides", 1),
         "dilation_rate": window_of(operation, "dilations", 1),
@@ -162,12 +162,11 @@ def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any])
     }
     if group > 1 and group == operands[0].shape[-1] and axes <= _FLAT:
         multiplier = len(weight) // group
-        spatial = np.moveaxis(weight.reshape((group, multiplier, *weight.shape[2:])), (0, 1), (-2, -1))
         kind = getattr(keras.layers, f"DepthwiseConv{axes}D")
         layer = kind(weight.shape[2:], depth_multiplier=multiplier, **options)
-        return _with_weights(layer, operands[0], [spatial, bias])
+        return _with_weights(layer, operands[0], [depthwise_kernel(weight, group), bias])
     layer = getattr(keras.layers, f"Conv{axes}D")(len(weight), weight.shape[2:], groups=group, **options)
-    return _with_weights(layer, operands[0], [kernel, bias])
+    return _with_weights(layer, operands[0], [in_out_kernel(weight), bias])
 
 
 def _pooling(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:

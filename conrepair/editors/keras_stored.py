@@ -10,6 +10,7 @@ import numpy as np
 from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.networks.keras_recurrent import GATES
+from conrepair.networks.parts import depthwise_kernel, in_out_kernel
 
 __all__ = ["assign"]
 
@@ -70,10 +71,8 @@ def _of_gates(array: Array, role: str, order: tuple[int, ...], rank: int) -> Arr
 def _native(node: Node, role: str, array: Array, shape: tuple[int, ...]) -> Array:
     """One variable's numbers, from the convention of its role."""
     if role == "weight" and node.op in {"Conv", "ConvTranspose"}:
-        if node.native.startswith("Depthwise"):  # [channels * multiplier, 1, *kernel]
-            apart = array.reshape((*shape[-2:], *array.shape[2:]))
-            return np.moveaxis(apart, (0, 1), (-2, -1))
-        return np.moveaxis(array, (0, 1), (-1, -2))
+        depthwise = node.native.startswith("Depthwise")
+        return depthwise_kernel(array, shape[-2]) if depthwise else in_out_kernel(array)
     if node.op == "Attention":  # heads and their channels as one axis
         return array.reshape(shape)
     return array

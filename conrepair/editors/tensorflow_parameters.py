@@ -9,6 +9,7 @@ import numpy as np
 
 from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Array
+from conrepair.networks.parts import depthwise_kernel, in_out_kernel
 
 __all__ = ["native_order", "position_of"]
 
@@ -56,10 +57,9 @@ def native_order(item: Any, role: str, array: Array, before: Sequence[int]) -> A
         before: The shape that it has in the file.
     """
     if role == "weight" and item.op in _KERNELS:
-        return np.moveaxis(array, (0, 1), (-1, -2))
+        return in_out_kernel(array)
     if role == "weight" and item.op == "DepthwiseConv2dNative":
-        grouped = array.reshape(before[-2], -1, *array.shape[2:])
-        return np.moveaxis(grouped, (0, 1), (-2, -1))
+        return depthwise_kernel(array, before[-2])
     if role == "weight" and any(item.attr[name].b for name in ("transpose_b", "adj_y") if name in item.attr):
         return np.swapaxes(array, -1, -2)
     return array.reshape(tuple(before)) if item.op == "BiasAdd" else array

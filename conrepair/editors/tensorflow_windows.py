@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import NotEditableError, Operation
-from conrepair.networks.parts import same_pads
+from conrepair.networks.parts import depthwise_kernel, in_out_kernel, same_pads
 
 __all__ = ["WINDOWS"]
 
@@ -81,17 +81,14 @@ def _convolution(operation: Operation, tensor: Any) -> Any:
     if not isinstance(padding, str) and (depthwise or tensor.shape.rank == _VOLUME):
         # Conv3D has none, and TensorFlow 2.21 dies of a DepthwiseConv2dNative with some and a bias behind it.
         tensor, padding = tf.pad(tensor, padding), "VALID"
+    kernel = tf.constant(depthwise_kernel(weight, group) if depthwise else in_out_kernel(weight), tensor.dtype)
     if tensor.shape.rank == _VOLUME:
         if group > 1:
             raise NotEditableError("TensorFlow's Conv3D has no groups")
-        kernel = tf.constant(np.moveaxis(weight, (0, 1), (-1, -2)), tensor.dtype)
         result = tf.nn.conv3d(tensor, kernel, [1, *strides, 1], padding, dilations=[1, *dilations, 1])
     elif depthwise:
-        moved = np.moveaxis(weight.reshape(group, -1, *weight.shape[2:]), (0, 1), (-2, -1))
-        kernel = tf.constant(moved, tensor.dtype)
         result = tf.nn.depthwise_conv2d(tensor, kernel, [1, *strides, 1], padding, dilations=dilations)
     else:
-        kernel = tf.constant(np.moveaxis(weight, (0, 1), (-1, -2)), tensor.dtype)
         result = tf.nn.conv2d(tensor, kernel, strides, padding, dilations=dilations)
     bias = operation.parameters.get("bias")
     return result if bias is None else tf.nn.bias_add(result, tf.constant(bias, tensor.dtype))
@@ -115,7 +112,7 @@ def _transposed(operation: Operation, tensor: Any) -> Any:
         - pads[axis] - pads[len(sizes) + axis] + (extra[axis] if axis < len(sizes) else 0)
         for axis, size in enumerate(sizes)
     ]  # fmt: skip
-    kernel = tf.constant(np.moveaxis(weight, (0, 1), (-1, -2)), tensor.dtype)
+    kernel = tf.constant(in_out_kernel(weight), tensor.dtype)
     pairs = [0, 0, *(pads[place] for axis in range(len(sizes)) for place in (axis, len(sizes) + axis)), 0, 0]
     result = tf.raw_ops.Conv2DBackpropInput(
         input_sizes=tf.stack([tf.shape(tensor)[0], *after, weight.shape[1]]),

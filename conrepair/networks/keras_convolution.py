@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 from keras import layers
 
-from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.keras_activations import activation_parts
 from conrepair.networks.keras_parts import KerasCall, Rule, channels_last, weight
-from conrepair.networks.parts import LayerPart, out_in_kernel, same_pads
+from conrepair.networks.parts import LayerPart, depthwise_weight, out_in_kernel, transposed_window, window
 
 __all__ = ["RULES"]
 
@@ -22,30 +21,17 @@ def _spatial(shape: tuple[int, ...] | None, *, last: bool) -> tuple[int, ...] | 
 
 
 def _window(
-    call: KerasCall, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], padding: str
+    call: KerasCall, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> dict[str, Attribute]:
     """The attributes of everything that slides over its input."""
-    pads: tuple[int, ...] | None = (0,) * (2 * len(kernel))
-    automatic = "NOTSET"
-    sizes = _spatial(call.shapes[0], last=channels_last(call.operation)) if call.resolved else None
-    if padding == "causal":
-        pads = ((kernel[0] - 1) * dilations[0], 0)
-    elif padding == "same":
-        pads = same_pads(sizes, kernel, strides, dilations) if sizes else None
-        automatic = "NOTSET" if sizes else "SAME_UPPER"
-    return {
-        "kernel_shape": tuple(map(int, kernel)),
-        "strides": tuple(map(int, strides)),
-        "pads": pads,
-        "dilations": tuple(map(int, dilations)),
-        "auto_pad": automatic,
-    }
+    layer = call.operation
+    sizes = _spatial(call.shapes[0], last=channels_last(layer)) if call.resolved else None
+    return window(kernel, strides, dilations, layer.padding, sizes)
 
 
-def _depthwise_kernel(kernel: Array) -> Array:
-    """[*kernel, channels, multiplier] as [channels * multiplier, 1, *kernel]."""
-    moved = np.moveaxis(kernel, (-2, -1), (0, 1))
-    return moved.reshape(-1, 1, *kernel.shape[:-2])
+def _kernel_window(call: KerasCall) -> dict[str, Attribute]:
+    layer = call.operation
+    return _window(call, layer.kernel_size, layer.strides, layer.dilation_rate)
 
 
 def _with_bias(parameters: dict[str, Parameter], layer: Any) -> dict[str, Parameter]:
@@ -71,25 +57,21 @@ def _plain_only(layer: Any) -> None:
 def _convolution(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
-    window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
     parameters = _with_bias({"weight": weight(layer.kernel, out_in_kernel)}, layer)
-    return _with_activation(
-        call, LayerPart("Conv", {**window, "group": int(layer.groups)}, parameters, channels_last(layer))
-    )
+    attributes = {**_kernel_window(call), "group": int(layer.groups)}
+    return _with_activation(call, LayerPart("Conv", attributes, parameters, channels_last(layer)))
 
 
 def _depthwise(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
-    window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
-    parameters = _with_bias({"weight": weight(layer.kernel, _depthwise_kernel)}, layer)
-    group = int(layer.kernel.shape[-2])
-    return _with_activation(call, LayerPart("Conv", {**window, "group": group}, parameters, channels_last(layer)))
+    parameters = _with_bias({"weight": weight(layer.kernel, depthwise_weight)}, layer)
+    attributes = {**_kernel_window(call), "group": int(layer.kernel.shape[-2])}
+    return _with_activation(call, LayerPart("Conv", attributes, parameters, channels_last(layer)))
 
 
 def _separable(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     last, shape = channels_last(layer), call.outputs[0]
-    window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
     channels, multiplier = map(int, layer.depthwise_kernel.shape[-2:])
     between = shape
     if shape is not None:
@@ -97,14 +79,14 @@ def _separable(call: KerasCall) -> list[LayerPart]:
         between = (*shape[:-1], deep) if last else (shape[0], deep, *shape[2:])
     depthwise = LayerPart(
         "Conv",
-        {**window, "group": channels},
-        {"weight": weight(layer.depthwise_kernel, _depthwise_kernel)},
+        {**_kernel_window(call), "group": channels},
+        {"weight": weight(layer.depthwise_kernel, depthwise_weight)},
         last,
         "DepthwiseConv",
         shape=between,
     )
     ones = (1,) * len(layer.kernel_size)
-    point = _window(call, ones, ones, ones, "valid")
+    point = window(ones, ones, ones, "valid", None)
     parameters = _with_bias({"weight": weight(layer.pointwise_kernel, out_in_kernel)}, layer)
     return [
         depthwise,
@@ -117,31 +99,10 @@ def _transposed(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     last = channels_last(layer)
     parameters = _with_bias({"weight": weight(layer.kernel, out_in_kernel)}, layer)
-    before, after = _spatial(call.shapes[0], last=last), _spatial(call.outputs[0], last=last)
-    if before is None or after is None or not call.resolved:
-        window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding)
-        return _with_activation(
-            call, LayerPart("ConvTranspose", {**window, "group": 1, "output_padding": None}, parameters, last)
-        )
-    window = _window(call, layer.kernel_size, layer.strides, layer.dilation_rate, "valid")
-    if layer.padding == "same":
-        window["pads"] = same_pads(after, layer.kernel_size, layer.strides, layer.dilation_rate)
-    pads, count = window["pads"], len(before)
-    assert isinstance(pads, tuple)  # noqa: S101 "valid" and "same" of known sizes give numbers
-    covered = [
-        (size - 1) * stride + (width - 1) * dilation + 1
-        for size, stride, width, dilation in zip(
-            before, layer.strides, layer.kernel_size, layer.dilation_rate, strict=True
-        )
-    ]
-    extra = tuple(
-        size - (full - int(pads[axis]) - int(pads[axis + count]))
-        for axis, (size, full) in enumerate(zip(after, covered, strict=True))
-    )
-    return _with_activation(
-        call,
-        LayerPart("ConvTranspose", {**window, "group": 1, "output_padding": extra}, parameters, last),
-    )
+    shapes = (call.shapes[0], call.outputs[0]) if call.resolved else (None, None)
+    sizes = (_spatial(shapes[0], last=last), _spatial(shapes[1], last=last))
+    attributes = transposed_window(layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding, sizes)
+    return _with_activation(call, LayerPart("ConvTranspose", attributes, parameters, last))
 
 
 def _pooling(call: KerasCall) -> list[LayerPart]:
@@ -149,7 +110,7 @@ def _pooling(call: KerasCall) -> list[LayerPart]:
     axes = call.rank - 2
     kernel = _of_each_axis(layer.pool_size, axes)
     strides = kernel if layer.strides is None else _of_each_axis(layer.strides, axes)
-    attributes = _window(call, kernel, strides, (1,) * axes, layer.padding) | {"ceil_mode": False}
+    attributes = _window(call, kernel, strides, (1,) * axes) | {"ceil_mode": False}
     last = channels_last(layer)
     if type(layer).__name__.startswith("Max"):
         return [LayerPart("MaxPool", attributes, channels_last=last)]

@@ -35,11 +35,11 @@ def fully_connected(view: OperatorView) -> list[LayerPart]:
         parts.append(LayerPart("Reshape", {"shape": data}, reads=(0,), shape=data))
     first = PREVIOUS if parts else 0
     attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": not view.is_constant(1)}
-    parameters, reads = view.optional(bias=bias), (first, 1)
+    parameters, reads = view.optional(bias=bias), [first, 1]
     if view.is_constant(1):
-        parameters, reads = {"weight": view.weight(), **parameters}, (first,)
+        parameters, reads = {"weight": view.weight(), **parameters}, [first]
     product = (*data[:-1], weight[0])
-    parts.append(LayerPart("MatMul", attributes, parameters, reads=reads, shape=product))
+    parts.append(LayerPart("MatMul", attributes, parameters, reads=tuple(reads), shape=product))
     return parts if product == result else [*parts, LayerPart("Reshape", {"shape": result})]
 
 
