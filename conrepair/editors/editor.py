@@ -11,6 +11,7 @@ from conrepair.editors.operation import NotEditableError, Operation, Step, opera
 from conrepair.editors.resizing import new_shapes
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
+from conrepair.networks.stored import StoredParameter
 
 __all__ = ["Editor", "NotEditableError", "Step"]
 
@@ -258,6 +259,25 @@ class Editor(abc.ABC):
         Returns:
             The written model, with what is needed to load it.
         """
+
+    def stored(self, node: Node, role: str, array: Array) -> list[Array]:
+        """The arrays that a file has for a parameter, with other numbers.
+
+        Args:
+            node: Whose parameter it is.
+            role: Of the parameter.
+            array: In the vocabulary's convention.
+
+        Raises:
+            NotEditableError: if it's computed, or of another shape.
+        """
+        parameter = node.parameters.get(role)
+        if not isinstance(parameter, StoredParameter):
+            self.refuse(f"{node.name} has no {role} that its file stores")
+        try:
+            return parameter.as_stored(array)
+        except ValueError as error:
+            self.refuse(f"{node.name}: {role} is {error}")
 
     @staticmethod
     def refuse(reason: str) -> NoReturn:

@@ -18,7 +18,6 @@ from conrepair.editors.keras_activations import activation_layer, function_name
 from conrepair.editors.keras_graft import KerasWriter
 from conrepair.editors.keras_kept import carry_over
 from conrepair.editors.keras_rebuild import KerasChanges, KerasGraft, rebuild
-from conrepair.editors.keras_stored import assign
 from conrepair.editors.keras_windows import window_config
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.keras import load_keras
@@ -27,6 +26,7 @@ from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Tens
 from conrepair.networks.keras_graph import KerasOrigin, Masks, layer_graph
 from conrepair.networks.keras_steps import is_functional, steps_of
 from conrepair.networks.parts import INSIDE
+from conrepair.networks.stored import StoredParameter
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of, whole_output
 
@@ -119,7 +119,12 @@ class KerasEditor(Editor):
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Assign to the layer's variable, which all of its calls read."""
-        assign(self._layer(node), node, role, array)
+        parameter = node.parameters.get(role)
+        holders = parameter.holders if isinstance(parameter, StoredParameter) else (None,)
+        if not all(isinstance(variable, keras.Variable) for variable in holders):
+            self.refuse(f"{node.name}: {role} isn't stored in a variable of its own")
+        for variable, numbers in zip(holders, self.stored(node, role, array), strict=True):
+            variable.assign(numbers)
         self.touched |= self.names(node)
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:

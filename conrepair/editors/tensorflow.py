@@ -14,7 +14,7 @@ from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation, operation_of
 from conrepair.editors.tensorflow_file import TensorFlowFile
 from conrepair.editors.tensorflow_graft import TensorFlowWriter
-from conrepair.editors.tensorflow_parameters import native_order, position_of
+from conrepair.editors.tensorflow_parameters import position_of
 from conrepair.editors.tensorflow_save import save_frozen, save_saved_model
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -55,10 +55,7 @@ class TensorFlowEditor(Editor):
         read = data_inputs(item)
         constants = [place for place, name in enumerate(read) if not self._is_tensor(name)]
         position = position_of(item, role, constants)
-        before = self._file.numbers(read[position])
-        if before is None:
-            self.refuse(f"{node.name}: {role} is computed")
-        self._file.set_constant(item, position, native_order(item, role, array, before.shape))
+        self._file.set_constant(item, position, self.stored(node, role, array)[0])
         self.touched |= self.names(node)
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:

@@ -26,8 +26,7 @@ from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.tflite import open_network
-from conrepair.networks.tflite_linear import parted_gates
-from conrepair.networks.tflite_operator import WEIGHT_AXES
+from conrepair.networks.tflite_linear import GATES
 from conrepair.networks.tflite_operators import BOUNDS, FUSED, RECURRENT
 from conrepair.networks.tflite_subgraphs import InnerConstant
 from conrepair.runtime.files import sha256_of
@@ -122,10 +121,8 @@ class TfliteEditor(Editor):
         inner = self._file.inner_constants(operator).get(role)
         if inner is not None:
             return [self._inside(node, role, inner, array)]
-        if node.op == "LSTM" and array.shape == node.parameters[role].shape:
-            parts = parted_gates(role, array)
-        else:
-            parts = [(self._position(node, role), _native(node, operator, role, array))]
+        positions = GATES[role] if node.op == "LSTM" else [self._position(node, role)]
+        parts = list(zip(positions, self.stored(node, role, array), strict=True))
         for position, native in parts:
             index = self._file.constant_behind(operator.inputs[position])
             if index is None or native.shape != self._file.shape(index):
@@ -456,16 +453,6 @@ class TfliteEditor(Editor):
         exchanged = {one: two, two: one}
         for operator in {id(item): item for item in operators}.values():
             operator.inputs = [exchanged.get(item, item) for item in operator.inputs]
-
-
-def _native(node: Node, operator: Any, role: str, array: Array) -> Array:
-    """A parameter's numbers as the file lays them out."""
-    axes = WEIGHT_AXES.get(node.native, ())
-    if role == "weight" and array.ndim == len(axes):
-        array = array.transpose(np.argsort(axes))
-    elif any(role == operand and getattr(operator.builtinOptions, name, False) for operand, name in _TURNED.values()):
-        array = array.swapaxes(-1, -2)
-    return np.asarray(array, order="C")
 
 
 def _ends(bound: Attribute) -> bool:

@@ -57,14 +57,14 @@ def _plain_only(layer: Any) -> None:
 def _convolution(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
-    parameters = _with_bias({"weight": weight(layer.kernel, out_in_kernel)}, layer)
+    parameters = _with_bias({"weight": weight(layer.kernel, arrange=out_in_kernel)}, layer)
     attributes = {**_kernel_window(call), "group": int(layer.groups)}
     return _with_activation(call, LayerPart("Conv", attributes, parameters, channels_last(layer)))
 
 
 def _depthwise(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
-    parameters = _with_bias({"weight": weight(layer.kernel, depthwise_weight)}, layer)
+    parameters = _with_bias({"weight": weight(layer.kernel, arrange=depthwise_weight)}, layer)
     attributes = {**_kernel_window(call), "group": int(layer.kernel.shape[-2])}
     return _with_activation(call, LayerPart("Conv", attributes, parameters, channels_last(layer)))
 
@@ -80,14 +80,14 @@ def _separable(call: KerasCall) -> list[LayerPart]:
     depthwise = LayerPart(
         "Conv",
         {**_kernel_window(call), "group": channels},
-        {"weight": weight(layer.depthwise_kernel, depthwise_weight)},
+        {"weight": weight(layer.depthwise_kernel, arrange=depthwise_weight)},
         last,
         "DepthwiseConv",
         shape=between,
     )
     ones = (1,) * len(layer.kernel_size)
     point = window(ones, ones, ones, "valid", None)
-    parameters = _with_bias({"weight": weight(layer.pointwise_kernel, out_in_kernel)}, layer)
+    parameters = _with_bias({"weight": weight(layer.pointwise_kernel, arrange=out_in_kernel)}, layer)
     return [
         depthwise,
         *_with_activation(call, LayerPart("Conv", {**point, "group": 1}, parameters, last, "PointwiseConv")),
@@ -98,7 +98,7 @@ def _transposed(call: KerasCall) -> list[LayerPart]:
     """TensorFlow's is the gradient of the convolution that makes the input's sizes from the output's."""
     layer = call.operation
     last = channels_last(layer)
-    parameters = _with_bias({"weight": weight(layer.kernel, out_in_kernel)}, layer)
+    parameters = _with_bias({"weight": weight(layer.kernel, arrange=out_in_kernel)}, layer)
     shapes = (call.shapes[0], call.outputs[0]) if call.resolved else (None, None)
     sizes = (_spatial(shapes[0], last=last), _spatial(shapes[1], last=last))
     attributes = transposed_window(layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding, sizes)

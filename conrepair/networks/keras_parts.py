@@ -11,6 +11,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.parts import LayerPart, Shape, plain
+from conrepair.networks.stored import StoredParameter, stored_parameter
 
 __all__ = [
     "KerasCall",
@@ -83,24 +84,22 @@ class KerasCall:
 Rule = Callable[[KerasCall], list[LayerPart]]
 
 
-def weight(variable: Any, arrange: Callable[[Array], Array] | None = None) -> Parameter:
-    """A layer's variable.
+def weight(*variables: Any, arrange: Callable[..., Array] | None = None) -> StoredParameter:
+    """A parameter that's in a layer's variable, or in one of each direction.
 
     Args:
-        variable: Keras's.
+        variables: Keras's.
         arrange: Brings the numbers into the vocabulary's convention; None leaves them as they are.
     """
-    dtype = str(keras.backend.standardize_dtype(variable.dtype))
-
-    def load() -> Array:
-        numbers = keras.ops.convert_to_numpy(variable)
-        return np.ascontiguousarray(arrange(numbers)) if arrange else numbers
-
-    shape = tuple(map(int, variable.shape))
-    if arrange is not None:
-        # Numbers that are all one and the same take no memory.
-        shape = arrange(np.broadcast_to(np.float32(0), shape)).shape
-    return Parameter(getattr(variable, "path", ""), shape, dtype, load)
+    first = variables[0]
+    return stored_parameter(
+        getattr(first, "path", ""),
+        str(keras.backend.standardize_dtype(first.dtype)),
+        lambda: [keras.ops.convert_to_numpy(variable) for variable in variables],
+        [variable.shape for variable in variables],
+        arrange,
+        holders=variables,
+    )
 
 
 def constant(value: Any) -> Parameter:

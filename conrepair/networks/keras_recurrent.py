@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import keras
 import numpy as np
 from keras import layers
 
@@ -14,46 +13,35 @@ from conrepair.networks.keras_activations import recurrent_name
 from conrepair.networks.keras_parts import KerasCall, Rule, weight
 from conrepair.networks.parts import LayerPart
 
-__all__ = ["GATES", "RULES"]
+__all__ = ["RULES"]
 
 _OPERATORS = {layers.LSTM: "LSTM", layers.GRU: "GRU", layers.SimpleRNN: "RNN"}
 # Where ONNX's gates are in Keras's order: Keras has LSTM's as input, forget, cell, output.
-GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "RNN": (0,)}
+_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "RNN": (0,)}
 
 
-def _stacked(cells: Sequence[Any], op: str, variables: Sequence[Any], what: str) -> Parameter:
-    """One parameter of all directions."""
-    order = GATES[op]
+def _stacked(op: str, variables: Sequence[Any], *, bias: bool = False) -> Parameter:
+    """One parameter of all directions; a layer that has the sum of two biases has zeros in place of the second."""
 
     def gates(numbers: Array) -> Array:
-        """[..., gates * hidden] as [gates * hidden, ...] in ONNX's order."""
-        turned = numbers.T
-        pieces = np.split(turned, len(order))
-        return np.concatenate([pieces[index] for index in order])
+        """[..., gates * hidden] as [gates * hidden, ...] in ONNX's order, biases one behind the other."""
+        if bias and numbers.ndim == 1:
+            numbers = np.stack([numbers, np.zeros_like(numbers)])
+        pieces = np.split(numbers, len(_GATES[op]), -1)
+        ordered = np.concatenate([pieces[index] for index in _GATES[op]], -1)
+        return ordered.ravel() if bias else ordered.T
 
-    def both_biases(numbers: Array) -> Array:
-        inner = numbers if numbers.ndim == 2 else np.stack([numbers, np.zeros_like(numbers)])
-        return np.concatenate([gates(bias) for bias in inner])
-
-    arrange = both_biases if what == "bias" else gates
-
-    def load() -> Array:
-        return np.stack([arrange(keras.ops.convert_to_numpy(variable)) for variable in variables])
-
-    gate_count, hidden = len(order), int(cells[0].units)
-    tail = (2 * gate_count * hidden,) if what == "bias" else (gate_count * hidden, int(variables[0].shape[0]))
-    dtype = str(keras.backend.standardize_dtype(variables[0].dtype))
-    return Parameter(variables[0].path, (len(cells), *tail), dtype, load)
+    return weight(*variables, arrange=lambda *directions: np.stack([*map(gates, directions)]))
 
 
 def _recurrent_part(cells: Sequence[Any], op: str, direction: str, *, sequences: bool) -> LayerPart:
     first = cells[0]
     parameters = {
-        "W": _stacked(cells, op, [cell.kernel for cell in cells], "kernel"),
-        "R": _stacked(cells, op, [cell.recurrent_kernel for cell in cells], "kernel"),
+        "W": _stacked(op, [cell.kernel for cell in cells]),
+        "R": _stacked(op, [cell.recurrent_kernel for cell in cells]),
     }
     if first.use_bias:
-        parameters["B"] = _stacked(cells, op, [cell.bias for cell in cells], "bias")
+        parameters["B"] = _stacked(op, [cell.bias for cell in cells], bias=True)
     activation = recurrent_name(first.activation)
     names = (activation,) if op == "RNN" else (recurrent_name(first.recurrent_activation), activation)
     attributes: dict[str, Attribute] = {
@@ -123,10 +111,10 @@ def _multi_head(call: KerasCall) -> list[LayerPart]:
     parameters: dict[str, Parameter] = {}
     dense = (layer._query_dense, layer._key_dense, layer._value_dense)
     for role, projection in zip(("query", "key", "value"), dense, strict=True):
-        parameters[role] = weight(projection.kernel, _heads_in)
+        parameters[role] = weight(projection.kernel, arrange=_heads_in)
         if projection.bias is not None:
-            parameters[f"{role}_bias"] = weight(projection.bias, np.ravel)
-    parameters["output"] = weight(layer._output_dense.kernel, _heads_out)
+            parameters[f"{role}_bias"] = weight(projection.bias, arrange=np.ravel)
+    parameters["output"] = weight(layer._output_dense.kernel, arrange=_heads_out)
     if layer._output_dense.bias is not None:
         parameters["output_bias"] = weight(layer._output_dense.bias)
     attributes: dict[str, Attribute] = {

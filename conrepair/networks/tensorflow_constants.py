@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.networks.stored import stored_parameter
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 
 __all__ = ["HANDED_ON", "TensorflowConstants"]
@@ -93,17 +94,11 @@ class TensorflowConstants:
         if dtype in (tf.resource, tf.variant, tf.string) or not shape.is_fully_defined():
             raise ValueError(f"{tensor} can't be a parameter")
 
-        def load() -> Array:
-            numbers = self._read(tensor, dtype)
-            return np.ascontiguousarray(arrange(numbers)) if arrange else numbers
-
-        arranged = tuple(shape.as_list())
-        if arrange is not None:
-            arranged = arrange(np.broadcast_to(np.float32(0), arranged)).shape
         named = self._origin(tensor, HANDED_ON | _REARRANGED)
         variable = self._variable(named)
         name = variable.name.rpartition(":")[0] if variable is not None else operator_of(named)
-        return Parameter(name, arranged, dtype.name, load)
+        sizes = shape.as_list()
+        return stored_parameter(name, dtype.name, lambda: [self._read(tensor, dtype)], [sizes], arrange)
 
     def _origin(self, tensor: str, through: Set[str] = HANDED_ON) -> str:
         """The tensor that others hand on."""

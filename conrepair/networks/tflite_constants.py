@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from conrepair.data.tensor_spec import numpy_dtype
-from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.graph.layer_graph import Array
+from conrepair.networks.stored import StoredParameter, stored_parameter
 from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_piece import TflitePiece, interpreter_of, write_piece
 from conrepair.networks.tflite_shapes import OPAQUE, SHAPING_OPERANDS, Probe
@@ -127,18 +127,16 @@ class TfliteConstants:
         numbers = self._file.meant(root, self.stored(root))
         return numbers.astype(numpy_dtype(self._file.dtype(tensor))) if root != tensor else numbers
 
-    def parameter(self, tensor: int, arrange: Arrange | None = None) -> Parameter:
+    def parameter(self, tensor: int, arrange: Arrange | None = None) -> StoredParameter:
         """A constant as a parameter.
 
         Args:
             tensor: Its index.
             arrange: From the file's convention to the graph's; None where they're the same.
         """
-        stored, shape = self._file.parameter(self._root(tensor)), self.shape(tensor)
-        if arrange is None:
-            return replace(stored, shape=shape, load=lambda: self.real(tensor))
-        arranged = arrange(np.broadcast_to(np.float32(0), shape)).shape
-        return replace(stored, shape=arranged, load=lambda: np.asarray(arrange(self.real(tensor)), order="C"))
+        held = self._file.parameter(self._root(tensor))
+        shapes, more = [self.shape(tensor)], {"bits": held.bits, "scales": held.scales, "blocks": held.blocks}
+        return stored_parameter(held.name, held.dtype, lambda: [self.real(tensor)], shapes, arrange, **more)
 
     def shape(self, tensor: int) -> tuple[int, ...]:
         """A constant's shape."""

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.graph.layer_graph import Array, Attribute
 from conrepair.networks.parts import PREVIOUS, LayerPart
+from conrepair.networks.stored import StoredParameter, stored_parameter
 from conrepair.networks.tensorflow_convolution import constant_bias
 from conrepair.networks.tflite_operator import OperatorView
 
-__all__ = ["fully_connected", "lstm", "parted_gates", "unit_norm"]
+__all__ = ["GATES", "fully_connected", "lstm", "unit_norm"]
 
 _SHUFFLED_WEIGHTS = 1
 _L2_EPSILON = 1e-12
@@ -19,7 +20,7 @@ _L2_EPSILON = 1e-12
 
 # The fused LSTM has its gates as input, forget, cell, output.
 _PROJECTION_AND_NORMALIZATION = (16, 17, 20, 21, 22, 23)
-_GATES = {"W": (1, 4, 2, 3), "R": (5, 8, 6, 7), "B": (12, 15, 13, 14), "P": (9, 11, 10)}
+GATES = {"W": (1, 4, 2, 3), "R": (5, 8, 6, 7), "B": (12, 15, 13, 14), "P": (9, 11, 10)}
 """The fused LSTM's operands that are one parameter in the vocabulary, which has input, output, forget, cell."""
 
 
@@ -46,7 +47,7 @@ def fully_connected(view: OperatorView) -> list[LayerPart]:
 def lstm(view: OperatorView) -> list[LayerPart]:
     """The fused layer, without projection and normalization."""
     options = view.options
-    needed = (*_GATES["W"], *_GATES["R"], *_GATES["B"])
+    needed = (*GATES["W"], *GATES["R"], *GATES["B"])
     if (
         not all(view.is_constant(place) for place in needed)
         or any(view.has(place) for place in _PROJECTION_AND_NORMALIZATION)
@@ -54,10 +55,10 @@ def lstm(view: OperatorView) -> list[LayerPart]:
         or options.diagonalRecurrentTensors
     ):
         raise ValueError("of another kind than the usual one")
-    gates = {role: [view.parameter(place) for place in _GATES[role]] for role in ("W", "R", "B")}
-    if all(view.is_constant(place) for place in _GATES["P"]):
-        gates["P"] = [view.parameter(place) for place in _GATES["P"]]
-    elif any(view.has(place) for place in _GATES["P"]):
+    gates = {role: [view.parameter(place) for place in GATES[role]] for role in ("W", "R", "B")}
+    if all(view.is_constant(place) for place in GATES["P"]):
+        gates["P"] = [view.parameter(place) for place in GATES["P"]]
+    elif any(view.has(place) for place in GATES["P"]):
         raise ValueError("some peepholes")
     (hidden, _) = gates["W"][0].shape
     parameters = {role: _joined_gates(items, role) for role, items in gates.items()}
@@ -72,35 +73,22 @@ def lstm(view: OperatorView) -> list[LayerPart]:
     return [LayerPart("LSTM", attributes, parameters, reads=(0,))]
 
 
-def _joined_gates(gates: Sequence[Parameter], role: str) -> Parameter:
+def _joined_gates(gates: Sequence[StoredParameter], role: str) -> StoredParameter:
     """The gates' arrays as one parameter, which has a scale for each row where each gate has one.
 
     Args:
         gates: In the vocabulary's order.
         role: Of the parameter; a bias has zeros behind, for a second one.
     """
-    first, behind = gates[0], len(gates) * gates[0].shape[0] if role == "B" else 0
-    shape = (1, len(gates) * first.shape[0] + behind, *first.shape[1:])
+    first = gates[0]
 
-    def load() -> Array:
-        numbers = [gate.numpy() for gate in gates]
-        return np.concatenate([*numbers, *([np.zeros(behind, np.float32)] if behind else [])]).reshape(shape)
+    def joined(*arrays: Array) -> Array:
+        behind = [np.zeros_like(array) for array in arrays] if role == "B" else []
+        return np.concatenate([*arrays, *behind])[None]
 
     scales = [scale for gate in gates for scale in gate.scales * (gate.shape[0] // max(len(gate.scales), 1))]
-    return Parameter(first.name, shape, first.dtype, load, first.bits, tuple(scales))
-
-
-def parted_gates(role: str, array: Array) -> list[tuple[int, Array]]:
-    """A parameter of the fused LSTM as the file has it: places of the gates' operands, each with its numbers.
-
-    Args:
-        role: Of the parameter.
-        array: In the vocabulary's convention, of one direction.
-    """
-    places, rows = _GATES[role], array[0]
-    if role == "B":  # which the vocabulary has twice, and their sum counts
-        rows = rows[: len(rows) // 2] + rows[len(rows) // 2 :]
-    return list(zip(places, np.split(rows, len(places)), strict=True))
+    shapes, more = [gate.shape for gate in gates], {"bits": first.bits, "scales": tuple(scales)}
+    return stored_parameter(first.name, first.dtype, lambda: [gate.numpy() for gate in gates], shapes, joined, **more)
 
 
 def unit_norm(view: OperatorView) -> list[LayerPart]:

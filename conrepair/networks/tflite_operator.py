@@ -11,6 +11,7 @@ import numpy as np
 from conrepair.frameworks.screening.tflite import is_pointer
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.parts import LayerPart
+from conrepair.networks.stored import StoredParameter
 from conrepair.networks.tensorflow_view import TensorflowView
 from conrepair.networks.tflite_constants import Arrange, TfliteConstants
 from conrepair.networks.tflite_file import TfliteFile, plain
@@ -123,7 +124,7 @@ class OperatorView(TensorflowView):
             raise ValueError("no constant")
         return plain(self._constants.stored(self.inputs[position]).reshape(-1))
 
-    def parameter(self, position: int, arrange: Arrange | None = None) -> Parameter:
+    def parameter(self, position: int, arrange: Arrange | None = None) -> StoredParameter:
         """A constant operand."""
         if not self.is_constant(position):
             raise ValueError("no constant")
