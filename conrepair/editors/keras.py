@@ -24,6 +24,7 @@ from conrepair.frameworks.keras import load_keras
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Tensor
 from conrepair.networks.keras_graph import KerasOrigin, Masks, layer_graph
+from conrepair.networks.keras_ops import BINARY
 from conrepair.networks.keras_steps import is_functional, steps_of
 from conrepair.networks.parts import INSIDE
 from conrepair.networks.stored import StoredParameter
@@ -61,7 +62,7 @@ def _tensor(name: str, symbol: Any) -> Tensor:
     return Tensor(name, shape, str(keras.backend.standardize_dtype(symbol.dtype)))
 
 
-_BINARY = {"Add": "Add", "Sub": "Subtract", "Mul": "Multiply", "Max": "Maximum", "Min": "Minimum"}
+_BINARY = {op: getattr(keras.layers, name) for name, op in BINARY.items() if hasattr(keras.layers, name)}
 _OPERANDS = 2  # of what Subtract takes
 _WINDOWS = {"Conv", "MaxPool", "AveragePool"}
 _POOLS = {  # what Keras calls them, and whether of everything
@@ -157,7 +158,7 @@ class KerasEditor(Editor):
             count = len(self._origins[node.name].step.inputs)
             if operator == "Sub" and count != _OPERANDS:
                 self.refuse(f"{node.name} has {count} operands")
-            kind = getattr(keras.layers, _BINARY[operator])
+            kind = _BINARY[operator]
             self._changes.layers[self._changed(node)] = lambda: kind(name=layer.name)
         elif node.op in _POOLS:
             if operator not in _POOLS or _POOLS[operator][1] != _POOLS[node.op][1]:

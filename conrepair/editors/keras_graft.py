@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,30 +16,13 @@ from conrepair.editors.operation import Operation, Sizes, Writer, two_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import ELEMENTWISE_BINARY, FUNCTIONS, OPERATORS
+from conrepair.networks.keras_activations import FUNCTIONS as ACTIVATIONS
+from conrepair.networks.keras_ops import NAMES, REDUCTIONS
 from conrepair.networks.parts import depthwise_kernel, in_out_kernel
 
 __all__ = ["KerasWriter"]
 
-_PLAIN = (
-    *("Relu", "Sigmoid", "Tanh", "Selu", "Swish", "HardSwish", "HardSigmoid", "Mish", "Softplus", "Softsign"),
-    *("Elu", "LeakyRelu"),
-)
-_FUNCTIONS = {
-    **{name: name.lower() for name in ("Exp", "Log", "Sqrt", "Rsqrt", "Abs", "Sign", "Floor", "Ceil", "Round")},
-    **{name: name.lower() for name in ("Sin", "Cos", "Square", "Erf", "Reciprocal")},
-    "Neg": "negative",
-}
-_BINARY = {
-    "Add": ("add", "Add"),
-    "Sub": ("subtract", "Subtract"),
-    "Mul": ("multiply", "Multiply"),
-    "Max": ("maximum", "Maximum"),
-    "Min": ("minimum", "Minimum"),
-    "Div": ("divide", ""),
-    "Pow": ("power", ""),
-}
-_REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min"}
 _FLAT, _PICTURES = 2, 4  # axes
 
 
@@ -97,7 +81,15 @@ def _activation(writer: KerasWriter, operation: Operation, operands: list[Any]) 
 
 
 def _function(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return getattr(keras.ops, _FUNCTIONS[operation.operator])(operands[0])
+    return _of(operation)(operands[0])
+
+
+def _of(operation: Operation) -> Callable[..., Any]:
+    """The function of an operator that networks have a name for."""
+    function: Callable[..., Any] = getattr(
+        keras.ops, re.sub("(?<=[a-z])(?=[A-Z])", "_", NAMES[operation.operator]).lower()
+    )
+    return function
 
 
 def _gelu(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
@@ -119,12 +111,12 @@ def _softmax(writer: KerasWriter, operation: Operation, operands: list[Any]) -> 
 
 
 def _binary(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    function, layer = _BINARY[operation.operator]
+    function, layer = _of(operation), getattr(keras.layers, NAMES[operation.operator], None)
     constant = operation.parameters.get("operand")
     if constant is None and len(operands) == 2:
         if layer and tuple(operands[0].shape) == tuple(operands[1].shape):
-            return getattr(keras.layers, layer)()(operands)
-        return getattr(keras.ops, function)(*operands)
+            return layer()(operands)
+        return function(*operands)
     if constant is None:
         writer.refuse(f"{operation.operator} takes two operands")
     first = bool(operation.attributes.get("constant_first"))
@@ -136,7 +128,7 @@ def _binary(writer: KerasWriter, operation: Operation, operands: list[Any]) -> A
         offset = {"Add": number, "Sub": -number}.get(operation.operator, 0.0)
         return keras.layers.Rescaling(factor, offset)(operands[0])
     other: Any = constant.astype(np.float32) if number is None else number
-    return getattr(keras.ops, function)(*((other, operands[0]) if first else (operands[0], other)))
+    return function(*((other, operands[0]) if first else (operands[0], other)))
 
 
 def _product(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
@@ -186,8 +178,7 @@ def _check_window(writer: KerasWriter, operation: Operation) -> None:
 def _reduction(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     axes = operation.attributes.get("axes")
     axis = [int(item) for item in axes] if isinstance(axes, tuple) else None
-    function = getattr(keras.ops, _REDUCTIONS[operation.operator])
-    return function(operands[0], axis=axis, keepdims=bool(operation.attributes.get("keepdims", True)))
+    return _of(operation)(operands[0], axis=axis, keepdims=bool(operation.attributes.get("keepdims", True)))
 
 
 def _normalization(kind: Any, operation: Operation, operands: list[Any], *more: str, **settings: Any) -> Any:
@@ -256,10 +247,10 @@ def _cast(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any
 
 
 _WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {
-    **dict.fromkeys(_PLAIN, _activation),
-    **dict.fromkeys(_FUNCTIONS, _function),
-    **dict.fromkeys(_BINARY, _binary),
-    **dict.fromkeys(_REDUCTIONS, _reduction),
+    **dict.fromkeys(NAMES.keys() & FUNCTIONS, _function),
+    **dict.fromkeys((operator for operator, _ in ACTIVATIONS.values()), _activation),
+    **dict.fromkeys(NAMES.keys() & ELEMENTWISE_BINARY, _binary),
+    **dict.fromkeys(REDUCTIONS.values(), _reduction),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
     "Gelu": _gelu,

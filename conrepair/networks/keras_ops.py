@@ -9,13 +9,13 @@ import keras
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.graph.operators import FUNCTIONS, OPERATORS
+from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
 from conrepair.networks.keras_parts import KerasCall, Rule, constant
 from conrepair.networks.parts import LayerPart, slice_parts
 
-__all__ = ["RULES"]
+__all__ = ["BINARY", "NAMES", "REDUCTIONS", "RULES"]
 
-_BINARY = {
+BINARY = {
     "Add": "Add",
     "Subtract": "Sub",
     "Multiply": "Mul",
@@ -33,6 +33,8 @@ _BINARY = {
     "LogicalOr": "Or",
     "LogicalXor": "Xor",
 }
+"""Functions of two tensors by their class; its name in small letters is the function of keras.ops."""
+
 _UNARY = {
     "Absolute": "Abs",
     "Negative": "Neg",
@@ -43,7 +45,9 @@ _UNARY = {
     "Copy": "Identity",
     **{name: name for name in (*FUNCTIONS, "Selu")},  # as far as Keras has a class of that name
 }
-_REDUCTIONS = {"Mean": "ReduceMean", "Sum": "ReduceSum", "Max": "ReduceMax", "Min": "ReduceMin", "Prod": "ReduceProd"}
+REDUCTIONS = {name: f"Reduce{name}" for name in ("Mean", "Sum", "Max", "Min", "Prod")}
+NAMES = {op: name for name, op in reversed({**BINARY, **_UNARY, **REDUCTIONS}.items())}
+"""Keras's class for one of the vocabulary; of several, the one to write."""
 
 
 def _is_tensor(argument: Any) -> bool:
@@ -56,7 +60,7 @@ def _binary(op: str) -> Rule:
         if _is_tensor(left) and _is_tensor(right):
             return [LayerPart(op, {"constant_first": False}, reads=(call.position(left), call.position(right)))]
         known = right if _is_tensor(left) else left
-        first = not _is_tensor(left) and op not in {"Add", "Mul", "Min", "Max"}
+        first = not _is_tensor(left) and op not in COMMUTATIVE
         return [LayerPart(op, {"constant_first": first}, {"operand": constant(known)})]
 
     return rule
@@ -199,9 +203,9 @@ def _soft_shrink(call: KerasCall) -> list[LayerPart]:
 
 
 _BY_NAME: dict[str, Rule] = {
-    **{name: _binary(op) for name, op in _BINARY.items()},
+    **{name: _binary(op) for name, op in BINARY.items()},
     **{name: _unary(op) for name, op in _UNARY.items()},
-    **{name: _reduction(op) for name, op in _REDUCTIONS.items()},
+    **{name: _reduction(op) for name, op in REDUCTIONS.items()},
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze", "Ravel"), _reshape),
     "Matmul": _matmul,
     "Argmax": _arg("ArgMax"),

@@ -6,6 +6,7 @@ import numpy as np
 from keras import layers
 
 from conrepair.graph.layer_graph import Attribute
+from conrepair.networks.keras_ops import BINARY
 from conrepair.networks.keras_parts import KerasCall, Rule, channels_last
 from conrepair.networks.parts import PREVIOUS, LayerPart
 
@@ -104,13 +105,7 @@ def _broadcast(shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[int, ...] | 
     return np.broadcast_shapes(*known) if len(known) == len(shapes) else None
 
 
-_MERGING = {
-    layers.Add: "Add",
-    layers.Subtract: "Sub",
-    layers.Multiply: "Mul",
-    layers.Maximum: "Max",
-    layers.Minimum: "Min",
-}
+_MERGING = {getattr(layers, name): op for name, op in BINARY.items() if hasattr(layers, name)}
 
 
 def _merge(call: KerasCall) -> list[LayerPart]:
