@@ -32,13 +32,13 @@ from conrepair.editors.torch_state import add_buffer
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import example_inputs, load_module
 from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.operators import ELEMENTWISE_BINARY
 from conrepair.networks.torch_call import bound
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.files import sha256_of, whole_output
 
 __all__ = ["EDITOR", "TorchEditor"]
 
-_BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min")
 _SHAPES = {"view": "size", "reshape": "shape", "_unsafe_view": "size", "expand": "size"}
 _GLOBAL = {"ReduceMean": torch.ops.aten.mean.dim, "ReduceMax": torch.ops.aten.amax.default}
 
@@ -334,7 +334,7 @@ class TorchEditor(Editor):
             rest = [None, None, True, 0.0, arguments["eps"], False]
             return torch.ops.aten.instance_norm.default, [*parts, *rest]
         target, rest = target_of(operator, attributes)
-        if operator in _BINARY:
+        if operator in ELEMENTWISE_BINARY:
             if not all(isinstance(item, torch.fx.Node) for item in old.args[:2]) and operator in {"Max", "Min"}:
                 self.refuse(f"{node.name} has a number as operand")
             return target, [*old.args[:2], *rest]

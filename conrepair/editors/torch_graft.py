@@ -16,15 +16,18 @@ from conrepair.editors.torch_operators import PAD_MODES, even_pads, pads_listed,
 from conrepair.editors.torch_state import add_buffer
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.operators import ELEMENTWISE_BINARY
+from conrepair.networks.torch_elementwise import HARD_SIGMOID
+from conrepair.networks.torch_reductions import REDUCTIONS
 
 __all__ = ["TorchWriter"]
 
 aten = torch.ops.aten
-_BINARY = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"}
+_REDUCTIONS = {op: name for name, op in REDUCTIONS.items() if name != "prod"}  # which takes one axis
 _NUMBERS = {"Add", "Sub", "Mul", "Div"}  # which take a number as they take a tensor
 _FLAT = 2
 _HALVES = {"float16": torch.float16, "float32": torch.float32, "float64": torch.float64}
-_USUAL = {"Swish": {"alpha": 1.0}, "HardSigmoid": {"alpha": 1 / 6, "beta": 0.5}}
+_USUAL = {"Swish": {"alpha": 1.0}, "HardSigmoid": HARD_SIGMOID}
 _CLOSE = 1e-6
 
 
@@ -176,12 +179,8 @@ def _reduction(writer: TorchWriter, operation: Operation, operands: list[Any]) -
     axes = operation.attributes.get("axes")
     rank = len(writer.shape(operands[0]) or ())
     dims = [int(axis) for axis in axes] if isinstance(axes, tuple) else list(range(rank))
-    target = {
-        "ReduceMean": aten.mean.dim,
-        "ReduceSum": aten.sum.dim_IntList,
-        "ReduceMax": aten.amax.default,
-        "ReduceMin": aten.amin.default,
-    }[operation.operator]
+    packet = getattr(aten, _REDUCTIONS[operation.operator])
+    target = next(getattr(packet, name) for name in ("dim", "dim_IntList", "default") if name in packet.overloads())
     return target, [operands[0], dims, bool(operation.attributes.get("keepdims", True))]
 
 
@@ -278,8 +277,8 @@ def _epsilon(operation: Operation) -> float:
 
 
 _WRITERS: Mapping[str, Callable[[TorchWriter, Operation, list[Any]], _Written]] = {
-    **dict.fromkeys(_BINARY, _binary),
-    **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"), _reduction),
+    **dict.fromkeys(ELEMENTWISE_BINARY, _binary),
+    **dict.fromkeys(_REDUCTIONS, _reduction),
     **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     "Clip": _clip,

@@ -10,7 +10,7 @@ import torch
 from conrepair.editors.editor import NotEditableError
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.torch_arrangement import PAD_MODES as MODES
-from conrepair.networks.torch_elementwise import BINARY, UNARY
+from conrepair.networks.torch_elementwise import BINARY, SETTINGS, UNARY
 
 __all__ = ["ATTRIBUTES", "PAD_MODES", "even_pads", "pads_listed", "target_of"]
 
@@ -30,9 +30,7 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     "group_norm": {**_EPSILON, "groups": "num_groups"},
     "hardtanh": {"min": "min_val", "max": "max_val"},
     "clamp": {"min": "min", "max": "max"},
-    "leaky_relu": {"alpha": "negative_slope"},
-    "elu": {"alpha": "alpha"},
-    "gelu": {"approximate": "approximate"},
+    **{name: arguments for name, (_, arguments) in SETTINGS.items()},
     "hardshrink": {"lambd": "lambd"},
     **dict.fromkeys(("softmax", "_softmax", "log_softmax", "cat"), _AXIS),
     "max_pool2d": {"kernel_shape": "kernel_size", **_WINDOW, "ceil_mode": "ceil_mode"},
@@ -50,14 +48,10 @@ ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
 """Arguments by the attribute that they say, by the operator's name without its overload."""
 
 _NAMES = {op: name for name, op in reversed({**UNARY, **BINARY}.items())} | {
+    **{op: name for name, (op, _) in SETTINGS.items()},
     "Clip": "clamp",
-    "LeakyRelu": "leaky_relu",
-    "Elu": "elu",
-    "Gelu": "gelu",
-    "Swish": "silu",
     "HardSigmoid": "hardsigmoid",
     "Softplus": "softplus",
-    "Softsign": "softsign",
     "Softmax": "softmax",
     "Round": "round",
     "Div": "div",

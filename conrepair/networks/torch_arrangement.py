@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from torch.fx import Node
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis, sizes
+from conrepair.networks.torch_elementwise import operand
 
 __all__ = ["PAD_MODES", "RULES"]
 
@@ -23,12 +23,8 @@ _RESIZE_MODES = {"nearest": "nearest", "_nearest": "nearest", "bilinear": "linea
                  "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
 
 
-def _operand(call: TorchCall) -> Any:
-    return call["self"] if call["input"] is None else call["input"]
-
-
 def _identity(call: TorchCall) -> TorchPart:
-    return TorchPart("Identity", {}, [_operand(call)])
+    return TorchPart("Identity", {}, [operand(call)])
 
 
 def _dropout(call: TorchCall) -> TorchPart | None:
@@ -36,7 +32,7 @@ def _dropout(call: TorchCall) -> TorchPart | None:
 
 
 def _reshape(call: TorchCall) -> TorchPart:
-    return TorchPart("Reshape", {"shape": call.shape()}, [_operand(call)])
+    return TorchPart("Reshape", {"shape": call.shape()}, [operand(call)])
 
 
 def _expand(call: TorchCall) -> TorchPart:
@@ -159,7 +155,7 @@ def _pad(call: TorchCall) -> TorchPart | None:
 
 
 def _resize(call: TorchCall) -> TorchPart | None:
-    given = _operand(call)
+    given = operand(call)
     before, after = call.shape(given), call.shape()
     if before is None or after is None:
         return None

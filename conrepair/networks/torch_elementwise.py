@@ -12,39 +12,50 @@ from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import COMMUTATIVE
 from conrepair.networks.torch_call import Rule, TorchCall, TorchPart
 
-__all__ = ["BINARY", "RULES", "UNARY", "binary"]
+__all__ = ["BINARY", "HARD_SIGMOID", "RULES", "SETTINGS", "UNARY", "binary", "operand"]
 
 UNARY = {
     "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "hardswish": "HardSwish", "mish": "Mish", "erf": "Erf",
     "special_erf": "Erf", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "neg": "Neg", "reciprocal": "Reciprocal",
     "abs": "Abs", "sign": "Sign", "sgn": "Sign", "floor": "Floor", "ceil": "Ceil", "sin": "Sin", "cos": "Cos",
     "logical_not": "Not", "rsqrt": "Rsqrt", "square": "Square", "log1p": "Log1p", "expm1": "Expm1",
-    "special_expm1": "Expm1", "selu": "Selu",
+    "special_expm1": "Expm1", "selu": "Selu", "silu": "Swish",
 }  # fmt: skip
 BINARY = {
     "add": "Add", "sub": "Sub", "subtract": "Sub", "mul": "Mul", "multiply": "Mul", "maximum": "Max",
     "minimum": "Min", "eq": "Equal", "gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual",
     "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
 }  # fmt: skip
+SETTINGS = {
+    "gelu": ("Gelu", {"approximate": "approximate"}),
+    "leaky_relu": ("LeakyRelu", {"alpha": "negative_slope"}),
+    "celu": ("Celu", {"alpha": "alpha"}),
+    "elu": ("Elu", {"alpha": "alpha"}),
+}
+"""Operators of one tensor, and arguments by the attribute that they say."""
+HARD_SIGMOID: Mapping[str, Attribute] = {"alpha": 1 / 6, "beta": 0.5}
 _BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "__and__": "And", "__or__": "Or"}
 
 
 def _unary(op: str, **settings: Attribute) -> Rule:
     def rule(call: TorchCall) -> TorchPart:
-        return TorchPart(op, settings, [_operand(call)])
+        return TorchPart(op, settings, [operand(call)])
 
     return rule
 
 
-def _operand(call: TorchCall) -> Any:
+def operand(call: TorchCall) -> Any:
+    """The only tensor that an operator reads."""
     return call["self"] if call["input"] is None else call["input"]
 
 
-def _with(op: str, **names: tuple[str, Callable[[Any], Attribute]]) -> Rule:
-    """A unary operator whose attributes are arguments, each with its type."""
+def _with(op: str, arguments: Mapping[str, str]) -> Rule:
+    """A unary operator whose attributes are arguments."""
 
     def rule(call: TorchCall) -> TorchPart:
-        return TorchPart(op, {name: kind(call[source]) for name, (source, kind) in names.items()}, [_operand(call)])
+        said = {name: call[source] for name, source in arguments.items()}
+        attributes = {name: value if isinstance(value, str) else float(value) for name, value in said.items()}
+        return TorchPart(op, attributes, [operand(call)])
 
     return rule
 
@@ -178,14 +189,11 @@ RULES: Mapping[str, Rule] = {
     **{name: binary(op) for name, op in BINARY.items()},
     **{name: _bitwise(op) for name, op in _BITWISE.items()},
     "relu6": _unary("Clip", min=0.0, max=6.0),
-    "silu": _unary("Swish"),
-    "hardsigmoid": _unary("HardSigmoid", alpha=1 / 6, beta=0.5),
-    "gelu": _with("Gelu", approximate=("approximate", str)),
-    "leaky_relu": _with("LeakyRelu", alpha=("negative_slope", float)),
-    "celu": _with("Celu", alpha=("alpha", float)),
+    "hardsigmoid": _unary("HardSigmoid", **HARD_SIGMOID),
+    **{name: _with(op, arguments) for name, (op, arguments) in SETTINGS.items()},
     "elu": _elu,
-    "hardshrink": _with("Shrink", lambd=("lambd", float)),
-    "softshrink": _with("Shrink", lambd=("lambd", float), bias=("lambd", float)),
+    "hardshrink": _with("Shrink", {"lambd": "lambd"}),
+    "softshrink": _with("Shrink", {"lambd": "lambd", "bias": "lambd"}),
     "softplus": _softplus,
     "round": _round,
     "threshold": _threshold,

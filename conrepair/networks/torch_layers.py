@@ -12,6 +12,7 @@ from torch.fx import Node
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, Parameter, Tensor
 from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis, pair, sizes
+from conrepair.networks.torch_elementwise import operand
 
 __all__ = ["RULES"]
 
@@ -148,7 +149,7 @@ def _embedding(call: TorchCall) -> TorchPart | None:
 
 
 def _pool(call: TorchCall) -> TorchPart | Sequence[TorchPart] | None:
-    given = call["self"] if call["input"] is None else call["input"]
+    given = operand(call)
     spatial = int(call.name.split("pool")[1][0])
     if call.rank(given) != spatial + 2 or (isinstance(call.value(), tuple) and call.is_read(1)):
         return None

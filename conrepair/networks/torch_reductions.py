@@ -9,9 +9,9 @@ import torch
 from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis
 from conrepair.networks.torch_elementwise import binary
 
-__all__ = ["RULES"]
+__all__ = ["REDUCTIONS", "RULES"]
 
-_REDUCTIONS = {
+REDUCTIONS = {
     "mean": "ReduceMean",
     "sum": "ReduceSum",
     "amax": "ReduceMax",
@@ -74,7 +74,7 @@ def _cumulative_sum(call: TorchCall) -> TorchPart | None:
 
 
 RULES: Mapping[str, Rule] = {
-    **{name: _reduction(op) for name, op in _REDUCTIONS.items()},
+    **{name: _reduction(op) for name, op in REDUCTIONS.items()},
     **dict.fromkeys(("linalg_vector_norm", "norm"), _norm),
     "max": _extremum("Max"),
     "min": _extremum("Min"),
