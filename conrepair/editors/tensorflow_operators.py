@@ -13,20 +13,16 @@ from conrepair.editors.operation import NotEditableError, Operation, two_read, w
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.tensorflow_windows import WINDOWS
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks.tensorflow_operators import NAMES
+from conrepair.networks.tensorflow_operators import NAMES, REDUCTIONS, RESIZES
+from conrepair.networks.tensorflow_shape import COORDINATES, NEAREST
 
 __all__ = ["WRITERS"]
 
 Made = Callable[[Operation, Sequence[Any]], Any]
 
 _NAMES = {**NAMES, "Erfc": "Erfc", "SquaredDifference": "SquaredDifference"}
-_REDUCTIONS: Mapping[str, Callable[..., Any]] = {
-    "ReduceMean": tf.reduce_mean,
-    "ReduceSum": tf.reduce_sum,
-    "ReduceMax": tf.reduce_max,
-    "ReduceMin": tf.reduce_min,
-    "ReduceProd": tf.reduce_prod,
-}
+_REDUCTIONS = {op: name for name, op in REDUCTIONS.items()}
+_SIZED = {mode: getattr(tf.raw_ops, name) for name, mode in RESIZES.items()}
 _TWO, _PICTURES = 2, 4
 
 
@@ -99,7 +95,8 @@ def _clip(operation: Operation, operands: Sequence[Any]) -> Any:
 
 def _reduced(operation: Operation, operands: Sequence[Any]) -> Any:
     keep = bool(operation.attributes.get("keepdims", True))
-    return _REDUCTIONS[operation.operator](operands[0], operation.attributes.get("axes"), keep)
+    function = getattr(tf, f"reduce_{_REDUCTIONS[operation.operator].lower()}")
+    return function(operands[0], operation.attributes.get("axes"), keep)
 
 
 def _largest(function: Callable[..., Any]) -> Made:
@@ -137,25 +134,22 @@ def _summed_up(operation: Operation, operands: Sequence[Any]) -> Any:
     return tf.cumsum(operands[0], operation.integer("axis", 0), **backwards)
 
 
-_SIZED: Mapping[str, Callable[..., Any]] = {
-    "linear": tf.raw_ops.ResizeBilinear,
-    "nearest": tf.raw_ops.ResizeNearestNeighbor,
-    "cubic": tf.raw_ops.ResizeBicubic,
-}
-
-
 def _resized(operation: Operation, operands: Sequence[Any]) -> Any:
     given, shape = operation.attributes, operands[0].shape
     transformation, scales, mode = (given.get(name) for name in ("coordinate_transformation_mode", "scales", "mode"))
-    known = transformation in {"align_corners", "half_pixel", "asymmetric"} and isinstance(scales, tuple)
-    if not known or shape.rank != _PICTURES or not operation.channels_last or None in shape[1:3]:
+    known = next((places for places, named in COORDINATES.items() if named == transformation), None)
+    if (
+        known is None
+        or not isinstance(scales, tuple)
+        or shape.rank != _PICTURES
+        or not operation.channels_last
+        or None in shape[1:3]
+    ):
         raise NotEditableError("TensorFlow resizes pictures of known sizes, channels last")
-    corners, half = transformation == "align_corners", transformation == "half_pixel"
-    nearest = "round_prefer_ceil" if corners or half else "floor"
-    if (mode == "nearest" and given.get("nearest_mode") != nearest) or (mode == "cubic" and not half):
+    corners, half = known
+    if (mode == "nearest" and given.get("nearest_mode") != NEAREST[known]) or (mode == "cubic" and not half):
         raise NotEditableError(f"TensorFlow's resizing of kind {mode} rounds otherwise")
-    factors = [float(item) for item in scales[1:3]] if isinstance(scales, tuple) else []
-    size = [round(old * factor) for old, factor in zip(shape[1:3], factors, strict=True)]
+    size = [round(old * float(factor)) for old, factor in zip(shape[1:3], scales[1:3], strict=True)]
     return _SIZED[str(mode)](images=operands[0], size=size, align_corners=corners, half_pixel_centers=half)
 
 

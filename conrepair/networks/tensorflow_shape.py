@@ -9,6 +9,8 @@ from conrepair.networks.parts import LayerPart, slice_parts
 from conrepair.networks.tensorflow_view import Rule, TensorflowView
 
 __all__ = [
+    "COORDINATES",
+    "NEAREST",
     "batches",
     "block_mover",
     "concatenation",
@@ -169,18 +171,22 @@ def tiled(view: TensorflowView) -> list[LayerPart]:
     return [LayerPart("Tile", {"repeats": view.numbers(1)}, reads=(0,))]
 
 
+COORDINATES = {(True, False): "align_corners", (False, True): "half_pixel", (False, False): "asymmetric"}
+"""Where numbers are between others, by whether corners are aligned and places are the middles of pixels."""
+
+NEAREST = {places: "floor" if name == "asymmetric" else "round_prefer_ceil" for places, name in COORDINATES.items()}
+"""Which of two numbers is the nearest one, by the same."""
+
+
 def resized(mode: str) -> Rule:
     """Pictures of another size."""
 
     def rule(view: TensorflowView) -> list[LayerPart]:
-        corners, half = (bool(view.option(name)) for name in ("align_corners", "half_pixel_centers"))
-        if corners and half:
-            raise ValueError("two places for one number")
-        exact = "round_prefer_ceil" if corners or half else "floor"
+        corners, half = bool(view.option("align_corners")), bool(view.option("half_pixel_centers"))
         attributes: dict[str, Attribute] = {
             "mode": mode,
-            "coordinate_transformation_mode": "align_corners" if corners else "half_pixel" if half else "asymmetric",
-            "nearest_mode": exact if mode == "nearest" else "round_prefer_floor",
+            "coordinate_transformation_mode": COORDINATES[corners, half],
+            "nearest_mode": NEAREST[corners, half] if mode == "nearest" else "round_prefer_floor",
             "cubic_coeff_a": -0.5 if half and mode == "cubic" else -0.75,
             "scales": tuple(new / old for new, old in zip(view.result_sizes(), view.sizes(0), strict=True)),
         }
