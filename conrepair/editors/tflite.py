@@ -397,8 +397,7 @@ class TfliteEditor(Editor):
         elif name == "dilations" and isinstance(value, tuple):
             options.dilationHFactor, options.dilationWFactor = (int(step) for step in value)
         elif name == "coordinate_transformation_mode":
-            options.alignCorners = value == "align_corners"
-            options.halfPixelCenters = value == "half_pixel"
+            options.alignCorners, options.halfPixelCenters = value == "align_corners", value == "half_pixel"
         elif name == "mode" and node.native == "MIRROR_PAD" and value == "constant":
             self._file.set_kind(operator, "PAD")
             set_options(operator, new_options("PAD"))

@@ -17,7 +17,7 @@ from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_options import new_options, options_for, set_options
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_operator import WEIGHT_AXES
-from conrepair.networks.tflite_operators import BINARY, POOLS, REDUCTIONS
+from conrepair.networks.tflite_operators import BINARY, BOUNDS, POOLS, REDUCTIONS
 
 __all__ = ["TfliteWriter", "drop_unread", "place_operators"]
 
@@ -280,14 +280,10 @@ def _end(part: slice) -> int:
 
 
 def _clip(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    if (operation.attributes.get("min"), operation.attributes.get("max")) != (0.0, 6.0) or operation.parameters:
+    kind = next((kind for kind, bounds in BOUNDS.items() if bounds == operation.attributes), "")
+    if not kind or operation.parameters:
         writer.refuse("TFLite has no Clip")
-    return "RELU6", new_options("RELU6"), list(operands)
-
-
-def _bare(kind: str) -> Callable[[TfliteWriter, Operation, Sequence[int]], _Written]:
-    """An operator that has nothing to say but its input."""
-    return lambda writer, operation, operands: (kind, new_options(kind), list(operands))
+    return kind, new_options(kind), list(operands)
 
 
 def _quantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -315,15 +311,15 @@ _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Writt
     "Gather": _gather,
     "Slice": _slice,
     "Clip": _clip,
-    "Cast": _bare("CAST"),
     "QuantizeLinear": _quantize,
-    "DequantizeLinear": _bare("DEQUANTIZE"),
+    "DequantizeLinear": lambda writer, operation, operands: ("DEQUANTIZE", new_options("DEQUANTIZE"), list(operands)),
 }
 _TYPES: Mapping[str, Callable[[Operation], str | None]] = {
     "CAST": lambda operation: operation.text("to"),
     "GATHER": lambda operation: "float32" if "table" in operation.parameters else None,
     "QUANTIZE": _stored_type,
     "DEQUANTIZE": lambda _: "float32",
+    **dict.fromkeys(("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), lambda _: "bool"),
 }
 
 

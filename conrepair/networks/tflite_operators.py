@@ -56,6 +56,7 @@ POOLS: Mapping[str, str] = {"MAX_POOL_2D": "MaxPool", "AVERAGE_POOL_2D": "Averag
 
 NAMES: Mapping[str, str] = {
     **{op: kind for names in (_UNARY, BINARY, _ALONG_LAST, REDUCTIONS, POOLS) for kind, op in names.items()},
+    "Cast": "CAST",
     "Gelu": "GELU",
     "LeakyRelu": "LEAKY_RELU",
 }
