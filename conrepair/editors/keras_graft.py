@@ -16,9 +16,9 @@ from conrepair.editors.operation import Operation, Sizes, Writer, two_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
-from conrepair.graph.operators import ELEMENTWISE_BINARY, FUNCTIONS, OPERATORS
+from conrepair.graph.operators import FUNCTIONS, OPERATORS
 from conrepair.networks.keras_activations import FUNCTIONS as ACTIVATIONS
-from conrepair.networks.keras_ops import NAMES, REDUCTIONS
+from conrepair.networks.keras_ops import BINARY, NAMES, REDUCTIONS
 from conrepair.networks.parts import depthwise_kernel, in_out_kernel
 
 __all__ = ["KerasWriter"]
@@ -249,7 +249,7 @@ def _cast(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any
 _WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {
     **dict.fromkeys(NAMES.keys() & FUNCTIONS, _function),
     **dict.fromkeys((operator for operator, _ in ACTIVATIONS.values()), _activation),
-    **dict.fromkeys(NAMES.keys() & ELEMENTWISE_BINARY, _binary),
+    **dict.fromkeys(BINARY.values(), _binary),
     **dict.fromkeys(REDUCTIONS.values(), _reduction),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),

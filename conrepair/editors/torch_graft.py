@@ -17,7 +17,7 @@ from conrepair.editors.torch_state import add_buffer
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.operators import ELEMENTWISE_BINARY
-from conrepair.networks.torch_elementwise import HARD_SIGMOID
+from conrepair.networks.torch_elementwise import BINARY, HARD_SIGMOID
 from conrepair.networks.torch_reductions import REDUCTIONS
 
 __all__ = ["TorchWriter"]
@@ -277,7 +277,7 @@ def _epsilon(operation: Operation) -> float:
 
 
 _WRITERS: Mapping[str, Callable[[TorchWriter, Operation, list[Any]], _Written]] = {
-    **dict.fromkeys(ELEMENTWISE_BINARY, _binary),
+    **dict.fromkeys((*ELEMENTWISE_BINARY, *BINARY.values()), _binary),
     **dict.fromkeys(_REDUCTIONS, _reduction),
     **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
