@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import onnx_ir
@@ -17,18 +17,12 @@ from conrepair.editors.onnx_write import become
 from conrepair.editors.operation import CHOICE, Operation, Sizes, Writer, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import Array, Node
+from conrepair.graph.operators import OPERATORS, QUANTIZING
 
 __all__ = ["OnnxWriter", "graft"]
 
-_ROLES: Mapping[str, tuple[str, ...]] = {  # of the constants behind the operands
-    "Conv": ("weight", "bias"),
-    "ConvTranspose": ("weight", "bias"),
-    "BatchNormalization": ("scale", "bias", "mean", "variance"),
-    "LayerNormalization": ("scale", "bias"),
-    "InstanceNormalization": ("scale", "bias"),
-    "PRelu": ("slope",),
-    "QuantizeLinear": ("scale", "zero_point"),
-    "DequantizeLinear": ("scale", "zero_point"),
+_BEHIND = QUANTIZING | {  # operators with their constants behind the operands, in the vocabulary's order
+    *("Conv", "ConvTranspose", "PRelu", "BatchNormalization", "LayerNormalization", "InstanceNormalization"),
 }
 _READ = {"MatMul": {"left", "weight"}, "Gather": {"table", "indices"}, "Where": {*CHOICE}}  # constants among operands
 _TRUTHS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or", "Xor", "IsNaN", "IsInf"}
@@ -113,8 +107,8 @@ class OnnxWriter(Writer[onnx_ir.Value]):
         def constant(array: Array) -> onnx_ir.Value | None:
             return self._constant(node, array, dtype)
 
-        roles = _ROLES.get(operator)
-        if roles is None:
+        roles = tuple(OPERATORS[operator].parameters) if operator in _BEHIND else ()
+        if not roles:
             if operator not in {"Concat", "Einsum"} and (more := {*given} - _READ.get(operator, {"operand"})):
                 self.refuse(f"{operator} has no place for {', '.join(more)}")
             return what_is_read(operation, operands, constant)

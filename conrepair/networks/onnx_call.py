@@ -258,6 +258,10 @@ class OnnxCall:
         """Those inputs as parameters that are constant, by the role that their position has."""
         return {role: self.parameter(index) for index, role in roles.items() if self.is_constant(index)}
 
+    def behind(self, operator: str) -> dict[str, Parameter]:
+        """The constants behind the first input, by the roles that an operator of the vocabulary has, in its order."""
+        return self.parameters(dict(enumerate(OPERATORS[operator].parameters, 1)))
+
     def varying(self, indices: Sequence[int] | None = None) -> tuple[str, ...]:
         """The names of the inputs that vary, in order."""
         return tuple(filter(None, map(self.input, range(self.count) if indices is None else indices)))

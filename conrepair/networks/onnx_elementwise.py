@@ -12,7 +12,7 @@ from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
 from conrepair.networks.onnx_call import OnnxCall
 
-__all__ = ["RULES"]
+__all__ = ["BINARY", "RULES"]
 
 _NUMPY_BROADCASTING = 7  # opset; before, an attribute said whether and where
 _EXTREMES = {"Max": np.maximum, "Min": np.minimum}
@@ -75,7 +75,7 @@ def _clip(call: OnnxCall) -> None:
 
 
 def _prelu(call: OnnxCall) -> None:
-    call.emit("PRelu", call.varying(), parameters=call.parameters({1: "slope"}))
+    call.emit("PRelu", call.varying(), parameters=call.behind("PRelu"))
 
 
 def _where(call: OnnxCall) -> None:
@@ -111,14 +111,12 @@ def _quick_gelu(call: OnnxCall) -> None:
 
 
 _WITH_ATTRIBUTES = ("Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Shrink", "Swish", "ThresholdedRelu")
-_BINARY = (
-    *("Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Mod", "Mul", "Or", "Pow"),
-    *("Sub", "Xor"),
-)
+BINARY = tuple(name for name, known in OPERATORS.items() if "constant_first" in known.attributes)
+"""Operators of two tensors."""
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     **dict.fromkeys((*FUNCTIONS, *_WITH_ATTRIBUTES), _plain),
-    **dict.fromkeys(_BINARY, _binary),
+    **dict.fromkeys(BINARY, _binary),
     "Cast": _cast,
     "CastLike": _cast,
     "Clip": _clip,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
+from conrepair.graph.operators import OPERATORS
 from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
@@ -17,28 +18,26 @@ _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
 
 
 def _batch(call: OnnxCall) -> None:
-    roles = {1: "scale", 2: "bias", 3: "mean", 4: "variance"}
     attributes: dict[str, Attribute] = {
         "epsilon": float(call.attribute("epsilon", 1e-5)),
         "training_mode": bool(call.attribute("training_mode", 0)),
     }
-    call.emit("BatchNormalization", call.varying(), attributes, call.parameters(roles))
+    call.emit("BatchNormalization", call.varying(), attributes, call.behind("BatchNormalization"))
 
 
 def _layer(call: OnnxCall) -> None:
-    rms = call.operator != "LayerNormalization"
     rank, axis = call.rank(0), call.axis(int(call.attribute("axis", -1)))
     attributes: dict[str, Attribute] = {
         "epsilon": float(call.attribute("epsilon", 1e-5)),
         "axes": None if rank is None else tuple(range(axis, rank)),
     }
-    operator = "RMSNormalization" if rms else "LayerNormalization"
-    call.emit(operator, call.varying(), attributes, call.parameters({1: "scale"} if rms else {1: "scale", 2: "bias"}))
+    operator = call.operator if call.operator in OPERATORS else "RMSNormalization"
+    call.emit(operator, call.varying(), attributes, call.behind(operator))
 
 
 def _group(call: OnnxCall) -> None:
     groups = int(call.attribute("num_groups"))
-    parameters = call.parameters({1: "scale", 2: "bias"})
+    parameters = call.behind("GroupNormalization")
     sizes = call.sizes(0)
     if call.opset < _PER_CHANNEL:
         channels = None if sizes is None else sizes[1]
@@ -58,7 +57,7 @@ def _repeated(call: OnnxCall, index: int, times: int) -> Parameter:
 
 def _instance(call: OnnxCall) -> None:
     attributes: dict[str, Attribute] = {"epsilon": float(call.attribute("epsilon", 1e-5))}
-    call.emit("InstanceNormalization", call.varying(), attributes, call.parameters({1: "scale", 2: "bias"}))
+    call.emit("InstanceNormalization", call.varying(), attributes, call.behind("InstanceNormalization"))
 
 
 def _lrn(call: OnnxCall) -> None:

@@ -33,10 +33,9 @@ _RULES: Mapping[str, Callable[[OnnxCall], None]] = {
 
 # Operators whose first input may be constant when they aren't: the vocabulary has a parameter for it.
 _EITHER = {
-    *("Add", "And", "CastLike", "Concat", "Div", "Einsum", "Equal", "Expand", "Gather", "Gemm", "Greater"),
-    "GatherBlockQuantized",
-    *("GreaterOrEqual", "Less", "LessOrEqual", "MatMul", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum"),
-    *("QLinearAdd", "QLinearConcat", "QLinearMatMul", "QLinearMul", "Where", "Xor"),
+    *onnx_elementwise.BINARY,
+    *("CastLike", "Concat", "Einsum", "Expand", "Gather", "GatherBlockQuantized", "Gemm", "MatMul", "Sum", "Where"),
+    *("QLinearAdd", "QLinearConcat", "QLinearMatMul", "QLinearMul"),
 }
 
 

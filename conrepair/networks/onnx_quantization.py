@@ -54,7 +54,7 @@ def _linear(call: OnnxCall) -> None:
     single = call.shape(1) is not None and math.prod(call.shape(1) or ()) == 1
     axis = 1 if single else call.axis(int(call.attribute("axis", 1)))
     attributes: dict[str, Attribute] = {"axis": axis}
-    call.emit(call.node.op_type, call.varying(), attributes, call.parameters({1: "scale", 2: "zero_point"}))
+    call.emit(call.node.op_type, call.varying(), attributes, call.behind(call.node.op_type))
 
 
 def quantizations(source: OnnxSource, constants: OnnxConstants) -> dict[str, tuple[Quantization, ...]]:

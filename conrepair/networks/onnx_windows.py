@@ -18,12 +18,8 @@ def _convolution(call: OnnxCall) -> None:
         rank = len(kernel or ())
         window["output_padding"] = call.attribute("output_padding") or (0,) * rank
         _pad_transposed(window)
-    call.emit(
-        call.operator,
-        call.varying(),
-        {**window, "group": call.attribute("group", 1)},
-        call.parameters({1: "weight", 2: "bias"}),
-    )
+    window["group"] = call.attribute("group", 1)
+    call.emit(call.operator, call.varying(), window, call.behind(call.operator))
 
 
 def _pool(call: OnnxCall) -> None:
