@@ -149,7 +149,8 @@ def _resized(operation: Operation, operands: Sequence[Any]) -> Any:
     corners, half = known
     if (mode == "nearest" and given.get("nearest_mode") != NEAREST[known]) or (mode == "cubic" and not half):
         raise NotEditableError(f"TensorFlow's resizing of kind {mode} rounds otherwise")
-    size = [round(old * float(factor)) for old, factor in zip(shape[1:3], scales[1:3], strict=True)]
+    factors = [float(item) for item in scales[1:3]]
+    size = [round(old * factor) for old, factor in zip(shape[1:3], factors, strict=True)]
     return _SIZED[str(mode)](images=operands[0], size=size, align_corners=corners, half_pixel_centers=half)
 
 

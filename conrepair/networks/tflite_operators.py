@@ -192,8 +192,9 @@ _RULES: Mapping[str, Callable[[OperatorView], list[LayerPart]]] = {
 
 def parts_of(view: OperatorView) -> list[LayerPart]:
     """Take an operator apart; one whose sizes aren't known, or settings computed, stays as it is."""
+    rule = _RULES.get(view.kind)
     try:
-        parts = list(_RULES.get(view.kind, lambda view: [native(view)])(view))
+        parts = [native(view)] if rule is None else list(rule(view))
     except (KeyError, TypeError, ValueError):
         parts = [native(view)]
     activation = getattr(view.options, "fusedActivationFunction", 0)

@@ -33,7 +33,7 @@ SETTINGS = {
     "elu": ("Elu", {"alpha": "alpha"}),
 }
 """Operators of one tensor, and arguments by the attribute that they say."""
-HARD_SIGMOID: Mapping[str, Attribute] = {"alpha": 1 / 6, "beta": 0.5}
+HARD_SIGMOID = {"alpha": 1 / 6, "beta": 0.5}
 _BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "__and__": "And", "__or__": "Or"}
 
 

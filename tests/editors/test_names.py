@@ -27,7 +27,7 @@ _LAST = {"keras", "tensorflow", "tflite"}  # formats whose channels are the last
 _TRUTHS = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
 _OF_TRUTHS = {"And", "Or", "Xor", "Not"}
 _FLOAT = {"to": "float32"}
-_SAID = {
+_SAID: Mapping[str, Mapping[str, Any]] = {
     **{name: {"axis": 3} for name in ("Softmax", "LogSoftmax", "Stack", "Concat")},
     **{name: {"axes": (2,), "keepdims": True} for name in OPERATORS if name.startswith("Reduce")},
     "Cast": {"to": "int32"},
