@@ -50,8 +50,8 @@ def _without_erfc(proto: Any) -> Any:
     """Write erfc(x), which Keras's GELU is made of and ONNX doesn't have, as 1 - erf(x)."""
     import onnx_ir
 
-    from conrepair.forms.matching import Match
-    from conrepair.forms.writing import written
+    from conrepair.equations.matching import Match
+    from conrepair.equations.writing import written
     from conrepair.onnx_passes.infer_shapes import infer_shapes
 
     if all(node.op_type != _ERFC for node in proto.graph.node):

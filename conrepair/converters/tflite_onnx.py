@@ -38,9 +38,9 @@ def _write_out_gelu(model: Any) -> None:
     """Replace TFLite's GELU, which tf2onnx doesn't know, in place; TensorFlow's converter makes it of every GELU."""
     import onnx_ir
 
+    from conrepair.equations.matching import Match
     from conrepair.equations.operators import EQUATIONS, TANH_GELU
-    from conrepair.forms.matching import Match
-    from conrepair.forms.writing import written
+    from conrepair.equations.writing import written
 
     for node in list(model.graph):
         if node.op_type == "TFL_GELU":

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Mapping
 import onnx
 import onnx_ir
 
+from conrepair.equations.matching import name_of
+from conrepair.equations.writing import check_takes
 from conrepair.forms.form import Form, Place, opened, widened_at
 from conrepair.forms.functions import FUNCTIONS
-from conrepair.forms.matching import name_of
 from conrepair.forms.statistics import STATISTICS
 from conrepair.forms.sums import SUMS
-from conrepair.forms.writing import check_takes
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["FORMS", "float64_operators", "found", "in_float64", "rewritten", "stable", "stable_operators", "words"]

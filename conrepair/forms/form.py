@@ -10,8 +10,8 @@ import onnx
 import onnx_ir
 
 from conrepair.equations.expression import Term, names_in, parse
-from conrepair.forms.matching import FLOATS, Match, matched, name_of
-from conrepair.forms.writing import widened, written
+from conrepair.equations.matching import FLOATS, Match, matched, name_of
+from conrepair.equations.writing import widened, written
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.errors import ConversionError
 

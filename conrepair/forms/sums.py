@@ -6,8 +6,8 @@ import re
 
 import onnx_ir
 
+from conrepair.equations.matching import FLOATS, name_of
 from conrepair.forms.form import Form, Place, Writing
-from conrepair.forms.matching import FLOATS, name_of
 from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = ["SUMS"]

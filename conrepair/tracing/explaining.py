@@ -14,9 +14,9 @@ from onnx.reference import ReferenceEvaluator
 from conrepair.accuracy.forms import alike
 from conrepair.accuracy.naive.all_forms import FORMS as KERNELS
 from conrepair.equations.expression import names_in
+from conrepair.equations.matching import Match
+from conrepair.equations.writing import written
 from conrepair.forms.form import Form, Place, Writing
-from conrepair.forms.matching import Match
-from conrepair.forms.writing import written
 from conrepair.graph.layer_graph import Array
 from conrepair.metrics.ulps import grid_of
 

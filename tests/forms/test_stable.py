@@ -12,10 +12,10 @@ import pytest
 import unstable_forms as unstable
 from unstable_forms import in_onnxruntime, in_tvm
 
+from conrepair.equations.matching import Match
+from conrepair.equations.writing import written
 from conrepair.forms.all_forms import FORMS, found, in_float64, rewritten, stable, stable_operators
 from conrepair.forms.form import Place
-from conrepair.forms.matching import Match
-from conrepair.forms.writing import written
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.runtime.errors import ConversionError
 

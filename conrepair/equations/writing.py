@@ -10,7 +10,7 @@ import onnx
 import onnx_ir
 
 from conrepair.equations.expression import ALL, Term, computed, horner, names_in, parse
-from conrepair.forms.matching import FLOATS, Match, is_reduction, name_of
+from conrepair.equations.matching import FLOATS, Match, is_reduction, name_of
 from conrepair.onnx_passes.rewrites.building import Builder
 from conrepair.runtime.errors import ConversionError
 
