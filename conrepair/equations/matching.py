@@ -1,8 +1,11 @@
-"""Find an expression in a graph."""
+"""Find an equation in a graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +13,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.equations.expression import ALL, Expression, Term
-from conrepair.onnx_passes.defaults import write_defaults
+from conrepair.onnx_passes.defaults import defaults_of
 from conrepair.onnx_passes.infer_shapes import rank_of
 from conrepair.onnx_passes.initializers import constant_of
 from conrepair.onnx_passes.rewrites.building import axes_of
@@ -20,7 +23,10 @@ __all__ = ["FLOATS", "Match", "is_reduction", "matched", "name_of"]
 FLOATS = frozenset(onnx_ir.DataType[name] for name in ("FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE"))
 _OTHER_ORDER = {"Add", "Mul"}
 _CLOSE = 1e-6  # relative: numbers of networks are float32
+_CLOSE_PRODUCT = 1e-5  # of several numbers, which are written with six digits at least
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
+_POWERS = {"Mul": (1, 1), "Div": (1, -1), "Reciprocal": (-1,), "Sqrt": (0.5,), "Square": (2,)}  # of operands
+_MOST_WAYS = 64  # to read one tensor as a product
 
 
 @dataclass(frozen=True)
@@ -48,57 +54,140 @@ def name_of(node: onnx_ir.Node) -> str:
     return node.name or node.outputs[0].name or ""
 
 
-def matched(expression: Expression, root: onnx_ir.Node, model: onnx_ir.Model) -> Match | None:
+def matched(expression: Expression, root: onnx_ir.Node, model: onnx_ir.Model, *, real: bool = False) -> Match | None:
     """How an expression computes a node's result; None where it doesn't.
 
     Args:
         expression: What is looked for; `Square` is a product with itself, or a power of 2.
         root: The node.
         model: Of the node, with shapes.
+        real: Whether what is the same in real numbers, but rounded otherwise, is meant, too: products in any order,
+            with their numbers at any place; quotients, powers and roots are products.
     """
-    return next(_matches(expression, root.outputs[0], model.opset_imports.get("", 1), Match()), None)
+    matcher = _Matcher(model.opset_imports.get("", 1), real)
+    found = next(matcher.matches(expression, root.outputs[0], Match()), None)
+    return None if found is None else replace(found, nodes=tuple(_nodes(root, set(found.values.values()))))
 
 
-def _matches(expression: Expression, value: onnx_ir.Value, opset: int, so_far: Match) -> Iterator[Match]:
-    """All ways in which a tensor is what an expression computes, with what names stand for already."""
-    if isinstance(expression, float):
-        numbers = constant_of(value)
-        if numbers is not None and numbers.size and np.allclose(numbers.astype(float), expression, _CLOSE, 0):
-            yield so_far
-    elif isinstance(expression, str):
-        if so_far.values.get(expression, value) is value:
-            yield replace(so_far, values={**so_far.values, expression: value})
-    elif expression.operator == "Square":
-        (operand,) = expression.operands
-        for written in (Term("Mul", (operand, operand)), Term("Pow", (operand, 2.0))):
-            yield from _matches(written, value, opset, so_far)
-    else:
-        yield from _calls(expression, value, opset, so_far)
+def _nodes(root: onnx_ir.Node, ends: set[onnx_ir.Value]) -> Mapping[onnx_ir.Node, None]:
+    """A node and those behind it, up to tensors that aren't computed of others, or end it."""
+    found: dict[onnx_ir.Node, None] = {}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        found.setdefault(node)
+        read = [value for value in node.inputs if value not in ends and constant_of(value) is None]
+        makers = [value.producer() for value in reversed(read) if value is not None]
+        waiting += [maker for maker in makers if maker is not None]
+    return found
 
 
-def _calls(term: Term, value: onnx_ir.Value, opset: int, so_far: Match) -> Iterator[Match]:
-    """The same for a call: the node that makes the value, then its operands from left to right."""
-    node = value.producer()
-    if node is None or node.op_type != term.operator or node.domain not in {"", "ai.onnx"} or value.index():
+@dataclass(frozen=True)
+class _Matcher:
+    """Looks for expressions in a graph of an opset."""
+
+    opset: int
+    real: bool
+
+    def matches(self, expression: Expression, value: onnx_ir.Value, so_far: Match) -> Iterator[Match]:
+        """All ways in which a tensor is what an expression computes, with what names stand for already."""
+        if isinstance(expression, float):
+            numbers = constant_of(value)
+            if numbers is not None and numbers.size and np.allclose(numbers.astype(float), expression, _CLOSE, 0):
+                yield so_far
+        elif isinstance(expression, str):
+            if so_far.values.get(expression, value) is value:
+                yield replace(so_far, values={**so_far.values, expression: value})
+        elif self.real and expression.operator in _POWERS:
+            yield from self._products(expression, value, so_far)
+        elif expression.operator == "Square":
+            (operand,) = expression.operands
+            for written in (Term("Mul", (operand, operand)), Term("Pow", (operand, 2.0))):
+                yield from self.matches(written, value, so_far)
+        else:
+            yield from self._calls(expression, value, so_far)
+
+    def _products(self, term: Term, value: onnx_ir.Value, so_far: Match) -> Iterator[Match]:
+        """The same for a product, of factors in any order."""
+        number, wanted = next(_ways(term, _said))
+        for own, given in itertools.islice(_ways(value, _computed), _MOST_WAYS):
+            if math.isclose(own, number, rel_tol=_CLOSE_PRODUCT) and len(given) == len(wanted):
+                for order in itertools.permutations(given):
+                    if [given[base] for base in order] == [*wanted.values()]:
+                        yield from self._all(wanted, order, so_far)
+
+    def _calls(self, term: Term, value: onnx_ir.Value, so_far: Match) -> Iterator[Match]:
+        """The same for a call: the node that makes the value, then its operands from left to right."""
+        node = value.producer()
+        if node is None or node.op_type != term.operator or node.domain not in {"", "ai.onnx"} or value.index():
+            return
+        given = [item for item in node.inputs if item is not None][: 1 if is_reduction(term.operator) else None]
+        numbers = _numbers(term, node, self.opset)
+        if numbers is None or len(given) != len(term.operands):
+            return
+        if any(so_far.numbers.get(name, number) != number for name, number in numbers.items()):
+            return
+        for order in [given, given[::-1]] if term.operator in _OTHER_ORDER else [given]:
+            yield from self._all(term.operands, order, replace(so_far, numbers={**so_far.numbers, **numbers}))
+
+    def _all(
+        self, wanted: Sequence[Expression] | Mapping[Expression, float], given: Sequence[onnx_ir.Value], so_far: Match
+    ) -> list[Match]:
+        """The same for several tensors, each of an expression."""
+        states = [so_far]
+        for operand, item in zip(wanted, given, strict=True):
+            states = [more for state in states for more in self.matches(operand, item, state)]
+        return states
+
+
+_Parts = tuple[str, Sequence[Any]] | float | None
+
+
+def _ways(item: Any, parts: Callable[[Any], _Parts]) -> Iterator[tuple[float, Mapping[Any, float]]]:
+    """The products that something is in real numbers: a number, and factors with their powers; the longest one first.
+
+    Args:
+        item: A tensor, or an expression.
+        parts: The operator and operands that make an item, or the number that it is.
+    """
+    found = parts(item)
+    if isinstance(found, float):
+        yield found, {}
         return
-    given = [item for item in node.inputs if item is not None][: 1 if is_reduction(term.operator) else None]
-    numbers = _numbers(term, node, opset)
-    if numbers is None or len(given) != len(term.operands):
-        return
-    if any(so_far.numbers.get(name, number) != number for name, number in numbers.items()):
-        return
-    nodes = tuple(dict.fromkeys((*so_far.nodes, node)))
-    for order in [given, given[::-1]] if term.operator in _OTHER_ORDER else [given]:
-        states = [replace(so_far, numbers={**so_far.numbers, **numbers}, nodes=nodes)]
-        for operand, item in zip(term.operands, order, strict=True):
-            states = [more for state in states for more in _matches(operand, item, opset, state)]
-        yield from states
+    operator, operands = found or ("", ())
+    powers: Sequence[float] = _POWERS.get(operator, ())
+    if operator == "Pow" and isinstance(exponent := parts(operands[1]), float):
+        powers = (exponent,)
+    if powers:
+        # Of what is in a root the sign isn't known.
+        read = [
+            _ways(operand, parts) if float(power).is_integer() else [(1.0, {operand: 1.0})]
+            for operand, power in zip(operands, powers, strict=False)
+        ]
+        for factors in itertools.product(*read):
+            total: Counter[Any] = Counter()
+            for power, (_, bases) in zip(powers, factors, strict=True):
+                total.update({base: power * own for base, own in bases.items()})
+            yield math.prod(number**power for power, (number, _) in zip(powers, factors, strict=True)), total
+    yield 1.0, {item: 1.0}
+
+
+def _said(expression: Expression) -> _Parts:
+    if isinstance(expression, Term):
+        return expression.operator, expression.operands
+    return expression if isinstance(expression, float) else None
+
+
+def _computed(value: onnx_ir.Value | None) -> _Parts:
+    numbers, node = constant_of(value), None if value is None else value.producer()
+    if numbers is not None:
+        return float(numbers.item()) if numbers.size == 1 and numbers.item() else None
+    return None if node is None or node.domain not in {"", "ai.onnx"} else (node.op_type, node.inputs)
 
 
 def _numbers(term: Term, node: onnx_ir.Node, opset: int) -> dict[str, Any] | None:
     """What a node's attributes give to an expression's names; None where they aren't what it says."""
-    write_defaults(node, opset)
-    attributes = {name: item.value for name, item in node.attributes.items()}
+    attributes = {name: item.value for name, item in {**defaults_of(node, opset), **node.attributes}.items()}
     result: dict[str, Any] = {}
     for name, wanted in term.attributes:
         if name == ALL:

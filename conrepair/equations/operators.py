@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from conrepair.equations.expression import horner
 
-__all__ = ["EQUATIONS", "SOFT_SHRINK", "TANH_GELU"]
+__all__ = ["EQUATIONS", "OTHERS", "SOFT_SHRINK", "TANH_GELU"]
 
 _ERF_ONE = 3.7439211627767994  # where the error function is 1 in float32
 _ERF_ABOVE = (
@@ -67,3 +67,17 @@ EQUATIONS: Mapping[str, str] = {
     "Swish": "x * Sigmoid(x * alpha)",
 }
 """By operator."""
+
+_ERF, _TANH = f"Erf(x * {math.sqrt(0.5)!r})", f"Tanh((x * x * x * 0.044715 + x) * {math.sqrt(2 / math.pi)!r})"
+
+OTHERS: tuple[tuple[str, str], ...] = (
+    ("Gelu(x)", EQUATIONS["Gelu"]),
+    ("Gelu(x)", f"x * ({_ERF} * 0.5 + 0.5)"),
+    ("Gelu(x)", f"x * {_ERF} * 0.5 + x * 0.5"),
+    ('Gelu(x, approximate="tanh")', TANH_GELU),
+    ('Gelu(x, approximate="tanh")', f"x * ({_TANH} + 1) * 0.5"),
+    ('Gelu(x, approximate="tanh")', f"x * ({_TANH} * 0.5 + 0.5)"),
+    ("LayerNormalization(x, scale, bias, axis=axis, epsilon=epsilon)", _NORMALIZED),
+    ("LayerNormalization(x, scale, axis=axis, epsilon=epsilon)", _NORMALIZED.removesuffix(" + bias")),
+)
+"""Calls of ONNX's operators, and how graphs have them written out: one operator in one or several ways."""

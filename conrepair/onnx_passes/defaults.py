@@ -7,7 +7,7 @@ from typing import Any
 import onnx
 import onnx_ir
 
-__all__ = ["attribute", "schema_of", "write_defaults"]
+__all__ = ["attribute", "defaults_of", "schema_of", "write_defaults"]
 
 
 def attribute(node: onnx_ir.Node, name: str, usual: Any = None) -> Any:
@@ -24,6 +24,22 @@ def schema_of(node: onnx_ir.Node, opset: int) -> Any:
         return None
 
 
+def defaults_of(node: onnx_ir.Node, opset: int) -> dict[str, onnx_ir.Attr]:
+    """The attributes that a node leaves to the schema of its operator, as far as that has defaults.
+
+    Args:
+        node: Of an operator that has a schema.
+        opset: Version of its domain.
+    """
+    found = {}
+    for name, known in onnx.defs.get_schema(node.op_type, opset, node.domain).attributes.items():
+        if name not in node.attributes and known.default_value.type != onnx.AttributeProto.UNDEFINED:
+            value = onnx.AttributeProto.FromString(known.default_value.SerializeToString())
+            value.name = name
+            found[name] = onnx_ir.from_proto(value)
+    return found
+
+
 def write_defaults(node: onnx_ir.Node, opset: int) -> None:
     """Give a node, in place, the attributes that the schema of its operator has defaults for.
 
@@ -31,8 +47,4 @@ def write_defaults(node: onnx_ir.Node, opset: int) -> None:
         node: Of an operator that has a schema.
         opset: Version of its domain.
     """
-    for name, known in onnx.defs.get_schema(node.op_type, opset, node.domain).attributes.items():
-        if name not in node.attributes and known.default_value.type != onnx.AttributeProto.UNDEFINED:
-            value = onnx.AttributeProto.FromString(known.default_value.SerializeToString())
-            value.name = name
-            node.attributes.add(onnx_ir.from_proto(value))
+    node.attributes.update(defaults_of(node, opset))

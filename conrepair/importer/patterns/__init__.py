@@ -1,8 +1,9 @@
 """Find in a graph what exporters wrote out: LayerNormalization, GELU, multi-head attention.
 
-A part of the graph that looks like one of them is run on random arrays (of several sizes, where sizes are open) and
-compared with what it should compute; only then one node takes its place. So no attribute, constant, reshape or order
-of axes has to be recognised one by one, and what differs in any of them stays as it is.
+LayerNormalization and GELU are found by their equations, as products in any order. What looks like an attention is
+run on random arrays (of several sizes, where sizes are open) and compared with what it should compute; only then one
+node takes its place. So no reshape or order of axes has to be recognised one by one, and what differs in any of them
+stays as it is.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import onnx_ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from conrepair.importer.patterns.attention import join_attention
-from conrepair.importer.patterns.gelu import join_gelu
-from conrepair.importer.patterns.layer_normalization import join_layer_normalization
+from conrepair.importer.patterns.equations import join_equations
 from conrepair.importer.patterns.rewriting import compute_constants
 
 __all__ = ["join_patterns"]
@@ -24,14 +24,9 @@ def join_patterns(model: onnx_ir.Model) -> None:
     before = len(model.graph)
     opsets = dict(model.opset_imports)
     compute_constants(model.graph, opsets)
+    join_equations(model)
     for node in list(model.graph):
-        if node.graph is not model.graph or node.domain not in {"", "ai.onnx"}:
-            continue
-        if node.op_type == "ReduceMean" and kinds & {"Sqrt", "Pow"}:
-            join_layer_normalization(node, opsets)
-        elif node.op_type in {"Erf", "Tanh"}:
-            join_gelu(node, opsets)
-        elif node.op_type == "Softmax":
+        if node.op_type == "Softmax" and node.graph is model.graph and node.domain in {"", "ai.onnx"}:
             join_attention(node, opsets)
     if len(model.graph) != before or "MultiHeadAttention" in {node.op_type for node in model.graph} - kinds:
         RemoveUnusedNodesPass()(model)

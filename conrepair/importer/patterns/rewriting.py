@@ -12,7 +12,6 @@ from conrepair.importer.values import Array
 from conrepair.onnx_passes.initializers import constant_of
 
 __all__ = [
-    "FLOATS",
     "agree",
     "compute_constants",
     "graph_of",
@@ -20,7 +19,6 @@ __all__ = [
     "scalar_steps",
 ]
 
-FLOATS = {onnx_ir.DataType.FLOAT, onnx_ir.DataType.DOUBLE}
 _TOLERANCE = 2e-5
 _CHEAP = {"Cast", "Concat", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
 
@@ -52,12 +50,12 @@ def graph_of(node: onnx_ir.Node) -> onnx_ir.Graph:
     return node.graph
 
 
-def agree(expected: Array | None, got: Array | None, tolerance: float = _TOLERANCE) -> bool:
+def agree(expected: Array | None, got: Array | None) -> bool:
     """Whether two results are the same but for rounding; None is no result."""
     if expected is None or got is None or expected.shape != got.shape:
         return False
     scale = max(float(np.max(np.abs(expected), initial=0)), 1e-3)
-    return bool(np.all(np.isfinite(got)) and np.max(np.abs(expected - got), initial=0) <= tolerance * scale)
+    return bool(np.all(np.isfinite(got)) and np.max(np.abs(expected - got), initial=0) <= _TOLERANCE * scale)
 
 
 def scalar_steps(value: onnx_ir.Value, operators: set[str]) -> Iterator[onnx_ir.Value]:
