@@ -179,9 +179,10 @@ def _said(expression: Expression) -> _Parts:
 
 
 def _computed(value: onnx_ir.Value | None) -> _Parts:
-    numbers, node = constant_of(value), None if value is None else value.producer()
-    if numbers is not None:
-        return float(numbers.item()) if numbers.size == 1 and numbers.item() else None
+    tensor = None if value is None else onnx_ir.convenience.get_const_tensor(value)
+    if value is None or tensor is not None:
+        return (float(tensor.numpy().item()) or None) if tensor is not None and tensor.size == 1 else None
+    node = value.producer()
     return None if node is None or node.domain not in {"", "ai.onnx"} else (node.op_type, node.inputs)
 
 

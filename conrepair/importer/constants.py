@@ -11,6 +11,7 @@ import onnx_ir
 from onnx.reference import ReferenceEvaluator
 
 from conrepair.importer.values import Array
+from conrepair.onnx_passes.computing import computing
 from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["evaluate", "run"]
@@ -36,17 +37,7 @@ def evaluate(node: onnx_ir.Node, inputs: Sequence[Array | None], opset: int) -> 
     outputs = [f"output_{index}" if value.name else "" for index, value in enumerate(node.outputs)]
     proto = onnx.helper.make_node(node.op_type, names, outputs, domain=node.domain)
     proto.attribute.extend(onnx_ir.to_proto(attribute) for attribute in node.attributes.values())
-    graph = onnx.helper.make_graph(
-        [proto],
-        "constant",
-        [
-            onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-            for name, value in given.items()
-        ],
-        [onnx.ValueInfoProto(name=name) for name in outputs if name],
-    )
-    imports = [onnx.helper.make_opsetid(node.domain, opset)]
-    model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=onnx.helper.VERSION_TABLE[-1][1])
+    model = computing([proto], given, filter(None, outputs), {node.domain: opset})
     try:
         results = run(model, given)
     # onnxruntime raises one class per status code, without a common base of their own; the second way decides.
@@ -61,7 +52,6 @@ def evaluate(node: onnx_ir.Node, inputs: Sequence[Array | None], opset: int) -> 
 
 def run(model: onnx.ModelProto, feeds: dict[str, Array]) -> list[Any]:
     """All outputs of a model by ONNX Runtime, with optimizations disabled."""
-    model.ir_version = min(model.ir_version, 10)
     # What it can't do is tried otherwise, or answers a question.
     session = open_session(model.SerializeToString(), threads=1, quiet=True)
     results: list[Any] = session.run(None, feeds)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import onnx
 import onnx_ir
 
 from conrepair.importer.constants import run
 from conrepair.importer.values import Array
+from conrepair.onnx_passes.computing import computing
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 
@@ -39,22 +39,10 @@ def compute(
     if found is None:
         return None
     nodes, constants = found
-    graph = onnx.helper.make_graph(
-        [onnx_ir.to_proto(node) for node in nodes],
-        "region",
-        [
-            onnx.helper.make_tensor_value_info(
-                str(value.name), onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
-            )
-            for value, array in feeds.items()
-        ],
-        [onnx.ValueInfoProto(name=str(wanted.name))],
-        [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-    model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=10)
+    fed = {str(value.name): array for value, array in feeds.items()}
+    model = computing(nodes, fed, [str(wanted.name)], opsets, constants)
     try:
-        return np.asarray(run(model, {str(value.name): array for value, array in feeds.items()})[0])
+        return np.asarray(run(model, fed)[0])
     # onnxruntime raises one class per status code, without a common base; what can't be run isn't what it looks like.
     except Exception:  # noqa: BLE001
         return None

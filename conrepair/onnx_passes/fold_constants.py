@@ -15,12 +15,13 @@ import onnx
 import onnx_ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitializersFromInputsPass
 
+from conrepair.onnx_passes.computing import computing
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import infer_shapes, static_shape
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["GRAPHS", "RANDOM", "element", "fold_constants"]
+__all__ = ["GRAPHS", "RANDOM", "fold_constants"]
 
 GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -138,24 +139,15 @@ def _run(
     wanted: list[onnx_ir.Value],
     model: onnx_ir.Model,
 ) -> list[npt.NDArray[np.generic]]:
-    fed, stored = {}, []
+    fed: dict[str, npt.NDArray[np.generic]] = {}
+    stored: dict[str, npt.NDArray[np.generic]] = {}
     for value in constants:
         tensor = value.const_value
         if tensor is None:
             raise ValueError(f"{value.name} is no constant")
-        if tensor.nbytes > _SMALL:
-            fed[str(value.name)] = tensor.numpy()
-        else:
-            stored.append(onnx.numpy_helper.from_array(tensor.numpy(), value.name))
-    graph = onnx.helper.make_graph(
-        [onnx_ir.serde.serialize_node(node) for node in nodes],
-        "constants",
-        [onnx.helper.make_tensor_value_info(name, element(array), array.shape) for name, array in fed.items()],
-        [onnx_ir.serde.serialize_value(value) for value in wanted],
-        stored,
-    )
-    imports = [onnx.helper.make_opsetid("", _oldest_opset(nodes, model.opset_imports.get("", 1)))]
-    proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=model.ir_version)
+        (fed if tensor.nbytes > _SMALL else stored)[str(value.name)] = tensor.numpy()
+    opsets = {"": _oldest_opset(nodes, model.opset_imports.get("", 1))}
+    proto = computing(nodes, fed, [str(value.name) for value in wanted], opsets, stored)
     results: list[npt.NDArray[np.generic]] = open_session(proto.SerializeToString()).run(None, fed)
     return results
 
@@ -163,11 +155,6 @@ def _run(
 def _oldest_opset(nodes: list[onnx_ir.Node], opset: int) -> int:
     """The first one in which operators are what they are in this one: ONNX Runtime lacks what isn't released yet."""
     return max(int(onnx.defs.get_schema(node.op_type, opset).since_version) for node in nodes)
-
-
-def element(array: npt.NDArray[np.generic]) -> int:
-    """ONNX's number of an array's type."""
-    return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
 def _replace(value: onnx_ir.Value, array: npt.NDArray[np.generic], graph: onnx_ir.Graph) -> None:

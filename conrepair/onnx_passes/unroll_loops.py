@@ -9,7 +9,8 @@ import numpy.typing as npt
 import onnx
 import onnx_ir
 
-from conrepair.onnx_passes.fold_constants import GRAPHS, element
+from conrepair.onnx_passes.computing import computing
+from conrepair.onnx_passes.fold_constants import GRAPHS
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.initializers import constant_of, new_initializer
 from conrepair.runtime.onnx_session import open_session
@@ -92,35 +93,17 @@ def _simulate(
     inputs = [body.inputs[0], body.inputs[1], *(body.inputs[place + _CONTEXT] for place in deciding)]
     state = [np.asarray(constant_of(node.inputs[place + _CONTEXT])) for place in deciding]
     fed = [np.array(0, np.int64), np.array(True), *state]
-    proto = onnx.helper.make_model(
-        onnx.helper.make_graph(
-            [
-                *(onnx_ir.serde.serialize_node(item) for item in nodes),
-                *(
-                    onnx.helper.make_node("Identity", [str(value.name)], [f"result/{index}"])
-                    for index, value in enumerate(outputs)
-                ),
-            ],
-            "condition",
-            [
-                onnx.helper.make_tensor_value_info(str(value.name), element(array), array.shape)
-                for value, array in zip(inputs, fed, strict=True)
-            ],
-            [
-                onnx.helper.make_tensor_value_info(f"result/{index}", element(array), array.shape)
-                for index, array in enumerate(fed[1:])
-            ],
-            [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
-        ),
-        opset_imports=[onnx.helper.make_opsetid(domain, number) for domain, number in model.opset_imports.items()],
-        ir_version=model.ir_version,
-    )
+    names = [f"result/{index}" for index in range(len(outputs))]
+    ends = [
+        onnx.helper.make_node("Identity", [str(value.name)], [name])
+        for value, name in zip(outputs, names, strict=True)
+    ]
+    like = {str(value.name): array for value, array in zip(inputs, fed, strict=True)}
+    proto = computing([*nodes, *ends], like, names, model.opset_imports, constants)
     session = open_session(proto.SerializeToString())
     for done in range(most):
-        feeds = [np.array(done, np.int64), np.array(True), *state]
-        names = {str(value.name) for value in inputs} & {item.name for item in session.get_inputs()}
         going, *state = session.run(
-            None, {str(value.name): array for value, array in zip(inputs, feeds, strict=True) if value.name in names}
+            None, dict(zip(like, [np.array(done, np.int64), np.array(True), *state], strict=True))
         )
         if not going.item():
             return done + 1
