@@ -6,15 +6,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy.typing as npt
 import onnx
 import onnx_ir
 
 from conrepair.equations.expression import ALL, Term, computed, horner, names_in, parse
 from conrepair.equations.matching import FLOATS, Match, is_reduction, name_of
+from conrepair.onnx_passes.computing import computing
 from conrepair.onnx_passes.rewrites.building import Builder
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["check_takes", "widened", "written"]
+__all__ = ["check_takes", "model_of", "widened", "written"]
 
 # What is written is no form itself (-1 + e^x in place of e^x - 1), so that it isn't found again.
 _TERMS, _MORE_TERMS = 9, 18  # of a series: enough for float32, for float64
@@ -125,6 +127,28 @@ def written(text: str, match: Match, opset: int) -> None:
     if not match.numbers.get("keepdims", 1):
         result = writer.reduced("ReduceMax", result, 0)  # of one each
     _replace(build, result, match.nodes)
+
+
+def model_of(
+    text: str, values: Mapping[str, npt.NDArray[Any]], numbers: Mapping[str, Any], opset: int
+) -> onnx.ModelProto:
+    """A model that computes an expression, in the element type of the first value.
+
+    Args:
+        text: The expression.
+        values: Arrays like those that it's going to read, by the expression's names.
+        numbers: Attributes and axes by its other names.
+        opset: Of the model.
+
+    Raises:
+        ConversionError: see `written`.
+    """
+    root = onnx.helper.make_node("Identity", [next(iter(values))], ["result"])
+    model = onnx_ir.from_proto(computing([root], values, ["result"], {"": opset}))
+    inputs, (end,) = model.graph.inputs, model.graph.outputs
+    end.dtype = inputs[0].dtype
+    written(text, Match({str(value.name): value for value in inputs}, numbers, (model.graph[0],)), opset)
+    return onnx_ir.to_proto(model)
 
 
 def widened(nodes: Sequence[onnx_ir.Node], to: onnx_ir.DataType, opset: int) -> None:

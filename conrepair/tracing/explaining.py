@@ -7,15 +7,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import onnx
-import onnx_ir
 from onnx.reference import ReferenceEvaluator
 
 from conrepair.accuracy.forms import alike
 from conrepair.accuracy.naive.all_forms import FORMS as KERNELS
 from conrepair.equations.expression import names_in
-from conrepair.equations.matching import Match
-from conrepair.equations.writing import written
+from conrepair.equations.writing import model_of
 from conrepair.forms.form import Form, Place, Writing
 from conrepair.graph.layer_graph import Array
 from conrepair.metrics.ulps import grid_of
@@ -110,13 +107,6 @@ def computed(text: str, values: Mapping[str, Array], numbers: Mapping[str, Any])
         values: By its names.
         numbers: Attributes and axes by its names.
     """
-    kind = onnx.helper.np_dtype_to_tensor_dtype(next(iter(values.values())).dtype)
-    inputs = [onnx.helper.make_tensor_value_info(name, kind, value.shape) for name, value in values.items()]
-    result = onnx.helper.make_tensor_value_info("result", kind, None)
-    root = onnx.helper.make_node("Identity", [inputs[0].name], ["result"])
-    graph = onnx.helper.make_graph([root], "expression", inputs, [result])
-    model = onnx_ir.from_proto(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", _OPSET)]))
-    known = {str(value.name): value for value in model.graph.inputs}
-    written(text, Match(known, {**numbers, "keepdims": 1}, (model.graph[0],)), _OPSET)
-    found: Array = ReferenceEvaluator(onnx_ir.to_proto(model)).run(None, dict(values))[0]
+    model = model_of(text, values, {**numbers, "keepdims": 1}, _OPSET)
+    found: Array = ReferenceEvaluator(model).run(None, dict(values))[0]
     return found

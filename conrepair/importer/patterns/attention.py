@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import onnx
-import onnx.parser
 import onnx_ir
 
+from conrepair.equations.writing import model_of
 from conrepair.importer.constants import run
 from conrepair.importer.patterns.projections import (
     SCALING,
@@ -111,45 +110,26 @@ class _Block:
 
     def node(self, softmax: onnx_ir.Node, target: onnx_ir.Value, batch_axis: int, heads: int) -> onnx_ir.Node:
         """The node that takes the block's place."""
-        names = ["query", "key", "value", "output"]
         inputs = list(self.sources)
-        for name, item in zip(names, [*self.projections, self.last], strict=True):
-            bias = np.zeros(item.kernel.shape[1], item.kernel.dtype) if item.bias is None else item.bias
+        for name, item in zip(_NAMES, [*self.projections, self.last], strict=True):
             inputs += [
                 new_initializer(graph_of(softmax), f"{target.name}_{name}_{part}", array)
-                for part, array in (("kernel", item.kernel), ("bias", bias))
+                for part, array in (("kernel", item.kernel), ("bias", item.row))
             ]
         attributes = [onnx_ir.AttrInt64("heads", heads), onnx_ir.AttrInt64("batch_axis", batch_axis)]
         return onnx_ir.Node("conrepair", "MultiHeadAttention", inputs, attributes, name=softmax.name)
 
 
-# By ONNX Runtime, which computes with one thread: numpy's threads wait for each other on a busy machine.
-_ATTENTION = """<ir_version: 10, opset_import: ["" : 17]>
-attention (float[B, Q, I] query, float[B, K, J] key, float[B, K, L] value,
-           float[I, E] query_kernel, float[E] query_bias, float[J, E] key_kernel, float[E] key_bias,
-           float[L, V] value_kernel, float[V] value_bias,
-           float[V, O] kernel, float[O] bias, int64[4] apart, int64[3] joined, float scale) => (float[B, Q, O] y) {
-    query_product = MatMul(query, query_kernel)
-    query_row = Add(query_product, query_bias)
-    query_apart = Reshape(query_row, apart)
-    query_heads = Transpose<perm = [0, 2, 1, 3]>(query_apart)
-    key_product = MatMul(key, key_kernel)
-    key_row = Add(key_product, key_bias)
-    key_apart = Reshape(key_row, apart)
-    key_heads = Transpose<perm = [0, 2, 3, 1]>(key_apart)
-    value_product = MatMul(value, value_kernel)
-    value_row = Add(value_product, value_bias)
-    value_apart = Reshape(value_row, apart)
-    value_heads = Transpose<perm = [0, 2, 1, 3]>(value_apart)
-    product = MatMul(query_heads, key_heads)
-    scores = Mul(product, scale)
-    weights = Softmax<axis = -1>(scores)
-    context = MatMul(weights, value_heads)
-    context_apart = Transpose<perm = [0, 2, 1, 3]>(context)
-    context_row = Reshape(context_apart, joined)
-    last = MatMul(context_row, kernel)
-    y = Add(last, bias)
-}"""
+def _heads(name: str, order: Sequence[int]) -> str:
+    """What is multiplied and parted into heads, whose axes get an order."""
+    return f"Transpose(Reshape(MatMul({name}, {name}_kernel) + {name}_bias, apart), perm={order})"
+
+
+_SCORES = f"MatMul({_heads('query', (0, 2, 1, 3))}, {_heads('key', (0, 2, 3, 1))}) * scale"
+_CONTEXT = f"MatMul(Softmax({_SCORES}, axis=-1), {_heads('value', (0, 2, 1, 3))})"
+_ATTENTION = f"MatMul(Reshape(Transpose({_CONTEXT}, perm=(0, 2, 1, 3)), joined), output_kernel) + output_bias"
+_NAMES = ("query", "key", "value", "output")
+_OPSET = 17
 
 
 def _multi_head_attention(
@@ -158,18 +138,19 @@ def _multi_head_attention(
     """What the block should compute; None where the sizes don't go together."""
     width = projections[0].kernel.shape[1] // heads
     feeds: dict[str, Array] = {
+        name: array if batch_axis == 0 else array.transpose(1, 0, 2)
+        for name, array in zip(_NAMES, arrays, strict=False)
+    }
+    feeds |= {
         "apart": np.array([0, 0, heads, -1]),
         "joined": np.array([0, 0, -1]),
         "scale": np.asarray(1 / math.sqrt(width), np.float32),
     }
-    names = ["query_", "key_", "value_", ""]
-    for name, item in zip(names, [*projections, last], strict=True):
-        bias = np.zeros(item.kernel.shape[1], np.float32) if item.bias is None else item.bias
-        feeds |= {f"{name}kernel": item.kernel, f"{name}bias": bias}
-    for name, array in zip(names, arrays, strict=False):
-        feeds[name.rstrip("_")] = array if batch_axis == 0 else array.transpose(1, 0, 2)
+    for name, item in zip(_NAMES, [*projections, last], strict=True):
+        feeds |= {f"{name}_kernel": item.kernel, f"{name}_bias": item.row}
     try:
-        y = np.asarray(run(onnx.parser.parse_model(_ATTENTION), feeds)[0])
+        # By ONNX Runtime, which computes with one thread: numpy's threads wait for each other on a busy machine.
+        y = np.asarray(run(model_of(_ATTENTION, feeds, {}, _OPSET), feeds)[0])
     # onnxruntime raises one class per status code, without a common base.
     except Exception:  # noqa: BLE001
         return None

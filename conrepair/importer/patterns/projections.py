@@ -42,6 +42,11 @@ class Projection:
     kernel: Array
     bias: Array | None
 
+    @property
+    def row(self) -> Array:
+        """The bias, or zeros."""
+        return np.zeros(self.kernel.shape[1], self.kernel.dtype) if self.bias is None else self.bias
+
 
 def projection_behind(value: onnx_ir.Value | None) -> Projection | None:
     """The projection that a value is a rearrangement of, but for factors."""
