@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from conrepair.converters.torch_domain.integer_operators import Integers, listed
+from conrepair.converters.torch_domain.integer_operators import listed
+from conrepair.onnx_passes.sizes import Sizes
 
 __all__ = ["RECURRENT"]
 
@@ -67,7 +68,7 @@ def _run(
     weight: Tensor,
     recurrent: Tensor,
     bias: Tensor | None = None,
-    lengths: Integers | None = None,
+    lengths: Sizes | None = None,
     *states: Tensor | None,
     outputs: int = 1,
     direction: str = "forward",

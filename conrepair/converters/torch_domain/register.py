@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from conrepair.converters.torch_domain import integer_operators, tensor_operators
-from conrepair.converters.torch_domain.integer_operators import Integers
 from conrepair.converters.torch_domain.marking import DOMAIN
 from conrepair.converters.torch_domain.recurrent import RECURRENT
+from conrepair.onnx_passes.sizes import Sizes
 
 __all__ = ["register"]
 
@@ -79,7 +79,7 @@ def _converter(function: Callable[..., Any], places: Set[int] | None) -> Callabl
     return convert
 
 
-def _numbers(tensor: torch.Tensor) -> Integers:
+def _numbers(tensor: torch.Tensor) -> Sizes:
     return np.array(tensor.tolist(), dtype=object)
 
 

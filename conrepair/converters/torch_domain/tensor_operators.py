@@ -11,20 +11,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from conrepair.converters.torch_domain.integer_operators import Integers, backwards, listed, tensor_of
+from conrepair.converters.torch_domain.integer_operators import listed, tensor_of
 from conrepair.converters.torch_domain.resize import resize
+from conrepair.onnx_passes.sizes import Sizes, slice_of
 
 __all__ = ["OPERATORS", "OTHERS", "SEVERAL"]
 
 
-def _reshape(tensor: Tensor, shape: Integers, allowzero: int = 0) -> Tensor:
+def _reshape(tensor: Tensor, shape: Sizes, allowzero: int = 0) -> Tensor:
     sizes = listed(shape)
     if not allowzero:
         sizes = [tensor.shape[axis] if size == 0 else size for axis, size in enumerate(sizes)]
     return tensor.reshape(sizes)
 
 
-def _expand(tensor: Tensor, shape: Integers) -> Tensor:
+def _expand(tensor: Tensor, shape: Sizes) -> Tensor:
     sizes = listed(shape)
     rank = max(len(sizes), tensor.ndim)
     own = [1] * (rank - tensor.ndim) + list(tensor.shape)
@@ -32,9 +33,7 @@ def _expand(tensor: Tensor, shape: Integers) -> Tensor:
     return tensor.expand([mine if wanted == 1 else wanted for mine, wanted in zip(own, sizes, strict=True)])
 
 
-def _slice(
-    tensor: Tensor, starts: Any, ends: Any, axes: Integers | None = None, steps: Integers | None = None
-) -> Tensor:
+def _slice(tensor: Tensor, starts: Any, ends: Any, axes: Sizes | None = None, steps: Sizes | None = None) -> Tensor:
     starts, ends = listed(starts), listed(ends)
     places = range(len(starts)) if axes is None else listed(axes)
     strides = [1] * len(starts) if steps is None else listed(steps)
@@ -44,14 +43,13 @@ def _slice(
             selection[axis] = slice(start, end, step)
             tensor = tensor[tuple(selection)]
         else:
-            indices = backwards(start, end, step, int(tensor.shape[axis]))
+            size = int(tensor.shape[axis])
+            indices = range(size)[slice_of(start, end, step, size)]
             tensor = tensor.index_select(axis, torch.tensor(indices, dtype=torch.int64))
     return tensor
 
 
-def _pad(
-    tensor: Tensor, pads: Integers, value: Any = None, axes: Integers | None = None, mode: str = "constant"
-) -> Tensor:
+def _pad(tensor: Tensor, pads: Sizes, value: Any = None, axes: Sizes | None = None, mode: str = "constant") -> Tensor:
     numbers = listed(pads)
     places = [axis % tensor.ndim for axis in (range(len(numbers) // 2) if axes is None else listed(axes))]
     ends = {axis: (numbers[index], numbers[index + len(places)]) for index, axis in enumerate(places)}
@@ -77,11 +75,11 @@ def _pad_axis(tensor: Tensor, axis: int, before: int, after: int, mode: str) -> 
     return tensor.index_select(axis, torch.from_numpy(padded))
 
 
-def _tile(tensor: Tensor, repeats: Integers) -> Tensor:
+def _tile(tensor: Tensor, repeats: Sizes) -> Tensor:
     return tensor.repeat(listed(repeats))
 
 
-def _full(shape: Integers, value: Tensor | None = None) -> Tensor:
+def _full(shape: Sizes, value: Tensor | None = None) -> Tensor:
     if value is None:
         return torch.zeros(listed(shape))
     return torch.full(listed(shape), value.item(), dtype=value.dtype)
@@ -103,11 +101,11 @@ def _gather_tensor(tensor: Tensor, places: Any, axis: int = 0) -> Tensor:
     return taken.reshape([*tensor.shape[:axis], *places.shape, *tensor.shape[axis + 1 :]])
 
 
-def _squeeze(tensor: Tensor, axes: Integers) -> Tensor:
+def _squeeze(tensor: Tensor, axes: Sizes) -> Tensor:
     return tensor.squeeze(tuple(listed(axes)))
 
 
-def _unsqueeze(tensor: Tensor, axes: Integers) -> Tensor:
+def _unsqueeze(tensor: Tensor, axes: Sizes) -> Tensor:
     numbers = listed(axes)
     rank = tensor.ndim + len(numbers)
     for axis in sorted(number % rank for number in numbers):
@@ -115,7 +113,7 @@ def _unsqueeze(tensor: Tensor, axes: Integers) -> Tensor:
     return tensor
 
 
-def _split(tensor: Tensor, sizes: Integers, axis: int = 0, outputs: int = 1, **_: Any) -> Any:
+def _split(tensor: Tensor, sizes: Sizes, axis: int = 0, outputs: int = 1, **_: Any) -> Any:
     parts = tensor.split(listed(sizes), dim=axis)
     return parts if outputs > 1 else parts[0]
 
@@ -129,7 +127,7 @@ def _top_k(tensor: Tensor, k: Any, axis: int = -1, largest: int = 1, outputs: in
 
 
 def _reduce_sum(
-    tensor: Tensor, axes: Integers | None = None, keepdims: int = 1, noop_with_empty_axes: int = 0
+    tensor: Tensor, axes: Sizes | None = None, keepdims: int = 1, noop_with_empty_axes: int = 0
 ) -> Tensor:
     numbers = [] if axes is None else listed(axes)
     if not numbers and noop_with_empty_axes:

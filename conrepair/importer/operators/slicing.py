@@ -12,8 +12,9 @@ from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.shape import stretched
 from conrepair.importer.rules import operator
-from conrepair.importer.shapes import slice_of, split_lengths
+from conrepair.importer.shapes import split_lengths
 from conrepair.importer.values import ImportedTensor, inverse, known
+from conrepair.onnx_passes.sizes import slice_of
 
 _FAR = 2**31 - 1
 _TABLES = {"float16", "float32"}  # others lose by what an Embedding computes in
