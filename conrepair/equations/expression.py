@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 __all__ = ["ALL", "Expression", "Term", "computed", "horner", "names_in", "parse"]
 
 ALL = "**"  # in place of an attribute's name
-_NAMES = {"Mult": "Mul", "Lt": "Less", "USub": "Neg"}  # Python's nodes that ONNX calls otherwise
+_NAMES = {"Mult": "Mul", "Lt": "Less", "Gt": "Greater", "USub": "Neg"}  # Python's nodes that ONNX calls otherwise
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,8 @@ def matched(expression: Expression, root: onnx_ir.Node, model: onnx_ir.Model, *,
         root: The node.
         model: Of the node, with shapes.
         real: Whether what is the same in real numbers, but rounded otherwise, is meant, too: products in any order,
-            with their numbers at any place; quotients, powers and roots are products.
+            with their numbers at any place; quotients, powers and roots are products. No factor's name stands for a
+            number then.
     """
     matcher = _Matcher(model.opset_imports.get("", 1), real)
     found = next(matcher.matches(expression, root.outputs[0], Match()), None)

@@ -71,13 +71,23 @@ EQUATIONS: Mapping[str, str] = {
 _ERF, _TANH = f"Erf(x * {math.sqrt(0.5)!r})", f"Tanh((x * x * x * 0.044715 + x) * {math.sqrt(2 / math.pi)!r})"
 
 OTHERS: tuple[tuple[str, str], ...] = (
+    ("Abs(x)", "Max(x, -x)"),
+    ("Celu(x, alpha=alpha)", "Max(x, 0) + Min((Exp(x / alpha) - 1) * alpha, 0)"),
     ("Gelu(x)", EQUATIONS["Gelu"]),
     ("Gelu(x)", f"x * ({_ERF} * 0.5 + 0.5)"),
     ("Gelu(x)", f"x * {_ERF} * 0.5 + x * 0.5"),
     ('Gelu(x, approximate="tanh")', TANH_GELU),
     ('Gelu(x, approximate="tanh")', f"x * ({_TANH} + 1) * 0.5"),
     ('Gelu(x, approximate="tanh")', f"x * ({_TANH} * 0.5 + 0.5)"),
+    ("HardSwish(x)", "x * Clip(x + 3, 0, 6) / 6"),
+    ("HardSwish(x)", "x * (Clip(x + 3, 0, 6) / 6)"),
     ("LayerNormalization(x, scale, bias, axis=axis, epsilon=epsilon)", _NORMALIZED),
     ("LayerNormalization(x, scale, axis=axis, epsilon=epsilon)", _NORMALIZED.removesuffix(" + bias")),
+    ("PRelu(x, slope)", "Relu(x) + Relu(-x) * -slope"),
+    ("Shrink(x, lambd=lambd, bias=0.0)", "Where(Abs(x) > lambd, x, 0)"),
+    ("Sigmoid(x)", "1 / (Exp(-x) + 1)"),
+    ("Softmax(x, axis=axis)", "e = Exp(x - ReduceMax(x)); e / ReduceSum(e)"),
+    ("Tanh(x)", "(Exp(x + x) - 1) / (Exp(x + x) + 1)"),
+    ("ThresholdedRelu(x, alpha=alpha)", "Where(x > alpha, x, 0)"),
 )
 """Calls of ONNX's operators, and how graphs have them written out: one operator in one or several ways."""

@@ -135,6 +135,16 @@ def test_known_sizes_of_a_shape_with_a_symbol() -> None:
     assert ends[result.graph.node[-1].input[2]].tolist() == [2]
 
 
+def test_sizes_from_the_last_on() -> None:
+    proto = graph_of(
+        "s = Shape(x) r = Slice(s, last, front, axes, step) y = Reshape(x, r)",
+        last=np.array([-1]), front=np.array([-9]), axes=np.array([0]), step=np.array([-1]),
+    )  # fmt: skip
+    result = after(proto, fold_shapes)
+    (target,) = (item for item in result.graph.initializer if item.name in result.graph.node[-1].input)
+    assert numpy_helper.to_array(target).tolist() == [4, 3, -1]
+
+
 def test_two_unknown_sizes_stay_computed() -> None:
     proto = graph_of("s = Shape(x) t = Concat<axis = 0>(s, one) y = Reshape(x, t)", one=np.array([1]))
     proto.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "length"
