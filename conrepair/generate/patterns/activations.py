@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import pi, sqrt
 
-from conrepair.generate.patterns.parts import FLOAT, image, made, read, scalar, tokens, width
-from conrepair.generate.patterns.pattern import equation, pattern
+from conrepair.generate.patterns.parts import FLOAT, made, read, scalar, width
+from conrepair.generate.patterns.pattern import equation, of_image, of_real, of_tokens, pattern
 from conrepair.generate.weaving import Weaver
 
 _ERF = f"(Erf(x / {sqrt(2)!r}) + 1)"
@@ -24,9 +24,8 @@ def erf_gelu(w: Weaver) -> None:
     gelu(w, made(w))
 
 
-@pattern("gelu behind a bias", "onnxruntime:BiasGeluFusion", "onnxruntime:GeluApproximation")
-def bias_gelu(w: Weaver) -> None:
-    x = tokens(w)
+@of_tokens("gelu behind a bias", "onnxruntime:BiasGeluFusion", "onnxruntime:GeluApproximation")
+def bias_gelu(w: Weaver, x: str) -> None:
     gelu(w, w.node("Add", w.node("Tanh", x), w.weight(width(w, x))))
 
 
@@ -56,15 +55,13 @@ def relu_clip(w: Weaver) -> None:
     w.node("Clip", w.node("Relu", x), scalar(w, low, x), scalar(w, 6.0, x))
 
 
-@pattern("leaky relu by max", "tflite:LeakyRelu", "inductor:pointwise")
-def leaky(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+@of_real("leaky relu by max", "tflite:LeakyRelu", "inductor:pointwise")
+def leaky(w: Weaver, x: str) -> None:
     w.node("Max", x, w.node("Mul", x, scalar(w, w.random.choice((0.01, 0.2)))))
 
 
-@pattern("prelu by two relus", "tflite:PRelu")
-def prelu(w: Weaver) -> None:
-    x = image(w)
+@of_image("prelu by two relus", "tflite:PRelu")
+def prelu(w: Weaver, x: str) -> None:
     slope = w.weight(w.type_of(x).shape[1], 1, 1)
     w.write("Relu(x) + Relu(-x) * -slope", x=x, slope=slope)
 

@@ -7,7 +7,7 @@ from math import sqrt
 from conrepair.generate.patterns.activations import gelu
 from conrepair.generate.patterns.norms import layer_norm, rms_norm
 from conrepair.generate.patterns.parts import cast, linear, read, scalar, tokens, width
-from conrepair.generate.patterns.pattern import pattern
+from conrepair.generate.patterns.pattern import of_tokens, pattern
 from conrepair.generate.tensors import Range
 from conrepair.generate.weaving import Weaver
 
@@ -31,9 +31,8 @@ def mask(w: Weaver, x: str) -> str:
     return w.node("Mul", w.node("Sub", scalar(w, 1.0), cast(w, wide, "float32")), scalar(w, -10000.0))
 
 
-@pattern("scaled attention", "inductor:fuse_attention", "onnxruntime:MatMulScaleFusion", "xla:softmax-rewriter")
-def scaled_attention(w: Weaver) -> None:
-    q = tokens(w)
+@of_tokens("scaled attention", "inductor:fuse_attention", "onnxruntime:MatMulScaleFusion", "xla:softmax-rewriter")
+def scaled_attention(w: Weaver, q: str) -> None:
     n, _, depth = w.type_of(q).shape
     k, v = w.new("float32", (n, 3, depth)), w.new("float32", (n, 3, depth))
     scores = f"MatMul(q, Transpose(k, perm=(0, 2, 1))) / {sqrt(depth)!r}"
@@ -48,9 +47,8 @@ def masked_attention(w: Weaver) -> None:
     joined(w, w.write(f"MatMul(Softmax({scores}, axis=-1), x)", x=split, hidden=mask(w, q)))
 
 
-@pattern("causal attention", "inductor:fuse_attention")
-def causal_attention(w: Weaver) -> None:
-    q = tokens(w)
+@of_tokens("causal attention", "inductor:fuse_attention")
+def causal_attention(w: Weaver, q: str) -> None:
     scores = w.node("MatMul", q, w.node("Transpose", q, perm=(0, 2, 1)))
     length = width(w, scores)
     seen = w.node("Trilu", w.constant([[1] * length] * length), upper=0)
@@ -104,16 +102,14 @@ def image_attention(w: Weaver) -> None:
     read(w, linear(w, joined(w, w.node("MatMul", scores, v)), 4))
 
 
-@pattern("feed-forward half of a block", "onnxruntime:SkipLayerNormFusion", "inductor:addmm")
-def feed_forward(w: Weaver) -> None:
-    x = tokens(w)
+@of_tokens("feed-forward half of a block", "onnxruntime:SkipLayerNormFusion", "inductor:addmm")
+def feed_forward(w: Weaver, x: str) -> None:
     inner = gelu(w, linear(w, layer_norm(w, x), 8))
     layer_norm(w, w.node("Add", linear(w, inner, width(w, x)), x))
 
 
-@pattern("feed-forward half with a gate", "onnxruntime:SimplifiedLayerNormFusion")
-def gated_feed_forward(w: Weaver) -> None:
-    x = tokens(w)
+@of_tokens("feed-forward half with a gate", "onnxruntime:SimplifiedLayerNormFusion")
+def gated_feed_forward(w: Weaver, x: str) -> None:
     normal = rms_norm(w, x)
     gate = linear(w, normal, 4, bias=False)
     both = w.node("Mul", w.node("Mul", gate, w.node("Sigmoid", gate)), linear(w, normal, 4, bias=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conrepair.generate.patterns.parts import conv, image, scalar
-from conrepair.generate.patterns.pattern import equation, pattern
+from conrepair.generate.patterns.pattern import equation, of_image, pattern
 from conrepair.generate.weaving import Weaver
 
 _ACTIVATIONS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -58,9 +58,8 @@ def conv_div(w: Weaver) -> None:
     w.node("Sub", w.node("Div", x, w.weight(w.type_of(x).shape[1], 1, 1, low=0.5)), scalar(w, 0.5))
 
 
-@pattern("mul before conv", "tflite:FuseBinaryOpToFollowingConv", "relax:FoldConstant")
-def mul_conv(w: Weaver) -> None:
-    x = image(w)
+@of_image("mul before conv", "tflite:FuseBinaryOpToFollowingConv", "relax:FoldConstant")
+def mul_conv(w: Weaver, x: str) -> None:
     conv(w, w.node("Mul", x, w.weight(w.type_of(x).shape[1], 1, 1)), pads=(0, 0, 0, 0))
 
 
@@ -69,16 +68,14 @@ def conv_activation(w: Weaver) -> None:
     activation(w, conv(w, image(w)))
 
 
-@pattern("conv, add and relu", "onnxruntime:ConvAddActivationFusion", "onnxruntime:NchwcTransformer")
-def conv_add_relu(w: Weaver) -> None:
-    x = image(w)
+@of_image("conv, add and relu", "onnxruntime:ConvAddActivationFusion", "onnxruntime:NchwcTransformer")
+def conv_add_relu(w: Weaver, x: str) -> None:
     first = conv(w, x, 4)
     w.node("Relu", w.node("Add", conv(w, x, 4), first))
 
 
-@pattern("conv without padding, add and activation", "onnxruntime:ConvAddActivationFusion")
-def conv_add_activation(w: Weaver) -> None:
-    x = image(w)
+@of_image("conv without padding, add and activation", "onnxruntime:ConvAddActivationFusion")
+def conv_add_activation(w: Weaver, x: str) -> None:
     n, c, *space = w.type_of(x).shape
     weight = w.weight(3, c, 1, 1)
     w.node("Relu", w.node("Add", w.node("Conv", x, weight), w.new("float32", (n, 3, *space))))
@@ -98,9 +95,8 @@ def depthwise(w: Weaver) -> None:
     activation(w, conv(w, x, channels, group=channels))
 
 
-@pattern("pad and conv", "onnxruntime:Pad_Fusion", "tflite:FusePadIntoConv", "xla:algsimp")
-def pad_conv(w: Weaver) -> None:
-    x = image(w)
+@of_image("pad and conv", "onnxruntime:Pad_Fusion", "tflite:FusePadIntoConv", "xla:algsimp")
+def pad_conv(w: Weaver, x: str) -> None:
     sides = [w.random.randint(0, 2) for _ in range(4)]
     padded = w.node("Pad", x, pads=[0, 0, *sides[:2], 0, 0, *sides[2:]])
     conv(w, padded, pads=(0, 0, 0, 0))
@@ -115,22 +111,19 @@ def pad_pool(w: Weaver) -> None:
         w.node("AveragePool", padded, kernel_shape=(3, 3), count_include_pad=1)
 
 
-@pattern("transposed conv and batch norm", "tflite:TransposeConvBias", "onnxruntime:ConvBNFusion")
-def transposed_conv(w: Weaver) -> None:
-    x = image(w)
+@of_image("transposed conv and batch norm", "tflite:TransposeConvBias", "onnxruntime:ConvBNFusion")
+def transposed_conv(w: Weaver, x: str) -> None:
     made = w.node("ConvTranspose", x, w.weight(w.type_of(x).shape[1], 4, 2, 2), strides=(2, 2))
     w.node("Relu", batch_norm(w, made))
 
 
-@pattern("convs of one image", "onnxruntime:NchwcTransformer", "xla:conv-canonicalization")
-def parallel_convs(w: Weaver) -> None:
-    x = image(w)
+@of_image("convs of one image", "onnxruntime:NchwcTransformer", "xla:conv-canonicalization")
+def parallel_convs(w: Weaver, x: str) -> None:
     w.node("Concat", conv(w, x, 4, 1), conv(w, x, 4, 3), conv(w, x, 2, 1), axis=1)
 
 
-@pattern("conv between transposes", "tflite:TransposeConv", "relax:ConvertLayout")
-def channels_last(w: Weaver) -> None:
-    x = image(w)
+@of_image("conv between transposes", "tflite:TransposeConv", "relax:ConvertLayout")
+def channels_last(w: Weaver, x: str) -> None:
     inner = w.node("Relu", conv(w, w.node("Transpose", x, perm=(0, 3, 1, 2)), 4))
     w.node("Transpose", inner, perm=(0, 2, 3, 1))
 

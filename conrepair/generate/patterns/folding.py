@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conrepair.generate.patterns.parts import FLOAT, cast, made, read, scalar, tokens, width
-from conrepair.generate.patterns.pattern import equation, pattern
+from conrepair.generate.patterns.parts import FLOAT, cast, made, read, scalar, width
+from conrepair.generate.patterns.pattern import equation, of_any, of_real, of_several, of_tokens, pattern
 from conrepair.generate.tensors import FLOATS, NUMERIC
 from conrepair.generate.weaving import Weaver
 
@@ -48,38 +48,33 @@ def filled(w: Weaver) -> None:
     w.node("Add", w.node("Mul", x, w.node("Cos", zeros)), zeros)
 
 
-@pattern("shape taken apart and put together", _FOLDED, "onnxruntime:ReshapeFusion")
-def shape(w: Weaver) -> None:
-    x = tokens(w)
+@of_tokens("shape taken apart and put together", _FOLDED, "onnxruntime:ReshapeFusion")
+def shape(w: Weaver, x: str) -> None:
     sizes = [w.node("Gather", w.node("Shape", x), w.constant(axis), axis=0) for axis in (0, 1)]
     parts = [w.node("Unsqueeze", size, axes=[0]) for size in sizes]
     w.node("Reshape", x, w.node("Concat", *parts, w.constant([1]), w.constant([-1]), axis=0))
 
 
-@pattern("shape of a cast", "onnxruntime:PreShapeNodeElimination", _FOLDED)
-def shape_of_cast(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+@of_any("shape of a cast", "onnxruntime:PreShapeNodeElimination", _FOLDED)
+def shape_of_cast(w: Weaver, x: str) -> None:
     sizes = w.node("Shape", cast(w, x, "int32"))
     w.node("Reshape", w.node("Abs", x), sizes)
 
 
-@pattern("size by the shape", "xla:algsimp")
-def mean_by_shape(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+@of_real("size by the shape", "xla:algsimp")
+def mean_by_shape(w: Weaver, x: str) -> None:
     count = cast(w, w.node("Size", x), "float32")
     w.node("Div", w.node("ReduceSum", x, keepdims=0), count)
 
 
-@pattern("expression twice", "onnxruntime:CommonSubexpressionElimination", "relax:EliminateCommonSubexpr", "xla:cse")
-def twice(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+@of_any("expression twice", "onnxruntime:CommonSubexpressionElimination", "relax:EliminateCommonSubexpr", "xla:cse")
+def twice(w: Weaver, x: str) -> None:
     op = w.random.choice(["Sigmoid", "Tanh", "Abs"])
     w.node("Mul", w.node("Add", w.node(op, x), x), w.node("Add", w.node(op, x), x))
 
 
-@pattern("constants that are equal", "onnxruntime:ConstantSharing")
-def equal_constants(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+@of_any("constants that are equal", "onnxruntime:ConstantSharing")
+def equal_constants(w: Weaver, x: str) -> None:
     for _ in range(w.random.randint(2, 4)):
         x = w.node("Mul", w.node("Tanh", x), scalar(w, 0.5, x))
 
@@ -111,9 +106,8 @@ def noops(w: Weaver) -> None:
     w.node("Abs", w.node(w.random.choice(["Mul", "Div"]), plus, scalar(w, 1, x)))
 
 
-@pattern("dropout in between", "onnxruntime:EliminateDropout", "inductor:remove_noop_ops")
-def dropout(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+@of_any("dropout in between", "onnxruntime:EliminateDropout", "inductor:remove_noop_ops")
+def dropout(w: Weaver, x: str) -> None:
     w.node("Abs", w.node("Dropout", w.node("Tanh", x), scalar(w, 0.25)))
 
 
@@ -129,23 +123,20 @@ def own_expand(w: Weaver) -> None:
     w.node("Abs", w.node("Expand", x, shape=list(w.type_of(x).shape)))
 
 
-@pattern("factor taken out", "xla:algsimp", "inductor:pointwise")
-def distributed(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+@of_real("factor taken out", "xla:algsimp", "inductor:pointwise")
+def distributed(w: Weaver, x: str) -> None:
     factor = w.new("float32", (width(w, x),))
     w.node("Add", w.node("Mul", x, factor), w.node("Mul", w.node("Sin", x), factor))
 
 
-@pattern("powers that are products", "xla:algsimp", "inductor:pointwise", "tflite:LowerPow")
-def powers(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+@of_real("powers that are products", "xla:algsimp", "inductor:pointwise", "tflite:LowerPow")
+def powers(w: Weaver, x: str) -> None:
     square = w.node("Pow", x, scalar(w, 2.0))
     w.node("Pow", w.node("Add", square, scalar(w, 1.0)), scalar(w, w.random.choice((0.5, -1.0, 3.0))))
 
 
-@pattern("result that nobody needs", "relax:DeadCodeElimination", "xla:dce", "inductor:dce")
-def unused(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5), least=2)
+@of_several("result that nobody needs", "relax:DeadCodeElimination", "xla:dce", "inductor:dce")
+def unused(w: Weaver, x: str) -> None:
     first, *rest = w.nodes("Split", x, outputs=2, axis=0, split=[1, w.type_of(x).shape[0] - 1])
     w.draft.hidden.update(rest)
     w.node("Tanh", first)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conrepair.generate.patterns.parts import FLOAT, image, scalar, tokens, width
-from conrepair.generate.patterns.pattern import pattern
+from conrepair.generate.patterns.parts import FLOAT, image, scalar, width
+from conrepair.generate.patterns.pattern import of_any, of_image, of_matrix, of_several, of_table, of_tokens, pattern
 from conrepair.generate.tensors import FLOATS
 from conrepair.generate.weaving import Weaver
 
@@ -42,9 +42,8 @@ def past_softmax(w: Weaver) -> None:
     w.node("Transpose", w.node("Softmax", w.node("Transpose", x, perm=order), axis=1), perm=_back(order))
 
 
-@pattern("transpose pushed past a concat", _TURNS, "inductor:split_cat", "relax:ReorderPermuteDimsAfterConcat")
-def past_concat(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=2, least=2)
+@of_matrix("transpose pushed past a concat", _TURNS, "inductor:split_cat", "relax:ReorderPermuteDimsAfterConcat")
+def past_concat(w: Weaver, x: str) -> None:
     parts = [w.node("Transpose", item, perm=(1, 0)) for item in (x, w.new("float32", w.type_of(x).shape))]
     w.node("Relu", w.node("Concat", *parts, axis=0))
 
@@ -56,23 +55,20 @@ def past_pool(w: Weaver) -> None:
     w.node("Transpose", inner, perm=(0, 2, 3, 1))
 
 
-@pattern("reshapes in a row", "onnxruntime:ReshapeFusion", "xla:algsimp", "tflite:RemoveRedundantReshape")
-def reshapes(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(2, 5))
+@of_table("reshapes in a row", "onnxruntime:ReshapeFusion", "xla:algsimp", "tflite:RemoveRedundantReshape")
+def reshapes(w: Weaver, x: str) -> None:
     flat = w.node("Reshape", x, shape=[-1])
     wide = w.node("Unsqueeze", flat, axes=[0])
     w.node("Reshape", wide, shape=list(w.type_of(x).shape)[::-1])
 
 
-@pattern("squeezed and unsqueezed", "xla:algsimp", "tflite:ReorderReshape")
-def squeezed(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(2, 5))
+@of_table("squeezed and unsqueezed", "xla:algsimp", "tflite:ReorderReshape")
+def squeezed(w: Weaver, x: str) -> None:
     w.node("Squeeze", w.node("Unsqueeze", w.node("Unsqueeze", x, axes=[1]), axes=[0]), axes=[0])
 
 
-@pattern("reshape past elementwise operators", "xla:reshape-mover", "relax:RewriteDataflowReshape")
-def reshape_moved(w: Weaver) -> None:
-    x = tokens(w)
+@of_tokens("reshape past elementwise operators", "xla:reshape-mover", "relax:RewriteDataflowReshape")
+def reshape_moved(w: Weaver, x: str) -> None:
     flat = w.node("Reshape", x, shape=[-1, width(w, x)])
     w.node("Reshape", w.node("Tanh", flat), shape=list(w.type_of(x).shape))
 
@@ -94,25 +90,22 @@ def slices(w: Weaver) -> None:
     w.node("Slice", inner, starts=[-1], ends=[-(2**31)], axes=[-1], steps=[-1])
 
 
-@pattern("split and joined", "inductor:split_cat", "xla:algsimp")
-def split_joined(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5), least=2)
+@of_several("split and joined", "inductor:split_cat", "xla:algsimp")
+def split_joined(w: Weaver, x: str) -> None:
     length = w.type_of(x).shape[0]
     first, second = w.nodes("Split", x, outputs=2, axis=0, split=[1, length - 1])
     order = (first, second) if w.random.random() < 0.5 else (second, first)
     w.node("Concat", *order, axis=0)
 
 
-@pattern("concat of concats", "inductor:split_cat", "xla:algsimp", "tflite:FlattenConcat")
-def concats(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
+@of_any("concat of concats", "inductor:split_cat", "xla:algsimp", "tflite:FlattenConcat")
+def concats(w: Weaver, x: str) -> None:
     inner = w.node("Concat", x, w.node("Neg", x), axis=0)
     w.node("Concat", inner, w.node("Abs", x), axis=0)
 
 
-@pattern("slice of a concat", "inductor:cat_slice_cat", "xla:algsimp", "xla:slice-sinker")
-def slice_of_concat(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5), least=2)
+@of_several("slice of a concat", "inductor:cat_slice_cat", "xla:algsimp", "xla:slice-sinker")
+def slice_of_concat(w: Weaver, x: str) -> None:
     length = w.type_of(x).shape[0]
     joined = w.node("Concat", x, w.node("Tanh", x), axis=0)
     part = w.node("Slice", joined, starts=[0], ends=[length], axes=[0])
@@ -133,9 +126,8 @@ def sliced_apart(w: Weaver) -> None:
     w.node("Mul", *halves)
 
 
-@pattern("gather of a range", "onnxruntime:GatherToSliceFusion", "xla:gather-simplifier")
-def gather_range(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5), least=2)
+@of_several("gather of a range", "onnxruntime:GatherToSliceFusion", "xla:gather-simplifier")
+def gather_range(w: Weaver, x: str) -> None:
     places = w.node("Range", start=0, limit=w.type_of(x).shape[0] - 1, delta=1)
     w.node("Gather", x, places, axis=0)
 
@@ -170,9 +162,8 @@ def pad_slice(w: Weaver) -> None:
     w.node("Slice", x, starts=[1, 1], ends=[-1, -1], axes=[2, 3])
 
 
-@pattern("resize between transposes", "onnxruntime:TransposeOptimizer_CPUExecutionProvider")
-def past_resize(w: Weaver) -> None:
-    x = image(w)
+@of_image("resize between transposes", "onnxruntime:TransposeOptimizer_CPUExecutionProvider")
+def past_resize(w: Weaver, x: str) -> None:
     turned = w.node("Transpose", x, perm=(0, 3, 1, 2))
     inner = w.node("Resize", turned, scales=[1.0, 1.0, 2.0, 2.0], mode="nearest")
     w.node("Mul", w.node("Transpose", inner, perm=(0, 2, 3, 1)), scalar(w, 2.0))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conrepair.generate.patterns.parts import FLOAT, image, tokens, width
-from conrepair.generate.patterns.pattern import equation, pattern
+from conrepair.generate.patterns.parts import image, width
+from conrepair.generate.patterns.pattern import equation, of_image, of_tokens, pattern, rows
 from conrepair.generate.weaving import Weaver
 
 
@@ -16,11 +16,6 @@ def rms_norm(w: Weaver, x: str) -> str:
     """Written out, with a constant factor."""
     text = "x / Sqrt(ReduceMean(Pow(x, 2), axes=(-1,)) + 1e-5) * scale"
     return w.write(text, x=x, scale=w.weight(width(w, x)))
-
-
-def rows(w: Weaver) -> str:
-    """A tensor of two or three axes."""
-    return w.pick_or_new(FLOAT, rank=(2, 3), least=2)
 
 
 equation(
@@ -45,44 +40,38 @@ def written_rms_norm(w: Weaver) -> None:
     rms_norm(w, rows(w))
 
 
-@pattern("layer norm of a sum", "onnxruntime:SkipLayerNormFusion", "inductor:welford")
-def skip_layer_norm(w: Weaver) -> None:
-    x = tokens(w)
+@of_tokens("layer norm of a sum", "onnxruntime:SkipLayerNormFusion", "inductor:welford")
+def skip_layer_norm(w: Weaver, x: str) -> None:
     layer_norm(w, w.node("Add", x, w.node("Tanh", x)))
 
 
-@pattern("layer norm of a sum and a bias", "onnxruntime:SkipLayerNormFusion", "inductor:welford")
-def bias_skip_layer_norm(w: Weaver) -> None:
-    x = tokens(w)
+@of_tokens("layer norm of a sum and a bias", "onnxruntime:SkipLayerNormFusion", "inductor:welford")
+def bias_skip_layer_norm(w: Weaver, x: str) -> None:
     n, _, depth = w.type_of(x).shape
     product = w.node("MatMul", x, w.weight(n, depth, depth))  # of three axes: no Gemm with the sum
     layer_norm(w, w.node("Add", w.node("Add", product, w.weight(depth)), x))
 
 
-@pattern("rms norm of a sum", "onnxruntime:SimplifiedLayerNormFusion")
-def skip_rms_norm(w: Weaver) -> None:
-    x = tokens(w)
+@of_tokens("rms norm of a sum", "onnxruntime:SimplifiedLayerNormFusion")
+def skip_rms_norm(w: Weaver, x: str) -> None:
     rms_norm(w, w.node("Add", x, w.node("Sigmoid", x)))
 
 
-@pattern("batch norm written out", "tflite:FuseBatchNorm", "inductor:pointwise")
-def written_batch_norm(w: Weaver) -> None:
-    x = image(w)
+@of_image("batch norm written out", "tflite:FuseBatchNorm", "inductor:pointwise")
+def written_batch_norm(w: Weaver, x: str) -> None:
     shape = (w.type_of(x).shape[1], 1, 1)
     constants = {name: w.weight(*shape) for name in ("mean", "scale", "shift")}
     text = "(x - mean) / Sqrt(variance + 1e-3) * scale + shift"
     w.write(text, x=x, variance=w.weight(*shape, low=0.1), **constants)
 
 
-@pattern("instance norm by its operator", "inductor:welford", "tflite:InstanceNorm")
-def one_operator(w: Weaver) -> None:
-    x = image(w)
+@of_image("instance norm by its operator", "inductor:welford", "tflite:InstanceNorm")
+def one_operator(w: Weaver, x: str) -> None:
     count = w.type_of(x).shape[1]
     w.node("InstanceNormalization", x, w.weight(count), w.weight(count))
 
 
-@pattern("batch norm alone", "relax:DecomposeOpsForInference", "xla:batchnorm_expander")
-def batch_norm(w: Weaver) -> None:
-    x = image(w)
+@of_image("batch norm alone", "relax:DecomposeOpsForInference", "xla:batchnorm_expander")
+def batch_norm(w: Weaver, x: str) -> None:
     shape = (w.type_of(x).shape[1],)
     w.node("BatchNormalization", x, *(w.weight(*shape) for _ in range(3)), w.weight(*shape, low=0.1))

@@ -14,7 +14,7 @@ from conrepair.generate.patterns.parts import (
     scalar,
     width,
 )
-from conrepair.generate.patterns.pattern import pattern
+from conrepair.generate.patterns.pattern import of_real, of_rows, pattern
 from conrepair.generate.tensors import Range
 from conrepair.generate.weaving import Weaver
 
@@ -62,9 +62,8 @@ def half_quantized(w: Weaver) -> None:
     w.node("MatMul", x, _weight(w, width(w, x), 4))
 
 
-@pattern("quantized sum", _SELECTED, "tflite:QuantizeAdd", "inductor:quantization")
-def quantized_sum(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+@of_real("quantized sum", _SELECTED, "tflite:QuantizeAdd", "inductor:quantization")
+def quantized_sum(w: Weaver, x: str) -> None:
     other = w.new("float32", w.type_of(x).shape)
     requantized(w, w.node(w.random.choice(["Add", "Mul"]), requantized(w, x), requantized(w, other)))
 
@@ -83,9 +82,8 @@ def quantized_activation(w: Weaver) -> None:
     requantized(w, w.node(op, x))
 
 
-@pattern("quantized concat", _SELECTED, "tflite:PropagateQuantization")
-def quantized_concat(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+@of_real("quantized concat", _SELECTED, "tflite:PropagateQuantization")
+def quantized_concat(w: Weaver, x: str) -> None:
     other = w.new("float32", w.type_of(x).shape)
     requantized(w, w.node("Concat", requantized(w, x), requantized(w, other), axis=0))
 
@@ -100,9 +98,8 @@ def relu_quantized(w: Weaver) -> None:
     dequantized(w, quantized(w, w.node("Relu", made(w)), zero=0), zero=0)
 
 
-@pattern("quantized twice", "onnxruntime:DoubleQDQPairsRemover", "onnxruntime:QDQFinalCleanupTransformer")
-def twice(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+@of_real("quantized twice", "onnxruntime:DoubleQDQPairsRemover", "onnxruntime:QDQFinalCleanupTransformer")
+def twice(w: Weaver, x: str) -> None:
     w.node("Relu", requantized(w, requantized(w, x)))
 
 
@@ -127,9 +124,8 @@ def shared(w: Weaver) -> None:
     requantized(w, w.node("Sigmoid", x))
 
 
-@pattern("where between quantizing", "onnxruntime:WhereDummyDq", _SELECTED)
-def quantized_where(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=range(1, 5))
+@of_real("where between quantizing", "onnxruntime:WhereDummyDq", _SELECTED)
+def quantized_where(w: Weaver, x: str) -> None:
     chosen = w.node("Greater", x, scalar(w, 0.0))
     requantized(w, w.node("Where", chosen, requantized(w, x), scalar(w, 0.5)))
 
@@ -140,9 +136,8 @@ def _integer_product(w: Weaver, x: str, scale: str, zero: str) -> str:
     return w.node("Mul", cast(w, product, "float32"), w.node("Mul", scale, scalar(w, 0.02)))
 
 
-@pattern("product quantized as it runs", "onnxruntime:DynamicQuantizeMatMulFusion", "inductor:quantization")
-def dynamic(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=(2, 3), least=2)
+@of_rows("product quantized as it runs", "onnxruntime:DynamicQuantizeMatMulFusion", "inductor:quantization")
+def dynamic(w: Weaver, x: str) -> None:
     product = _integer_product(w, *w.nodes("DynamicQuantizeLinear", x, outputs=3))
     if w.random.random() < 0.5:
         w.node("Add", product, w.weight(4))
