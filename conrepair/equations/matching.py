@@ -54,18 +54,18 @@ def name_of(node: onnx_ir.Node) -> str:
     return node.name or node.outputs[0].name or ""
 
 
-def matched(expression: Expression, root: onnx_ir.Node, model: onnx_ir.Model, *, real: bool = False) -> Match | None:
+def matched(expression: Expression, root: onnx_ir.Node, opset: int, *, real: bool = False) -> Match | None:
     """How an expression computes a node's result; None where it doesn't.
 
     Args:
         expression: What is looked for; `Square` is a product with itself, or a power of 2.
-        root: The node.
-        model: Of the node, with shapes.
+        root: The node; shapes are known.
+        opset: Of its graph.
         real: Whether what is the same in real numbers, but rounded otherwise, is meant, too: products in any order,
             with their numbers at any place; quotients, powers and roots are products. No factor's name stands for a
             number then.
     """
-    matcher = _Matcher(model.opset_imports.get("", 1), real)
+    matcher = _Matcher(opset, real)
     found = next(matcher.matches(expression, root.outputs[0], Match()), None)
     return None if found is None else replace(found, nodes=tuple(_nodes(root, set(found.values.values()))))
 

@@ -97,10 +97,10 @@ class Form:
 
     def found_in(self, graph: onnx_ir.Model) -> list[Place]:
         """The same for a model that is open."""
-        places = {}
+        places, opset = {}, graph.opset_imports.get("", 1)
         for index, writing in reversed([*enumerate(self.writings)]):
             for node in [node for node in graph.graph if node.op_type == writing.call.operator]:
-                match = matched(writing.call, node, graph)
+                match = matched(writing.call, node, opset)
                 if match is not None and node.outputs[0].dtype in self.types:
                     places[node] = self._place(index, match)
         found = [places[node] for node in graph.graph if node in places]
@@ -125,11 +125,12 @@ class Form:
         if self.wider is not None:
             return widened_at(model, place, self.wider)
         graph, writing = opened(model), self.writings[place.writing]
+        opset = graph.opset_imports.get("", 1)
         root = next((node for node in graph.graph if node.outputs[0].name == place.output), None)
-        match = None if root is None else matched(writing.call, root, graph)
+        match = None if root is None else matched(writing.call, root, opset)
         if match is None or not writing.stable:
             raise ConversionError(f"there's no stable form of {self.name} for {place.operator} '{place.output}'")
-        written(writing.stable, match, graph.opset_imports.get("", 1))
+        written(writing.stable, match, opset)
         return onnx_ir.to_proto(graph)
 
 

@@ -75,7 +75,7 @@ def test_an_equation_is_its_operator_both_ways(name: str, text: str) -> None:
     right = run(one, values)
 
     model, root = opened(one)
-    match = matched(call, root, model)
+    match = matched(call, root, OPSET)
     assert match is not None
     written(text, match, OPSET)
     with np.errstate(over="ignore"):
@@ -84,7 +84,7 @@ def test_an_equation_is_its_operator_both_ways(name: str, text: str) -> None:
     model, root = opened(model)
     of_tensors = match.values.keys() >= set(names_in(equation))  # in products, names of numbers aren't told apart
     for real in {False, of_tensors}:
-        again = matched(equation, root, model, real=real)
+        again = matched(equation, root, OPSET, real=real)
         assert again is not None
         assert all(stands_for_the_same(again, name, match) for name in names_in(equation))
         assert set(again.nodes) == set(model.graph)

@@ -39,8 +39,8 @@ def join_attention(softmax: onnx_ir.Node, opsets: Mapping[str, int]) -> None:
     if context.inputs[0] is not softmax.outputs[0] or values is None:
         return
     sides = [*scores.inputs, values]
-    projections = [projection_behind(value) for value in sides]
-    after = projection_after(context.outputs[0])
+    projections = [projection_behind(value, opsets[""]) for value in sides]
+    after = projection_after(context.outputs[0], opsets[""])
     if after is None or any(item is None for item in projections):
         return
     found = separated([item for item in projections if item is not None])

@@ -19,10 +19,11 @@ _TYPES = {onnx_ir.DataType.FLOAT, onnx_ir.DataType.DOUBLE}
 def join_equations(model: onnx_ir.Model) -> None:
     """Let one node take the place of those that compute what it computes, rounding apart; largest places first."""
     joined: set[onnx_ir.Node] = set()
+    opset = model.opset_imports.get("", 1)
     for node in reversed(list(model.graph)):
         if node.op_type in _ROOTS and node not in joined and node.outputs[0].dtype in _TYPES:
             for call, equation in _WRITTEN:
-                match = matched(equation, node, model, real=True)
+                match = matched(equation, node, opset, real=True)
                 made = None if match is None else _MADE[call.operator](call, node, match)
                 if match is not None and made is not None:
                     joined |= set(match.nodes)

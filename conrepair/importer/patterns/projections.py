@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir
 
+from conrepair.equations.expression import parse
+from conrepair.equations.matching import matched
 from conrepair.importer.values import Array
 from conrepair.onnx_passes.initializers import constant_of
 from conrepair.onnx_passes.rewrites.building import only_use
@@ -48,13 +50,13 @@ class Projection:
         return np.zeros(self.kernel.shape[1], self.kernel.dtype) if self.bias is None else self.bias
 
 
-def projection_behind(value: onnx_ir.Value | None) -> Projection | None:
+def projection_behind(value: onnx_ir.Value | None, opset: int) -> Projection | None:
     """The projection that a value is a rearrangement of, but for factors."""
     for _ in range(24):
         producer = None if value is None else value.producer()
         if value is None or producer is None:
             return None
-        found = _projection(value)
+        found = _projection(value, opset)
         if found is not None:
             return found
         if producer.op_type in SCALING:
@@ -75,39 +77,26 @@ def _is_scalar(value: onnx_ir.Value) -> bool:
     return producer is not None and producer.op_type in {"Constant", "Sqrt"}
 
 
-def _projection(value: onnx_ir.Value) -> Projection | None:
+_PRODUCTS = ("MatMul(x, kernel) + bias", "MatMul(x, kernel)", "Gemm(x, kernel, bias, {})", "Gemm(x, kernel, {})")
+_PLAIN = "alpha=1.0, beta=1.0, transA=0, transB=transB"
+
+
+def _projection(value: onnx_ir.Value, opset: int) -> Projection | None:
     """The product with a constant matrix that a value is, with or without a bias."""
-    producer, bias, result = value.producer(), None, value
-    if producer is not None and producer.op_type == "Add":
-        rows = [constant_of(item) for item in producer.inputs]
-        rest = [item for item, row in zip(producer.inputs, rows, strict=True) if row is None]
-        bias = next((row for row in rows if row is not None and row.ndim == 1), None)
-        if bias is None or len(rest) != 1 or rest[0] is None:
-            return None
-        producer = rest[0].producer()
-    if producer is None or producer.op_type not in {"MatMul", "Gemm"} or producer.inputs[0] is None:
+    producer = value.producer()
+    ways = [parse(text.format(_PLAIN)) for text in _PRODUCTS]
+    found = [] if producer is None else [matched(way, producer, opset) for way in ways]
+    match = next(filter(None, found), None)
+    kernel = None if match is None else constant_of(match.values["kernel"])
+    if match is None or kernel is None or kernel.ndim != 2:
         return None
-    kernel = constant_of(producer.inputs[1])
-    if kernel is None or kernel.ndim != 2:
+    kernel, bias = kernel.T if match.numbers.get("transB") else kernel, constant_of(match.values.get("bias"))
+    if "bias" in match.values and (bias is None or bias.shape != kernel.shape[1:]):
         return None
-    if producer.op_type == "Gemm":
-        plain = {"alpha": 1.0, "beta": 1.0, "transA": 0}
-        if bias is not None or any(
-            name in producer.attributes and producer.attributes[name].value != usual for name, usual in plain.items()
-        ):
-            return None
-        transposed = producer.attributes.get("transB")
-        kernel = kernel.T if transposed is not None and transposed.value else kernel
-        if len(producer.inputs) > 2:
-            bias = constant_of(producer.inputs[2])
-            if bias is None or bias.ndim != 1:
-                return None
-    if bias is not None and bias.shape != kernel.shape[1:]:
-        return None
-    return Projection(producer.inputs[0], result, kernel, bias)
+    return Projection(match.values["x"], value, kernel, bias)
 
 
-def projection_after(value: onnx_ir.Value) -> Projection | None:
+def projection_after(value: onnx_ir.Value, opset: int) -> Projection | None:
     """The projection that rearrangements of a value go into."""
     for _ in range(6):
         user = _only_use_of_data(value)
@@ -115,10 +104,8 @@ def projection_after(value: onnx_ir.Value) -> Projection | None:
             return None
         if user.op_type in {"MatMul", "Gemm"} and user.inputs[0] is value:
             following = only_use(user.outputs[0])
-            with_bias = (
-                _projection(following.outputs[0]) if following is not None and following.op_type == "Add" else None
-            )
-            return with_bias or _projection(user.outputs[0])
+            added = following.outputs[0] if following is not None and following.op_type == "Add" else user.outputs[0]
+            return _projection(added, opset) or _projection(user.outputs[0], opset)
         if user.op_type not in _LAYOUT or user.inputs[0] is not value:
             return None
         value = user.outputs[0]
