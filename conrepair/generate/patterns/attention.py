@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import sqrt
 
 from conrepair.generate.patterns.activations import gelu
 from conrepair.generate.patterns.norms import layer_norm, rms_norm
 from conrepair.generate.patterns.parts import cast, linear, read, scalar, tokens, width
-from conrepair.generate.patterns.pattern import of_tokens, pattern
+from conrepair.generate.patterns.pattern import of_tokens, pattern, reading
 from conrepair.generate.tensors import Range
 from conrepair.generate.weaving import Weaver
 
@@ -39,9 +40,11 @@ def scaled_attention(w: Weaver, q: str) -> None:
     w.write(f"MatMul(Softmax({scores}, axis=-1), v)", q=q, k=k, v=v)
 
 
-@pattern("masked attention", "inductor:fuse_attention", "onnxruntime:MatmulTransposeFusion")
-def masked_attention(w: Weaver) -> None:
-    q = tokens(w, 2)
+_of_pairs, _of_fours = (reading(partial(tokens, by=parts)) for parts in (2, 4))  # whose width is divided so
+
+
+@_of_pairs("masked attention", "inductor:fuse_attention", "onnxruntime:MatmulTransposeFusion")
+def masked_attention(w: Weaver, q: str) -> None:
     split = heads(w, q, 2)
     scores = "MatMul(x, Transpose(x, perm=(0, 1, 3, 2))) + hidden"
     joined(w, w.write(f"MatMul(Softmax({scores}, axis=-1), x)", x=split, hidden=mask(w, q)))
@@ -56,9 +59,8 @@ def causal_attention(w: Weaver, q: str) -> None:
     w.node("MatMul", w.node("Softmax", hidden, axis=-1), q)
 
 
-@pattern("attention of grouped heads", "inductor:fuse_attention")
-def grouped_heads(w: Weaver) -> None:
-    q = tokens(w, 4)
+@_of_fours("attention of grouped heads", "inductor:fuse_attention")
+def grouped_heads(w: Weaver, q: str) -> None:
     n, length, depth = w.type_of(q).shape
     k = w.node("Unsqueeze", w.new("float32", (n, 2, length, depth // 4)), axes=[2])
     repeated = w.node("Expand", k, shape=[n, 2, 2, length, depth // 4])
@@ -67,9 +69,8 @@ def grouped_heads(w: Weaver) -> None:
     w.node("MatMul", w.node("Softmax", scores, axis=-1), keys)
 
 
-@pattern("attention of BERT", "inductor:fuse_attention", "onnxruntime:MatMulScaleFusion")
-def bert_attention(w: Weaver) -> None:
-    x = tokens(w, 4)
+@_of_fours("attention of BERT", "inductor:fuse_attention", "onnxruntime:MatMulScaleFusion")
+def bert_attention(w: Weaver, x: str) -> None:
     depth = width(w, x)
     normal = layer_norm(w, x)
     q = heads(w, linear(w, normal, depth), 2)
@@ -80,9 +81,8 @@ def bert_attention(w: Weaver) -> None:
     w.node("Add", linear(w, joined(w, w.node("MatMul", weights, v)), depth), normal)
 
 
-@pattern("attention by one product", "inductor:split_cat")
-def packed_attention(w: Weaver) -> None:
-    x = tokens(w, 2)
+@_of_pairs("attention by one product", "inductor:split_cat")
+def packed_attention(w: Weaver, x: str) -> None:
     depth = width(w, x)
     packed = linear(w, x, 3 * depth)
     q, k, v = w.nodes("Split", packed, outputs=3, axis=2, split=[depth] * 3)
@@ -116,9 +116,8 @@ def gated_feed_forward(w: Weaver, x: str) -> None:
     w.node("Add", linear(w, both, width(w, x), bias=False), x)
 
 
-@pattern("rotary positions", "inductor:split_cat", "xla:algsimp")
-def rotary(w: Weaver) -> None:
-    x = tokens(w, 2)
+@_of_pairs("rotary positions", "inductor:split_cat", "xla:algsimp")
+def rotary(w: Weaver, x: str) -> None:
     _, length, depth = w.type_of(x).shape
     half = depth // 2
     cos, sin = (w.weight(length, depth) for _ in range(2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.generate.patterns.parts import FLOAT, cast, made, read, scalar, width
-from conrepair.generate.patterns.pattern import equation, of_any, of_real, of_several, of_tokens, pattern
+from conrepair.generate.patterns.pattern import equation, of_any, of_real, of_several, of_tokens, pattern, reading
 from conrepair.generate.tensors import FLOATS, NUMERIC
 from conrepair.generate.weaving import Weaver
 
@@ -99,9 +99,11 @@ def own_cast(w: Weaver) -> None:
     w.node("Add", cast(w, x, w.type_of(x).dtype), x)
 
 
-@pattern("nothing added, times one", "onnxruntime:NoopElimination", "xla:algsimp", "inductor:remove_noop_ops")
-def noops(w: Weaver) -> None:
-    x = made(w, FLOATS)
+_of_made = reading(lambda w: made(w, FLOATS))
+
+
+@_of_made("nothing added, times one", "onnxruntime:NoopElimination", "xla:algsimp", "inductor:remove_noop_ops")
+def noops(w: Weaver, x: str) -> None:
     plus = w.node(w.random.choice(["Add", "Sub"]), x, scalar(w, 0, x))
     w.node("Abs", w.node(w.random.choice(["Mul", "Div"]), plus, scalar(w, 1, x)))
 
@@ -111,15 +113,13 @@ def dropout(w: Weaver, x: str) -> None:
     w.node("Abs", w.node("Dropout", w.node("Tanh", x), scalar(w, 0.25)))
 
 
-@pattern("whole slice in between", "onnxruntime:EliminateSlice", "inductor:remove_noop_ops", "xla:algsimp")
-def whole_slice(w: Weaver) -> None:
-    x = made(w, FLOATS)
+@_of_made("whole slice in between", "onnxruntime:EliminateSlice", "inductor:remove_noop_ops", "xla:algsimp")
+def whole_slice(w: Weaver, x: str) -> None:
     w.node("Abs", w.node("Slice", x, starts=[0], ends=[2**63 - 1], axes=[0], steps=[1]))
 
 
-@pattern("expanded to its own shape", "onnxruntime:ExpandElimination", "xla:algsimp", "inductor:remove_noop_ops")
-def own_expand(w: Weaver) -> None:
-    x = made(w, FLOATS)
+@_of_made("expanded to its own shape", "onnxruntime:ExpandElimination", "xla:algsimp", "inductor:remove_noop_ops")
+def own_expand(w: Weaver, x: str) -> None:
     w.node("Abs", w.node("Expand", x, shape=list(w.type_of(x).shape)))
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "of_tokens",
     "pattern",
     "patterns",
+    "reading",
     "rows",
 ]
 

@@ -14,11 +14,14 @@ from conrepair.generate.patterns.parts import (
     scalar,
     width,
 )
-from conrepair.generate.patterns.pattern import of_real, of_rows, pattern
+from conrepair.generate.patterns.pattern import of_real, of_rows, pattern, reading
 from conrepair.generate.tensors import Range
 from conrepair.generate.weaving import Weaver
 
 _SELECTED = "onnxruntime:QDQSelectorActionTransformer"
+
+
+_of_image = reading(lambda w: requantized(w, image(w)))
 
 
 def _weight(w: Weaver, *shape: int) -> str:
@@ -29,17 +32,15 @@ def _bias(w: Weaver, count: int, scale: float) -> str:
     return dequantized(w, w.weight(count, dtype="int32", low=-100, high=100), scale)
 
 
-@pattern("quantized conv", _SELECTED, "onnxruntime:NhwcTransformer", "inductor:quantization", "tflite:QuantizeConv")
-def quantized_conv(w: Weaver) -> None:
-    x = requantized(w, image(w))
+@_of_image("quantized conv", _SELECTED, "onnxruntime:NhwcTransformer", "inductor:quantization", "tflite:QuantizeConv")
+def quantized_conv(w: Weaver, x: str) -> None:
     weight = _weight(w, 4, w.type_of(x).shape[1], 3, 3)
     product = w.node("Conv", x, weight, _bias(w, 4, 0.05 * 0.02), pads=(1, 1, 1, 1))
     requantized(w, w.node("Relu", product) if w.random.random() < 0.5 else product)
 
 
-@pattern("quantized conv with a float bias", "onnxruntime:WeightBiasQuantization", _SELECTED)
-def float_bias(w: Weaver) -> None:
-    x = requantized(w, image(w))
+@_of_image("quantized conv with a float bias", "onnxruntime:WeightBiasQuantization", _SELECTED)
+def float_bias(w: Weaver, x: str) -> None:
     weight = _weight(w, 4, w.type_of(x).shape[1], 1, 1)
     requantized(w, w.node("Conv", x, weight, w.weight(4)))
 
@@ -68,9 +69,8 @@ def quantized_sum(w: Weaver, x: str) -> None:
     requantized(w, w.node(w.random.choice(["Add", "Mul"]), requantized(w, x), requantized(w, other)))
 
 
-@pattern("quantized pool", _SELECTED, "tflite:QuantizePool")
-def quantized_pool(w: Weaver) -> None:
-    x = requantized(w, image(w))
+@_of_image("quantized pool", _SELECTED, "tflite:QuantizePool")
+def quantized_pool(w: Weaver, x: str) -> None:
     op = w.random.choice(["MaxPool", "AveragePool", "GlobalAveragePool"])
     requantized(w, w.node(op, x) if op.startswith("Global") else w.node(op, x, kernel_shape=(2, 2)))
 
@@ -109,9 +109,8 @@ def back_and_forth(w: Weaver) -> None:
     quantized(w, dequantized(w, x))
 
 
-@pattern("moved between quantizing", "onnxruntime:QDQPropagationTransformer", "onnxruntime:TransposeOptimizer")
-def moved(w: Weaver) -> None:
-    x = requantized(w, image(w))
+@_of_image("moved between quantizing", "onnxruntime:QDQPropagationTransformer", "onnxruntime:TransposeOptimizer")
+def moved(w: Weaver, x: str) -> None:
     turned = w.node("Transpose", x, perm=(0, 2, 3, 1))
     flat = w.node("Reshape", turned, shape=[0, -1])
     w.node("Relu", flat) if w.random.random() < 0.5 else quantized(w, flat)
