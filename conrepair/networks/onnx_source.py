@@ -15,7 +15,8 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.border import Border
 from conrepair.frameworks.runnable import load_error
 from conrepair.networks.onnx_file import load_mapped
-from conrepair.onnx_passes.fold_constants import GRAPHS, RANDOM
+from conrepair.onnx_passes.computing import GRAPHS
+from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.onnx_passes.raise_opset import name_default_domain

@@ -1,17 +1,75 @@
-"""Some nodes as a model of their own, to see what they compute."""
+"""Some nodes as a model of their own, to see what they compute, and which ones that are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 import onnx_ir
 
-__all__ = ["computing"]
+from conrepair.onnx_passes.initializers import constant_of
+
+__all__ = ["GRAPHS", "Leading", "computing", "leading_to"]
 
 _IR_VERSION = 10  # that ONNX Runtime reads
+_LARGEST = 400  # nodes
+GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
+
+
+@dataclass(frozen=True)
+class Leading:
+    """What leads to some values.
+
+    Attributes:
+        nodes: In an order in which they can be run.
+        constants: That they read, by name.
+        read: The known values that they read.
+    """
+
+    nodes: dict[onnx_ir.Node, None] = field(default_factory=dict)
+    constants: dict[str, npt.NDArray[np.generic]] = field(default_factory=dict)
+    read: dict[onnx_ir.Value, None] = field(default_factory=dict)
+
+
+def leading_to(
+    wanted: Iterable[onnx_ir.Value],
+    known: Container[onnx_ir.Value],
+    told: Callable[[onnx_ir.Node], npt.NDArray[np.generic] | None] = lambda _: None,
+) -> Leading | None:
+    """What computes some values of others and of constants.
+
+    Args:
+        wanted: The values.
+        known: Where to stop.
+        told: The result of a node that needn't be run, if it's that.
+
+    Returns:
+        None if other values take part, if there are graphs in the nodes, or too many nodes.
+    """
+    found = Leading()
+    waiting = [(value, False) for value in wanted]
+    while waiting:
+        value, ready = waiting.pop()
+        node, constant = value.producer(), constant_of(value)
+        if constant is None and node is not None:
+            constant = told(node)
+        if value in known:
+            found.read[value] = None
+        elif constant is not None:
+            found.constants[str(value.name)] = constant
+        elif node is None or len(found.nodes) > _LARGEST:
+            return None
+        elif ready:
+            found.nodes[node] = None
+        elif node not in found.nodes:
+            if any(attribute.type in GRAPHS for attribute in node.attributes.values()):
+                return None
+            waiting.append((value, True))
+            waiting += [(item, False) for item in node.inputs if item is not None]
+    return found
 
 
 def computing(

@@ -15,15 +15,14 @@ import onnx
 import onnx_ir
 from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitializersFromInputsPass
 
-from conrepair.onnx_passes.computing import computing
+from conrepair.onnx_passes.computing import GRAPHS, computing
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import infer_shapes, static_shape
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.runtime.onnx_session import open_session
 
-__all__ = ["GRAPHS", "RANDOM", "fold_constants"]
+__all__ = ["RANDOM", "fold_constants"]
 
-GRAPHS = {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 _KEPT = RANDOM | {"Dropout", "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"}  # quantization is meant
 _SMALL = 1024  # bytes; some kernels want their axes and shapes as constants, larger ones are fed

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 import onnx_ir
 
-from conrepair.onnx_passes.computing import computing
-from conrepair.onnx_passes.fold_constants import GRAPHS
+from conrepair.onnx_passes.computing import Leading, computing, leading_to
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.initializers import constant_of, new_initializer
 from conrepair.runtime.onnx_session import open_session
@@ -46,7 +45,7 @@ def _rounds(node: onnx_ir.Node, model: onnx_ir.Model) -> int | None:
     if body.outputs[0] is body.inputs[1] or _is_true(body.outputs[0]):
         return most if most <= _LONGEST else None
     deciding = _deciding(node, body)
-    return None if deciding is None else _simulate(deciding, node, body, model, min(most, _LONGEST + 1))
+    return None if deciding is None else _simulate(*deciding, node, body, model, min(most, _LONGEST + 1))
 
 
 def _is_true(value: onnx_ir.Value) -> bool:
@@ -54,44 +53,37 @@ def _is_true(value: onnx_ir.Value) -> bool:
     return constant is not None and bool(constant.item())
 
 
-def _deciding(node: onnx_ir.Node, body: onnx_ir.Graph) -> list[int] | None:
-    """Positions of the carried values that the condition depends on, from round to round.
+def _deciding(node: onnx_ir.Node, body: onnx_ir.Graph) -> tuple[list[int], Leading] | None:
+    """Positions of the carried values that the condition depends on, from round to round, and what computes these.
 
     None when it depends on anything that isn't constant.
     """
-    carried = range(len(node.inputs) - _CONTEXT)
-    found: list[int] = []
-    ahead = [body.outputs[0]]
-    seen: set[onnx_ir.Value] = set()
-    while ahead:
-        value = ahead.pop()
-        if value in seen or constant_of(value) is not None:
-            continue
-        seen.add(value)
-        producer = value.producer()
-        if producer is not None and producer.graph is body:
-            if any(attribute.type in GRAPHS for attribute in producer.attributes.values()):
-                return None
-            ahead += [operand for operand in producer.inputs if operand is not None]
-            continue
-        places = [place for place in carried if body.inputs[place + _CONTEXT] is value]
-        if value is body.inputs[0] or value is body.inputs[1]:
-            continue
-        if not places or constant_of(node.inputs[places[0] + _CONTEXT]) is None:
+    carried = {value: place for place, value in enumerate(body.inputs[_CONTEXT:])}
+    places: list[int] = []
+    while True:
+        found = leading_to(_outputs(body, places), set(body.inputs))
+        if found is None or any(item.graph is not body for item in found.nodes):
             return None
-        found.append(places[0])
-        ahead.append(body.outputs[places[0] + 1])
-    return found
+        more = [carried[value] for value in found.read if value in carried and carried[value] not in places]
+        if any(constant_of(node.inputs[place + _CONTEXT]) is None for place in more):
+            return None
+        if not more:
+            return places, found
+        places += more
+
+
+def _outputs(body: onnx_ir.Graph, places: Sequence[int]) -> list[onnx_ir.Value]:
+    """The condition, and what some of the carried values become."""
+    return [body.outputs[0], *(body.outputs[place + 1] for place in places)]
 
 
 def _simulate(
-    deciding: list[int], node: onnx_ir.Node, body: onnx_ir.Graph, model: onnx_ir.Model, most: int
+    places: list[int], leading: Leading, node: onnx_ir.Node, body: onnx_ir.Graph, model: onnx_ir.Model, most: int
 ) -> int | None:
     """Run what decides about going on, round by round."""
-    outputs = [body.outputs[0], *(body.outputs[place + 1] for place in deciding)]
-    nodes, constants = _needed(outputs, body)
-    inputs = [body.inputs[0], body.inputs[1], *(body.inputs[place + _CONTEXT] for place in deciding)]
-    state = [np.asarray(constant_of(node.inputs[place + _CONTEXT])) for place in deciding]
+    outputs = _outputs(body, places)
+    inputs = [body.inputs[0], body.inputs[1], *(body.inputs[place + _CONTEXT] for place in places)]
+    state = [np.asarray(constant_of(node.inputs[place + _CONTEXT])) for place in places]
     fed = [np.array(0, np.int64), np.array(True), *state]
     names = [f"result/{index}" for index in range(len(outputs))]
     ends = [
@@ -99,7 +91,7 @@ def _simulate(
         for value, name in zip(outputs, names, strict=True)
     ]
     like = {str(value.name): array for value, array in zip(inputs, fed, strict=True)}
-    proto = computing([*nodes, *ends], like, names, model.opset_imports, constants)
+    proto = computing([*leading.nodes, *ends], like, names, model.opset_imports, leading.constants)
     session = open_session(proto.SerializeToString())
     for done in range(most):
         going, *state = session.run(
@@ -108,20 +100,6 @@ def _simulate(
         if not going.item():
             return done + 1
     return most if most <= _LONGEST else None
-
-
-def _needed(outputs: list[onnx_ir.Value], body: onnx_ir.Graph) -> tuple[list[onnx_ir.Node], dict[str, Array]]:
-    """The nodes that compute some values, in order, and the constants that they read."""
-    wanted, nodes, constants = set(outputs), [], {}
-    for node in reversed(body):
-        if wanted & set(node.outputs):
-            nodes.append(node)
-            wanted |= {value for value in node.inputs if value is not None}
-    for value in wanted:
-        array = constant_of(value)
-        if array is not None and (value.producer() is None or value.producer() not in nodes):
-            constants[str(value.name)] = array
-    return nodes[::-1], constants
 
 
 def _write_out(node: onnx_ir.Node, rounds: int, model: onnx_ir.Model) -> None:
