@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.truth import exact
+from conrepair.operators import rows
 
 __all__ = [
     "Array",
@@ -34,19 +34,19 @@ def summed(terms: Array, axis: Any = -1) -> Exact:
 
 def log_sum_exp(x: Array) -> Exact:
     """Of each row; the largest is taken out and put back."""
-    value = exact.log_sum_exp(x, (-1,))
+    value = rows.log_sum_exp(x, (-1,))
     return value, np.abs(value) + np.abs(x).max(-1, keepdims=True)
 
 
 def softmax(x: Array) -> Exact:
     """Of each row; the rounding of x - max is multiplied by its size."""
-    value = exact.softmax(x)
+    value = rows.softmax(x)
     return value, value * (1 + np.abs(x - x.max(-1, keepdims=True)))
 
 
 def log_softmax(x: Array) -> Exact:
     """Of each row."""
-    return exact.log_softmax(x), 1 + np.abs(x - x.max(-1, keepdims=True))
+    return rows.log_softmax(x), 1 + np.abs(x - x.max(-1, keepdims=True))
 
 
 def normalized(x: Array, axes: Any = -1, epsilon: float = 1e-5) -> Exact:

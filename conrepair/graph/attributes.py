@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["Attribute", "Attributed", "as_integer", "as_real", "as_text"]
+from conrepair.operators.record import Attribute
 
-Attribute = int | float | str | bool | None | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+__all__ = ["Attribute", "Attributed", "as_integer", "as_real", "as_text"]
 
 
 class Attributed:

@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from conrepair.graph.layer_graph import Node
-from conrepair.graph.operators import COMMUTATIVE
+from conrepair.graph.operators import COMMUTATIVE, OPERATORS
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.normalizations import normalizations
-from conrepair.localization.roles import family
 from conrepair.localization.weights import Fingerprints, weight_of
 
 __all__ = ["Fits", "refined"]
@@ -305,7 +304,8 @@ def _of_operator(value: _Value) -> Hashable:
 
 
 def _of_family(value: _Value) -> Hashable:
-    return family(value.op), value.output, math.prod(value.weights), value.result
+    family = OPERATORS[value.op].family if value.op in OPERATORS else ""
+    return family or value.op, value.output, math.prod(value.weights), value.result
 
 
 def _of_surroundings(_: _Value) -> Hashable:

@@ -10,15 +10,15 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.metrics.ulps import grid_of
+from conrepair.operators.all_operators import ROUNDED
 from conrepair.runtime.errors import InferenceError
 from conrepair.truth.bound import Accuracy, Analysis
 from conrepair.truth.disturbed import disturbed
-from conrepair.truth.exact import FUNCTIONS
 from conrepair.truth.judging import LARGE, distances
 
 __all__ = ["ACCURACY", "ExactSide", "over_bound"]
 
-ACCURACY = dict.fromkeys(FUNCTIONS, 16.0)
+ACCURACY = dict.fromkeys(ROUNDED, 16.0)
 """Units in the last place that a right kernel of a function may be off; what's further off is a fault of its own."""
 
 _NUMBERS = "biuf"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_grid_sample import GridSample as AnyGridSample
 from onnx.reference.ops.op_pool_common import CommonPool
 
+from conrepair.operators.all_operators import ROUNDED
+from conrepair.operators.record import Array, Operator
+
 __all__ = ["corrections", "refusal", "window_sums"]
 
-Array = np.ndarray[Any, Any]
 _RECURRENT = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 _CUBIC = {b"cubic", b"bicubic"}
 _MEANS = {"AveragePool", "LpPool"}
@@ -264,9 +267,30 @@ class LRN(OpRun):
         return (x / (bias + alpha / size * window_sums(x * x, size)) ** beta,)
 
 
+def _of_rows(function: Callable[..., Array], x: Array, node: Any) -> Array:
+    """As before opset 13: all axes from one on are a row."""
+    axis = next((item.i for item in node.attribute if item.name == "axis"), 1) % max(x.ndim, 1)
+    rows = x.reshape(int(np.prod(x.shape[:axis])), -1)
+    return np.asarray(function(rows, axis=1).reshape(x.shape))
+
+
+def _function(name: str, operator: Operator) -> type:
+    """Ours in place of the reference's, which writes formulas as they stand in ONNX and loses digits."""
+    value: Any = operator.value
+
+    def run(self: Any, x: Array, **attributes: Any) -> tuple[Array]:
+        with np.errstate(all="ignore"):
+            if operator.family == "softmax" and self.run_params["opsets"].get("", 13) < 13:
+                return (_of_rows(value, x, self.onnx_node),)
+            return (np.asarray(value(x, **operator.given(attributes))),)
+
+    return type(name, (OpRun,), {"op_domain": "", "_run": run})
+
+
 def corrections() -> list[type]:
     """As `ReferenceEvaluator(new_ops=...)` takes them."""
     return [
+        *(_function(*item) for item in ROUNDED.items()),
         *(
             AffineGrid,
             ConvTranspose,

@@ -20,7 +20,6 @@ from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.words import shortened
 from conrepair.truth.corrected import corrections, refusal
-from conrepair.truth.exact import operators
 from conrepair.truth.widening import doubled, types_of, widened_feeds, with_outputs
 
 __all__ = ["CannotJudgeError", "OnnxReference", "OnnxRuntime", "PyTorch", "Referee", "reference_of"]
@@ -99,11 +98,11 @@ def reference_of(model: onnx.ModelProto) -> ReferenceEvaluator:
         why = refusal(node)
         if why:
             raise CannotJudgeError(OnnxReference.name, why, str(node.op_type))
-    return ReferenceEvaluator(doubled(model), new_ops=[*operators(), *corrections()])
+    return ReferenceEvaluator(doubled(model), new_ops=corrections())
 
 
 class OnnxReference(Referee):
-    """ONNX's own evaluator in NumPy, of which the elementwise functions are replaced by `conrepair.truth.exact`'s."""
+    """ONNX's own evaluator in NumPy, functions of which are replaced by those of `conrepair.operators`."""
 
     name = "ONNX's reference"
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.metrics.ulps import grid_of
+from conrepair.operators.all_operators import RECORDS
 from conrepair.truth.approximate import Approximate, Machine
 from conrepair.truth.corrected import window_sums
 
@@ -198,26 +199,19 @@ def _ends(call: Call, turns: Sequence[float] = ()) -> Bounds:
     return found
 
 
-def _turning(*at: float) -> Rule:
-    return lambda call: _ends(call, at)
+def _turning(call: Call) -> Bounds:
+    """The same, where the operator's record says where."""
+    record = RECORDS[call.operator]
+    turns = record.turns
+    if callable(turns):
+        turns = turns(**{name: call.attribute(name, usual) for name, usual in record.attributes.items()})
+    return _ends(call, turns or ())
 
 
-def _turning_at(places: Callable[[float], Sequence[float]], attribute: str) -> Rule:
-    """The same, where an attribute says where."""
-    return lambda call: _ends(call, places(float(call.attribute(attribute, 1.0))))
-
-
-def _jumps(at: float) -> list[float]:
-    return [float(np.nextafter(at, way)) for way in (-np.inf, at, np.inf)]
-
-
-def _periodic(slope: Callable[[Array], Array]) -> Rule:
-    def rule(call: Call) -> Bounds:
-        x = call.operand(0)
-        moved = np.minimum(np.abs(slope(x.value)) * x.bound + x.bound**2 / 2, 2)
-        return [call.machine.settled(call.result, np.where(np.isinf(x.bound), np.inf, moved))]
-
-    return rule
+def _periodic(call: Call) -> Bounds:
+    x, slope = call.operand(0), RECORDS[call.operator].derivative
+    moved = np.minimum(np.abs(slope(x.value)) * x.bound + x.bound**2 / 2, 2)  # type: ignore[operator]
+    return [call.machine.settled(call.result, np.where(np.isinf(x.bound), np.inf, moved))]
 
 
 def _poles(branch: Callable[[Array], Array]) -> Rule:
@@ -386,7 +380,7 @@ def _hard(call: Call) -> Bounds:
     inner = call.machine.accumulated(call.result, np.zeros(terms.shape), 2, terms)
     flat = np.abs(slope * x.value + offset - 0.5) > 0.5 + inner + np.abs(slope) * x.bound
     own = np.where(flat, 0, inner * (np.abs(x.value) if swish else 1))
-    return [_ends(call, (-1.5,) if swish else ())[0] + own]
+    return [_turning(call)[0] + own]
 
 
 def _quantized(call: Call) -> Bounds:
@@ -667,10 +661,9 @@ _EXACT: Mapping[str, Rule] = _table(
     ("SequenceInsert", _moved(0, 1)),
     ("Pad", _padded),
     ("ScatterElements Scatter ScatterND", _scattered),
-    ("Abs", _turning(0.0)),
     ("Dropout", lambda call: [*_moved(0)(call)[:1], *_exact(call)[1:]]),
     ("IsNaN IsInf", lambda call: [np.isinf(call.bounds[0]).astype(np.float64)]),
-    ("Neg Relu Clip Max Min MaxPool GlobalMaxPool ReduceMax ReduceMin Floor Ceil Round Sign", _ends),
+    ("MaxPool GlobalMaxPool ReduceMax ReduceMin", _ends),
     ("Equal Greater GreaterOrEqual Less LessOrEqual", _compared),
     ("And Or Xor Not", _logical),
     ("ArgMax ArgMin Hardmax", _chosen),
@@ -680,19 +673,12 @@ _EXACT: Mapping[str, Rule] = _table(
     ("Cast CastLike", _cast),
 )
 _ROUNDED: Mapping[str, Rule] = _table(
-    ("Exp Log Sqrt Sigmoid Tanh Softplus Softsign Erf Sinh Asin Acos Atan Asinh Acosh Atanh", _ends),
     ("QuantizeLinear", _quantized),
     ("DequantizeLinear", _ends),
     ("Range HannWindow HammingWindow BlackmanWindow", _made),
-    ("Elu Selu Celu LeakyRelu PRelu Cosh", _turning(0.0)),
     ("HardSigmoid HardSwish", _hard),
-    ("Mish", _turning(-1.1924312145084)),
-    ("Gelu", _turning(-0.7517916243924, -0.7524614220711)),
-    ("Swish", _turning_at(lambda alpha: [-1.2784645427611 / alpha if alpha else 0.0], "alpha")),
-    ("ThresholdedRelu", _turning_at(_jumps, "alpha")),
-    ("Shrink", _made_whole(_turning_at(lambda end: _jumps(-end) + _jumps(end), "lambd"))),
-    ("Sin", _periodic(np.cos)),
-    ("Cos", _periodic(np.sin)),
+    ("Shrink", _made_whole(_turning)),
+    ("Sin Cos", _periodic),
     ("Tan", _poles(lambda x: np.floor(x / np.pi + 0.5))),
     ("Reciprocal", _poles(np.sign)),
     ("Div", _quotient),
@@ -730,4 +716,9 @@ def rule_of(operator: str) -> tuple[Rule, float | None]:
     Args:
         operator: ONNX's name.
     """
-    return (_EXACT[operator], 0.0) if operator in _EXACT else (_ROUNDED.get(operator, estimate), None)
+    if operator in _EXACT:
+        return _EXACT[operator], 0.0
+    record = RECORDS.get(operator)
+    monotone = record is not None and record.turns is not None
+    own = 0.0 if record is not None and record.exact else None
+    return _ROUNDED.get(operator, _turning if monotone else estimate), own

@@ -12,7 +12,7 @@ from conrepair.accuracy.naive import pieces
 from conrepair.accuracy.naive.form import Form
 from conrepair.accuracy.naive.pieces import LOG_2, typed
 from conrepair.accuracy.scaled import Array
-from conrepair.truth import exact
+from conrepair.operators.functions import sigmoid, softplus
 
 __all__ = ["FUNCTIONS"]
 
@@ -59,7 +59,7 @@ _SIGMOID = (
 _SOFTPLUS = (
     (f"softplus by log(1 + e^x): {_BELOW}, infinite from 89 on", lambda x: np.log(1 + np.exp(x))),
     (f"softplus by max(x, 0) + log(1 + e^-|x|): {_BELOW}", pieces.softplus_held),
-    ("softplus with subnormal values, whose last digits are missing", exact.softplus),
+    ("softplus with subnormal values, whose last digits are missing", softplus),
 )
 
 FUNCTIONS: tuple[Form, ...] = (
@@ -171,16 +171,14 @@ FUNCTIONS: tuple[Form, ...] = (
     ),
     *(Form("Sigmoid", words, compute) for words, compute in _SIGMOID),
     *(Form("Silu", f"x times {words}", lambda x, own=own: x * own(x)) for words, own in _SIGMOID),
-    Form(
-        "Silu", "x times sigmoid with subnormal values, whose last digits are missing", lambda x: x * exact.sigmoid(x)
-    ),
+    Form("Silu", "x times sigmoid with subnormal values, whose last digits are missing", lambda x: x * sigmoid(x)),
     *(Form("Softplus", words, compute) for words, compute in _SOFTPLUS[:2]),
     *(Form("LogSigmoid", f"minus {words}", lambda x, own=own: -own(-x)) for words, own in _SOFTPLUS[:2]),
     *(Form("Mish", f"x tanh of {words}", lambda x, own=own: x * np.tanh(own(x))) for words, own in _SOFTPLUS),
     Form(
         "Mish",
         "x tanh(softplus x), the rational function of tanh with a subnormal last product",
-        lambda x: x * _rational(_TANH, np.tanh)(exact.softplus(x)),
+        lambda x: x * _rational(_TANH, np.tanh)(softplus(x)),
     ),
     Form("Mean", "(a + b) / 2: infinite where a + b is", lambda a, b: (a + b) / 2),
     Form("Div", "a (1/b): 1/b is 0 or infinite before a/b is", lambda a, b: a * (1 / b)),

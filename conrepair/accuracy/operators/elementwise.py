@@ -9,7 +9,9 @@ import numpy as np
 
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.scaled import Array
-from conrepair.truth import exact
+from conrepair.operators import functions
+from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.functions import FUNCTIONS, OF_ONNX
 
 __all__ = ["BINARY", "UNARY"]
 
@@ -32,7 +34,7 @@ _FUNCTIONS: dict[str, tuple[str, Callable[[Array, Array], Any]]] = {
     "Min": ("Min(a, b)", np.minimum),
     "Mean": ("Mean(a, b)", _mean),
     "Sum": ("Sum(a, b, b)", lambda a, b: (a + 2 * b, np.abs(a) + 2 * np.abs(b))),
-    "PRelu": ("PRelu(a, b)", lambda a, b: np.where(a < 0, a * b, a)),
+    "PRelu": ("PRelu(a, b)", RECORDS["PRelu"].value),
 }
 
 BINARY: tuple[Case, ...] = tuple(
@@ -57,24 +59,24 @@ def _case(
     return Case(operator, "unary", body or f"y = {operator}(x)", {"x": feed}, truth, constants or {})
 
 
-_OF_ROWS, _WITH_ATTRIBUTES = {"Softmax", "LogSoftmax"}, {"Celu", "LeakyRelu", "ThresholdedRelu"}
-_OTHERWISE = _OF_ROWS | _WITH_ATTRIBUTES | {"HardSigmoid", "HardSwish", "Swish"}
+_WITH_ATTRIBUTES = {"Celu", "Clip", "LeakyRelu", "ThresholdedRelu"}
+_NOT_OF_ONNX = {"Expm1", "Log1p", "Rsqrt", "Square"}
+_OTHERWISE = _WITH_ATTRIBUTES | _NOT_OF_ONNX | {"HardSigmoid", "HardSwish", "Not", "Swish"}
 
 UNARY: tuple[Case, ...] = (
-    *(_case(operator, exact.FUNCTIONS[operator]) for operator in sorted(exact.FUNCTIONS.keys() - _OTHERWISE)),
-    *(_case(operator, truth) for operator, truth in exact.PLAIN.items()),
-    _case("HardSigmoid", lambda x: (exact.hard_sigmoid(x), _terms(x, 0.2))),
-    _case("HardSwish", lambda x: (exact.hard_swish(x), np.abs(x) * _terms(x, _SIXTH))),
-    _case("Celu", lambda x: exact.celu(x, 1.5), "y = Celu<alpha=1.5>(x)"),
+    *(_case(name, RECORDS[name].value) for name in sorted((FUNCTIONS.keys() | OF_ONNX.keys()) - _OTHERWISE)),
+    _case("HardSigmoid", lambda x: (functions.hard_sigmoid(x), _terms(x, 0.2))),
+    _case("HardSwish", lambda x: (functions.hard_swish(x), np.abs(x) * _terms(x, _SIXTH))),
+    _case("Celu", lambda x: functions.celu(x, alpha=1.5), "y = Celu<alpha=1.5>(x)"),
     _case(
         "Clip", lambda x: np.clip(x, -1, 1), "y = Clip(x, low, high)", {"low": np.array(-1.0), "high": np.array(1.0)}
     ),
-    _case("Gelu (tanh)", lambda x: exact.gelu(x, "tanh"), 'y = Gelu<approximate="tanh">(x)'),
-    _case("LeakyRelu", lambda x: exact.leaky_relu(x, _SLOPE), "y = LeakyRelu<alpha=0.01>(x)"),
-    _case("LogSigmoid", lambda x: -exact.softplus(-x), "m = Neg(x) s = Softplus(m) y = Neg(s)"),
+    _case("Gelu (tanh)", lambda x: functions.gelu(x, approximate="tanh"), 'y = Gelu<approximate="tanh">(x)'),
+    _case("LeakyRelu", lambda x: functions.leaky_relu(x, alpha=_SLOPE), "y = LeakyRelu<alpha=0.01>(x)"),
+    _case("LogSigmoid", lambda x: -functions.softplus(-x), "m = Neg(x) s = Softplus(m) y = Neg(s)"),
     _case("ThresholdedRelu", lambda x: np.where(x > 1, x, 0), "y = ThresholdedRelu<alpha=1.0>(x)"),
     # Pieces of graphs that compilers know by heart, and powers that they write otherwise.
-    _case("Silu", exact.swish, "s = Sigmoid(x) y = Mul(x, s)"),
+    _case("Silu", functions.swish, "s = Sigmoid(x) y = Mul(x, s)"),
     _case("Rsqrt", lambda x: 1 / np.sqrt(x), "s = Sqrt(x) y = Reciprocal(s)"),
     _case("Pow 2", np.square, "y = Pow(x, two)", {"two": np.array(2.0)}),
     _case("Pow 3", lambda x: x**3, "y = Pow(x, three)", {"three": np.array(3.0)}),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.editors.operation import operation_of, what_is_read
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Attribute, Node
 from conrepair.graph.operators import OPERATORS
-from conrepair.truth import exact
+from conrepair.operators.record import Operator
 
 __all__ = ["BINARY", "GRID", "KNOWN", "UNARY", "is_elementwise", "known_function", "run", "same_function"]
 
@@ -27,49 +27,23 @@ _FINE = slice(193, 1794)  # where the grid is dense
 _MOST_JUMPS = 0.6  # of neighbours on the dense part; a smooth function changes at each
 
 
-def _cast(x: Values, to: str = "") -> Values:
-    if to == "bool":
-        return np.asarray((x != 0).astype(float))
-    if to in {"float16", "bfloat16"}:
-        return np.asarray(x.astype(np.float32).astype(numpy_dtype(to)).astype(float))
-    return np.asarray(np.trunc(x)) if "int" in to else x
-
-
-_FUNCTIONS: Mapping[str, Callable[..., Values]] = {
-    **exact.FUNCTIONS,
-    **exact.PLAIN,
-    **{name: getattr(np, name.lower()) for name in ("Log1p", "Expm1", "Square")},
-    "Clip": lambda x, **bounds: np.clip(x, bounds.get("min", -np.inf), bounds.get("max", np.inf)),
-    "Rsqrt": lambda x: 1 / np.sqrt(x),
-    "Cast": _cast,
-}
-
-
-def _of_attributes(operator: str) -> Callable[[Values, Mapping[str, Attribute]], Values]:
-    function, names = _FUNCTIONS[operator], OPERATORS[operator].attributes
-    return lambda x, a: function(x, **{name: a[name] for name in names if a.get(name) is not None})
+def _of(operator: Operator) -> Callable[[Values, Mapping[str, Attribute]], Values]:
+    function: Callable[..., Values] = operator.value  # type: ignore[assignment]
+    return lambda x, attributes: function(x, **operator.given(attributes))
 
 
 UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
-    **{name: _of_attributes(name) for name in _FUNCTIONS.keys() & OPERATORS.keys() - {"Softmax", "LogSoftmax"}},
+    **{name: _of(item) for name, item in OPERATORS.items() if item.operands == 1 and not item.logical},
     "Rescaling": lambda x, a: as_real(a.get("scale", 1.0)) * x + as_real(a.get("offset", 0.0)),
 }
 """By operator: functions of values and of a node's attributes."""
 
-BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
-    "Add": np.add,
-    "Sub": np.subtract,
-    "Mul": np.multiply,
-    "Div": np.divide,
-    "Pow": np.power,
-    "Min": np.minimum,
-    "Max": np.maximum,
-    "Less": lambda a, b: (a < b).astype(float),
-    "LessOrEqual": lambda a, b: (a <= b).astype(float),
-    "Greater": lambda a, b: (a > b).astype(float),
-    "GreaterOrEqual": lambda a, b: (a >= b).astype(float),
-    "Equal": lambda a, b: (a == b).astype(float),
+BINARY: Mapping[str, Any] = {
+    name: item.value
+    for name, item in OPERATORS.items()
+    if item.operands == 2 and "operand" in item.parameters and not item.logical
 }
+"""By operator: functions of two tensors, or of one and a constant."""
 
 KNOWN: Mapping[str, tuple[str, Mapping[str, Attribute]]] = {
     "ReLU": ("Clip", {"min": 0.0, "max": None}),

@@ -6,17 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from conrepair.graph.operators import NORMALIZATIONS, POOLINGS, RECTIFIERS, SIGMOIDS
+from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.steps import MOVES, Step
 
 __all__ = ["of_one_family", "pair_steps"]
 
-_FAMILIES = (
-    RECTIFIERS | SIGMOIDS | {"Function", "Identity"},
-    POOLINGS | {"ReduceSum"},
-    {"Add", "Sub", "Mul", "Div", "Max", "Min", "Pow"},
-    NORMALIZATIONS,
-)
 _GAP = 1.0  # for a step that only one side has
 _MOVE_GAP = 0.1
 _OTHER = 1.9  # for one that is something else at the same place
@@ -65,7 +59,15 @@ def pair_steps(source: Sequence[Step], target: Sequence[Step]) -> list[tuple[Ste
 
 def of_one_family(one: str, two: str) -> bool:
     """Whether operators do the like, so that one can stand in the other's place."""
-    return any({one, two} <= family for family in _FAMILIES)
+    return _family(one) == _family(two)
+
+
+def _family(operator: str) -> str:
+    """From afar: rectifiers and sigmoids, or what's written for them, are all functions."""
+    if operator in {"Function", "Identity"}:
+        return "function"
+    family = OPERATORS[operator].family.partition(".")[0] if operator in OPERATORS else ""
+    return operator if family in {"", "move"} else family
 
 
 def _gap(step: Step) -> float:

@@ -1,0 +1,1 @@
+"""Operators: what is known of each, whichever format or framework it stands in."""

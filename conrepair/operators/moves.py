@@ -1,0 +1,78 @@
+"""Operators that move numbers, make them others of their kind, or read sizes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from conrepair.data.tensor_spec import numpy_dtype
+from conrepair.operators.record import BY_CHANNEL, Array, Attribute, Operator
+
+__all__ = ["MOVES"]
+
+_MOVED = "what is derived moves as numbers do"
+_NOT_ONNX = "ONNX has no such operator"
+
+
+def _move(value: Callable[..., Any] | str, family: str = "", unbounded: str = "", /, **names: Attribute) -> Operator:
+    return Operator(value, _MOVED, attributes=names, family=family, exact=True, unbounded=unbounded)
+
+
+def _split(x: Array, *, axis: int, sizes: Sequence[int]) -> list[Array]:
+    return np.split(x, np.cumsum(sizes)[:-1], axis)
+
+
+def _slice(x: Array, **where: Sequence[int]) -> Array:
+    cuts = [slice(None)] * x.ndim
+    for start, end, axis, step in zip(*(where[name] for name in ("starts", "ends", "axes", "steps")), strict=True):
+        cuts[axis] = slice(start, None if end < 0 and step < 0 else end, step)  # to before the first one
+    return x[tuple(cuts)]
+
+
+def _pad(x: Array, *, pads: Sequence[int], mode: str, value: float) -> Array:
+    """Pads below zero take away."""
+    around = np.reshape(pads, (2, -1)).T
+    ends = zip(np.maximum(-around, 0), x.shape, strict=True)
+    kept = x[tuple(slice(before, size - behind) for (before, behind), size in ends)]
+    more: dict[str, Any] = {"constant_values": value} if mode == "constant" else {}
+    return np.asarray(np.pad(kept, np.maximum(around, 0), mode, **more))  # type: ignore[call-overload]
+
+
+MOVES: Mapping[str, Operator] = {
+    "Reshape": _move(lambda x, shape: x.reshape(shape), "move", shape=None),
+    "Transpose": _move(lambda x, perm: x.transpose(perm), "move", perm=None),
+    "Cast": Operator(
+        lambda x, to: x.astype(numpy_dtype(to)), np.ones_like, {}, {"to": None}, family="move", operands=1
+    ),
+    "Expand": Operator(
+        lambda x, shape: np.broadcast_to(x, shape),
+        *(_MOVED, {"operand": "what is expanded to a computed shape"}, {"shape": None}),
+        exact=True,
+    ),
+    "Concat": Operator(
+        lambda *pieces, axis: np.concatenate(pieces, axis),
+        *(_MOVED, {"operand": "a constant piece"}, {"axis": None}),
+        exact=True,
+    ),
+    "Stack": _move(lambda *pieces, axis: np.stack(pieces, axis), "", _NOT_ONNX, axis=None),
+    "Split": _move(_split, axis=None, sizes=None),
+    "Slice": _move(_slice, starts=None, ends=None, axes=None, steps=None),
+    "Tile": _move(lambda x, repeats: np.tile(x, repeats), repeats=None),
+    "Pad": _move(_pad, pads=None, mode="constant", value=0.0),
+    "Gather": Operator(
+        lambda table, indices, axis: np.take(table, indices.astype(int), axis),
+        *(_MOVED, {"table": "as in the file", "indices": "as in the file"}, {"axis": 0}),
+        exact=True,
+    ),
+    "Where": Operator(
+        np.where, _MOVED, dict.fromkeys(("condition", "x", "y"), "as in the file"), operands=3, exact=True
+    ),
+    "Shape": _move(lambda x: np.array(x.shape)),
+    "DepthToSpace": _move(BY_CHANNEL, blocksize=None, mode="DCR"),
+    "SpaceToDepth": _move(BY_CHANNEL, blocksize=None),
+    "SpaceToBatch": _move(BY_CHANNEL, "", _NOT_ONNX, block=None, pads=None),
+    "BatchToSpace": _move(BY_CHANNEL, "", _NOT_ONNX, block=None, crops=None),
+}
+"""By name."""

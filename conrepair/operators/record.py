@@ -1,0 +1,58 @@
+"""What is known of an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["BY_CHANNEL", "Array", "Attribute", "Operator"]
+
+Array = np.ndarray[Any, Any]
+Attribute = int | float | str | bool | None | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
+Function = Callable[..., Any]
+BY_CHANNEL = "where its channels stand is said by the node; ONNX's reference computes it"
+"""Why an operator's value isn't said."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator: what its nodes may have, what it computes, and what follows from that.
+
+    Attributes:
+        value: In NumPy, of arrays of any float type and attributes by name; or why it isn't said.
+        derivative: Of the same: in its operand; in each of its operands, where it has two. Or why there's none.
+        parameters: Roles, each with the axes of its array in words.
+        attributes: With the values they have when nothing is said; None where there is no default.
+        family: Of operators that do the like, so that one can stand in another's place; from coarse to fine, with a
+            dot between.
+        operands: How many it reads element by element; 0 of what computes otherwise.
+        turns: Where values turn or jump as operands grow, maybe by attributes: it's monotone in between. None where
+            `conrepair.truth.rules` has a rule for its rounding bound.
+        exact: Whether it rounds nothing.
+        commutes: Whether its operands may be exchanged.
+        logical: Whether it's of truth values.
+        unbounded: Why there's no bound of its rounding.
+    """
+
+    value: Function | str
+    derivative: Function | str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    family: str = ""
+    operands: int = 0
+    turns: Sequence[float] | Callable[..., Sequence[float]] | None = None
+    exact: bool = False
+    commutes: bool = False
+    logical: bool = False
+    unbounded: str = ""
+
+    def given(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of a node's attributes that this operator has, where they say something.
+
+        Args:
+            attributes: Of the node.
+        """
+        return {name: attributes[name] for name in self.attributes if attributes.get(name) is not None}

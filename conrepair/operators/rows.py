@@ -1,0 +1,107 @@
+"""Operators along axes: the softmax family, reductions, normalizations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from conrepair.operators.record import BY_CHANNEL, Array, Operator
+
+__all__ = ["ROWS", "log_softmax", "log_sum_exp", "softmax"]
+
+_OF_ALL = "each element changes all results of its row"
+_Axes = int | tuple[int, ...] | None
+
+
+def _shifted(x: Array, axis: int | tuple[int, ...] | None) -> tuple[Array, Array, Array]:
+    """X less its largest, that one, and the sum of all e^(x - largest) without the largest one's own."""
+    peak = x.max(axis=axis, keepdims=True)
+    peak = np.where(np.isfinite(peak), peak, 0)
+    low = x - peak
+    others = np.where(low == 0, 0, np.exp(low)).sum(axis=axis, keepdims=True)
+    return low, peak, others + ((low == 0).sum(axis=axis, keepdims=True) - 1)
+
+
+def softmax(x: Array, axis: int = -1) -> Array:
+    """e^x, by the sum of all e^x along an axis."""
+    low, _, rest = _shifted(x.astype(np.longdouble), axis)
+    return np.asarray(np.exp(low) / (1 + rest)).astype(x.dtype)
+
+
+def log_softmax(x: Array, axis: int = -1) -> Array:
+    """The logarithm of softmax, where that is 1 but for some digits, too."""
+    low, _, rest = _shifted(x.astype(np.longdouble), axis)
+    return np.asarray(low - np.log1p(rest)).astype(x.dtype)
+
+
+def log_sum_exp(x: Array, axis: tuple[int, ...] | None = None, *, keepdims: bool = True) -> Array:
+    """The logarithm of the sum of all e^x along axes."""
+    _, shift, rest = _shifted(x.astype(np.longdouble), axis)
+    found = (shift + np.log1p(rest)).astype(x.dtype)
+    return np.asarray(found if keepdims else np.squeeze(found, axis))
+
+
+def _rows(value: Callable[..., Array]) -> Operator:
+    return Operator(value, _OF_ALL, attributes={"axis": None}, family="softmax")
+
+
+def _reduction(function: Callable[..., Any], family: str = "", *, exact: bool = False) -> Operator:
+    def value(x: Array, *, axes: tuple[int, ...] | None = None, keepdims: bool = True) -> Array:
+        return np.asarray(function(x, axis=axes, keepdims=keepdims))
+
+    return Operator(value, _OF_ALL, attributes={"axes": None, "keepdims": True}, family=family, exact=exact)
+
+
+def _extreme_place(function: Callable[..., Any]) -> Operator:
+    return Operator(function, "of places", attributes={"axis": None, "keepdims": True}, exact=True)
+
+
+def _normalization(value: Callable[..., Array] | str, roles: Mapping[str, str], **more: Any) -> Operator:
+    return Operator(value, _OF_ALL, roles, {"epsilon": 1e-5, **more}, "normalization")
+
+
+def _layer(x: Array, scale: Array, bias: Array | float = 0.0, *, axes: _Axes, epsilon: float) -> Array:
+    return _root(x - x.mean(axes, keepdims=True), scale, axes=axes, epsilon=epsilon) + bias
+
+
+def _root(x: Array, scale: Array, *, axes: _Axes, epsilon: float) -> Array:
+    return np.asarray(x / np.sqrt((x * x).mean(axes, keepdims=True) + epsilon) * scale)
+
+
+def _unit(x: Array, *, p: int, axes: _Axes, epsilon: float) -> Array:
+    return np.asarray(x / np.maximum((np.abs(x) ** p).sum(axes, keepdims=True), epsilon) ** (1 / p))
+
+
+def _running(x: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
+    given = np.flip(x, axis) if reverse else x
+    total = np.cumsum(given, axis) - (given if exclusive else 0)
+    return np.flip(total, axis) if reverse else total
+
+
+_BOTH = {"scale": "[channels]", "bias": "[channels]"}
+ROWS: Mapping[str, Operator] = {
+    "Softmax": _rows(softmax),
+    "LogSoftmax": _rows(log_softmax),
+    "ReduceMean": _reduction(np.mean, "pooling"),
+    "ReduceSum": _reduction(np.sum, "pooling"),
+    "ReduceMax": _reduction(np.max, "pooling", exact=True),
+    "ReduceMin": _reduction(np.min, exact=True),
+    "ReduceProd": _reduction(np.prod),
+    "ReduceL2": _reduction(lambda x, **along: np.sqrt(np.sum(x * x, **along))),
+    "ReduceSumSquare": _reduction(lambda x, **along: np.sum(x * x, **along)),
+    "ArgMax": _extreme_place(np.argmax),
+    "ArgMin": _extreme_place(np.argmin),
+    "CumSum": Operator(_running, _OF_ALL, attributes={"axis": None, "exclusive": False, "reverse": False}),
+    "BatchNormalization": _normalization(
+        BY_CHANNEL, {**_BOTH, "mean": "[channels]", "variance": "[channels]"}, training_mode=False
+    ),
+    "LayerNormalization": _normalization(_layer, {"scale": "[*normalized]", "bias": "[*normalized]"}, axes=None),
+    "RMSNormalization": _normalization(_root, {"scale": "[*normalized]"}, axes=None),
+    "GroupNormalization": _normalization(BY_CHANNEL, _BOTH, groups=None),
+    "InstanceNormalization": _normalization(BY_CHANNEL, _BOTH),
+    "LpNormalization": Operator(_unit, _OF_ALL, attributes={"p": 2, "axes": None, "epsilon": 0.0}),
+    "LRN": Operator(BY_CHANNEL, _OF_ALL, attributes={"alpha": 1e-4, "beta": 0.75, "bias": 1.0, "size": None}),
+}
+"""By name."""
