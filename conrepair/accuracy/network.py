@@ -39,7 +39,7 @@ def network(cases: Sequence[Case], outputs: Mapping[str, tuple[int, ...]], dtype
 
     Args:
         cases: Which.
-        outputs: Shape of each case's result, by the case's name.
+        outputs: Shape of each case's result, by the case's name; unknown where nothing is said.
         dtype: Element type of inputs and results.
     """
     import onnx
@@ -70,7 +70,7 @@ def network(cases: Sequence[Case], outputs: Mapping[str, tuple[int, ...]], dtype
         nodes,
         "accuracy",
         [helper.make_tensor_value_info(name, kind, array.shape) for name, array in values.items()],
-        [helper.make_tensor_value_info(output_name(case), kind, outputs[case.name]) for case in cases],
+        [helper.make_tensor_value_info(output_name(case), kind, outputs.get(case.name)) for case in cases],
         constants,
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=_IR)

@@ -7,53 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.operators import rows
-
 __all__ = [
     "Array",
     "Exact",
     "convolved",
     "convolved_back",
-    "log_softmax",
-    "log_sum_exp",
-    "normalized",
-    "softmax",
-    "summed",
     "windows",
 ]
 
 Array = npt.NDArray[Any]
 # The values, and the magnitude that a rounding error on the way is relative to: what the terms have, not their sum.
 Exact = tuple[Array, Array]
-
-
-def summed(terms: Array, axis: Any = -1) -> Exact:
-    """A sum, and that of its terms' magnitudes."""
-    return terms.sum(axis, keepdims=True), np.abs(terms).sum(axis, keepdims=True)
-
-
-def log_sum_exp(x: Array) -> Exact:
-    """Of each row; the largest is taken out and put back."""
-    value = rows.log_sum_exp(x, (-1,))
-    return value, np.abs(value) + np.abs(x).max(-1, keepdims=True)
-
-
-def softmax(x: Array) -> Exact:
-    """Of each row; the rounding of x - max is multiplied by its size."""
-    value = rows.softmax(x)
-    return value, value * (1 + np.abs(x - x.max(-1, keepdims=True)))
-
-
-def log_softmax(x: Array) -> Exact:
-    """Of each row."""
-    return rows.log_softmax(x), 1 + np.abs(x - x.max(-1, keepdims=True))
-
-
-def normalized(x: Array, axes: Any = -1, epsilon: float = 1e-5) -> Exact:
-    """Mean 0, spread 1; that the mean is rounded shows in units of the spread."""
-    spread = np.sqrt(x.var(axes, keepdims=True) + epsilon)
-    value = (x - x.mean(axes, keepdims=True)) / spread
-    return value, np.abs(value) + np.abs(x).max(axes, keepdims=True) / spread
 
 
 def windows(x: Array, size: int, step: int = 1) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress, count, groupby
 from operator import not_
 from pathlib import Path
@@ -26,6 +26,7 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.metrics.ulps import grid_of
 from conrepair.runtime.errors import ConrepairError, InferenceError
 from conrepair.runtime.words import shortened
+from conrepair.truth.bound import Analysis
 
 __all__ = ["Opener", "measure", "truth_of"]
 
@@ -89,8 +90,20 @@ def _opset(case: Case) -> int:
 def truth_of(case: Case, dtype: str) -> Exact:
     """The values, and their scale."""
     with np.errstate(all="ignore"):
-        found = case.truth(*(array.astype(np.float64) for array in _fed(case, dtype)))
-    return found if isinstance(found, tuple) else (found, np.abs(found))
+        inputs = [array.astype(np.float64) for array in _fed(case, dtype)]
+        values = _exact(case, inputs, dtype)
+        if case.sums:
+            sizes = {name: np.abs(array) for name, array in case.constants.items() if array.dtype == np.float64}
+            return values, _exact(replace(case, constants={**case.constants, **sizes}), [*map(np.abs, inputs)], dtype)
+        return values, np.abs(values) if case.scale is None else case.scale(values, *inputs)
+
+
+def _exact(case: Case, inputs: Sequence[Array], dtype: str) -> Array:
+    if case.truth is not None:
+        return case.truth(*inputs)
+    feeds = dict(zip(feeds_of([case], dtype), inputs, strict=True))
+    found: Array = Analysis(network([case], {}, dtype)).truth(feeds)[output_name(case)]
+    return found
 
 
 def _fed(case: Case, dtype: str) -> list[Array]:

@@ -104,8 +104,8 @@ def shrink(x: Array, *, lambd: float = 0.5, bias: float = 0.0) -> Array:
 
 
 def thresholded_relu(x: Array, *, alpha: float = 1.0) -> Array:
-    """X where it's above alpha, else zero."""
-    return np.where(x > alpha, x, 0 * x)
+    """X where it's above alpha, else zero: of what is no number, too."""
+    return np.where(x > alpha, x, 0)
 
 
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.operators.record import BY_CHANNEL, Array, Attribute, Operator
 
-__all__ = ["MOVES"]
+__all__ = ["MOVES", "pad"]
 
 _MOVED = "what is derived moves as numbers do"
 _NOT_ONNX = "ONNX has no such operator"
@@ -31,11 +31,11 @@ def _slice(x: Array, **where: Sequence[int]) -> Array:
     return x[tuple(cuts)]
 
 
-def _pad(x: Array, *, pads: Sequence[int], mode: str, value: float) -> Array:
-    """Pads below zero take away."""
+def pad(x: Array, *, pads: Sequence[int] | Array, mode: str, value: float) -> Array:
+    """Numbers around it; pads below zero take away."""
     around = np.reshape(pads, (2, -1)).T
     ends = zip(np.maximum(-around, 0), x.shape, strict=True)
-    kept = x[tuple(slice(before, size - behind) for (before, behind), size in ends)]
+    kept = x[tuple(slice(before, max(0, size - behind)) for (before, behind), size in ends)]
     more: dict[str, Any] = {"constant_values": value} if mode == "constant" else {}
     return np.asarray(np.pad(kept, np.maximum(around, 0), mode, **more))  # type: ignore[call-overload]
 
@@ -60,7 +60,7 @@ MOVES: Mapping[str, Operator] = {
     "Split": _move(_split, axis=None, sizes=None),
     "Slice": _move(_slice, starts=None, ends=None, axes=None, steps=None),
     "Tile": _move(lambda x, repeats: np.tile(x, repeats), repeats=None),
-    "Pad": _move(_pad, pads=None, mode="constant", value=0.0),
+    "Pad": _move(pad, pads=None, mode="constant", value=0.0),
     "Gather": Operator(
         lambda table, indices, axis: np.take(table, indices.astype(int), axis),
         *(_MOVED, {"table": "as in the file", "indices": "as in the file"}, {"axis": 0}),

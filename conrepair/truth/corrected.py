@@ -11,7 +11,8 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_grid_sample import GridSample as AnyGridSample
 from onnx.reference.ops.op_pool_common import CommonPool
 
-from conrepair.operators.all_operators import ROUNDED
+from conrepair.operators.all_operators import RECORDS, ROUNDED
+from conrepair.operators.moves import pad
 from conrepair.operators.record import Array, Operator
 
 __all__ = ["corrections", "refusal", "window_sums"]
@@ -213,15 +214,10 @@ class Pad(OpRun):
     op_domain = ""
 
     def _run(self, x: Array, pads: Any, value: Any = None, axes: Any = None, mode: str = "constant") -> tuple[Array]:
-        begin, end = np.zeros((2, x.ndim), dtype=int)
-        along = np.arange(x.ndim) if axes is None else np.asarray(axes)
-        begin[along], end[along] = np.asarray(pads, dtype=int).reshape(2, -1)
-        ends = zip(begin, end, x.shape, strict=True)
-        kept = x[tuple(slice(max(0, -low), max(0, size + min(high, 0))) for low, high, size in ends)]
-        widths = np.maximum(np.stack([begin, end], axis=1), 0)
-        if mode == "constant":
-            return (np.pad(kept, widths, constant_values=0 if value is None else np.asarray(value).item()),)
-        return (np.pad(kept, widths, mode=mode),)  # type: ignore[call-overload]
+        everywhere = np.zeros((2, x.ndim), dtype=int)
+        everywhere[:, slice(None) if axes is None else np.asarray(axes)] = np.asarray(pads, dtype=int).reshape(2, -1)
+        around = 0 if value is None else np.asarray(value).item()
+        return (pad(x, pads=everywhere.ravel(), mode=mode, value=around),)
 
 
 class LpNormalization(OpRun):
@@ -278,11 +274,11 @@ def _function(name: str, operator: Operator) -> type:
     """Ours in place of the reference's, which writes formulas as they stand in ONNX and loses digits."""
     value: Any = operator.value
 
-    def run(self: Any, x: Array, **attributes: Any) -> tuple[Array]:
+    def run(self: Any, *operands: Array, **attributes: Any) -> tuple[Array]:
         with np.errstate(all="ignore"):
             if operator.family == "softmax" and self.run_params["opsets"].get("", 13) < 13:
-                return (_of_rows(value, x, self.onnx_node),)
-            return (np.asarray(value(x, **operator.given(attributes))),)
+                return (_of_rows(value, *operands, self.onnx_node),)
+            return (np.asarray(value(*operands, **operator.given(attributes))),)
 
     return type(name, (OpRun,), {"op_domain": "", "_run": run})
 
@@ -291,6 +287,7 @@ def corrections() -> list[type]:
     """As `ReferenceEvaluator(new_ops=...)` takes them."""
     return [
         *(_function(*item) for item in ROUNDED.items()),
+        _function("PRelu", RECORDS["PRelu"]),  # the reference's has no number where infinity meets a slope of zero
         *(
             AffineGrid,
             ConvTranspose,

@@ -1,11 +1,11 @@
-"""An operator in one setting: what is computed, of which data, and what's right."""
+"""An operator in one setting: what is computed, and of which data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from conrepair.accuracy.scaled import Array, Exact
+from conrepair.accuracy.scaled import Array
 
 __all__ = ["BLOCKS", "FEW", "Case"]
 
@@ -23,10 +23,12 @@ class Case:
         family: "unary", "binary", "reductions", "normalizations", "products" or "windows".
         body: ONNX nodes as text, which compute `y` of the inputs and constants that they name.
         feeds: By name of an input, which data it gets (see `conrepair.accuracy.samples`).
-        truth: Of the inputs in float64, in order of `feeds`: the values, or `Exact`.
         constants: By name; those in float64 take the network's element type, which holds their values.
         size: Of what is summed, or of the image; 0 where nothing is summed.
         terms: How many numbers are summed for one of the result.
+        sums: Whether rounding errors are relative to what the nodes give of all magnitudes: of terms, not of sums.
+        scale: Of the values and the inputs in float64: what errors are relative to, where that's something else.
+        truth: Of the inputs in float64: the values; None where ONNX's reference computes them in no time.
         opset: The first in which the nodes are what they are here.
     """
 
@@ -34,11 +36,13 @@ class Case:
     family: str
     body: str
     feeds: Mapping[str, str]
-    truth: Callable[..., Array | Exact]
     constants: Mapping[str, Array] = field(default_factory=dict)
     size: int = 0
     opset: int = 20
     terms: int = 0
+    sums: bool = False
+    scale: Callable[..., Array] | None = None
+    truth: Callable[[Array], Array] | None = None
 
     @property
     def name(self) -> str:

@@ -1,49 +1,27 @@
-"""Functions of one number."""
+"""Functions of one number, and of two."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Callable
 
 import numpy as np
 
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.scaled import Array
-from conrepair.operators import functions
-from conrepair.operators.all_operators import RECORDS
 from conrepair.operators.functions import FUNCTIONS, OF_ONNX
 
 __all__ = ["BINARY", "UNARY"]
 
-
-# Functions of two numbers.
-
-
-def _mean(a: Array, b: Array) -> tuple[Array, Array]:
-    return (a + b) / 2, (np.abs(a) + np.abs(b)) / 2
-
-
-_FUNCTIONS: dict[str, tuple[str, Callable[[Array, Array], Any]]] = {
-    "Add": ("Add(a, b)", np.add),
-    "Sub": ("Sub(a, b)", np.subtract),
-    "Mul": ("Mul(a, b)", np.multiply),
-    "Div": ("Div(a, b)", np.divide),
-    "Pow": ("Pow(a, b)", np.power),
-    "Mod (fmod)": ("Mod<fmod=1>(a, b)", np.fmod),
-    "Max": ("Max(a, b)", np.maximum),
-    "Min": ("Min(a, b)", np.minimum),
-    "Mean": ("Mean(a, b)", _mean),
-    "Sum": ("Sum(a, b, b)", lambda a, b: (a + 2 * b, np.abs(a) + 2 * np.abs(b))),
-    "PRelu": ("PRelu(a, b)", RECORDS["PRelu"].value),
+_PAIRS = {
+    **{name: f"{name}(a, b)" for name in ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Mean", "PRelu")},
+    "Mod (fmod)": "Mod<fmod=1>(a, b)",
+    "Sum": "Sum(a, b, b)",
 }
-
 BINARY: tuple[Case, ...] = tuple(
-    Case(operator, "binary", f"y = {body}", {"a": "left", "b": "right"}, truth)
-    for operator, (body, truth) in _FUNCTIONS.items()
+    Case(operator, "binary", f"y = {body}", {"a": "left", "b": "right"}, sums=operator in {"Mean", "Sum"})
+    for operator, body in _PAIRS.items()
 )
-
-
-_SIXTH, _SLOPE = 1 / 6, float(np.float32(0.01))
 
 
 def _terms(x: Array, slope: float) -> Array:
@@ -51,36 +29,34 @@ def _terms(x: Array, slope: float) -> Array:
     return np.where(np.abs(slope * x) < 1, np.abs(slope * x) + 0.5, 0)
 
 
-def _case(
-    operator: str, truth: Callable[[Array], Any], body: str = "", constants: Mapping[str, Array] | None = None
-) -> Case:
+_SCALES: dict[str, Callable[[Array, Array], Array]] = {
+    "HardSigmoid": lambda _, x: _terms(x, 0.2),
+    "HardSwish": lambda _, x: np.abs(x) * _terms(x, 1 / 6),
+}
+_NUMBERS = {"low": -1.0, "high": 1.0, "two": 2.0, "three": 3.0, "half": 0.5, "minus": -1.0}
+_BODIES = {
+    **{name: f"y = {name}(x)" for name in sorted(FUNCTIONS.keys() | OF_ONNX.keys())},
+    "Celu": "y = Celu<alpha=1.5>(x)",
+    "Clip": "y = Clip(x, low, high)",
+    "Gelu (tanh)": 'y = Gelu<approximate="tanh">(x)',
+    "LogSigmoid": "m = Neg(x) s = Softplus(m) y = Neg(s)",
+    # Pieces of graphs that compilers know by heart, and powers that they write otherwise.
+    "Silu": "s = Sigmoid(x) y = Mul(x, s)",
+    "Rsqrt": "s = Sqrt(x) y = Reciprocal(s)",
+    "Pow 2": "y = Pow(x, two)",
+    "Pow 3": "y = Pow(x, three)",
+    "Pow 0.5": "y = Pow(x, half)",
+    "Pow -1": "y = Pow(x, minus)",
+    "2 to the x": "y = Pow(two, x)",
+}
+_NOT_OF_ONE_OPSET = {"Expm1", "Log1p", "Not", "Square", "Swish"}
+
+
+def _case(operator: str, body: str) -> Case:
     # Of another input than the functions that converters make of powers: of two outputs that are one they lose one.
     feed = "values again" if "Pow" in body else "values"
-    return Case(operator, "unary", body or f"y = {operator}(x)", {"x": feed}, truth, constants or {})
+    constants = {name: np.array(value) for name, value in _NUMBERS.items() if re.search(rf"\b{name}\b", body)}
+    return Case(operator, "unary", body, {"x": feed}, constants, scale=_SCALES.get(operator))
 
 
-_WITH_ATTRIBUTES = {"Celu", "Clip", "LeakyRelu", "ThresholdedRelu"}
-_NOT_OF_ONNX = {"Expm1", "Log1p", "Rsqrt", "Square"}
-_OTHERWISE = _WITH_ATTRIBUTES | _NOT_OF_ONNX | {"HardSigmoid", "HardSwish", "Not", "Swish"}
-
-UNARY: tuple[Case, ...] = (
-    *(_case(name, RECORDS[name].value) for name in sorted((FUNCTIONS.keys() | OF_ONNX.keys()) - _OTHERWISE)),
-    _case("HardSigmoid", lambda x: (functions.hard_sigmoid(x), _terms(x, 0.2))),
-    _case("HardSwish", lambda x: (functions.hard_swish(x), np.abs(x) * _terms(x, _SIXTH))),
-    _case("Celu", lambda x: functions.celu(x, alpha=1.5), "y = Celu<alpha=1.5>(x)"),
-    _case(
-        "Clip", lambda x: np.clip(x, -1, 1), "y = Clip(x, low, high)", {"low": np.array(-1.0), "high": np.array(1.0)}
-    ),
-    _case("Gelu (tanh)", lambda x: functions.gelu(x, approximate="tanh"), 'y = Gelu<approximate="tanh">(x)'),
-    _case("LeakyRelu", lambda x: functions.leaky_relu(x, alpha=_SLOPE), "y = LeakyRelu<alpha=0.01>(x)"),
-    _case("LogSigmoid", lambda x: -functions.softplus(-x), "m = Neg(x) s = Softplus(m) y = Neg(s)"),
-    _case("ThresholdedRelu", lambda x: np.where(x > 1, x, 0), "y = ThresholdedRelu<alpha=1.0>(x)"),
-    # Pieces of graphs that compilers know by heart, and powers that they write otherwise.
-    _case("Silu", functions.swish, "s = Sigmoid(x) y = Mul(x, s)"),
-    _case("Rsqrt", lambda x: 1 / np.sqrt(x), "s = Sqrt(x) y = Reciprocal(s)"),
-    _case("Pow 2", np.square, "y = Pow(x, two)", {"two": np.array(2.0)}),
-    _case("Pow 3", lambda x: x**3, "y = Pow(x, three)", {"three": np.array(3.0)}),
-    _case("Pow 0.5", np.sqrt, "y = Pow(x, half)", {"half": np.array(0.5)}),
-    _case("Pow -1", np.reciprocal, "y = Pow(x, minus)", {"minus": np.array(-1.0)}),
-    _case("2 to the x", np.exp2, "y = Pow(two, x)", {"two": np.array(2.0)}),
-)
+UNARY: tuple[Case, ...] = tuple(_case(*item) for item in _BODIES.items() if item[0] not in _NOT_OF_ONE_OPSET)

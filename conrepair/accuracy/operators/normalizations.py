@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.accuracy import scaled
 from conrepair.accuracy.operators.case import FEW, Case
-from conrepair.accuracy.scaled import Array, Exact
+from conrepair.accuracy.scaled import Array
 
 __all__ = ["NORMALIZATIONS"]
 
@@ -17,90 +16,79 @@ _CHANNELS = 4
 _SIDES = (3, 8, 17, 33)
 _SCALE, _SHIFT, _MEAN, _SPREAD = np.arange(1, 17).reshape(4, 4) / 4
 _PER_CHANNEL = {"s": _SCALE, "b": _SHIFT}
+_FACTOR, _OFFSET, _CENTRE = (numbers.reshape(-1, 1, 1) for numbers in (_SCALE, _SHIFT, _MEAN))
 
 
-def _per_channel(values: Array) -> Array:
-    return values.reshape(-1, 1, 1)
+def _peak(x: Array, axes: Any = -1, epsilon: float = 1e-5) -> Array:
+    """The largest magnitude, in units of the spread: that the mean is rounded shows in these."""
+    return np.asarray(np.abs(x).max(axes, keepdims=True) / np.sqrt(x.var(axes, keepdims=True) + epsilon))
 
 
-def _scaled(exact_values: Exact) -> Exact:
-    value, scale = exact_values
-    factor, shift = _per_channel(_SCALE), _per_channel(_SHIFT)
-    return value * factor + shift, scale * factor + shift
+def _centred(y: Array, x: Array) -> Array:
+    return np.abs(y) + _peak(x)
 
 
-def _grouped(x: Array) -> Exact:
-    value, scale = scaled.normalized(x.reshape(len(x), 2, -1))
-    return _scaled((value.reshape(x.shape), scale.reshape(x.shape)))
+def _by_channel(y: Array, peak: Array) -> Array:
+    return np.abs(y - _OFFSET) + peak * _FACTOR + _OFFSET
 
 
-def _batch(x: Array) -> Exact:
-    factor, mean = _per_channel(_SCALE / np.sqrt(_SPREAD + 1e-5)), _per_channel(_MEAN)
-    shift = _per_channel(_SHIFT)
-    return (x - mean) * factor + shift, (np.abs(x) + mean) * factor + shift
+def _grouped(y: Array, x: Array) -> Array:
+    return _by_channel(y, _peak(x.reshape(len(x), 2, -1)).repeat(2, 1)[..., None])
 
 
-def _local(x: Array) -> Array:
-    squares = np.pad(x**2, ((0, 0), (1, 1), (0, 0), (0, 0)))
-    near = np.sum([squares[:, first : first + x.shape[1]] for first in range(3)], 0)
-    return np.asarray(x / (1 + 1e-4 / 3 * near) ** 0.75)
+def _batch(_: Array, x: Array) -> Array:
+    return (np.abs(x) + _CENTRE) * _FACTOR / np.sqrt(_SPREAD + 1e-5).reshape(-1, 1, 1) + _OFFSET
 
 
-def _root(x: Array) -> Array:
-    return np.asarray(x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5))
+def _low(x: Array) -> Array:
+    """The size of x - max, whose rounding softmax multiplies by."""
+    return 1 + np.abs(x - x.max(-1, keepdims=True))
 
 
 def _rows(size: int) -> tuple[Case, ...]:
-    feeds, ones = {"x": f"rows {size}"}, {"s": np.ones(size)}
-    both = ones | {"b": np.zeros(size)}
+    ones = {"s": np.ones(size)}
 
     def case(
-        name: str, body: str, truth: Callable[..., Any], constants: dict[str, Array] | None = None, opset: int = 20
+        name: str,
+        body: str,
+        scale: Callable[..., Array] | None = None,
+        constants: dict[str, Array] | None = None,
+        opset: int = 20,
     ) -> Case:
-        return Case(name, "normalizations", body, feeds, truth, constants or {}, size, opset, size)
+        feeds = {"x": f"rows {size}"}
+        return Case(name, "normalizations", f"y = {body}", feeds, constants or {}, size, opset, size, scale=scale)
 
     return (
-        case("LayerNormalization", "y = LayerNormalization<axis=-1>(x, s, b)", scaled.normalized, both),
-        case("RMSNormalization", "y = RMSNormalization<axis=-1>(x, s)", _root, ones, 23),
-        case("LpNormalization (1)", "y = LpNormalization<p=1>(x)", lambda x: x / np.abs(x).sum(-1, keepdims=True)),
-        case("LpNormalization", "y = LpNormalization(x)", lambda x: x / np.sqrt((x**2).sum(-1, keepdims=True))),
+        case("LayerNormalization", "LayerNormalization<axis=-1>(x, s, b)", _centred, ones | {"b": np.zeros(size)}),
+        case("RMSNormalization", "RMSNormalization<axis=-1>(x, s)", None, ones, 23),
+        case("LpNormalization (1)", "LpNormalization<p=1>(x)"),
+        case("LpNormalization", "LpNormalization(x)"),
         case(
             "MeanVarianceNormalization",
-            "y = MeanVarianceNormalization<axes=[1]>(x)",
-            lambda x: scaled.normalized(x, epsilon=1e-18),
+            "MeanVarianceNormalization<axes=[1]>(x)",
+            lambda y, x: np.abs(y) + _peak(x, epsilon=1e-18),
         ),
-        case("Softmax", "y = Softmax(x)", scaled.softmax),
-        case("LogSoftmax", "y = LogSoftmax(x)", scaled.log_softmax),
+        case("Softmax", "Softmax(x)", lambda y, x: y * _low(x)),
+        case("LogSoftmax", "LogSoftmax(x)", lambda _, x: _low(x)),
     )
 
 
-def _images(side: int) -> tuple[Case, ...]:
-    feeds = {"x": f"images {_CHANNELS} {side}"}
+_STATISTICS = _PER_CHANNEL | {"m": _MEAN, "v": _SPREAD}
+_OF_IMAGES: tuple[tuple[str, dict[str, Array], Callable[..., Array] | None, int], ...] = (
+    ("InstanceNormalization(x, s, b)", _PER_CHANNEL, lambda y, x: _by_channel(y, _peak(x, (2, 3))), 20),
+    ("GroupNormalization<num_groups=2>(x, s, b)", _PER_CHANNEL, _grouped, 21),
+    ("BatchNormalization(x, s, b, m, v)", _STATISTICS, _batch, 20),
+    ("LRN<size=3>(x)", {}, None, 20),
+)
 
-    def case(
-        name: str, body: str, truth: Callable[..., Any], constants: dict[str, Array] | None = None, opset: int = 20
-    ) -> Case:
-        return Case(name, "normalizations", body, feeds, truth, constants or {}, side, opset, _CHANNELS * side**2)
 
-    return (
-        case(
-            "InstanceNormalization",
-            "y = InstanceNormalization(x, s, b)",
-            lambda x: _scaled(scaled.normalized(x, (2, 3))),
-            _PER_CHANNEL,
-        ),
-        case("GroupNormalization", "y = GroupNormalization<num_groups=2>(x, s, b)", _grouped, _PER_CHANNEL, opset=21),
-        case(
-            "BatchNormalization",
-            "y = BatchNormalization(x, s, b, m, v)",
-            _batch,
-            _PER_CHANNEL | {"m": _MEAN, "v": _SPREAD},
-        ),
-        case("LRN", "y = LRN<size=3>(x)", _local),
-    )
+def _image(side: int, body: str, constants: dict[str, Array], scale: Callable[..., Array] | None, opset: int) -> Case:
+    name, feeds = body.replace("<", "(").split("(")[0], {"x": f"images {_CHANNELS} {side}"}
+    terms = _CHANNELS * side**2
+    return Case(name, "normalizations", f"y = {body}", feeds, constants, side, opset, terms, scale=scale)
 
 
 NORMALIZATIONS: tuple[Case, ...] = (
     *(case for size in FEW for case in _rows(size)),
-    *(case for side in _SIDES for case in _images(side)),
+    *(_image(side, *item) for side in _SIDES for item in _OF_IMAGES),
 )

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from conrepair.accuracy import scaled
 from conrepair.accuracy.operators.case import BLOCKS, Case
-from conrepair.accuracy.scaled import Array, Exact
+from conrepair.accuracy.scaled import Array
 
 __all__ = ["PRODUCTS"]
 
@@ -22,54 +18,33 @@ def _weights(*shape: int) -> Array:
     return np.clip(np.rint(32 * np.random.default_rng(sum(shape)).normal(size=shape)), -128, 128) / 32
 
 
-def _product(x: Array, weights: Array, shift: float = 0.0) -> Exact:
-    return x @ weights + shift, np.abs(x) @ np.abs(weights) + abs(shift)
+def _case(
+    name: str, body: str, feed: str, size: int, weights: Array | None, bias: Array | None = None, terms: int = 0
+) -> Case:
+    constants = {key: array for key, array in (("w", weights), ("b", bias)) if array is not None}
+    return Case(name, "products", body, {"x": feed}, constants, size, terms=terms, sums=True)
 
 
 def _matrices(size: int) -> tuple[Case, ...]:
-    feeds, weights = {"x": f"rows {size}"}, _weights(size, _OUTPUTS)
-
-    def case(name: str, body: str, truth: Callable[..., Any], constants: dict[str, Array]) -> Case:
-        return Case(name, "products", body, feeds, truth, constants, size, terms=size + 1)
-
-    ones = np.ones(_OUTPUTS)
+    feed, weights, terms = f"rows {size}", _weights(size, _OUTPUTS), size + 1
     return (
-        case("MatMul", "y = MatMul(x, w)", lambda x: _product(x, weights), {"w": weights}),
-        case("Gemm", "y = Gemm(x, w, b)", lambda x: _product(x, weights, 1.0), {"w": weights, "b": ones}),
-        case("MatMul of inputs", "t = Transpose(x) y = MatMul(x, t)", lambda x: _product(x, x.T), {}),
+        _case("MatMul", "y = MatMul(x, w)", feed, size, weights, terms=terms),
+        _case("Gemm", "y = Gemm(x, w, b)", feed, size, weights, np.ones(_OUTPUTS), terms),
+        _case("MatMul of inputs", "t = Transpose(x) y = MatMul(x, t)", feed, size, None, terms=terms),
     )
 
 
 def _convolutions(size: int) -> tuple[Case, ...]:
-    kernels = {side: _weights(size, size, side, side) for side in (1, 3)}
-    separate, back, few = _weights(size, 1, 3, 3), _weights(size, 2, 3, 3), _weights(8, 3, 3, 3)
-    of_channels, of_sides = {"x": f"images {size} {_SIDE}"}, {"x": f"images 3 {size}"}
-
-    def case(
-        name: str, body: str, weights: Array, truth: Callable[..., Any], feeds: dict[str, str] = of_channels
-    ) -> Case:
-        return Case(name, "products", f"y = {body}", feeds, truth, {"w": weights}, size, terms=weights[0].size)
+    def case(name: str, operator: str, *shape: int, feed: str = f"images {size} {_SIDE}") -> Case:
+        weights = _weights(*shape)
+        return _case(name, f"y = {operator}(x, w)", feed, size, weights, terms=weights[0].size)
 
     return (
-        case("Conv", "Conv(x, w)", kernels[3], lambda x: scaled.convolved(x, kernels[3])),
-        case("Conv 1x1", "Conv(x, w)", kernels[1], lambda x: scaled.convolved(x, kernels[1])),
-        case(
-            "Conv depthwise",
-            f"Conv<group={size}>(x, w)",
-            separate,
-            lambda x: scaled.convolved(x, separate, groups=size),
-        ),
-        case(
-            "ConvTranspose",
-            "ConvTranspose<strides=[2, 2]>(x, w)",
-            back,
-            lambda x: scaled.convolved_back(x, back),
-        ),
-        *(
-            [case("Conv by width", "Conv(x, w)", few, lambda x: scaled.convolved(x, few), of_sides)]
-            if size >= 3
-            else []
-        ),
+        case("Conv", "Conv", size, size, 3, 3),
+        case("Conv 1x1", "Conv", size, size, 1, 1),
+        case("Conv depthwise", f"Conv<group={size}>", size, 1, 3, 3),
+        case("ConvTranspose", "ConvTranspose<strides=[2, 2]>", size, 2, 3, 3),
+        *([case("Conv by width", "Conv", 8, 3, 3, 3, feed=f"images 3 {size}")] if size >= 3 else []),
     )
 
 
