@@ -5,52 +5,25 @@ Steps and kinks get the slope of what they round or cut (NNSmith's proxy derivat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from conrepair.generate.graph import Node
+from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.record import Operator
 
 __all__ = ["gradients"]
 
 Array = np.ndarray[Any, Any]
 
-_LEAK = 0.1
-"""Slope of what is cut off."""
+_LEAST, _MOST = 0.1, 1e3
+"""Slopes of functions that a search goes on with: of what is cut off, and near a pole."""
 
-_ELEMENTWISE: Mapping[str, Callable[[Array, Array], Array]] = {
-    "Abs": lambda x, y: np.sign(x) + (x == 0),
-    "Acos": lambda x, y: -np.ones_like(x),
-    "Asin": lambda x, y: np.ones_like(x),
-    "Atan": lambda x, y: 1 / (1 + x * x) + _LEAK,
-    "Ceil": lambda x, y: np.ones_like(x),
-    "Clip": lambda x, y: np.where(x == y, 1.0, _LEAK),
-    "Cos": lambda x, y: -np.sin(x),
-    "Cosh": lambda x, y: np.sinh(np.clip(x, -20, 20)),
-    "Elu": lambda x, y: np.where(x > 0, 1.0, _LEAK),
-    "Erf": lambda x, y: np.exp(-np.minimum(x * x, 20)) + _LEAK,
-    "Exp": lambda x, y: np.exp(np.clip(x, -20, 20)),
-    "Floor": lambda x, y: np.ones_like(x),
-    "LeakyRelu": lambda x, y: np.where(x > 0, 1.0, _LEAK),
-    "Log": lambda x, y: 1 / np.maximum(np.abs(x), 1e-3),
-    "Neg": lambda x, y: -np.ones_like(x),
-    "Reciprocal": lambda x, y: -1 / np.maximum(x * x, 1e-3),
-    "Relu": lambda x, y: np.where(x > 0, 1.0, _LEAK),
-    "Round": lambda x, y: np.ones_like(x),
-    "Sigmoid": lambda x, y: np.maximum(y * (1 - y), _LEAK / 10),
-    "Sin": lambda x, y: np.cos(x),
-    "Sinh": lambda x, y: np.cosh(np.clip(x, -20, 20)),
-    "Softplus": lambda x, y: 1 / (1 + np.exp(-np.clip(x, -20, 20))),
-    "Sqrt": lambda x, y: 0.5 / np.maximum(np.abs(y), 1e-2),
-    "Tan": lambda x, y: np.ones_like(x),
-    "Tanh": lambda x, y: np.maximum(1 - y * y, _LEAK / 10),
-}
-_LIKE_IDENTITY = frozenset(
-    {"Asinh", "Atanh", "Acosh", "Celu", "Gelu", "HardSigmoid", "HardSwish", "Mish", "Selu", "Softsign", "Swish"}
-    | {"ThresholdedRelu", "Shrink", "Identity", "Dropout", "Cast", "CumSum", "LpNormalization", "LRN"}
-)
+_LIKE_IDENTITY = frozenset({"Dropout", "CumSum", "LpNormalization", "LRN"})
 _RESHAPING = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+_OF_MANY = frozenset({"Sum", "Mean", "Max", "Min"})
 
 
 def gradients(
@@ -70,50 +43,46 @@ def gradients(
     first, made = inputs[0] if inputs else None, outputs[0]
     if first is None or made is None:
         return {}
-    x = first.astype(np.float64)
-    op = node.op
-    if op in _ELEMENTWISE:
-        return {0: wanted * _ELEMENTWISE[op](x, made.astype(np.float64))}
+    x, op, attributes = first.astype(np.float64), node.op, node.attributes
+    second = inputs[1].astype(np.float64) if len(inputs) > 1 and inputs[1] is not None else None
     if op in _LIKE_IDENTITY:
         return {0: wanted}
     if op in _RESHAPING:
         return {0: wanted.reshape(x.shape)}
     if op == "Transpose":
-        order = node.attributes.get("perm") or tuple(reversed(range(x.ndim)))
-        return {0: np.transpose(wanted, np.argsort(order))}
-    if op in {"Sum", "Mean", "Max", "Min"}:
+        return {0: np.transpose(wanted, np.argsort(attributes.get("perm") or range(x.ndim)[::-1]))}
+    if op in _OF_MANY:
         return {place: _unbroadcast(wanted, item.shape) for place, item in enumerate(inputs) if item is not None}
     if op.startswith("Reduce"):
-        return {0: np.broadcast_to(_kept(node, wanted, x), x.shape) / 1.0}
-    second = inputs[1].astype(np.float64) if len(inputs) > 1 and inputs[1] is not None else None
+        return {0: _spread(wanted, x, attributes.get("axes") if second is None else second)}
+    if op == "Clip":
+        return {0: wanted * np.where(x == made, 1.0, _LEAST)}
+    record = RECORDS.get(op)
+    if record is not None and record.operands == 1:
+        return {0: wanted * _slope(record, x, attributes)}
     if second is None:
         return {}
+    parts: Sequence[Array] = ()
+    if op == "MatMul" and min(x.ndim, second.ndim) > 1:
+        parts = np.matmul(wanted, np.swapaxes(second, -1, -2)), np.matmul(np.swapaxes(x, -1, -2), wanted)
+    elif record is not None and record.operands == 2 and callable(record.derivative):
+        parts = [wanted * _finite(part) for part in record.derivative(x, second)]
     return {
         place: _unbroadcast(part, item.shape)
-        for place, (part, item) in enumerate(zip(_of_two(op, x, second, made, wanted), (x, second), strict=False))
-        if part is not None
+        for place, (part, item) in enumerate(zip(parts, (x, second), strict=False))
     }
 
 
-def _of_two(op: str, a: Array, b: Array, y: Array, wanted: Array) -> tuple[Array | None, ...]:
-    match op:
-        case "Add":
-            return wanted, wanted
-        case "Sub":
-            return wanted, -wanted
-        case "Mul":
-            return wanted * b, wanted * a
-        case "Div":
-            safe = np.where(np.abs(b) < 1e-3, 1e-3, b)
-            return wanted / safe, -wanted * a / (safe * safe)
-        case "Pow":
-            base = np.maximum(np.abs(a), 1e-3)
-            return wanted * b * base ** np.clip(b - 1, -10, 10), wanted * np.log(base)
-        case "PRelu":
-            return np.where(a > 0, wanted, wanted * b), None
-        case "MatMul" if a.ndim >= 2 and b.ndim >= 2:
-            return np.matmul(wanted, np.swapaxes(b, -1, -2)), np.matmul(np.swapaxes(a, -1, -2), wanted)
-    return ()
+def _slope(record: Operator, x: Array, attributes: Mapping[str, Any]) -> Array:
+    """Of a function; steps have that of what they round."""
+    if not callable(record.derivative):
+        return np.ones_like(x)
+    slope = _finite(record.derivative(x, **record.given(attributes)))
+    return np.where(slope < 0, -1, 1) * np.maximum(np.abs(slope), _LEAST)
+
+
+def _finite(slope: Any) -> Array:
+    return np.clip(np.nan_to_num(np.asarray(slope, np.float64), nan=1.0), -_MOST, _MOST)
 
 
 def _unbroadcast(gradient: Array, shape: tuple[int, ...]) -> Array:
@@ -125,14 +94,9 @@ def _unbroadcast(gradient: Array, shape: tuple[int, ...]) -> Array:
     return gradient.sum(axis=axes, keepdims=True) if axes else gradient
 
 
-def _kept(node: Node, wanted: Array, x: Array) -> Array:
-    """A reduction's derivative with the reduced axes as ones."""
-    if wanted.ndim == x.ndim:
-        return wanted
-    if wanted.ndim == 0:
-        return wanted.reshape((1,) * x.ndim)
-    shape, left = [], list(wanted.shape)
-    for place, size in enumerate(x.shape):  # the sizes that are kept are x's, in order
-        keep = left and left[0] == size and len(left) <= x.ndim - place
-        shape.append(left.pop(0) if keep else 1)
-    return wanted.reshape(shape) if not left else np.full((1,) * x.ndim, wanted.mean())
+def _spread(wanted: Array, x: Array, axes: Any) -> Array:
+    """A reduction's derivative, of each element that was reduced."""
+    if wanted.ndim < x.ndim:
+        along = range(x.ndim) if axes is None or not np.size(axes) else np.ravel(axes)
+        wanted = np.expand_dims(wanted, tuple(int(axis) for axis in along))
+    return np.broadcast_to(wanted, x.shape)
