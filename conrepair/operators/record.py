@@ -49,10 +49,21 @@ class Operator:
     logical: bool = False
     unbounded: str = ""
 
+    def compute(self, *operands: Array, **attributes: Any) -> Any:
+        """Its value, of operands and a node's attributes.
+
+        Raises:
+            NotImplementedError: if it isn't said, with the reason.
+        """
+        if isinstance(self.value, str):
+            raise NotImplementedError(self.value)
+        return self.value(*operands, **self.given(attributes))
+
     def given(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of a node's attributes that this operator has, where they say something.
+        """This operator's attributes that have a value: as a node says, or as when nothing is said.
 
         Args:
             attributes: Of the node.
         """
-        return {name: attributes[name] for name in self.attributes if attributes.get(name) is not None}
+        said = {name: value for name, value in attributes.items() if name in self.attributes and value is not None}
+        return {name: value for name, value in {**self.attributes, **said}.items() if value is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from onnx.reference.ops.op_pool_common import CommonPool
 
 from conrepair.operators.all_operators import RECORDS, ROUNDED
 from conrepair.operators.moves import pad
-from conrepair.operators.record import Array, Operator
+from conrepair.operators.record import Array
 
 __all__ = ["corrections", "refusal", "window_sums"]
 
@@ -69,109 +69,85 @@ def refusal(node: onnx.NodeProto) -> str | None:
     return None
 
 
-class AffineGrid(OpRun):
+def _affine_grid(theta: Array, size: Array, align_corners: int = 0) -> Array:
     """The reference's gives float32."""
-
-    op_domain = ""
-
-    def _run(self, theta: Array, size: Array, align_corners: int = 0) -> tuple[Array]:
-        space = [int(length) for length in size[2:]]
-        along = [np.arange(1 - length, length, 2) / max(length - bool(align_corners), 1) for length in space]
-        places = np.meshgrid(*along, indexing="ij")
-        full = np.stack([*reversed(places), np.ones(space)])
-        return (np.moveaxis(np.tensordot(theta, full, (2, 0)), 1, -1),)
+    space = [int(length) for length in size[2:]]
+    along = [np.arange(1 - length, length, 2) / max(length - bool(align_corners), 1) for length in space]
+    places = np.meshgrid(*along, indexing="ij")
+    full = np.stack([*reversed(places), np.ones(space)])
+    return np.moveaxis(np.tensordot(theta, full, (2, 0)), 1, -1)
 
 
-class DeformConv(OpRun):
+def _deform_conv(
+    x: Array, w: Array, offset: Array, b: Array | None = None, mask: Array | None = None, **given: Any
+) -> Array:
     """The reference's has places in float32, and a loop for each number."""
-
-    op_domain = ""
-
-    def _run(
-        self, x: Array, w: Array, offset: Array, b: Array | None = None, mask: Array | None = None, **given: Any
-    ) -> tuple[Array]:
-        if x.ndim != _PICTURES:
-            raise NotImplementedError(f"{x.ndim - 2} spatial axes")
-        group, parts, kernel, space = given["group"], given["offset_group"], w.shape[2:], offset.shape[2:]
-        steps, gaps = (given[name] or [1, 1] for name in ("strides", "dilations"))
-        pads = given["pads"] or [0] * 4
-        moved = offset.reshape(-1, parts, *kernel, 2, *space)
-        shares = np.ones((1,)) if mask is None else mask.reshape(-1, parts, *kernel, *space)
-        at = []
-        for axis in range(2):
-            taps = np.arange(kernel[axis]).reshape([-1 if axis == place else 1 for place in range(4)]) * gaps[axis]
-            starts = (
-                np.arange(space[axis]).reshape([-1 if axis + 2 == place else 1 for place in range(4)]) * steps[axis]
-            )
-            at.append(taps + starts - pads[axis] + moved[:, :, :, :, axis])
-        channels = x.reshape(x.shape[0], parts, -1, *x.shape[2:])
-        columns = np.zeros((*channels.shape[:3], *kernel, *space))
-        low = [np.floor(place) for place in at]
-        for corner in np.ndindex(2, 2):
-            near = [(below + more).astype(int) for below, more in zip(low, corner, strict=True)]
-            weight = shares * np.prod(
-                [1 - np.abs(place - whole) for place, whole in zip(at, near, strict=True)], axis=0
-            )
-            inside = np.all(
-                [(whole >= 0) & (whole < size) for whole, size in zip(near, x.shape[2:], strict=True)], axis=0
-            )
-            rows, lines = (np.clip(whole, 0, size - 1) for whole, size in zip(near, x.shape[2:], strict=True))
-            batch, part = np.ogrid[: x.shape[0], :parts]
-            there = (item.reshape(*item.shape, *[1] * 4) for item in (batch, part))
-            picked = channels[(*there, slice(None), rows, lines)]  # channels come last
-            columns += np.moveaxis(picked, -1, 2) * np.where(inside, weight, 0)[:, :, None]
-        grouped = columns.reshape(x.shape[0], group, -1, *kernel, *space)
-        result = np.einsum("ngcijhw,gocij->ngohw", grouped, w.reshape(group, -1, *w.shape[1:]))
-        result = result.reshape(x.shape[0], -1, *space)
-        return (result if b is None else result + b.reshape(1, -1, 1, 1),)
-
-
-class GlobalMaxPool(OpRun):
-    """The reference's reduces other axes than it should where there's one spatial axis, or three."""
-
-    op_domain = ""
-
-    def _run(self, x: Array) -> tuple[Array]:
-        return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
-
-
-class ConvTranspose(OpRun):
-    """The reference's takes other weights for a group than it should, and a loop for each number."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, w: Array, b: Array | None = None, **given: Any) -> tuple[Array]:
-        rank, group = x.ndim - 2, given["group"]
-        space, kernel = np.array(x.shape[2:]), np.array(w.shape[2:])
-        steps, gaps, more = (
-            np.array(given[name] or [usual] * rank)
-            for name, usual in (("strides", 1), ("dilations", 1), ("output_padding", 0))
+    if x.ndim != _PICTURES:
+        raise NotImplementedError(f"{x.ndim - 2} spatial axes")
+    group, parts, kernel, space = given["group"], given["offset_group"], w.shape[2:], offset.shape[2:]
+    steps, gaps = (given[name] or [1, 1] for name in ("strides", "dilations"))
+    pads = given["pads"] or [0] * 4
+    moved = offset.reshape(-1, parts, *kernel, 2, *space)
+    shares = np.ones((1,)) if mask is None else mask.reshape(-1, parts, *kernel, *space)
+    at = []
+    for axis in range(2):
+        taps = np.arange(kernel[axis]).reshape([-1 if axis == place else 1 for place in range(4)]) * gaps[axis]
+        starts = np.arange(space[axis]).reshape([-1 if axis + 2 == place else 1 for place in range(4)]) * steps[axis]
+        at.append(taps + starts - pads[axis] + moved[:, :, :, :, axis])
+    channels = x.reshape(x.shape[0], parts, -1, *x.shape[2:])
+    columns = np.zeros((*channels.shape[:3], *kernel, *space))
+    low = [np.floor(place) for place in at]
+    for corner in np.ndindex(2, 2):
+        near = [(below + more).astype(int) for below, more in zip(low, corner, strict=True)]
+        weight = shares * np.prod([1 - np.abs(place - whole) for place, whole in zip(at, near, strict=True)], axis=0)
+        inside = np.all(
+            [(whole >= 0) & (whole < size) for whole, size in zip(near, x.shape[2:], strict=True)], axis=0
         )
-        begin, end = np.array(given["pads"] or [0] * 2 * rank).reshape(2, rank)
-        whole = steps * (space - 1) + gaps * (kernel - 1) + 1
-        sizes = whole + more - begin - end
-        if given["output_shape"] or given["auto_pad"].startswith("SAME"):
-            sizes = np.array(given["output_shape"] or space * steps)[-rank:]
-            cut = whole + more - sizes
-            begin = cut // 2 if given["auto_pad"] == "SAME_UPPER" else cut - cut // 2
-        full: Any = np.zeros((x.shape[0], group, w.shape[1], *np.maximum(whole, begin + sizes)))
-        parts, weights = x.reshape(x.shape[0], group, -1, *space), w.reshape(group, -1, *w.shape[1:])
-        for place in np.ndindex(*kernel):
-            ends = zip(place * gaps, place * gaps + steps * (space - 1) + 1, steps, strict=True)
-            window = (..., *(slice(*map(int, item)) for item in ends))
-            full[window] += np.einsum("ngc...,gcm->ngm...", parts, weights[(slice(None),) * 3 + place])
-        kept = (..., *(slice(int(low), int(low + size)) for low, size in zip(begin, sizes, strict=True)))
-        result = full[kept].reshape(x.shape[0], -1, *sizes)
-        return (result if b is None else result + b.reshape(1, -1, *[1] * rank),)
+        rows, lines = (np.clip(whole, 0, size - 1) for whole, size in zip(near, x.shape[2:], strict=True))
+        batch, part = np.ogrid[: x.shape[0], :parts]
+        there = (item.reshape(*item.shape, *[1] * 4) for item in (batch, part))
+        picked = channels[(*there, slice(None), rows, lines)]  # channels come last
+        columns += np.moveaxis(picked, -1, 2) * np.where(inside, weight, 0)[:, :, None]
+    grouped = columns.reshape(x.shape[0], group, -1, *kernel, *space)
+    result = np.einsum("ngcijhw,gocij->ngohw", grouped, w.reshape(group, -1, *w.shape[1:]))
+    result = result.reshape(x.shape[0], -1, *space)
+    return result if b is None else result + b.reshape(1, -1, 1, 1)
 
 
-class GlobalLpPool(OpRun):
+def _global_max_pool(x: Array) -> Array:
+    """The reference's reduces other axes than it should where there's one spatial axis, or three."""
+    return x.max(axis=tuple(range(2, x.ndim)), keepdims=True)
+
+
+def _conv_transpose(x: Array, w: Array, b: Array | None = None, **given: Any) -> Array:
+    """The reference's takes other weights for a group than it should, and a loop for each number."""
+    rank, group = x.ndim - 2, given["group"]
+    space, kernel = np.array(x.shape[2:]), np.array(w.shape[2:])
+    steps, gaps, more = (
+        np.array(given[name] or [usual] * rank)
+        for name, usual in (("strides", 1), ("dilations", 1), ("output_padding", 0))
+    )
+    begin, end = np.array(given["pads"] or [0] * 2 * rank).reshape(2, rank)
+    whole = steps * (space - 1) + gaps * (kernel - 1) + 1
+    sizes = whole + more - begin - end
+    if given["output_shape"] or given["auto_pad"].startswith("SAME"):
+        sizes = np.array(given["output_shape"] or space * steps)[-rank:]
+        cut = whole + more - sizes
+        begin = cut // 2 if given["auto_pad"] == "SAME_UPPER" else cut - cut // 2
+    full: Any = np.zeros((x.shape[0], group, w.shape[1], *np.maximum(whole, begin + sizes)))
+    parts, weights = x.reshape(x.shape[0], group, -1, *space), w.reshape(group, -1, *w.shape[1:])
+    for place in np.ndindex(*kernel):
+        ends = zip(place * gaps, place * gaps + steps * (space - 1) + 1, steps, strict=True)
+        window = (..., *(slice(*map(int, item)) for item in ends))
+        full[window] += np.einsum("ngc...,gcm->ngm...", parts, weights[(slice(None),) * 3 + place])
+    kept = (..., *(slice(int(low), int(low + size)) for low, size in zip(begin, sizes, strict=True)))
+    result = full[kept].reshape(x.shape[0], -1, *sizes)
+    return result if b is None else result + b.reshape(1, -1, *[1] * rank)
+
+
+def _global_lp_pool(x: Array, p: int = 2) -> Array:
     """The reference has none."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, p: int = 2) -> tuple[Array]:
-        return ((np.abs(x) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True) ** (1.0 / p),)
+    return (np.abs(x) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True) ** (1.0 / p)
 
 
 class GridSample(AnyGridSample):
@@ -199,68 +175,44 @@ class LpPool(CommonPool):
         return ((means * np.prod(given["kernel_shape"])) ** (1.0 / p),)
 
 
-class Mean(OpRun):
+def _mean(*operands: Array) -> Array:
     """The reference's doesn't broadcast its first operand."""
-
-    op_domain = ""
-
-    def _run(self, *operands: Array) -> tuple[Array]:
-        return (np.asarray(sum(operands) / len(operands)),)
+    return np.asarray(sum(operands) / len(operands))
 
 
-class Pad(OpRun):
+def _pad(x: Array, pads: Any, value: Any = None, axes: Any = None, mode: str = "constant") -> Array:
     """The reference's doesn't take pads below zero."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, pads: Any, value: Any = None, axes: Any = None, mode: str = "constant") -> tuple[Array]:
-        everywhere = np.zeros((2, x.ndim), dtype=int)
-        everywhere[:, slice(None) if axes is None else np.asarray(axes)] = np.asarray(pads, dtype=int).reshape(2, -1)
-        around = 0 if value is None else np.asarray(value).item()
-        return (pad(x, pads=everywhere.ravel(), mode=mode, value=around),)
+    everywhere = np.zeros((2, x.ndim), dtype=int)
+    everywhere[:, slice(None) if axes is None else np.asarray(axes)] = np.asarray(pads, dtype=int).reshape(2, -1)
+    around = 0 if value is None else np.asarray(value).item()
+    return pad(x, pads=everywhere.ravel(), mode=mode, value=around)
 
 
-class LpNormalization(OpRun):
+def _lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:
     """The reference's adds numbers up without their magnitudes."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, axis: int = -1, p: int = 2) -> tuple[Array]:
-        size = (np.abs(x) ** p).sum(axis=axis, keepdims=True) ** (1.0 / p)
-        return (np.where(size == 0, 0, x / size),)
+    size = (np.abs(x) ** p).sum(axis=axis, keepdims=True) ** (1.0 / p)
+    return np.where(size == 0, 0, x / size)
 
 
-class MeanVarianceNormalization(OpRun):
+def _mean_variance_normalization(x: Array, axes: Any = None) -> Array:
     """Its definition has constants in float32, and the difference of two nearly equal means."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, axes: Any = None) -> tuple[Array]:
-        along = tuple((0, 2, 3) if axes is None else axes)
-        return ((x - x.mean(axis=along, keepdims=True)) / (x.std(axis=along, keepdims=True) + 1e-9),)
+    along = tuple((0, 2, 3) if axes is None else axes)
+    return (x - x.mean(axis=along, keepdims=True)) / (x.std(axis=along, keepdims=True) + 1e-9)
 
 
-class GroupNormalization(OpRun):
+def _group_normalization(x: Array, scale: Array, bias: Array, **attributes: Any) -> Array:
     """Its definition computes in float32 by default."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, scale: Array, bias: Array, **attributes: Any) -> tuple[Array]:
-        grouped = x.reshape(x.shape[0], attributes["num_groups"], -1)
-        around = grouped - grouped.mean(axis=2, keepdims=True)
-        unit = around / np.sqrt((around**2).mean(axis=2, keepdims=True) + attributes["epsilon"])
-        parts = unit.reshape(x.shape[0], scale.size, -1)
-        return ((parts * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape),)
+    grouped = x.reshape(x.shape[0], attributes["num_groups"], -1)
+    around = grouped - grouped.mean(axis=2, keepdims=True)
+    unit = around / np.sqrt((around**2).mean(axis=2, keepdims=True) + attributes["epsilon"])
+    parts = unit.reshape(x.shape[0], scale.size, -1)
+    return (parts * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape)
 
 
-class LRN(OpRun):
+def _local_response(x: Array, **attributes: Any) -> Array:
     """The reference's doesn't take more channels than there are."""
-
-    op_domain = ""
-
-    def _run(self, x: Array, **attributes: Any) -> tuple[Array]:
-        alpha, beta, bias, size = (attributes[name] for name in ("alpha", "beta", "bias", "size"))
-        return (x / (bias + alpha / size * window_sums(x * x, size)) ** beta,)
+    alpha, beta, bias, size = (attributes[name] for name in ("alpha", "beta", "bias", "size"))
+    return x / (bias + alpha / size * window_sums(x * x, size)) ** beta
 
 
 def _of_rows(function: Callable[..., Array], x: Array, node: Any) -> Array:
@@ -270,34 +222,35 @@ def _of_rows(function: Callable[..., Array], x: Array, node: Any) -> Array:
     return np.asarray(function(rows, axis=1).reshape(x.shape))
 
 
-def _function(name: str, operator: Operator) -> type:
-    """Ours in place of the reference's, which writes formulas as they stand in ONNX and loses digits."""
-    value: Any = operator.value
-
+def _made(name: str, function: Callable[..., Array]) -> type:
     def run(self: Any, *operands: Array, **attributes: Any) -> tuple[Array]:
         with np.errstate(all="ignore"):
-            if operator.family == "softmax" and self.run_params["opsets"].get("", 13) < 13:
-                return (_of_rows(value, *operands, self.onnx_node),)
-            return (np.asarray(value(*operands, **operator.given(attributes))),)
+            if name in _ROWS and self.run_params["opsets"].get("", 13) < 13:
+                return (_of_rows(function, *operands, self.onnx_node),)
+            return (np.asarray(function(*operands, **attributes)),)
 
     return type(name, (OpRun,), {"op_domain": "", "_run": run})
 
 
+_ROWS = {"Softmax", "LogSoftmax"}
+_FUNCTIONS: Mapping[str, Callable[..., Array]] = {
+    # Ours in place of the reference's, which writes formulas as they stand in ONNX and loses digits.
+    **{name: item.compute for name, item in ROUNDED.items()},
+    "PRelu": RECORDS["PRelu"].compute,  # the reference's has no number where infinity meets a slope of zero
+    "AffineGrid": _affine_grid,
+    "DeformConv": _deform_conv,
+    "GlobalMaxPool": _global_max_pool,
+    "ConvTranspose": _conv_transpose,
+    "GlobalLpPool": _global_lp_pool,
+    "Mean": _mean,
+    "Pad": _pad,
+    "LpNormalization": _lp_normalization,
+    "MeanVarianceNormalization": _mean_variance_normalization,
+    "GroupNormalization": _group_normalization,
+    "LRN": _local_response,
+}
+
+
 def corrections() -> list[type]:
     """As `ReferenceEvaluator(new_ops=...)` takes them."""
-    return [
-        *(_function(*item) for item in ROUNDED.items()),
-        _function("PRelu", RECORDS["PRelu"]),  # the reference's has no number where infinity meets a slope of zero
-        *(
-            AffineGrid,
-            ConvTranspose,
-            DeformConv,
-            GlobalLpPool,
-            GlobalMaxPool,
-            GridSample,
-            GroupNormalization,
-            LpNormalization,
-            LpPool,
-        ),
-        *(LRN, Mean, MeanVarianceNormalization, Pad),
-    ]
+    return [GridSample, LpPool, *(_made(*item) for item in _FUNCTIONS.items())]
