@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
-from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
+from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.functions import GRID, UNARY, is_elementwise, run
 
 __all__ = ["compute", "evaluate"]
 
 Values = npt.NDArray[np.float64]
 
-_REDUCTIONS: Mapping[str, Callable[..., Any]] = {
-    "ReduceMean": np.mean,
-    "ReduceSum": np.sum,
-    "ReduceMax": np.max,
-    "ReduceMin": np.min,
-    "ReduceProd": np.prod,
-}
+_OF_MANY = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "Softmax", "Transpose"}
 
 
 def evaluate(nodes: Sequence[Node], begin: str, end: str) -> Values | None:
@@ -77,31 +71,14 @@ def _applied(node: Node, read: Sequence[Values], graph: LayerGraph | None) -> An
         return made
     if node.op == "SquaredDifference" and len(read) == 2:
         return np.square(read[0] - read[1])
-    if node.op in _REDUCTIONS:
-        axes = attributes.get("axes")
-        along = tuple(map(int, axes)) if isinstance(axes, tuple) else None
-        return _REDUCTIONS[node.op](read[0], axis=along, keepdims=bool(attributes.get("keepdims")))
-    if node.op == "Softmax":
-        return scipy.special.softmax(read[0], axis=_integer(attributes.get("axis")))
-    if node.op == "Transpose":
-        return read[0].transpose(attributes.get("perm"))  # type: ignore[arg-type]
+    if node.op in _OF_MANY:
+        return OPERATORS[node.op].compute(read[0], **attributes)
     if node.op == "Reshape":
         shape = None if graph is None else graph.tensors[node.outputs[0]].shape
         return None if shape is None else read[0].reshape(shape)
-    if node.op == "MatMul":
-        return _product(node, read)
+    if node.op == "MatMul" and set(node.parameters) <= {"weight", "bias"}:
+        numbers = {role: parameter.numpy().astype(np.float64) for role, parameter in node.parameters.items()}
+        factors = [*read, *(numbers[role] for role in ("weight",) if role in numbers)]
+        if len(factors) == 2:
+            return OPERATORS[node.op].compute(*factors, numbers.get("bias", 0.0), **attributes)
     return None
-
-
-def _product(node: Node, read: Sequence[Values]) -> Values | None:
-    weight, bias = node.parameters.get("weight"), node.parameters.get("bias")
-    if len(read) + (weight is not None) != 2 or set(node.parameters) - {"weight", "bias"}:
-        return None
-    one, two = read[0], read[1] if weight is None else weight.numpy().astype(np.float64)
-    one = np.swapaxes(one, -1, -2) if node.attributes.get("transpose_a") else one
-    two = np.swapaxes(two, -1, -2) if node.attributes.get("transpose_b") else two
-    return np.asarray(one @ two + (0.0 if bias is None else bias.numpy()))
-
-
-def _integer(value: Attribute) -> int:
-    return int(value) if isinstance(value, int | float) else -1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +27,7 @@ _MOST_JUMPS = 0.6  # of neighbours on the dense part; a smooth function changes 
 
 
 def _of(operator: Operator) -> Callable[[Values, Mapping[str, Attribute]], Values]:
-    function: Callable[..., Values] = operator.value  # type: ignore[assignment]
-    return lambda x, attributes: function(x, **operator.given(attributes))
+    return lambda x, attributes: np.asarray(operator.compute(x, **attributes))
 
 
 UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
@@ -38,12 +36,10 @@ UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
 }
 """By operator: functions of values and of a node's attributes."""
 
-BINARY: Mapping[str, Any] = {
-    name: item.value
-    for name, item in OPERATORS.items()
-    if item.operands == 2 and "operand" in item.parameters and not item.logical
-}
-"""By operator: functions of two tensors, or of one and a constant."""
+BINARY = frozenset(
+    name for name, item in OPERATORS.items() if item.family.startswith("arithmetic") or item.family == "comparison"
+)
+"""Operators of two tensors, or of one and a constant."""
 
 KNOWN: Mapping[str, tuple[str, Mapping[str, Attribute]]] = {
     "ReLU": ("Clip", {"min": 0.0, "max": None}),
@@ -128,10 +124,10 @@ def run(node: Node, operands: Sequence[Values]) -> Values | None:
     """What an elementwise node computes of its operands; None of others, or of another number of operands."""
     if node.op in UNARY and len(operands) == 1:
         return np.asarray(UNARY[node.op](operands[0], node.attributes))
-    takes = 3 if node.op == "Where" else 2 if node.op in BINARY else 0
-    if not takes or len(operands) + len(node.parameters) != takes:
-        return None  # not elementwise, or one of what it reads follows from sizes
+    if node.op != "Where" and node.op not in BINARY:
+        return None
+    record = OPERATORS[node.op]
+    if len(operands) + len(node.parameters) != record.operands:
+        return None  # one of what it reads follows from sizes
     values = what_is_read(operation_of(node), operands, lambda array: array.astype(np.float64))
-    if node.op == "Where":
-        return np.asarray(np.where(values[0] != 0, values[1], values[2]))
-    return np.asarray(BINARY[node.op](*values))
+    return np.asarray(record.compute(*values))
