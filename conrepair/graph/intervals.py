@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from conrepair.graph.layer_graph import Node
+from conrepair.graph.operators import OPERATORS
 
 __all__ = ["Interval", "intervals"]
 
@@ -51,10 +52,5 @@ def _made(node: Node, low: float, high: float) -> Interval | None:
     values, ends = operand.numpy().astype(np.float64).reshape(1, -1), np.array([[low], [high]])
     if node.op == "Div" and not values.all():
         return None
-    if node.op == "Sub" and first:
-        ends, values = -ends, -values
-    if node.op in {"Add", "Sub"}:
-        made = ends + values if node.op == "Add" else ends - values
-    else:
-        made = ends * values if node.op == "Mul" else ends / values
+    made = OPERATORS[node.op].compute(*((values, ends) if first else (ends, values)))
     return float(made.min()), float(made.max())

@@ -7,12 +7,12 @@ scipy has in float64). Where an argument is rounded on its way into an exponenti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from conrepair.operators.record import Array, Operator
+from conrepair.operators.record import STEP, Array, Function, Operator
 
 __all__ = ["FUNCTIONS", "OF_ONNX"]
 
@@ -21,7 +21,6 @@ _ROOT_HALF = np.sqrt(np.longdouble(0.5))
 _TANH_GELU = np.sqrt(np.longdouble(2) / np.longdouble("3.14159265358979323846264338327950288"))
 _GELU_CUBE = np.longdouble("0.044715")
 _RECTIFIER, _SIGMOID = "function.rectifier", "function.sigmoid"
-_STEP = "a step: 0 but where it jumps"
 
 
 def _special() -> Any:
@@ -154,11 +153,7 @@ def _clip_slope(x: Array, **bounds: float) -> Array:
 
 
 def _function(
-    value: Callable[..., Any],
-    derivative: Callable[..., Any] | str,
-    family: str = "",
-    turns: Any = (),
-    **traits: Any,
+    value: Function, derivative: Function | str, family: str = "", turns: Any = (), **traits: Any
 ) -> Operator:
     """Of one number; its attributes are those of its value in NumPy."""
     attributes = dict(getattr(value, "__kwdefaults__", None) or {})
@@ -192,9 +187,9 @@ FUNCTIONS: Mapping[str, Operator] = {
     "Erf": _function(lambda x: _special().erf(x), lambda x: 2 / np.sqrt(np.pi) * np.exp(-x * x), _SIGMOID),
     "Exp": _function(np.exp, np.exp, _SIGMOID),
     "Expm1": _function(np.expm1, np.exp),
-    "Log": _function(np.log, np.reciprocal),
+    "Log": _function(np.log, np.reciprocal, domain=(1e-4, np.inf)),
     "Log1p": _function(np.log1p, lambda x: 1 / (1 + x)),
-    "Sqrt": _function(np.sqrt, lambda x: 0.5 / np.sqrt(x)),
+    "Sqrt": _function(np.sqrt, lambda x: 0.5 / np.sqrt(x), domain=(0.0, np.inf)),
     "Rsqrt": _function(lambda x: 1 / np.sqrt(x), lambda x: -0.5 / (x * np.sqrt(x))),
     "Square": _function(np.square, lambda x: 2 * x, turns=(0.0,)),
     "Reciprocal": _function(np.reciprocal, lambda x: -1 / (x * x), turns=None),
@@ -203,10 +198,10 @@ FUNCTIONS: Mapping[str, Operator] = {
     "Neg": _function(np.negative, lambda x: -np.ones_like(x), exact=True),
     "Abs": _function(np.abs, np.sign, turns=(0.0,), exact=True),
     "Identity": _function(np.positive, np.ones_like, "move", None, exact=True),
-    "Sign": _function(np.sign, _STEP, exact=True),
-    "Floor": _function(np.floor, _STEP, exact=True),
-    "Ceil": _function(np.ceil, _STEP, exact=True),
-    "Round": _function(np.rint, _STEP, exact=True),
+    "Sign": _function(np.sign, STEP, exact=True),
+    "Floor": _function(np.floor, STEP, exact=True),
+    "Ceil": _function(np.ceil, STEP, exact=True),
+    "Round": _function(np.rint, STEP, exact=True),
     "Not": _function(np.logical_not, "of truth values", turns=None, exact=True, logical=True),
 }
 """By name; NaN and infinities as the limits are."""
@@ -215,11 +210,11 @@ OF_ONNX: Mapping[str, Operator] = {
     "Tan": _function(np.tan, lambda x: 1 + np.tan(x) ** 2, turns=None),
     "Sinh": _function(np.sinh, np.cosh),
     "Cosh": _function(np.cosh, np.sinh, turns=(0.0,)),
-    "Asin": _function(np.arcsin, lambda x: 1 / np.sqrt(1 - x * x)),
-    "Acos": _function(np.arccos, lambda x: -1 / np.sqrt(1 - x * x)),
+    "Asin": _function(np.arcsin, lambda x: 1 / np.sqrt(1 - x * x), domain=(-1.0, 1.0)),
+    "Acos": _function(np.arccos, lambda x: -1 / np.sqrt(1 - x * x), domain=(-1.0, 1.0)),
     "Atan": _function(np.arctan, lambda x: 1 / (1 + x * x)),
     "Asinh": _function(np.arcsinh, lambda x: 1 / np.sqrt(x * x + 1)),
-    "Acosh": _function(np.arccosh, lambda x: 1 / np.sqrt(x * x - 1)),
-    "Atanh": _function(np.arctanh, lambda x: 1 / (1 - x * x)),
+    "Acosh": _function(np.arccosh, lambda x: 1 / np.sqrt(x * x - 1), domain=(1.0, np.inf)),
+    "Atanh": _function(np.arctanh, lambda x: 1 / (1 - x * x), domain=(-0.999, 0.999)),
 }
 """Others that ONNX has, and no reader of a format names in the neutral graph."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.operators.record import BY_CHANNEL, Array, Attribute, Operator
+from conrepair.operators.record import BY_CHANNEL, STEP, Array, Attribute, Operator
 
 __all__ = ["LAYERS", "RECURRENT_ACTIVATIONS"]
 
@@ -17,10 +17,7 @@ RECURRENT_ACTIVATIONS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid",
 _OF_ALL = "each element changes many results"
 _IN_STEPS = "a layer of several steps: graphs have their operators"
 _WINDOW: Mapping[str, Attribute] = {
-    "kernel_shape": None,
-    "strides": None,
-    "pads": None,
-    "dilations": None,
+    **dict.fromkeys(("kernel_shape", "strides", "pads", "dilations")),
     "auto_pad": "NOTSET",
 }
 _RECURRENT = {
@@ -57,7 +54,7 @@ def _product(one: Array, two: Array, bias: Array | float = 0.0, *, transpose_a: 
 
 def _lattice(value: Any) -> Operator:
     roles = {"scale": "scalar or [channels]", "zero_point": "as scale"}
-    return Operator(value, "a step: 0 but where it jumps", roles, {"axis": 1})
+    return Operator(value, STEP, roles, {"axis": 1})
 
 
 LAYERS: Mapping[str, Operator] = {

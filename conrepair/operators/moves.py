@@ -42,7 +42,7 @@ def pad(x: Array, *, pads: Sequence[int] | Array, mode: str, value: float) -> Ar
 
 MOVES: Mapping[str, Operator] = {
     "Reshape": _move(lambda x, shape: x.reshape(shape), "move", shape=None),
-    "Transpose": _move(lambda x, perm: x.transpose(perm), "move", perm=None),
+    "Transpose": _move(lambda x, perm=None: x.transpose(perm), "move", perm=None),
     "Cast": Operator(
         lambda x, to: x.astype(numpy_dtype(to)), np.ones_like, {}, {"to": None}, family="move", operands=1
     ),

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from conrepair.operators.record import Array, Operator
+from conrepair.operators.record import STEP, Function, Operator
 
 __all__ = ["PAIRS"]
 
 _LOGICAL = "of truth values"
-_STEP = "a step: 0 but where it jumps"
+_EXTREME = "arithmetic.extreme"
 
 
-def _pair(
-    value: Callable[..., Any], derivative: Callable[..., Any] | str, family: str = "", **traits: Any
-) -> Operator:
+def _pair(value: Function, derivative: Function | str, family: str = "", **traits: Any) -> Operator:
     roles = {"operand": "broadcast with the tensor"}
     return Operator(value, derivative, roles, {"constant_first": False}, family, 2, **traits)
-
-
-def _extreme(value: Callable[..., Any], derivative: Callable[..., Any]) -> Operator:
-    return _pair(value, derivative, "arithmetic.extreme", turns=(), exact=True, commutes=True)
-
-
-def _prelu(x: Array, slope: Array) -> Array:
-    return np.where(x < 0, slope * x, x)
-
-
-def _prelu_slopes(x: Array, slope: Array) -> tuple[Array, Array]:
-    return np.where(x < 0, slope, 1), np.where(x < 0, x, 0)
 
 
 PAIRS: Mapping[str, Operator] = {
@@ -40,22 +26,22 @@ PAIRS: Mapping[str, Operator] = {
     "Mul": _pair(np.multiply, lambda a, b: (b, a), "arithmetic.product", commutes=True),
     "Div": _pair(np.divide, lambda a, b: (1 / b, -a / (b * b)), "arithmetic.product"),
     "Pow": _pair(np.power, lambda a, b: (b * a ** (b - 1), a**b * np.log(a)), "arithmetic.power"),
-    "Min": _extreme(np.minimum, lambda a, b: (a <= b, a > b)),
-    "Max": _extreme(np.maximum, lambda a, b: (a >= b, a < b)),
+    "Min": _pair(np.minimum, lambda a, b: (a <= b, a > b), _EXTREME, turns=(), exact=True, commutes=True),
+    "Max": _pair(np.maximum, lambda a, b: (a >= b, a < b), _EXTREME, turns=(), exact=True, commutes=True),
     "Mod": _pair(np.mod, lambda a, b: (1.0, -np.floor(a / b)), "arithmetic.remainder"),
     "And": _pair(np.logical_and, _LOGICAL, logical=True, exact=True, commutes=True),
     "Or": _pair(np.logical_or, _LOGICAL, logical=True, exact=True, commutes=True),
     "Xor": _pair(np.logical_xor, _LOGICAL, logical=True, exact=True, commutes=True),
-    "Equal": _pair(np.equal, _STEP, exact=True, commutes=True),
-    "Greater": _pair(np.greater, _STEP, exact=True),
-    "GreaterOrEqual": _pair(np.greater_equal, _STEP, exact=True),
-    "Less": _pair(np.less, _STEP, exact=True),
-    "LessOrEqual": _pair(np.less_equal, _STEP, exact=True),
+    "Equal": _pair(np.equal, STEP, "comparison", exact=True, commutes=True),
+    "Greater": _pair(np.greater, STEP, "comparison", exact=True),
+    "GreaterOrEqual": _pair(np.greater_equal, STEP, "comparison", exact=True),
+    "Less": _pair(np.less, STEP, "comparison", exact=True),
+    "LessOrEqual": _pair(np.less_equal, STEP, "comparison", exact=True),
     "PRelu": Operator(
-        *(_prelu, _prelu_slopes, {"slope": "broadcast with the tensor"}),
-        family="function.rectifier",
-        operands=2,
-        turns=(0.0,),
+        lambda x, slope: np.where(x < 0, slope * x, x),
+        lambda x, slope: (np.where(x < 0, slope, 1), np.where(x < 0, x, 0)),
+        {"slope": "broadcast with the tensor"},
+        *({}, "function.rectifier", 2, (0.0,)),
     ),
 }
 """By name."""

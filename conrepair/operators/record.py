@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BY_CHANNEL", "Array", "Attribute", "Operator"]
+__all__ = ["BY_CHANNEL", "STEP", "Array", "Attribute", "Function", "Operator"]
 
 Array = np.ndarray[Any, Any]
 Attribute = int | float | str | bool | None | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]
 Function = Callable[..., Any]
 BY_CHANNEL = "where its channels stand is said by the node; ONNX's reference computes it"
 """Why an operator's value isn't said."""
+STEP = "a step: 0 but where it jumps"
+"""Why there's no derivative."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Operator:
         exact: Whether it rounds nothing.
         commutes: Whether its operands may be exchanged.
         logical: Whether it's of truth values.
+        domain: Of what it reads, where it's finite; None for all numbers.
         unbounded: Why there's no bound of its rounding.
     """
 
@@ -47,6 +50,7 @@ class Operator:
     exact: bool = False
     commutes: bool = False
     logical: bool = False
+    domain: tuple[float, float] | None = None
     unbounded: str = ""
 
     def compute(self, *operands: Array, **attributes: Any) -> Any:
@@ -62,8 +66,11 @@ class Operator:
     def given(self, attributes: Mapping[str, Any]) -> dict[str, Any]:
         """This operator's attributes that have a value: as a node says, or as when nothing is said.
 
+        Not in which order a constant is read: operands are given in order.
+
         Args:
             attributes: Of the node.
         """
         said = {name: value for name, value in attributes.items() if name in self.attributes and value is not None}
-        return {name: value for name, value in {**self.attributes, **said}.items() if value is not None}
+        usual = {name: value for name, value in self.attributes.items() if value is not None}
+        return {name: value for name, value in {**usual, **said}.items() if name != "constant_first"}

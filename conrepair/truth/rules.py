@@ -449,13 +449,11 @@ def _log_sum_exp(call: Call) -> Bounds:
     return [(total.through(np.log) + peak).bound.reshape(call.result.shape)]
 
 
-def _log_sum(call: Call) -> Bounds:
-    return [call.operand(0).sum(_axes(call)).through(np.log).bound.reshape(call.result.shape)]
-
-
-def _norm(call: Call) -> Bounds:
-    x = call.operand(0)
-    return [(x * x).sum(_axes(call)).through(np.sqrt).bound.reshape(call.result.shape)]
+def _root_or_log(call: Call) -> Bounds:
+    """Of a sum: of squares, or of the numbers themselves."""
+    x, norm = call.operand(0), call.operator == "ReduceL2"
+    total = (x * x if norm else x).sum(_axes(call))
+    return [total.through(np.sqrt if norm else np.log).bound.reshape(call.result.shape)]
 
 
 def _power_pool(call: Call) -> Bounds:
@@ -627,13 +625,8 @@ def estimate(call: Call) -> Bounds:
 def _window(call: Call) -> int:
     """Products that a convolution's result is the sum of, its bias and a folded factor."""
     shape = np.shape(call.values[1])
-    return (
-        int(
-            math.prod(shape[2:])
-            * (shape[0] // call.attribute("group", 1) if call.operator == "ConvTranspose" else shape[1])
-        )
-        + 3
-    )
+    channels = shape[0] // call.attribute("group", 1) if call.operator == "ConvTranspose" else shape[1]
+    return int(math.prod(shape[2:]) * channels) + 3
 
 
 def _reduced(call: Call) -> int:
@@ -696,8 +689,7 @@ _ROUNDED: Mapping[str, Rule] = _table(
     ("CumSum", _summed(lambda call: max(np.shape(call.values[0])))),
     ("Softmax LogSoftmax", _softmax),
     ("ReduceLogSumExp", _log_sum_exp),
-    ("ReduceLogSum", _log_sum),
-    ("ReduceL2", _norm),
+    ("ReduceLogSum ReduceL2", _root_or_log),
     ("LpNormalization", _unit),
     ("LayerNormalization RMSNormalization", _layer),
     ("InstanceNormalization GroupNormalization", _by_channel),
@@ -705,8 +697,7 @@ _ROUNDED: Mapping[str, Rule] = _table(
     ("BatchNormalization", _batch),
     ("LRN", _response),
     ("Resize", _made_whole(_resized)),
-    ("LpPool", _power_pool),
-    ("GlobalLpPool", _power_pool),
+    ("LpPool GlobalLpPool", _power_pool),
 )
 
 

@@ -9,17 +9,11 @@ from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
 from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import REALS, Range
+from conrepair.operators.all_operators import ROUNDED
 
 _INFINITE = float("inf")
 
-LIMITED = {
-    "Acos": (-1.0, 1.0),
-    "Acosh": (1.0, _INFINITE),
-    "Asin": (-1.0, 1.0),
-    "Atanh": (-0.999, 0.999),
-    "Log": (1e-4, _INFINITE),
-    "Sqrt": (0.0, _INFINITE),
-}
+LIMITED = {name: item.domain for name, item in sorted(ROUNDED.items()) if item.domain}
 """Where functions of one number are finite."""
 
 
