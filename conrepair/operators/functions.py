@@ -136,12 +136,8 @@ def _swish_slope(x: Array, alpha: float) -> Array:
     return np.asarray(share + alpha * x * share * (1 - share))
 
 
-def _jumps(*places: float) -> list[float]:
-    return [float(np.nextafter(at, way)) for at in places for way in (-np.inf, at, np.inf)]
-
-
-def _edges(lambd: float, bias: float) -> list[float]:
-    return _jumps(-lambd, lambd)
+def _beyond(x: Array, alpha: float = np.inf, lambd: float = np.inf, bias: float = 0.0) -> Array:
+    return ((x > alpha) | (np.abs(x) > lambd)) * 1.0
 
 
 def _clip(x: Array, **bounds: float) -> Array:
@@ -166,10 +162,8 @@ FUNCTIONS: Mapping[str, Operator] = {
     "Elu": _function(elu, _elu_slope, _RECTIFIER, (0.0,)),
     "Selu": _function(selu, lambda x, alpha, gamma: gamma * _elu_slope(x, alpha), _RECTIFIER, (0.0,)),
     "Celu": _function(celu, lambda x, alpha: np.where(x > 0, 1, np.exp(x / alpha)), _RECTIFIER, (0.0,)),
-    "ThresholdedRelu": _function(
-        thresholded_relu, lambda x, alpha: (x > alpha) * 1.0, _RECTIFIER, lambda alpha: _jumps(alpha)
-    ),
-    "Shrink": _function(shrink, lambda x, lambd, bias: (np.abs(x) > lambd) * 1.0, _RECTIFIER, _edges),
+    "ThresholdedRelu": _function(thresholded_relu, _beyond, _RECTIFIER, lambda alpha: [alpha]),
+    "Shrink": _function(shrink, _beyond, _RECTIFIER, lambda lambd, **_: [-lambd, lambd]),
     "Gelu": _function(gelu, _gelu_slope, _RECTIFIER, (-0.7517916243924, -0.7524614220711)),
     "Swish": _function(swish, _swish_slope, _RECTIFIER, lambda alpha: [-1.2784645427611 / alpha if alpha else 0.0]),
     "HardSwish": _function(

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.operators.record import BY_CHANNEL, Array, Operator
+from conrepair.operators.record import BY_CHANNEL, STEP, Array, Operator
 
-__all__ = ["ROWS", "log_softmax", "log_sum_exp", "softmax"]
+__all__ = ["ROWS", "softmax"]
 
 _OF_ALL = "each element changes all results of its row"
 _Axes = int | tuple[int, ...] | None
@@ -30,21 +30,10 @@ def softmax(x: Array, axis: int = -1) -> Array:
     return np.asarray(np.exp(low) / (1 + rest)).astype(x.dtype)
 
 
-def log_softmax(x: Array, axis: int = -1) -> Array:
+def _log_softmax(x: Array, axis: int = -1) -> Array:
     """The logarithm of softmax, where that is 1 but for some digits, too."""
     low, _, rest = _shifted(x.astype(np.longdouble), axis)
     return np.asarray(low - np.log1p(rest)).astype(x.dtype)
-
-
-def log_sum_exp(x: Array, axis: tuple[int, ...] | None = None, *, keepdims: bool = True) -> Array:
-    """The logarithm of the sum of all e^x along axes."""
-    _, shift, rest = _shifted(x.astype(np.longdouble), axis)
-    found = (shift + np.log1p(rest)).astype(x.dtype)
-    return np.asarray(found if keepdims else np.squeeze(found, axis))
-
-
-def _rows(value: Callable[..., Array]) -> Operator:
-    return Operator(value, _OF_ALL, attributes={"axis": None}, family="softmax")
 
 
 def _reduction(function: Callable[..., Any], family: str = "", *, exact: bool = False) -> Operator:
@@ -52,10 +41,6 @@ def _reduction(function: Callable[..., Any], family: str = "", *, exact: bool = 
         return np.asarray(function(x, axis=axes, keepdims=keepdims))
 
     return Operator(value, _OF_ALL, attributes={"axes": None, "keepdims": True}, family=family, exact=exact)
-
-
-def _extreme_place(function: Callable[..., Any]) -> Operator:
-    return Operator(function, "of places", attributes={"axis": None, "keepdims": True}, exact=True)
 
 
 def _normalization(value: Callable[..., Array] | str, roles: Mapping[str, str], **more: Any) -> Operator:
@@ -70,8 +55,9 @@ def _root(x: Array, scale: Array, *, axes: _Axes, epsilon: float) -> Array:
     return np.asarray(x / np.sqrt((x * x).mean(axes, keepdims=True) + epsilon) * scale)
 
 
-def _unit(x: Array, *, p: int, axes: _Axes, epsilon: float) -> Array:
-    return np.asarray(x / np.maximum((np.abs(x) ** p).sum(axes, keepdims=True), epsilon) ** (1 / p))
+def _unit(x: Array, *, p: int, axes: _Axes, epsilon: float = 0.0) -> Array:
+    size = np.maximum((np.abs(x) ** p).sum(axes, keepdims=True), epsilon) ** (1 / p)
+    return np.where(size == 0, 0, x / size)
 
 
 def _running(x: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
@@ -82,8 +68,8 @@ def _running(x: Array, *, axis: int, exclusive: bool = False, reverse: bool = Fa
 
 _BOTH = {"scale": "[channels]", "bias": "[channels]"}
 ROWS: Mapping[str, Operator] = {
-    "Softmax": _rows(softmax),
-    "LogSoftmax": _rows(log_softmax),
+    "Softmax": Operator(softmax, _OF_ALL, {}, {"axis": None}, "softmax"),
+    "LogSoftmax": Operator(_log_softmax, _OF_ALL, {}, {"axis": None}, "softmax"),
     "ReduceMean": _reduction(np.mean, "pooling"),
     "ReduceSum": _reduction(np.sum, "pooling"),
     "ReduceMax": _reduction(np.max, "pooling", exact=True),
@@ -91,8 +77,8 @@ ROWS: Mapping[str, Operator] = {
     "ReduceProd": _reduction(np.prod),
     "ReduceL2": _reduction(lambda x, **along: np.sqrt(np.sum(x * x, **along))),
     "ReduceSumSquare": _reduction(lambda x, **along: np.sum(x * x, **along)),
-    "ArgMax": _extreme_place(np.argmax),
-    "ArgMin": _extreme_place(np.argmin),
+    "ArgMax": Operator(np.argmax, STEP, {}, {"axis": None, "keepdims": True}, exact=True),
+    "ArgMin": Operator(np.argmin, STEP, {}, {"axis": None, "keepdims": True}, exact=True),
     "CumSum": Operator(_running, _OF_ALL, attributes={"axis": None, "exclusive": False, "reverse": False}),
     "BatchNormalization": _normalization(
         BY_CHANNEL, {**_BOTH, "mean": "[channels]", "variance": "[channels]"}, training_mode=False

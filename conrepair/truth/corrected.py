@@ -114,11 +114,6 @@ def _deform_conv(
     return result if b is None else result + b.reshape(1, -1, 1, 1)
 
 
-def _global_max_pool(x: Array) -> Array:
-    """The reference's reduces other axes than it should where there's one spatial axis, or three."""
-    return x.max(axis=tuple(range(2, x.ndim)), keepdims=True)
-
-
 def _conv_transpose(x: Array, w: Array, b: Array | None = None, **given: Any) -> Array:
     """The reference's takes other weights for a group than it should, and a loop for each number."""
     rank, group = x.ndim - 2, given["group"]
@@ -143,11 +138,6 @@ def _conv_transpose(x: Array, w: Array, b: Array | None = None, **given: Any) ->
     kept = (..., *(slice(int(low), int(low + size)) for low, size in zip(begin, sizes, strict=True)))
     result = full[kept].reshape(x.shape[0], -1, *sizes)
     return result if b is None else result + b.reshape(1, -1, *[1] * rank)
-
-
-def _global_lp_pool(x: Array, p: int = 2) -> Array:
-    """The reference has none."""
-    return (np.abs(x) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True) ** (1.0 / p)
 
 
 class GridSample(AnyGridSample):
@@ -175,23 +165,12 @@ class LpPool(CommonPool):
         return ((means * np.prod(given["kernel_shape"])) ** (1.0 / p),)
 
 
-def _mean(*operands: Array) -> Array:
-    """The reference's doesn't broadcast its first operand."""
-    return np.asarray(sum(operands) / len(operands))
-
-
 def _pad(x: Array, pads: Any, value: Any = None, axes: Any = None, mode: str = "constant") -> Array:
     """The reference's doesn't take pads below zero."""
     everywhere = np.zeros((2, x.ndim), dtype=int)
     everywhere[:, slice(None) if axes is None else np.asarray(axes)] = np.asarray(pads, dtype=int).reshape(2, -1)
     around = 0 if value is None else np.asarray(value).item()
     return pad(x, pads=everywhere.ravel(), mode=mode, value=around)
-
-
-def _lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:
-    """The reference's adds numbers up without their magnitudes."""
-    size = (np.abs(x) ** p).sum(axis=axis, keepdims=True) ** (1.0 / p)
-    return np.where(size == 0, 0, x / size)
 
 
 def _mean_variance_normalization(x: Array, axes: Any = None) -> Array:
@@ -239,12 +218,16 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
     "PRelu": RECORDS["PRelu"].compute,  # the reference's has no number where infinity meets a slope of zero
     "AffineGrid": _affine_grid,
     "DeformConv": _deform_conv,
-    "GlobalMaxPool": _global_max_pool,
+    # The reference's reduces other axes than it should where there's one spatial axis, or three.
+    "GlobalMaxPool": lambda x: x.max(axis=tuple(range(2, x.ndim)), keepdims=True),
     "ConvTranspose": _conv_transpose,
-    "GlobalLpPool": _global_lp_pool,
-    "Mean": _mean,
+    # The reference has none.
+    "GlobalLpPool": lambda x, p=2: (np.abs(x) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True) ** (1.0 / p),
+    # The reference's doesn't broadcast its first operand.
+    "Mean": lambda *operands: sum(operands) / len(operands),
     "Pad": _pad,
-    "LpNormalization": _lp_normalization,
+    # The reference's adds numbers up without their magnitudes.
+    "LpNormalization": lambda x, axis=-1, p=2: RECORDS["LpNormalization"].compute(x, axes=axis, p=p),
     "MeanVarianceNormalization": _mean_variance_normalization,
     "GroupNormalization": _group_normalization,
     "LRN": _local_response,

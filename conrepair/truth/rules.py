@@ -205,7 +205,7 @@ def _turning(call: Call) -> Bounds:
     turns = record.turns
     if callable(turns):
         turns = turns(**{name: call.attribute(name, usual) for name, usual in record.attributes.items()})
-    return _ends(call, turns or ())
+    return _ends(call, [np.nextafter(at, way) for at in turns or () for way in (-np.inf, at, np.inf)])
 
 
 def _periodic(call: Call) -> Bounds:

@@ -12,20 +12,16 @@ from conrepair.accuracy.scaled import Array
 
 __all__ = ["NORMALIZATIONS"]
 
+_Scale = Callable[[Array, Array], Array]
 _CHANNELS = 4
 _SIDES = (3, 8, 17, 33)
 _SCALE, _SHIFT, _MEAN, _SPREAD = np.arange(1, 17).reshape(4, 4) / 4
-_PER_CHANNEL = {"s": _SCALE, "b": _SHIFT}
 _FACTOR, _OFFSET, _CENTRE = (numbers.reshape(-1, 1, 1) for numbers in (_SCALE, _SHIFT, _MEAN))
 
 
 def _peak(x: Array, axes: Any = -1, epsilon: float = 1e-5) -> Array:
     """The largest magnitude, in units of the spread: that the mean is rounded shows in these."""
     return np.asarray(np.abs(x).max(axes, keepdims=True) / np.sqrt(x.var(axes, keepdims=True) + epsilon))
-
-
-def _centred(y: Array, x: Array) -> Array:
-    return np.abs(y) + _peak(x)
 
 
 def _by_channel(y: Array, peak: Array) -> Array:
@@ -45,50 +41,41 @@ def _low(x: Array) -> Array:
     return 1 + np.abs(x - x.max(-1, keepdims=True))
 
 
-def _rows(size: int) -> tuple[Case, ...]:
-    ones = {"s": np.ones(size)}
-
-    def case(
-        name: str,
-        body: str,
-        scale: Callable[..., Array] | None = None,
-        constants: dict[str, Array] | None = None,
-        opset: int = 20,
-    ) -> Case:
-        feeds = {"x": f"rows {size}"}
-        return Case(name, "normalizations", f"y = {body}", feeds, constants or {}, size, opset, size, scale=scale)
-
-    return (
-        case("LayerNormalization", "LayerNormalization<axis=-1>(x, s, b)", _centred, ones | {"b": np.zeros(size)}),
-        case("RMSNormalization", "RMSNormalization<axis=-1>(x, s)", None, ones, 23),
-        case("LpNormalization (1)", "LpNormalization<p=1>(x)"),
-        case("LpNormalization", "LpNormalization(x)"),
-        case(
-            "MeanVarianceNormalization",
-            "MeanVarianceNormalization<axes=[1]>(x)",
-            lambda y, x: np.abs(y) + _peak(x, epsilon=1e-18),
-        ),
-        case("Softmax", "Softmax(x)", lambda y, x: y * _low(x)),
-        case("LogSoftmax", "LogSoftmax(x)", lambda _, x: _low(x)),
-    )
+_OF_ROWS: dict[str, _Scale | None] = {
+    "LayerNormalization<axis=-1>(x, s, b)": lambda y, x: np.abs(y) + _peak(x),
+    "RMSNormalization<axis=-1>(x, s)": None,
+    "LpNormalization<p=1>(x)": None,
+    "LpNormalization(x)": None,
+    "MeanVarianceNormalization<axes=[1]>(x)": lambda y, x: np.abs(y) + _peak(x, epsilon=1e-18),
+    "Softmax(x)": lambda y, x: y * _low(x),
+    "LogSoftmax(x)": lambda _, x: _low(x),
+}
+_OF_IMAGES: dict[str, _Scale | None] = {
+    "InstanceNormalization(x, s, b)": lambda y, x: _by_channel(y, _peak(x, (2, 3))),
+    "GroupNormalization<num_groups=2>(x, s, b)": _grouped,
+    "BatchNormalization(x, s, b, m, v)": _batch,
+    "LRN<size=3>(x)": None,
+}
+_OPSETS = {"RMSNormalization": 23, "GroupNormalization": 21}
+_PER_CHANNEL = {"s": _SCALE, "b": _SHIFT, "m": _MEAN, "v": _SPREAD}
 
 
-_STATISTICS = _PER_CHANNEL | {"m": _MEAN, "v": _SPREAD}
-_OF_IMAGES: tuple[tuple[str, dict[str, Array], Callable[..., Array] | None, int], ...] = (
-    ("InstanceNormalization(x, s, b)", _PER_CHANNEL, lambda y, x: _by_channel(y, _peak(x, (2, 3))), 20),
-    ("GroupNormalization<num_groups=2>(x, s, b)", _PER_CHANNEL, _grouped, 21),
-    ("BatchNormalization(x, s, b, m, v)", _STATISTICS, _batch, 20),
-    ("LRN<size=3>(x)", {}, None, 20),
-)
-
-
-def _image(side: int, body: str, constants: dict[str, Array], scale: Callable[..., Array] | None, opset: int) -> Case:
-    name, feeds = body.replace("<", "(").split("(")[0], {"x": f"images {_CHANNELS} {side}"}
-    terms = _CHANNELS * side**2
-    return Case(name, "normalizations", f"y = {body}", feeds, constants, side, opset, terms, scale=scale)
+def _case(body: str, scale: _Scale | None, feed: str, numbers: dict[str, Array], size: int, terms: int) -> Case:
+    name = body.replace("<", "(").split("(")[0]
+    constants = {key: array for key, array in numbers.items() if f" {key}" in body}
+    words, opset = f"{name} (1)" if "p=1" in body else name, _OPSETS.get(name, 20)
+    return Case(words, "normalizations", f"y = {body}", {"x": feed}, constants, size, opset, terms, scale=scale)
 
 
 NORMALIZATIONS: tuple[Case, ...] = (
-    *(case for size in FEW for case in _rows(size)),
-    *(_image(side, *item) for side in _SIDES for item in _OF_IMAGES),
+    *(
+        _case(body, scale, f"rows {size}", {"s": np.ones(size), "b": np.zeros(size)}, size, size)
+        for size in FEW
+        for body, scale in _OF_ROWS.items()
+    ),
+    *(
+        _case(body, scale, f"images {_CHANNELS} {side}", _PER_CHANNEL, side, _CHANNELS * side**2)
+        for side in _SIDES
+        for body, scale in _OF_IMAGES.items()
+    ),
 )

@@ -16,15 +16,12 @@ _SIDES = (3, 8, 17, 33, 65)
 
 def _doubled(x: Array) -> Array:
     """Linear between pixels whose middles stand at half of each."""
-
-    def along(x: Array, axis: int) -> Array:
-        first, last = np.take(x, [0], axis), np.take(x, [-1], axis)
-        before = np.concatenate([first, np.take(x, range(x.shape[axis] - 1), axis)], axis)
-        after = np.concatenate([np.take(x, range(1, x.shape[axis]), axis), last], axis)
+    for axis in (2, 3):
+        wide = np.pad(x, [(1, 1) if place == axis else (0, 0) for place in range(x.ndim)], "edge")
+        before, after = (np.take(wide, range(first, first + x.shape[axis]), axis) for first in (0, 2))
         both = np.stack([0.25 * before + 0.75 * x, 0.75 * x + 0.25 * after], axis + 1)
-        return both.reshape(*x.shape[:axis], -1, *x.shape[axis + 1 :])
-
-    return along(along(x, 2), 3)
+        x = both.reshape(*x.shape[:axis], -1, *x.shape[axis + 1 :])
+    return x
 
 
 _STEPS = "kernel_shape=[3, 3], strides=[2, 2]"

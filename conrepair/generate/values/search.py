@@ -29,38 +29,22 @@ Array = np.ndarray[Any, Any]
 Change = Callable[[Array, np.random.Generator], Array]
 
 
-def _large(x: Array, generator: np.random.Generator) -> Array:
-    return x * (64 if x.dtype == np.float16 else 1e4)
-
-
-def _tiny(x: Array, generator: np.random.Generator) -> Array:
-    return x * 2.0 ** grid_of(x.dtype).lowest * 8
-
-
-def _zeros(x: Array, generator: np.random.Generator) -> Array:
-    return np.where(generator.random(x.shape) < 0.3, generator.choice([0.0, -0.0], x.shape), x)
-
-
-def _halves(x: Array, generator: np.random.Generator) -> Array:
-    return np.round(x * 2) / 2
-
-
 def _limits(x: Array, generator: np.random.Generator) -> Array:
     ends = np.array([np.iinfo(x.dtype).min, np.iinfo(x.dtype).max], x.dtype)
     return np.where(generator.random(x.shape) < 0.3, generator.choice(ends, x.shape), x)
 
 
-def _duplicates(x: Array, generator: np.random.Generator) -> Array:
-    return generator.choice(x.ravel()[:2], x.shape) if x.size else x
-
-
+_ZEROS = (0.0, -0.0)
 EXTREMES: Mapping[str, tuple[str, Change]] = {
-    "duplicated values": ("fiu", _duplicates),
+    "duplicated values": ("fiu", lambda x, drawn: drawn.choice(x.ravel()[:2], x.shape) if x.size else x),
     "integer limits": ("iu", _limits),
-    "large values": ("f", _large),
-    "signed zeros": ("f", _zeros),
-    "tiny values": ("f", _tiny),
-    "values at a threshold": ("f", _halves),
+    "large values": ("f", lambda x, _: x * (64 if x.dtype == np.float16 else 1e4)),
+    "signed zeros": (
+        "f",
+        lambda x, drawn: np.where(drawn.random(x.shape) < 0.3, drawn.choice(_ZEROS, x.shape), x),
+    ),
+    "tiny values": ("f", lambda x, _: x * 2.0 ** grid_of(x.dtype).lowest * 8),
+    "values at a threshold": ("f", lambda x, _: np.round(x * 2) / 2),
 }
 """By name, the kinds of types that it's for (as NumPy calls them; bfloat16 is an "f"), and what an array becomes."""
 
