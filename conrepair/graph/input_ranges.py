@@ -12,16 +12,17 @@ import numpy.typing as npt
 from conrepair.data.input_range import InputRange
 from conrepair.graph.input_texts import input_texts
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
+from conrepair.graph.operators import OPERATORS
 
 __all__ = ["ASKING", "input_ranges", "weighs"]
 
 _KEEPING = {"Identity", "Cast", "QuantizeLinear", "DequantizeLinear"}
 _MOVING = {"Reshape", "Transpose", "Expand", "Slice", "Reverse"}
-ASKING = {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}
+ASKING = {name for name, item in OPERATORS.items() if item.family == "comparison"}
 """Operators that compare."""
 
 _OF_SIGNS = {"Less", "GreaterOrEqual"}  # than 0: whether an index counts from the end
-_LOGICAL = {"Not", "And", "Or", "Xor"}
+_LOGICAL = {name for name, item in OPERATORS.items() if item.logical}
 _LAYERS = {
     "Conv",
     "ConvTranspose",
@@ -44,11 +45,8 @@ _LOOKED_UP = 4  # rank of numbers that an input is compared with
 _KEYS = ("cats_int64s", "keys_int64s", "keys_floats")
 _FEW = 64  # numbers that an input is compared with
 _TREES = {"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"}
-_BEYOND, _BESIDE, _LEAST_MARGIN = (
-    0.25,
-    0.1,
-    1e-3,
-)  # of their span, and of their size, that values lie around thresholds
+# Of their span, and of their size, that values lie around thresholds.
+_BEYOND, _BESIDE, _LEAST_MARGIN = 0.25, 0.1, 1e-3
 _MASKS_OUT = 1e3  # what's left out of a softmax has this or more taken from it
 _BYTE = (0.0, 255.0)
 _USUAL = ((-1.0, 1.0), (0.0, 1.0), _BYTE)

@@ -32,7 +32,7 @@ from collections.abc import Mapping
 
 from conrepair.operators.all_operators import OPERATORS
 from conrepair.operators.layers import RECURRENT_ACTIVATIONS
-from conrepair.operators.record import Attribute, Operator
+from conrepair.operators.record import Attribute
 
 __all__ = [
     "COMMUTATIVE",
@@ -42,7 +42,6 @@ __all__ = [
     "OPERATORS",
     "QUANTIZING",
     "RECURRENT_ACTIVATIONS",
-    "Operator",
     "is_read",
 ]
 

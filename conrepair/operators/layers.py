@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -38,8 +37,8 @@ _HEADS = "[in, heads * size]"
 _BIASES = dict.fromkeys(("query_bias", "key_bias", "value_bias"), "[heads * size]")
 
 
-def _window(family: str, roles: Mapping[str, str], **more: Attribute) -> Operator:
-    return Operator(BY_CHANNEL, _OF_ALL, roles, {**_WINDOW, **more}, family)
+def _window(family: str, roles: Mapping[str, str], *, exact: bool = False, **more: Attribute) -> Operator:
+    return Operator(BY_CHANNEL, _OF_ALL, roles, {**_WINDOW, **more}, family, exact=exact)
 
 
 def _recurrent(more: Mapping[str, str], **attributes: Attribute) -> Operator:
@@ -52,17 +51,12 @@ def _product(one: Array, two: Array, bias: Array | float = 0.0, *, transpose_a: 
     return np.asarray(one @ (np.swapaxes(two, -1, -2) if transpose_b else two) + bias)
 
 
-def _lattice(value: Any) -> Operator:
-    roles = {"scale": "scalar or [channels]", "zero_point": "as scale"}
-    return Operator(value, STEP, roles, {"axis": 1})
-
-
 LAYERS: Mapping[str, Operator] = {
     "Conv": _window("convolution", {"weight": "[out, in / group, *kernel]", "bias": "[out]"}, group=1),
     "ConvTranspose": _window(
         "convolution", {"weight": "[in, out / group, *kernel]", "bias": "[out]"}, group=1, output_padding=None
     ),
-    "MaxPool": _window("pooling", {}, ceil_mode=False),
+    "MaxPool": _window("pooling", {}, exact=True, ceil_mode=False),
     "AveragePool": _window("pooling", {}, ceil_mode=False, count_include_pad=False),
     "MatMul": Operator(
         *(_product, _OF_ALL, {"weight": "[..., in, out]", "bias": "[out]", "left": "[..., rows, in]"}),
@@ -96,7 +90,9 @@ LAYERS: Mapping[str, Operator] = {
             "scales": None,
         },
     ),
-    "QuantizeLinear": _lattice(BY_CHANNEL),
-    "DequantizeLinear": _lattice(BY_CHANNEL),
+    **dict.fromkeys(
+        ("QuantizeLinear", "DequantizeLinear"),
+        Operator(BY_CHANNEL, STEP, {"scale": "scalar or [channels]", "zero_point": "as scale"}, {"axis": 1}),
+    ),
 }
 """By name."""

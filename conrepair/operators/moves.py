@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from conrepair.data.tensor_spec import numpy_dtype
-from conrepair.operators.record import BY_CHANNEL, Array, Attribute, Operator
+from conrepair.operators.record import BY_CHANNEL, Array, Attribute, Function, Operator
 
 __all__ = ["MOVES", "pad"]
 
@@ -16,8 +16,10 @@ _MOVED = "what is derived moves as numbers do"
 _NOT_ONNX = "ONNX has no such operator"
 
 
-def _move(value: Callable[..., Any] | str, family: str = "", unbounded: str = "", /, **names: Attribute) -> Operator:
-    return Operator(value, _MOVED, attributes=names, family=family, exact=True, unbounded=unbounded)
+def _move(
+    value: Function | str, roles: Mapping[str, str], family: str = "", unbounded: str = "", /, **names: Attribute
+) -> Operator:
+    return Operator(value, _MOVED, roles, names, family, exact=True, unbounded=unbounded)
 
 
 def _split(x: Array, *, axis: int, sizes: Sequence[int]) -> list[Array]:
@@ -41,38 +43,28 @@ def pad(x: Array, *, pads: Sequence[int] | Array, mode: str, value: float) -> Ar
 
 
 MOVES: Mapping[str, Operator] = {
-    "Reshape": _move(lambda x, shape: x.reshape(shape), "move", shape=None),
-    "Transpose": _move(lambda x, perm=None: x.transpose(perm), "move", perm=None),
-    "Cast": Operator(
-        lambda x, to: x.astype(numpy_dtype(to)), np.ones_like, {}, {"to": None}, family="move", operands=1
-    ),
-    "Expand": Operator(
-        lambda x, shape: np.broadcast_to(x, shape),
-        *(_MOVED, {"operand": "what is expanded to a computed shape"}, {"shape": None}),
-        exact=True,
-    ),
-    "Concat": Operator(
-        lambda *pieces, axis: np.concatenate(pieces, axis),
-        *(_MOVED, {"operand": "a constant piece"}, {"axis": None}),
-        exact=True,
-    ),
-    "Stack": _move(lambda *pieces, axis: np.stack(pieces, axis), "", _NOT_ONNX, axis=None),
-    "Split": _move(_split, axis=None, sizes=None),
-    "Slice": _move(_slice, starts=None, ends=None, axes=None, steps=None),
-    "Tile": _move(lambda x, repeats: np.tile(x, repeats), repeats=None),
-    "Pad": _move(pad, pads=None, mode="constant", value=0.0),
-    "Gather": Operator(
+    "Reshape": _move(lambda x, shape: x.reshape(shape), {}, "move", shape=None),
+    "Transpose": _move(lambda x, perm=None: x.transpose(perm), {}, "move", perm=None),
+    "Cast": Operator(lambda x, to: x.astype(numpy_dtype(to)), np.ones_like, {}, {"to": None}, "move", 1),
+    "Expand": _move(np.broadcast_to, {"operand": "what is expanded to a computed shape"}, shape=None),
+    "Concat": _move(lambda *pieces, axis: np.concatenate(pieces, axis), {"operand": "a constant piece"}, axis=None),
+    "Stack": _move(lambda *pieces, axis: np.stack(pieces, axis), {}, "", _NOT_ONNX, axis=None),
+    "Split": _move(_split, {}, axis=None, sizes=None),
+    "Slice": _move(_slice, {}, starts=None, ends=None, axes=None, steps=None),
+    "Tile": _move(lambda x, repeats: np.tile(x, repeats), {}, repeats=None),
+    "Pad": _move(pad, {}, pads=None, mode="constant", value=0.0),
+    "Gather": _move(
         lambda table, indices, axis: np.take(table, indices.astype(int), axis),
-        *(_MOVED, {"table": "as in the file", "indices": "as in the file"}, {"axis": 0}),
-        exact=True,
+        dict.fromkeys(("table", "indices"), "as in the file"),
+        axis=0,
     ),
     "Where": Operator(
         np.where, _MOVED, dict.fromkeys(("condition", "x", "y"), "as in the file"), operands=3, exact=True
     ),
-    "Shape": _move(lambda x: np.array(x.shape)),
-    "DepthToSpace": _move(BY_CHANNEL, blocksize=None, mode="DCR"),
-    "SpaceToDepth": _move(BY_CHANNEL, blocksize=None),
-    "SpaceToBatch": _move(BY_CHANNEL, "", _NOT_ONNX, block=None, pads=None),
-    "BatchToSpace": _move(BY_CHANNEL, "", _NOT_ONNX, block=None, crops=None),
+    "Shape": _move(lambda x: np.array(x.shape), {}),
+    "DepthToSpace": _move(BY_CHANNEL, {}, blocksize=None, mode="DCR"),
+    "SpaceToDepth": _move(BY_CHANNEL, {}, blocksize=None),
+    "SpaceToBatch": _move(BY_CHANNEL, {}, "", _NOT_ONNX, block=None, pads=None),
+    "BatchToSpace": _move(BY_CHANNEL, {}, "", _NOT_ONNX, block=None, crops=None),
 }
 """By name."""

@@ -11,11 +11,5 @@ from conrepair.accuracy.operators.windows import WINDOWS
 
 __all__ = ["FAMILIES"]
 
-FAMILIES: dict[str, tuple[Case, ...]] = {
-    "unary": UNARY,
-    "binary": BINARY,
-    "reductions": REDUCTIONS,
-    "normalizations": NORMALIZATIONS,
-    "products": PRODUCTS,
-    "windows": WINDOWS,
-}
+_ALL = (UNARY, BINARY, REDUCTIONS, NORMALIZATIONS, PRODUCTS, WINDOWS)
+FAMILIES: dict[str, tuple[Case, ...]] = {cases[0].family: cases for cases in _ALL}

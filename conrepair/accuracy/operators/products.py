@@ -18,26 +18,23 @@ def _weights(*shape: int) -> Array:
     return np.clip(np.rint(32 * np.random.default_rng(sum(shape)).normal(size=shape)), -128, 128) / 32
 
 
-def _case(
-    name: str, body: str, feed: str, size: int, weights: Array | None, bias: Array | None = None, terms: int = 0
-) -> Case:
-    constants = {key: array for key, array in (("w", weights), ("b", bias)) if array is not None}
+def _case(name: str, body: str, feed: str, size: int, terms: int, **constants: Array) -> Case:
     return Case(name, "products", body, {"x": feed}, constants, size, terms=terms, sums=True)
 
 
 def _matrices(size: int) -> tuple[Case, ...]:
     feed, weights, terms = f"rows {size}", _weights(size, _OUTPUTS), size + 1
     return (
-        _case("MatMul", "y = MatMul(x, w)", feed, size, weights, terms=terms),
-        _case("Gemm", "y = Gemm(x, w, b)", feed, size, weights, np.ones(_OUTPUTS), terms),
-        _case("MatMul of inputs", "t = Transpose(x) y = MatMul(x, t)", feed, size, None, terms=terms),
+        _case("MatMul", "y = MatMul(x, w)", feed, size, terms, w=weights),
+        _case("Gemm", "y = Gemm(x, w, b)", feed, size, terms, w=weights, b=np.ones(_OUTPUTS)),
+        _case("MatMul of inputs", "t = Transpose(x) y = MatMul(x, t)", feed, size, terms),
     )
 
 
 def _convolutions(size: int) -> tuple[Case, ...]:
     def case(name: str, operator: str, *shape: int, feed: str = f"images {size} {_SIDE}") -> Case:
         weights = _weights(*shape)
-        return _case(name, f"y = {operator}(x, w)", feed, size, weights, terms=weights[0].size)
+        return _case(name, f"y = {operator}(x, w)", feed, size, weights[0].size, w=weights)
 
     return (
         case("Conv", "Conv", size, size, 3, 3),

@@ -73,8 +73,7 @@ def is_elementwise(node: Node) -> bool:
         return False
     if "operand" not in node.parameters:
         return len(node.inputs) == 2
-    parameter = node.parameters["operand"]
-    return all(size == 1 for size in parameter.shape)
+    return all(size == 1 for size in node.parameters["operand"].shape)
 
 
 def same_function(one: Values, two: Values) -> bool:
