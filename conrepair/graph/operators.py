@@ -42,6 +42,7 @@ __all__ = [
     "OPERATORS",
     "QUANTIZING",
     "RECURRENT_ACTIVATIONS",
+    "WITH_OPERAND",
     "is_read",
 ]
 
@@ -49,6 +50,7 @@ FUNCTIONS = tuple(name for name, item in OPERATORS.items() if item.operands == 1
 """Of each number of a tensor, without attributes."""
 
 ELEMENTWISE_BINARY = tuple(name for name, item in OPERATORS.items() if item.family.startswith("arithmetic"))
+WITH_OPERAND = frozenset(name for name, item in OPERATORS.items() if "constant_first" in item.attributes)
 COMMUTATIVE = frozenset(name for name, item in OPERATORS.items() if item.commutes)
 NORMALIZATIONS = frozenset(name for name, item in OPERATORS.items() if item.family == "normalization")
 QUANTIZING = frozenset({"QuantizeLinear", "DequantizeLinear"})

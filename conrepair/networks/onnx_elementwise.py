@@ -9,13 +9,12 @@ import numpy as np
 import onnx_ir
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
+from conrepair.graph.operators import COMMUTATIVE, OPERATORS, WITH_OPERAND
 from conrepair.networks.onnx_call import OnnxCall
 
-__all__ = ["BINARY", "RULES"]
+__all__ = ["RULES"]
 
 _NUMPY_BROADCASTING = 7  # opset; before, an attribute said whether and where
-_EXTREMES = {"Max": np.maximum, "Min": np.minimum}
 _LIMIT = float(np.finfo(np.float32).max)  # what older opsets write where there is no limit
 
 
@@ -50,7 +49,7 @@ def _extreme(call: OnnxCall) -> None:
         shape = np.broadcast_shapes(*(item.shape for item in arrays))
 
         def load() -> Array:
-            return reduce(_EXTREMES[call.operator], [item.numpy() for item in arrays])
+            return reduce(OPERATORS[call.operator].compute, [item.numpy() for item in arrays])
 
         combined = Parameter("", shape, arrays[0].dtype, load)
         call.emit(call.operator, call.varying(), parameters={"operand": combined})
@@ -75,7 +74,7 @@ def _clip(call: OnnxCall) -> None:
 
 
 def _prelu(call: OnnxCall) -> None:
-    call.emit("PRelu", call.varying(), parameters=call.behind("PRelu"))
+    call.emit("PRelu", call.varying(), parameters=call.parameters({1: "slope"}))
 
 
 def _where(call: OnnxCall) -> None:
@@ -110,13 +109,9 @@ def _quick_gelu(call: OnnxCall) -> None:
     call.emit("Swish", call.varying(), {"alpha": float(call.attribute("alpha", 1.702))})
 
 
-_WITH_ATTRIBUTES = ("Celu", "Elu", "Gelu", "HardSigmoid", "LeakyRelu", "Selu", "Shrink", "Swish", "ThresholdedRelu")
-BINARY = tuple(name for name, known in OPERATORS.items() if "constant_first" in known.attributes)
-"""Operators of two tensors."""
-
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
-    **dict.fromkeys((*FUNCTIONS, *_WITH_ATTRIBUTES), _plain),
-    **dict.fromkeys(BINARY, _binary),
+    **{name: _plain for name, item in OPERATORS.items() if item.operands == 1},
+    **dict.fromkeys(WITH_OPERAND, _binary),
     "Cast": _cast,
     "CastLike": _cast,
     "Clip": _clip,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from conrepair.graph.operators import WITH_OPERAND
 from conrepair.networks import (
     onnx_blocks,
     onnx_elementwise,
@@ -33,9 +34,8 @@ _RULES: Mapping[str, Callable[[OnnxCall], None]] = {
 
 # Operators whose first input may be constant when they aren't: the vocabulary has a parameter for it.
 _EITHER = {
-    *onnx_elementwise.BINARY,
-    *("CastLike", "Concat", "Einsum", "Expand", "Gather", "GatherBlockQuantized", "Gemm", "MatMul", "Sum", "Where"),
-    *("QLinearAdd", "QLinearConcat", "QLinearMatMul", "QLinearMul"),
+    *(*WITH_OPERAND, "CastLike", "Concat", "Einsum", "Expand", "Gather", "Gemm", "MatMul", "Sum", "Where"),
+    *("GatherBlockQuantized", "QLinearAdd", "QLinearConcat", "QLinearMatMul", "QLinearMul"),
 }
 
 
