@@ -13,7 +13,7 @@ from conrepair.graph.layer_graph import Node, Parameter
 from conrepair.localization.diagnosis.changed import Values
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.parameters import compare_parameters
-from conrepair.localization.diagnosis.recurrence import GATES, Layer
+from conrepair.localization.diagnosis.recurrence import Layer
 
 __all__ = ["PARTS", "WAYS", "Carried", "carried_gates", "gate_differences"]
 
@@ -107,8 +107,7 @@ def _gates(sought: Layer, right: Layer, direction: int) -> Iterator[_Gate]:
         *(("bias", *biases) for biases in zip(sought.bias, right.bias, strict=True)),
     ]
     for part, *both in arrays:
-        pairs = zip(*(np.split(array, len(GATES[right.op])) for array in both), strict=True)
-        yield from (_Gate(one, two, part, direction) for one, two in pairs)
+        yield from (_Gate(one, two, part, direction) for one, two in zip(*both, strict=True))
 
 
 def _found(node: Node, role: str, parameter: Parameter, gates: Sequence[_Gate], hidden: int) -> Iterator[Carried]:

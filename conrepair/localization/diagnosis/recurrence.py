@@ -38,9 +38,9 @@ class Layer:
 
     Attributes:
         op: LSTM, GRU or RNN.
-        weight: [gates * hidden, in].
-        recurrent: [gates * hidden, hidden].
-        bias: [2, gates * hidden], of the input and of the state.
+        weight: [gates, hidden, in].
+        recurrent: [gates, hidden, hidden].
+        bias: [2, gates, hidden], of the input and of the state.
         activations: As ONNX has them.
         reverse: Whether it begins with the last step.
         linear_before_reset: Of a GRU, whether its reset gate is applied behind the product.
@@ -72,18 +72,17 @@ class Layer:
         return np.stack(found[::-1] if self.reverse else found, axis=1)
 
     def _step(self, x: Values, state: Values, cell: Values) -> tuple[Values, Values]:
-        given = np.split(x @ self.weight.T + self.bias[0], len(GATES[self.op]), -1)
-        back = np.split(state @ self.recurrent.T + self.bias[1], len(given), -1)
+        given = x @ self.weight.swapaxes(1, 2) + self.bias[0][:, None]  # [gates, batch, hidden]
+        back = state @ self.recurrent.swapaxes(1, 2) + self.bias[1][:, None]
         if self.op == "LSTM":
-            into, out, forget, new = (one + two for one, two in zip(given, back, strict=True))
+            into, out, forget, new = given + back
             cell = self._bent(0, forget) * cell + self._bent(0, into) * self._bent(1, new)
             return self._bent(0, out) * self._bent(2, cell), cell
         if self.op == "RNN":
             return self._bent(0, given[0] + back[0]), cell
-        update, reset = (self._bent(0, one + two) for one, two in zip(given[:2], back[:2], strict=True))
+        update, reset = self._bent(0, given[:2] + back[:2])
         if not self.linear_before_reset:
-            hidden = len(self.recurrent) // 3
-            back[2] = (reset * state) @ self.recurrent[2 * hidden :].T + self.bias[1, 2 * hidden :]
+            back[2] = (reset * state) @ self.recurrent[2].T + self.bias[1, 2]
         new = self._bent(1, given[2] + (reset * back[2] if self.linear_before_reset else back[2]))
         return (1 - update) * new + update * state, cell
 
@@ -103,7 +102,11 @@ def layers_of_node(node: Node) -> tuple[Layer, ...] | None:
     usual, given = RECURRENT_ACTIVATIONS.get(node.op), node.attributes
     if usual is None or not {"W", "R"} <= set(node.parameters):
         return None
-    numbers = {role: node.parameters[role].numpy().astype(np.float64) for role in node.parameters.keys() & {*"WRB"}}
+    gates = len(GATES[node.op])
+    weights, recurrent = (node.parameters[role].numpy().astype(np.float64) for role in "WR")
+    biases = np.zeros((len(weights), 2 * weights.shape[1]))
+    if "B" in node.parameters:
+        biases += node.parameters["B"].numpy()
     directions = {"bidirectional": (False, True), "reverse": (True,)}.get(str(given.get("direction")), (False,))
     named = given.get("activations")
     activations = tuple(map(str, named)) if isinstance(named, tuple) else usual
@@ -114,9 +117,9 @@ def layers_of_node(node: Node) -> tuple[Layer, ...] | None:
     return tuple(
         Layer(
             node.op,
-            numbers["W"][place],
-            numbers["R"][place],
-            (numbers["B"][place] if "B" in numbers else np.zeros(2 * len(numbers["W"][place]))).reshape(2, -1),
+            weights[place].reshape(gates, -1, weights.shape[-1]),
+            recurrent[place].reshape(gates, -1, recurrent.shape[-1]),
+            biases[place].reshape(2, gates, -1),
             activations[place * len(usual) : (place + 1) * len(usual)],
             reverse,
             bool(given.get("linear_before_reset")),
@@ -143,7 +146,9 @@ def wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
     places = range(len(names))
     for order in sorted(itertools.permutations(places), key=lambda order: sum(map(int.__ne__, order, places))):
         if order != tuple(places):
-            yield _in_words(names, order), _reordered(layer, order)
+            at = list(order)
+            reordered = replace(layer, weight=layer.weight[at], recurrent=layer.recurrent[at], bias=layer.bias[:, at])
+            yield _in_words(names, order), reordered
     for place in _TOGETHER[layer.op]:
         for other in _OTHERS:
             changed = tuple(other if at in place else name for at, name in enumerate(layer.activations))
@@ -164,13 +169,8 @@ def wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
     for name, words in (("weight", "the input's weights"), ("recurrent", "the recurrent weights")):
         for one, two in itertools.combinations(places, 2):
             swapped = [two if place == one else one if place == two else place for place in places]
-            part = {name: getattr(_reordered(layer, swapped), name)}
-            yield f"{_in_words(names, swapped)} in {words}", replace(layer, **part)
-    pieces = np.split(layer.recurrent, len(names))
-    yield (
-        "the recurrent weights are transposed",
-        replace(layer, recurrent=np.concatenate([item.T for item in pieces])),
-    )
+            yield f"{_in_words(names, swapped)} in {words}", replace(layer, **{name: getattr(layer, name)[swapped]})
+    yield "the recurrent weights are transposed", replace(layer, recurrent=layer.recurrent.swapaxes(1, 2))
     yield "the state isn't carried from step to step", replace(layer, recurrent=np.zeros_like(layer.recurrent))
     yield "the bias is lost", replace(layer, bias=np.zeros_like(layer.bias))
 
@@ -181,12 +181,3 @@ def _in_words(names: Sequence[str], order: Sequence[int]) -> str:
         return f"the {names[moved[0]]} gate and the {names[moved[1]]} gate are exchanged"
     listed = ", ".join(names[place] for place in order)
     return f"the gates stand in another order ({listed} in place of {', '.join(names)})"
-
-
-def _reordered(layer: Layer, order: Sequence[int]) -> Layer:
-    def by_gate(values: Values) -> Values:
-        pieces = np.split(values, len(order))
-        return np.concatenate([pieces[place] for place in order])
-
-    bias = np.stack([by_gate(row) for row in layer.bias])
-    return replace(layer, weight=by_gate(layer.weight), recurrent=by_gate(layer.recurrent), bias=bias)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,81 +30,81 @@ States = Sequence[Values]
 
 @dataclass(frozen=True)
 class RecurrentRun:
-    """A layer that can be computed.
+    """A layer that can be computed, and the way in which the source's piece gives its result from its states.
 
     Attributes:
+        region: That it's in.
         node: The source's.
         layers: That, for each direction.
         x: What it reads.
         states: What it gives.
-        error: Relative L2 between the region's result where it gives certain states, and what the target computes.
-        close: Up to which that's the same.
+        begins: What the source reads at the cuts, but for what the node gives.
+        output: Of the node, that's read.
+        arranged: How the states lie there.
+        close: Relative L2 of results up to which they're the same.
     """
 
+    region: Region
     node: Node
     layers: Layers
     x: Values
     states: States
-    error: Callable[[States, Layers], float]
+    begins: Mapping[str, Values]
+    output: str
+    arranged: Callable[[States, Layers], Values]
     close: float
 
     @classmethod
     def of(cls, region: Region) -> RecurrentRun | None:
         """None where there's no such layer in the source, or the source's result can't be computed."""
-        found = recurrent_layer(region.source.nodes)
-        x = None if found is None else _read(region, found[0])
+        found, begins = recurrent_layer(region.source.nodes), _begins(region)
+        x = None if found is None else _read(region.source.graph, found[0], begins)
         if found is None or x is None or region.expected.shape != region.computed.shape:
             return None
         node, layers = found
         if x.size // x.shape[-1] * sum(layer.weight.size + layer.recurrent.size for layer in layers) > _MOST:
             return None
-        states = [layer.run(x) for layer in layers]
-        way = _way(region, node, layers, states)
-        if way is None:
-            return None
-        return cls(node, layers, x, states, lambda given, of: way(given, of, region.computed), _close(region))
+        states, close = [layer.run(x) for layer in layers], _close(region)
+        begins = {name: values for name, values in begins.items() if name not in node.outputs}
+        read = {name for item in region.source.nodes if item is not node for name in item.inputs} | {
+            region.source.end
+        }
+        outputs = (
+            name for name in node.outputs if name in read and region.source.graph.tensors[name].shape is not None
+        )
+        for output, arranged in itertools.product(outputs, _ARRANGED):
+            run = cls(region, node, layers, x, states, begins, output, arranged, close)
+            if run.error(states, layers, region.expected) <= CLOSE:
+                return run
+        return None
+
+    def error(self, states: States, of: Layers, wanted: Array | None = None) -> float:
+        """Relative L2 between the region's result where the layer gives certain states, and a result.
+
+        Args:
+            states: Of each direction.
+            of: Layers that give them.
+            wanted: The result; what the target computes where it isn't given.
+        """
+        graph, end = self.region.source.graph, self.region.source.end
+        wanted = self.region.computed if wanted is None else wanted
+        given, shape = self.arranged(states, of), graph.tensors[self.output].shape or ()
+        if given.size != math.prod(shape):
+            return math.inf
+        known = {
+            **self.begins,
+            **_others(self.node, self.output, states, of, graph),
+            self.output: given.reshape(shape),
+        }
+        values = compute(graph.between(set(known), [end]), known, graph) if self.output != end else known
+        result = None if values is None else values.get(end)
+        if result is None or result.size != wanted.size:
+            return math.inf
+        return relative_l2(wanted, result.reshape(wanted.shape))
 
     def gives(self, other: Layers) -> bool:
         """Whether other layers give what the target computes."""
         return self.error([layer.run(self.x) for layer in other], other) <= self.close
-
-
-def _way(
-    region: Region, node: Node, layers: Layers, right: States
-) -> Callable[[States, Layers, Array], float] | None:
-    """What a result would be off by if the layer gave some states, in the way in which the right ones give it."""
-    behind = [item for item in region.source.nodes if item is not node]
-    read = {name for item in behind for name in item.inputs} | {region.source.end}
-    graph = region.source.graph
-    outputs = [name for name in node.outputs if name in read and graph.tensors[name].shape is not None]
-    begins = {name: values for name, values in _begins(region).items() if name not in node.outputs}
-    for output, arranged in itertools.product(outputs, _ARRANGED):
-        shape = graph.tensors[output].shape or ()
-
-        def error(
-            states: States,
-            of: Layers,
-            wanted: Array,
-            output: str = output,
-            arranged: Callable[[States, Layers], Values] = arranged,
-            shape: tuple[int, ...] = shape,
-        ) -> float:
-            given = arranged(states, of)
-            if given.size != math.prod(shape):
-                return math.inf
-            known = {**begins, **_others(node, output, states, of, graph), output: given.reshape(shape)}
-            needed = graph.between(set(known), [region.source.end]) if output != region.source.end else ()
-            values = compute(needed, known, graph)
-            result = None if values is None else values.get(region.source.end)
-            return (
-                math.inf
-                if result is None or result.size != wanted.size
-                else relative_l2(wanted, result.reshape(wanted.shape))
-            )
-
-        if error(right, layers, region.expected) <= CLOSE:
-            return error
-    return None
 
 
 def _others(node: Node, output: str, states: States, layers: Layers, graph: LayerGraph) -> dict[str, Values]:
@@ -144,12 +144,11 @@ def _close(region: Region) -> float:
     return max(left_of(error), min(bits, _MUCH_BETTER * error))
 
 
-def _read(region: Region, node: Node) -> Values | None:
+def _read(graph: LayerGraph, node: Node, known: Mapping[str, Values]) -> Values | None:
     """What the layer reads, as the source has it; computed where that's no cut."""
-    known = _begins(region)
     name = node.inputs[0]
     if name not in known:
-        known = compute(region.source.graph.between(set(known), [name]), known, region.source.graph) or {}
+        known = compute(graph.between(set(known), [name]), known, graph) or {}
     array = known.get(name)
     return array if array is not None and array.ndim == 3 else None
 
