@@ -1,16 +1,17 @@
 """Numbers of no name: the factors and offsets under which answers agree, by least squares on the answers.
 
-A target may subtract any mean. From a recipe that is nearly right, Gauss and Newton's steps lead to the right
-numbers, with derivatives taken by running the target; far from it, or behind another fault, they lead nowhere, which
-the error shows.
+A target may subtract any mean. From a recipe that is nearly right, steps by the derivatives of the answers lead to
+the right numbers; far from it, or behind another fault, they lead nowhere, which the error shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.localization.recipe_family import affine, with_affine
@@ -19,10 +20,13 @@ __all__ = ["refine_numbers"]
 
 _Float64 = npt.NDArray[np.float64]
 
-_STEPS = 8
-_HALVINGS = 3
+_STEPS = 16
 _DIFFERENCE = 1e-2  # of what is varied, for the derivatives: large enough to rise above float32's rounding
 _MIDDLE = 127.5  # of the pixels: offsets there hardly depend on factors
+
+
+class _Ended(Exception):
+    """Answers are as near as wanted, or there may be no more runs."""
 
 
 def refine_numbers(
@@ -41,56 +45,24 @@ def refine_numbers(
         The best recipe met, maybe the one given.
 
     Source:
-        Gauss-Newton with halved steps; Nocedal and Wright, Numerical Optimization, chapter 10.
+        Branch, Coleman and Li, A Subspace, Interior, and Conjugate Gradient Method for Large-Scale Bound-Constrained
+        Minimization Problems, 1999, as SciPy has it; derivatives are taken by running the target.
     """
-    values, answers = _parameters(recipe, channels), distance(recipe)
-    best = recipe
-    for _ in range(_STEPS):
-        if answers is None or np.linalg.norm(answers) <= enough:
-            return best
-        slopes = _slopes(best, values, answers, distance, channels)
-        if slopes is None:
-            return best
-        step = np.linalg.lstsq(slopes, -answers, rcond=1e-6)[0]
-        for _ in range(_HALVINGS + 1):
-            tried = _with_parameters(recipe, values + step)
-            there = distance(tried)
-            if there is not None and np.linalg.norm(there) < 0.9 * np.linalg.norm(answers):
-                values, answers, best = values + step, there, tried
-                break
-            step = step / 2
-        else:
-            return best
-    return best
+    factors, offsets = (values[:channels] for values in affine(recipe))
+    met: list[tuple[float, Recipe]] = []
 
-
-def _slopes(
-    recipe: Recipe,
-    values: _Float64,
-    answers: _Float64,
-    distance: Callable[[Recipe], _Float64 | None],
-    channels: int,
-) -> _Float64 | None:
-    """The derivatives of the answers [answers, parameters]; None when runs are spent."""
-    factors = np.abs(values[:channels])
-    widths = _DIFFERENCE * np.concatenate([factors, factors * _MIDDLE])
-    columns: list[_Float64] = []
-    for place, width in enumerate(widths):
-        moved = values.copy()
-        moved[place] += width
-        there = distance(_with_parameters(recipe, moved))
+    def answers(varied: _Float64) -> _Float64:
+        """Of factors, and of the values that a middling pixel becomes, as shares of the recipe's own factors."""
+        factor, middle = factors * varied[:channels], offsets + factors * _MIDDLE * varied[channels:]
+        tried = with_affine(recipe, recipe.channels, factor, middle - factor * _MIDDLE) if met else recipe
+        there = distance(tried)
         if there is None:
-            return None
-        columns.append((there - answers) / width)
-    return np.stack(columns, axis=1)
+            raise _Ended
+        met.append((float(np.linalg.norm(there)), tried))
+        if met[-1][0] <= enough:
+            raise _Ended
+        return there
 
-
-def _parameters(recipe: Recipe, channels: int) -> _Float64:
-    """Factors, then the values that a middling pixel becomes, in the recipe's order of channels."""
-    factors, offsets = affine(recipe)
-    return np.concatenate([factors[:channels], (offsets + _MIDDLE * factors)[:channels]])
-
-
-def _with_parameters(recipe: Recipe, values: Sequence[float] | _Float64) -> Recipe:
-    factors, middle = np.split(np.asarray(values, dtype=np.float64), 2)
-    return with_affine(recipe, recipe.channels, factors, middle - _MIDDLE * factors)
+    with contextlib.suppress(_Ended):
+        scipy.optimize.least_squares(answers, np.ones(2 * channels), diff_step=_DIFFERENCE, max_nfev=_STEPS)
+    return min(met, key=lambda item: item[0])[1] if met else recipe
