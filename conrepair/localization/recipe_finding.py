@@ -11,12 +11,9 @@ from conrepair.data.pictures.recipe import Recipe
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options
-from conrepair.localization.recipe_candidate import Budget, RecipeCandidate, RecipeSearch
-from conrepair.localization.recipe_feeds import PhotoFeeds, joined
+from conrepair.localization.recipe_candidate import Budget
+from conrepair.localization.recipe_feeds import joined
 from conrepair.localization.recipe_found import RecipeFinding
-from conrepair.localization.recipe_judge import AnswersJudge
-from conrepair.localization.recipe_pixels import PhotoPixels
-from conrepair.localization.recipe_words import changes_in_words
 from conrepair.localization.recipes import search_recipes
 from conrepair.localization.whole_run import WholeRun
 from conrepair.runtime.files import HashedPath
@@ -56,34 +53,17 @@ def find_recipe(
     expected = {name: array[:count] for name, array in expected.items()}
     paths = [Path(photo.path) for photo in photos[:count]]
     rounding = max(_LEAST, min(options.same, _LEFT * output_error))
-    run = WholeRun(target)
-    own, start = recipes
-    feeds = PhotoFeeds(run, PhotoPixels(paths), target.inputs[0], start)
-    changes = changes_in_words(start, own)
-    if changes:
-        judged = range(count)
-        score = AnswersJudge(expected).judge(feeds.outputs(feeds.array(own, "as it is", judged)), judged)
-        if score.error <= rounding:
-            evidence = (
-                f"the source's own recipe is right for the target, too: {'; '.join(changes)}: relative error "
-                f"{output_error:.2g} -> {score.error:.2g} on {count} photos"
-            )
-            right = RecipeCandidate(own.for_size(*feeds.size), "as it is", score.error, score.agreement, count)
-            given = RecipeCandidate(start, "as it is", output_error, None, count)
-            return _told(RecipeSearch(True, (right,), given, changes, evidence, feeds.runs, complete=True))
     search = search_recipes(
-        run,
+        WholeRun(target),
         expected,
         paths,
         target.inputs[0],
-        start=start,
+        start=recipes[1],
+        own=recipes[0],
+        before=output_error,
         budget=Budget(options.recipe_runs, options.recipe_seconds),
         rounding=rounding,
     )
-    return _told(search)
-
-
-def _told(search: RecipeSearch) -> RecipeFinding:
     best = search.best
     return RecipeFinding(
         recipe=dataclasses.asdict(best.recipe),

@@ -158,8 +158,7 @@ class RecipeHunt:
     def _judged(
         self, recipe: Recipe, arrangement: Arrangement, outputs: dict[str, Array], photos: Sequence[int]
     ) -> RecipeCandidate:
-        score = self._judge.judge(outputs, photos)
-        return RecipeCandidate(recipe, arrangement, score.error, score.agreement, len(photos))
+        return RecipeCandidate(recipe, arrangement, *self._judge.judge(outputs, photos), len(photos))
 
     def _is_settled(self) -> bool:
         return any(candidate.error <= self._exact for candidate in self._tried.values())

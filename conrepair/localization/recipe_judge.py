@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,22 +14,9 @@ from conrepair.metrics.probabilities import looks_normalized, softmax
 from conrepair.metrics.tensors import relative_error
 from conrepair.runtime.errors import DataError
 
-__all__ = ["AnswersJudge", "Array", "Score"]
+__all__ = ["AnswersJudge", "Array"]
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Score:
-    """What a recipe reached.
-
-    Attributes:
-        error: Smaller is better; inf where the answers aren't numbers.
-        agreement: Share of the photos whose best class is the wanted one; None where outputs aren't classes.
-    """
-
-    error: float
-    agreement: float | None
 
 
 class AnswersJudge:
@@ -43,12 +29,16 @@ class AnswersJudge:
     def __init__(self, expected: Mapping[str, Array]) -> None:
         self._expected = expected
 
-    def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> Score:
+    def judge(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> tuple[float, float | None]:
         """Measure answers.
 
         Args:
             outputs: Of the target, photos first.
             photos: Which photos they belong to.
+
+        Returns:
+            The relative error, inf where the answers aren't numbers; and the share of the photos whose best class is
+            the wanted one, None where outputs aren't classes.
 
         Raises:
             DataError: if no output of the target can be compared with one of the source.
@@ -58,7 +48,7 @@ class AnswersJudge:
             errors.append(relative_error(reference, candidate))
             if agreement is None and as_scores(reference) is not None:
                 agreement = float(np.mean(reference.argmax(axis=1) == candidate.argmax(axis=1)))
-        return Score(max(errors), agreement)
+        return max(errors), agreement
 
     def distance(self, outputs: Mapping[str, Array], photos: Sequence[int]) -> npt.NDArray[np.float64] | None:
         """Answers less the wanted ones, in units of these; None where they aren't numbers.

@@ -25,7 +25,7 @@ _DIFFERENCE = 1e-2  # of what is varied, for the derivatives: large enough to ri
 _MIDDLE = 127.5  # of the pixels: offsets there hardly depend on factors
 
 
-class _Ended(Exception):
+class _EndedError(Exception):
     """Answers are as near as wanted, or there may be no more runs."""
 
 
@@ -57,12 +57,12 @@ def refine_numbers(
         tried = with_affine(recipe, recipe.channels, factor, middle - factor * _MIDDLE) if met else recipe
         there = distance(tried)
         if there is None:
-            raise _Ended
+            raise _EndedError
         met.append((float(np.linalg.norm(there)), tried))
         if met[-1][0] <= enough:
-            raise _Ended
+            raise _EndedError
         return there
 
-    with contextlib.suppress(_Ended):
+    with contextlib.suppress(_EndedError):
         scipy.optimize.least_squares(answers, np.ones(2 * channels), diff_step=_DIFFERENCE, max_nfev=_STEPS)
     return min(met, key=lambda item: item[0])[1] if met else recipe
