@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,30 +15,15 @@ from conrepair.localization.diagnosis.computing import Values, compute
 from conrepair.localization.diagnosis.exchanged_cuts import Exchange
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import BINARY
-from conrepair.localization.diagnosis.mutations import changed_nodes
+from conrepair.localization.diagnosis.mutations import Change, Changed, with_other, with_others, without
 from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
 from conrepair.localization.diagnosis.wiring import layers_of
 
-__all__ = ["Change", "change_findings", "exchanged_pieces", "fixing_change"]
+__all__ = ["change_findings", "exchanged_pieces", "fixing_change"]
 
 _MOST_NODES = 64
 _MOST_PAIRS = 24  # of layers that are tried for one another
 _MOST_VALUES = 1 << 20  # of the largest tensor
-
-
-@dataclass(frozen=True)
-class Change:
-    """A piece that's wrong.
-
-    Attributes:
-        node: As it's written.
-        other: As it would be right; None where it's one too many, and its first input stands for it.
-        number: The attribute of the source that its number should be; "" where it isn't about a number.
-    """
-
-    node: Node
-    other: Node | None
-    number: str = ""
 
 
 def change_findings(region: Region) -> Iterator[Finding]:
@@ -46,7 +31,7 @@ def change_findings(region: Region) -> Iterator[Finding]:
     change = fixing_change(region)
     if change is None:
         return
-    node, other = change.node, change.other
+    node, other = change.nodes[-1], change.other
     whole = region.source.nodes[-1].layer
     kind = Kind.HYPERPARAMETERS if change.number else Kind.GRAPH
     if other is None:
@@ -67,14 +52,12 @@ def fixing_change(region: Region) -> Change | None:
     Args:
         region: Guilty, with a target in pieces.
     """
-    nodes, graph = region.target.nodes, region.target.graph
     if (values := _computed(region)) is None:
         return None
-    for place, change in _candidates(region):
-        begins = region.target.begins
-        known = {name: values[name] for name in (*begins, *(item.outputs[0] for item in nodes[:place]))}
-        changed = _without(change.node, known) if change.other is None else compute([change.other], known, graph)
-        if _comes_right(region, values, None if changed is None else compute(nodes[place + 1 :], changed, graph)):
+    begins = {name: values[name] for name in region.target.begins}
+    for change, nodes, end in _candidates(region):
+        after = compute(nodes, begins, region.target.graph)
+        if _comes_right(region, values, None if after is None else after[end]):
             return change
     return None
 
@@ -96,7 +79,8 @@ def exchanged_pieces(region: Region) -> Exchange | None:
         if before & {node.name for node in pair} or values[one].shape != values[two].shape:
             continue
         known = {**{name: values[name] for name in begins}, one: values[two], two: values[one]}
-        if _comes_right(region, values, compute([node for node in nodes if node not in pair], known, graph)):
+        after = compute([node for node in nodes if node not in pair], known, graph)
+        if _comes_right(region, values, None if after is None else after[region.target.end]):
             return Exchange(one, two, tuple(node for node in nodes if {one, two} & {*node.inputs}))
     return None
 
@@ -112,19 +96,17 @@ def _computed(region: Region) -> dict[str, Values] | None:
     if not nodes or len(nodes) > _MOST_NODES or max(sizes) > _MOST_VALUES:
         return None
     values = compute(nodes, {name: np.asarray(region.fed(name), np.float64) for name in region.target.begins}, graph)
-    return None if values is None or _error(region, values, region.computed) > CLOSE else values
+    end = None if values is None else values[region.target.end]
+    return values if error_in(region.layout, region.computed, end) <= CLOSE else None
 
 
-def _comes_right(region: Region, values: Mapping[str, Values], after: Mapping[str, Values] | None) -> bool:
-    return _error(region, after, region.expected) <= left_of(_error(region, values, region.expected))
+def _comes_right(region: Region, values: Mapping[str, Values], after: Values | None) -> bool:
+    error = error_in(region.layout, region.expected, values[region.target.end])
+    return error_in(region.layout, region.expected, after) <= left_of(error)
 
 
-def _error(region: Region, values: Mapping[str, Values] | None, wanted: Values) -> float:
-    return error_in(region.layout, wanted, None if values is None else values[region.target.end])
-
-
-def _candidates(region: Region) -> Iterator[tuple[int, Change]]:
-    nodes = region.target.nodes
+def _candidates(region: Region) -> Iterator[Changed]:
+    nodes, end = region.target.nodes, region.target.end
     numbers = {
         name: float(value)
         for node in region.source.nodes
@@ -133,15 +115,9 @@ def _candidates(region: Region) -> Iterator[tuple[int, Change]]:
     }
     for (place, node), (name, number) in itertools.product(enumerate(nodes), numbers.items()):
         if node.op in BINARY and _is_number(node) and not np.isclose(_number(node), number, rtol=1e-3, atol=0):
-            yield place, Change(node, _with_number(node, number), name)
-    yield from ((place, Change(node, None)) for place, node in enumerate(nodes))
-    for place, other in changed_nodes(nodes):
-        yield place, Change(nodes[place], other)
-
-
-def _without(node: Node, known: Mapping[str, Values]) -> dict[str, Values] | None:
-    read = next(filter(None, node.inputs), None)
-    return None if read is None else {**known, node.outputs[0]: known[read]}
+            yield with_other(nodes, place, _with_number(node, number), end, name)
+    yield from (without(nodes, node.inputs[0], node.outputs[0], end) for node in nodes if node.inputs[0])
+    yield from with_others(nodes, end)
 
 
 def _is_number(node: Node) -> bool:

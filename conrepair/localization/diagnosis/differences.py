@@ -13,10 +13,11 @@ from conrepair.graph.layer_graph import Node, Parameter, fingerprint
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.attributes import AttributeDifference, attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
+from conrepair.localization.diagnosis.extras import together
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import same_function
 from conrepair.localization.diagnosis.masks import hide_alike, mask_words
-from conrepair.localization.diagnosis.mutations import Mutation, fixing_mutation
+from conrepair.localization.diagnosis.mutations import fixing_mutation
 from conrepair.localization.diagnosis.normalization import (
     explain_folding,
     lacks_normalization,
@@ -34,7 +35,7 @@ from conrepair.localization.diagnosis.preparing import (
 )
 from conrepair.localization.diagnosis.readings import as_written, fused, normalized, rearranged, with_functions
 from conrepair.localization.diagnosis.region import Region, Side
-from conrepair.localization.diagnosis.steps import MOVES, Step, function_step, step_of
+from conrepair.localization.diagnosis.steps import MOVES, Step
 from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
 from conrepair.localization.layout import Layout, lies_along
 
@@ -164,21 +165,17 @@ def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
     found = fixing_mutation(target.nodes[::-1], target.inputs[0], target.outputs[0], one)
     if found is None:
         lost = fixing_mutation(source.nodes[::-1], source.inputs[0], source.outputs[0], two)
-        return None if lost is None or lost.other is not None else _missing(_lost_or_added(lost), region)
+        return (
+            None
+            if lost is None or lost.other is not None
+            else _missing(together(lost.nodes, region.source.graph)[-1], region)
+        )
     if found.other is None:
-        return _extra(_lost_or_added(found), region)
+        return _extra(together(found.nodes, region.target.graph)[-1], region)
     (node,), other = found.nodes, found.other
     right = f"is {other.op} instead of {node.op}" if node.op != other.op else "has its operands exchanged"
     words = f"`{target.layer}` would compute what `{source.layer}` does if `{node.layer}` {right}"
     return Finding(Kind.GRAPH, words, source.layers, (node.layer, *target.layers), f"at {node.layer}")
-
-
-def _lost_or_added(mutation: Mutation) -> Step:
-    """What one side has too many, as one step."""
-    if len(mutation.nodes) == 1:
-        return step_of(mutation.nodes[0])
-    whole = function_step(mutation.nodes, mutation.begin, mutation.end)
-    return step_of(mutation.nodes[-1]) if whole is None else whole
 
 
 def layouts_of(region: Region) -> Mapping[int, Layout]:

@@ -1,4 +1,4 @@
-"""Which one change of a chain of elementwise operators makes it compute what it should."""
+"""Changes of nodes, one at a time, and which of them makes elementwise operators compute what they should."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.computing import Values, evaluate
 from conrepair.localization.diagnosis.functions import same_function
 
-__all__ = ["Mutation", "changed_nodes", "fixing_mutation"]
+__all__ = ["Change", "Changed", "fixing_mutation", "with_other", "with_others", "without"]
 
 _ORDERED = {"Sub", "Div", "Pow"}
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Min", "Max")
@@ -20,23 +20,29 @@ _REDUCTIONS = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin")
 
 
 @dataclass(frozen=True)
-class Mutation:
-    """A change of a chain.
+class Change:
+    """A change of some nodes.
 
     Attributes:
         nodes: As they're written: the one that's changed, or all that are taken out, in order.
-        begin: What they read.
+        begin: What they read, which stands for what they compute where they're taken out.
         end: What they compute.
         other: What the one would be if it were right; None where they are too many.
+        number: The attribute of another operator that its number should be; "" where it isn't about a number.
     """
 
     nodes: tuple[Node, ...]
     begin: str
     end: str
     other: Node | None = None
+    number: str = ""
 
 
-def fixing_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> Mutation | None:
+Changed = tuple[Change, tuple[Node, ...], str]
+"""A change, the nodes that are there with it, and the tensor of theirs that is what all compute."""
+
+
+def fixing_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> Change | None:
     """Find the change that makes a chain compute a function.
 
     Taking one node out is tried first, then exchanging its operands, then other operators, then taking out several
@@ -48,39 +54,34 @@ def fixing_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values)
         end: The tensor that they compute.
         wanted: Values of the function on the grid.
     """
-    short = sorted(_shortened(nodes, begin, end), key=lambda item: len(item[0].nodes))
-    single = sum(len(mutation.nodes) == 1 for mutation, _, _ in short)
-    changed = (
-        (
-            Mutation((nodes[place],), other.inputs[0], other.outputs[0], other),
-            (*nodes[:place], other, *nodes[place + 1 :]),
-            end,
-        )
-        for place, other in changed_nodes(nodes)
-    )
-    tried = itertools.chain(short[:single], changed, short[single:])
-    return next((mutation for mutation, left, last in tried if _computes(left, begin, last, wanted)), None)
+    pairs = ((early, node.outputs[0]) for node in nodes for early in _before(nodes, node.outputs[0]))
+    short = sorted((without(nodes, *pair, end) for pair in pairs), key=lambda item: len(item[0].nodes))
+    short = [item for item in short if item[1]]
+    single = sum(len(change.nodes) == 1 for change, _, _ in short)
+    tried = itertools.chain(short[:single], with_others(nodes, end), short[single:])
+    return next((change for change, left, last in tried if _computes(left, begin, last, wanted)), None)
 
 
-def changed_nodes(nodes: Sequence[Node]) -> Iterator[tuple[int, Node]]:
-    """Places, and what may have stood there: the same with its operands exchanged, then other operators."""
+def without(nodes: Sequence[Node], early: str, late: str, end: str) -> Changed:
+    """Nodes without those between two tensors, of which the first stands for the later one."""
+    given = [replace(node, inputs=tuple(early if name == late else name for name in node.inputs)) for node in nodes]
+    last = early if late == end else end
+    needed = {last, *_before(given, last)}
+    gone = tuple(node for node in nodes if node.outputs[0] not in needed)
+    return Change(gone, early, late), tuple(node for node in given if node.outputs[0] in needed), last
+
+
+def with_others(nodes: Sequence[Node], end: str) -> Iterator[Changed]:
+    """Nodes with one of them exchanged: by the same with its operands exchanged, then by other operators."""
     for others in (_exchanged, _replaced):
         for place, node in enumerate(nodes):
-            yield from ((place, other) for other in others(node))
+            yield from (with_other(nodes, place, other, end) for other in others(node))
 
 
-def _shortened(nodes: Sequence[Node], begin: str, end: str) -> Iterator[tuple[Mutation, tuple[Node, ...], str]]:
-    """Chains in which one tensor stands for a later one: what goes, the nodes that are left, what they compute."""
-    for last in nodes:
-        late = last.outputs[0]
-        for early in _before(nodes, late):
-            given = [_reading(node, late, early) for node in nodes]
-            after = early if late == end else end
-            needed = {after, *_before(given, after)}
-            gone = tuple(node for node in nodes if node.outputs[0] not in needed)
-            left = tuple(node for node in given if node.outputs[0] in needed)
-            if left and (early == begin or early in needed):
-                yield Mutation(gone, early, late), left, after
+def with_other(nodes: Sequence[Node], place: int, other: Node, end: str, number: str = "") -> Changed:
+    """Nodes with another one at a place."""
+    change = Change((nodes[place],), other.inputs[0], other.outputs[0], other, number)
+    return change, (*nodes[:place], other, *nodes[place + 1 :]), end
 
 
 def _before(nodes: Sequence[Node], name: str) -> dict[str, None]:
@@ -98,10 +99,6 @@ def _before(nodes: Sequence[Node], name: str) -> dict[str, None]:
 def _computes(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> bool:
     values = evaluate(nodes, begin, end)
     return values is not None and same_function(wanted, values)
-
-
-def _reading(node: Node, name: str, other: str) -> Node:
-    return replace(node, inputs=tuple(other if item == name else item for item in node.inputs))
 
 
 def _exchanged(node: Node) -> Iterator[Node]:

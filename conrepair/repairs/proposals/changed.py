@@ -8,7 +8,8 @@ from itertools import islice
 import numpy as np
 
 from conrepair.graph.layer_graph import Node
-from conrepair.localization.diagnosis.changes import Change, fixing_change
+from conrepair.localization.diagnosis.changes import fixing_change
+from conrepair.localization.diagnosis.mutations import Change
 from conrepair.repairs.edits import Edit, Remove, SetParameter
 from conrepair.repairs.proposals.attributes import attribute_proposals
 from conrepair.repairs.proposals.everywhere import everywhere
@@ -53,7 +54,7 @@ def change_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     if len(setting.region.target.nodes) <= len(setting.region.source.nodes):
         return  # nothing is written in pieces
     change = fixing_change(setting.region)
-    place = None if change is None else setting.in_editor.of(change.node)
+    place = None if change is None else setting.in_editor.of(change.nodes[-1])
     edit = None if change is None or place is None else _edit(place, change)
     if edit is not None:
         yield (edit,)

@@ -9,7 +9,7 @@ from elementwise_pieces import graph_of
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.diagnosis.computing import evaluate
-from conrepair.localization.diagnosis.mutations import Mutation, fixing_mutation
+from conrepair.localization.diagnosis.mutations import Change, fixing_mutation
 
 GELU = [
     "[div] d = Div (x, root2)",
@@ -20,7 +20,7 @@ GELU = [
 ]
 
 
-def repaired(lines: list[str], folder: Path) -> Mutation | None:
+def repaired(lines: list[str], folder: Path) -> Change | None:
     """What's found in a chain that should be the exact GELU."""
     right = opened(GELU, folder / "right")
     wrong = opened(lines, folder / "wrong")
