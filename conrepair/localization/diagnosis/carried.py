@@ -133,7 +133,7 @@ def _compared(one: CarriedParameter, two: CarriedParameter) -> Iterator[Finding]
     if found is None or (found.relative > _UNLIKE and found.words.startswith("off by")):
         return
     named = f" ({two.parameter.name})" if two.parameter.name else ""
-    layers = tuple(dict.fromkeys(node.layer for node in two.nodes))
+    layers = tuple(node.layer for node in two.nodes)
     words = f"the {two.role}{named} of `{layers[0]}` should be the {one.role} of `{one.nodes[0].layer}`"
-    source = tuple(dict.fromkeys(node.layer for node in one.nodes))
-    yield Finding(found.kind, f"{words}, and is {found.words}", source, layers, f"at {layers[0]}", rule=found.rule)
+    source = tuple(node.layer for node in one.nodes)
+    yield Finding(found.kind, f"{words}, and is {found.words}", source, layers, rule=found.rule)

@@ -17,7 +17,6 @@ from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import BINARY
 from conrepair.localization.diagnosis.mutations import Change, Changed, with_other, with_others, without
 from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
-from conrepair.localization.diagnosis.wiring import layers_of
 
 __all__ = ["change_findings", "exchanged_pieces", "fixing_change"]
 
@@ -42,8 +41,7 @@ def change_findings(region: Region) -> Iterator[Finding]:
     else:
         right = f"were {other.op} instead of {node.op}" if node.op != other.op else "had its operands exchanged"
         words = f"the pieces would compute what `{whole}` does if `{node.layer}` {right}"
-    layers = tuple(dict.fromkeys([node.layer, *layers_of(region.target)]))
-    yield Finding(kind, words, layers_of(region.source), layers, f"at {node.layer}")
+    yield Finding(kind, words, region.source.layers, (node.layer, *region.target.layers))
 
 
 def fixing_change(region: Region) -> Change | None:

@@ -19,7 +19,7 @@ from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.shuffled import shuffled_findings
 from conrepair.localization.diagnosis.siblings import Healthy, closest_sibling
 from conrepair.localization.diagnosis.steps import MOVES
-from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
+from conrepair.localization.diagnosis.wiring import wiring_findings
 
 __all__ = ["composite_findings", "is_composite"]
 
@@ -38,10 +38,9 @@ def _group_findings(region: Region) -> Iterator[Finding]:
     if len(counts) != 1 or groups in counts:
         return
     node, _, count = theirs[0]
-    layers = dict.fromkeys([node.layer, *(other.layer for other in region.target.nodes)])
     rule = f"normalizes {count} groups of each sample in the target, {groups} in the source"
     words = f"`{norm.layer}` {rule}"
-    yield Finding(Kind.HYPERPARAMETERS, words, (norm.layer,), tuple(layers), f"at {node.layer}", rule=rule)
+    yield Finding(Kind.HYPERPARAMETERS, words, (norm.layer,), (node.layer, *region.target.layers), rule=rule)
 
 
 def _taken(side: Side) -> Iterator[tuple[Node, int, int]]:
@@ -119,11 +118,9 @@ def _numbers(region: Region) -> list[Finding]:
     weighted = [[node.layer for node in side.nodes if node.parameters] for side in (region.source, region.target)]
     if not weighted[1]:
         return []
-    source, target = (tuple(dict.fromkeys(layers)) for layers in weighted)
+    source, target = map(tuple, weighted)
     words = f"the operators from `{target[0]}` on are those of others that are right: parameters differ"
-    return [
-        Finding(Kind.PARAMETERS, words, source or layers_of(region.source), target, f"in {target[0]}", weight=0.5)
-    ]
+    return [Finding(Kind.PARAMETERS, words, source or region.source.layers, target, f"in {target[0]}", weight=0.5)]
 
 
 def _unexplained(region: Region, known: Sequence[Finding]) -> list[Finding]:
@@ -133,9 +130,9 @@ def _unexplained(region: Region, known: Sequence[Finding]) -> list[Finding]:
     certain = [item for item in known if item.is_certain]
     if not composites or not certain:
         return []
-    pieces = layers_of(region.target)
+    pieces = region.target.layers
     words = f"`{composites[0]}` is written as {len(pieces)} layers in the target, and isn't computed by them"
-    target = tuple(dict.fromkeys([*certain[0].target_layers, *pieces]))
+    target = (*certain[0].target_layers, *pieces)
     said = replace(certain[0], words=words, source_layers=tuple(composites), target_layers=target, weight=0.5)
     return [said, *wiring_findings(region)]
 

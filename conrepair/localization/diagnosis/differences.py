@@ -36,7 +36,7 @@ from conrepair.localization.diagnosis.preparing import (
 from conrepair.localization.diagnosis.readings import as_written, fused, normalized, rearranged, with_functions
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import MOVES, Step
-from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
+from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout, lies_along
 
 __all__ = ["RegionReading", "called", "kind_of_extra", "layouts_of", "pairings_of", "readings_of", "static_findings"]
@@ -175,7 +175,7 @@ def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
     (node,), other = found.nodes, found.other
     right = f"is {other.op} instead of {node.op}" if node.op != other.op else "has its operands exchanged"
     words = f"`{target.layer}` would compute what `{source.layer}` does if `{node.layer}` {right}"
-    return Finding(Kind.GRAPH, words, source.layers, (node.layer, *target.layers), f"at {node.layer}")
+    return Finding(Kind.GRAPH, words, source.layers, (node.layer, *target.layers))
 
 
 def layouts_of(region: Region) -> Mapping[int, Layout]:
@@ -191,7 +191,7 @@ def _extra(step: Step, region: Region) -> Finding:
     what = f"{called(step)} `{step.layer}` is in the target, and not in the source"
     kind, words = kind_of_extra(step, region)
     before = [_layer_before(name, region.source, region.partners.get(name)) for name in step.inputs]
-    around = tuple(filter(None, dict.fromkeys([*before, *_neighbours(region.source)])))
+    around = tuple(filter(None, [*before, *_neighbours(region.source)]))
     weight, rule = _weight(step, extra=True), f"{called(step)} is in the target, and not in the source{words}"
     return Finding(kind, f"{what}{words}", around, step.layers, f"extra {step.layer}", weight, rule)
 
@@ -219,7 +219,7 @@ def _missing(step: Step, region: Region) -> Finding:
     consumers = region.target.graph.consumers
     shared = any(sum(node.inputs.count(cut) for node in consumers.get(cut, ())) > 1 for cut in cuts if cut)
     nearest = [*(readers or _neighbours(region.target)), *before] if shared else before
-    around = tuple(filter(None, dict.fromkeys([*nearest, *_neighbours(region.target)])))
+    around = tuple(filter(None, [*nearest, *_neighbours(region.target)]))
     return Finding(kind, what, step.layers, around, f"missing {step.layer}", weight, rule)
 
 
@@ -289,7 +289,7 @@ def _is_clamped(name: str | None, region: Region) -> bool:
 
 
 def _both(source: Step, target: Step, layouts: Mapping[int, Layout], region: Region) -> Iterator[Finding]:
-    where = (source.layers, target.layers, f"at {target.layer}")
+    where = (source.layers, target.layers)
     one, two = f"`{source.layer}`", f"`{target.layer}`"
     attributes = list(_attributes(source, target, layouts)) if is_same_operator(source, target) else []
     if source.op != target.op and not attributes:
@@ -321,7 +321,7 @@ def _attributes(source: Step, target: Step, layouts: Mapping[int, Layout]) -> It
         alike.setdefault((differing.kind, _weight_of(differing, source.op)), []).append(differing)
     for (kind, weight), found in alike.items():
         padding = [node.layer for node in target.nodes if node.op == "Pad" and any(it.name == "pads" for it in found)]
-        layers, words = tuple(dict.fromkeys([*padding, *target.layers])), ", and ".join(it.words for it in found)
+        layers, words = (*padding, *target.layers), ", and ".join(it.words for it in found)
         named, rule = f"`{target.layer}` has {words}", f"{called(target)} has {words}"
         yield Finding(kind, named, source.layers, layers, f"at {target.layer}", weight, rule)
 
@@ -353,11 +353,12 @@ def _broadcast_elsewhere(ours: Parameter, theirs: Parameter, region: Region) -> 
 
 def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]:
     graph = region.target.graph
-    where = (source.layers, target.layers, f"at {target.layer}")
+    where = (source.layers, target.layers)
     if source.op == target.op == "Where" and _chooses_otherwise(source, target):
         # By which condition or by its opposite is a matter of writing.
         words = "chooses where its condition holds what the source does where it doesn't"
-        yield Finding(Kind.GRAPH, f"`{target.layer}` {words}", *where, _WRITTEN, f"{called(target)} {words}")
+        rule = f"{called(target)} {words}"
+        yield Finding(Kind.GRAPH, f"`{target.layer}` {words}", *where, weight=_WRITTEN, rule=rule)
         return
     explained: set[str] = set()
     for role in dict.fromkeys([*source.parameters, *target.parameters]):
@@ -381,7 +382,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             rule = _BIAS_LOST if is_lost else f"only {side} has {article} {role} at {called(target)}"
             # So is what's chosen where.
             weight = _WRITTEN if source.op == target.op == "Where" else 1.0
-            yield Finding(Kind.PARAMETERS, words, *where, weight, rule)
+            yield Finding(Kind.PARAMETERS, words, *where, weight=weight, rule=rule)
             continue
         elsewhere = _broadcast_elsewhere(ours, theirs, region) if role in _BROADCAST else None
         difference = elsewhere or compare_parameters(ours, theirs)
@@ -394,7 +395,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             continue
         if role == "bias" and difference.words.startswith("negated") and (taken := _taken_away(source, target)):
             words = f"`{taken.layer}` takes away what the source adds"
-            layers = tuple(dict.fromkeys([taken.layer, *target.layers]))
+            layers = (taken.layer, *target.layers)
             yield Finding(Kind.GRAPH, words, source.layers, layers, f"at {target.layer}")
             continue
         if lacks_normalization(source, target, graph):
@@ -403,7 +404,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             return
         lost = lost_statistics(source, target, graph)
         if lost is not None:
-            layers = tuple(dict.fromkeys([lost[0].layer, *target.layers]))
+            layers = (lost[0].layer, *target.layers)
             yield Finding(Kind.PARAMETERS, lost[1], source.layers, layers, f"at {target.layer}")
             return
         folding = explain_folding(source, target, role)
@@ -433,10 +434,9 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             f"the {label}{named} of `{target.layer}` {plural} {difference.words}",
             (*made[0], *source.layers),
             (*made[1], *target.layers),
-            f"at {theirs.made_by or target.layer}",
-            weight,
-            rule,
-            difference.relative if difference.disturbed else 0.0,
+            weight=weight,
+            rule=rule,
+            disturbed=difference.relative if difference.disturbed else 0.0,
         )
 
 
@@ -491,7 +491,7 @@ def _only(source: Step, target: Step) -> str:
 def _neighbours(side: Side) -> list[str]:
     """Layers of a side, or what computes the cut where it has none."""
     if side.nodes:
-        return list(layers_of(side))
+        return list(side.layers)
     producer = side.graph.producers.get(side.end)
     return [side.end] if producer is None else [producer.layer]
 

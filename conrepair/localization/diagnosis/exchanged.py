@@ -81,12 +81,12 @@ def _finding(product: Node, graph: LayerGraph, theirs: Sequence[_Branch], ours: 
         words = f"{rule}: `{product.layer}` has its operands exchanged"
     if from_the_start:
         words += f": `{begins[0]}` and `{begins[1]}` read what the other one should"
-    sources = dict.fromkeys(branch.nodes[0].layer for branch in ours if branch.nodes)
+    sources = tuple(branch.nodes[0].layer for branch in ours if branch.nodes)
     return Finding(
         Kind.GRAPH,
         words,
-        tuple(sources),
-        tuple(dict.fromkeys(layers)),
+        sources,
+        tuple(layers),
         f"exchanged {product.layer}",
         rule=rule,
     )

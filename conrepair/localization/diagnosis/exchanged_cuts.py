@@ -11,7 +11,7 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.attention import ROLES, roles_of
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region, error_in, left_of
-from conrepair.localization.diagnosis.wiring import layers_of, wiring_findings
+from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout
 from conrepair.metrics.running_error import relative_l2
 
@@ -100,11 +100,11 @@ def exchange_findings(region: Region) -> Iterator[Finding]:
         where = f"{readers[0]} reads `{exchange.one}` in place of `{exchange.two}`, which {readers[1]} reads"
     words = f"{what} are exchanged: {where}; the other way round, the result is the source's"
     at_input = all(name in region.target.graph.inputs for name in (exchange.one, exchange.two))
-    layers = tuple(dict.fromkeys(node.layer for node in exchange.readers))
+    layers = tuple(node.layer for node in exchange.readers)
     yield Finding(
         Kind.INPUT if at_input else Kind.GRAPH,
         words,
-        layers_of(region.source),
+        region.source.layers,
         layers,
         f"exchanged {exchange.one} {exchange.two}",
         rule=f"{what} are exchanged",

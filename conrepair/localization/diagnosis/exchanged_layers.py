@@ -38,7 +38,7 @@ def exchanged_layer_findings(region: Region) -> Iterator[Finding]:
         f"the weights of `{layers[0]}` and `{layers[1]}` are exchanged: with each result in the other's place, "
         "what reads both is the source's"
     )
-    ours = tuple(dict.fromkeys(node.layer for node in sources if node is not None))
+    ours = tuple(node.layer for node in sources if node is not None)
     rule = "the weights of two layers are exchanged"
     yield Finding(Kind.PARAMETERS, words, ours, layers, f"exchanged {layers}", rule=rule)
 

@@ -18,9 +18,10 @@ class Finding:
     Attributes:
         kind: Of fault.
         words: What differs, for a person.
-        source_layers: The guiltiest first.
+        source_layers: The guiltiest first; each may be there more than once.
         target_layers: The same of the target.
-        cause: The same for differences in several regions that one thing causes.
+        cause: The same for differences in several regions that one thing causes: the guiltiest layer of the target,
+            where nothing else is said.
         weight: How much it explains: 1 for what certainly changes values, less for what conversions may do.
         rule: What differs without names, the same for layers that one wrong rule of a converter changed; "" where
             that can't be said.
@@ -31,10 +32,13 @@ class Finding:
     words: str
     source_layers: tuple[str, ...]
     target_layers: tuple[str, ...]
-    cause: str
+    cause: str = ""
     weight: float = 1.0
     rule: str = ""
     disturbed: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cause", self.cause or f"at {self.target_layers[0]}")
 
     @property
     def is_certain(self) -> bool:

@@ -96,7 +96,7 @@ def gate_differences(source: Node, layers: Sequence[Layer], nodes: Sequence[Node
             words, layer = f"{PARTS[item.part]} {found.words}{where}", item.node.layer
             rule = words if found.plain else ""
             words += f" (`{layer}`, of the {source.op} `{source.layer}`)"
-            yield Finding(found.kind, words, (source.layer,), (layer,), f"at {layer}", rule=rule)
+            yield Finding(found.kind, words, (source.layer,), (layer,), rule=rule)
 
 
 def _gates(sought: Layer, right: Layer, direction: int) -> Iterator[_Gate]:

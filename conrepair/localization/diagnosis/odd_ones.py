@@ -12,7 +12,6 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.parameters import ParameterDifference, difference
 from conrepair.localization.diagnosis.region import Region
-from conrepair.localization.diagnosis.wiring import layers_of
 
 __all__ = ["Turns", "count_of", "odd_members", "odd_parameters", "turns_of"]
 
@@ -54,12 +53,12 @@ def odd_parameters(region: Region, turns: Turns) -> Iterator[Finding]:
         region: With the unrolled loop in the target.
         turns: Its groups.
     """
-    source = [node.layer for node in region.source.nodes if node.parameters] or layers_of(region.source)
+    source = [node.layer for node in region.source.nodes if node.parameters] or region.source.layers
     for node, role, usual in odd_members(turns):
         parameter, (found, _) = node.parameters[role], usual[0]
         named = f" ({parameter.name})" if parameter.name else ""
         words = f"the {role}{named} of `{node.layer}` is {found.words}, compared with what other turns have"
-        yield Finding(found.kind, words, tuple(source), (node.layer,), f"at {node.layer}")
+        yield Finding(found.kind, words, tuple(source), (node.layer,))
 
 
 def odd_members(turns: Turns) -> Iterator[tuple[Node, str, list[tuple[ParameterDifference, Array]]]]:

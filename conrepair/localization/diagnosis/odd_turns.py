@@ -13,7 +13,6 @@ from conrepair.localization.diagnosis.extras import together
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.pairing import of_one_family
 from conrepair.localization.diagnosis.region import Region
-from conrepair.localization.diagnosis.wiring import layers_of
 
 __all__ = ["odd_operators"]
 
@@ -97,14 +96,14 @@ def _extra(way: _Way, region: Region) -> Iterator[Finding]:
         kind, words = kind_of_extra(step, region)
         what = f"{called(step)} `{step.layer}` is in one turn of the loop, and not in others{words}"
         layers = (*step.layers, way.begin.layer)
-        yield Finding(kind, what, layers_of(region.source), layers, f"extra {step.layer}", weight=0.9)
+        yield Finding(kind, what, region.source.layers, layers, f"extra {step.layer}", weight=0.9)
 
 
 def _lacking(way: _Way, usual: _Way, region: Region) -> Finding:
     words = f"{usual.between[0].native} is missing between `{way.begin.layer}` and `{way.end.layer}`"
     layers = (way.begin.layer, way.end.layer)
     return Finding(
-        Kind.GRAPH, f"{words}: other turns have it", layers_of(region.source), layers, f"missing {layers}", weight=0.9
+        Kind.GRAPH, f"{words}: other turns have it", region.source.layers, layers, f"missing {layers}", weight=0.9
     )
 
 
@@ -125,9 +124,7 @@ def _replaced(
                 continue
             for node in odd:
                 words = f"`{node.layer}` is {node.native}, where other turns have {operators[usual][0].native}"
-                yield Finding(
-                    Kind.GRAPH, words, layers_of(region.source), (node.layer,), f"at {node.layer}", weight=0.8
-                )
+                yield Finding(Kind.GRAPH, words, region.source.layers, (node.layer,), weight=0.8)
 
 
 def _ways(nodes: Sequence[Node], readers: dict[str, list[Node]]) -> Iterator[_Way]:

@@ -14,7 +14,6 @@ from conrepair.localization.diagnosis.recurrence import recurrent_layer, wrong_f
 from conrepair.localization.diagnosis.recurrent_run import Layers, RecurrentRun
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.steps import MOVES
-from conrepair.localization.diagnosis.wiring import layers_of
 
 __all__ = ["RecurrentForm", "form_of", "recurrent_findings"]
 
@@ -142,13 +141,12 @@ def _finding(region: Region, form: RecurrentForm) -> Finding:
     changed = {place for place, (one, two) in enumerate(zip(form.right, form.wrong, strict=True)) if one is not two}
     held = {item.node.name for item in carried_gates(form.wrong, form.wrong, nodes) if item.direction in changed}
     first = sorted(nodes, key=lambda item: (item.name not in held, not item.parameters))
-    target = tuple(dict.fromkeys([*(item.layer for item in first), *layers_of(region.target)]))
+    target = (*(item.layer for item in first), *region.target.layers)
     return Finding(
         Kind.PARAMETERS if _options(form.wrong) == _options(form.right) else Kind.HYPERPARAMETERS,
         f"the target computes what the {form.node.op} `{form.node.layer}` does where {form.words}",
-        (form.node.layer, *layers_of(region.source)),
+        (form.node.layer, *region.source.layers),
         target,
-        f"at {target[0]}",
         rule=form.words,
     )
 

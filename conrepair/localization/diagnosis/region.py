@@ -48,6 +48,11 @@ class Side:
     begins: tuple[str, ...]
     end: str
 
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Names of its layers, in order."""
+        return tuple(dict.fromkeys(node.layer for node in self.nodes))
+
 
 class Trial(Protocol):
     """Computes a tensor of the target from other values; see `Isolation.trial`."""

@@ -61,13 +61,12 @@ def rotary_findings(region: Region) -> Iterator[Finding]:
     """Rotations in a piece, or that it's a part of, in words."""
     for form in other_forms(region):
         halves, pairs = "halves of the features", "interleaved pairs"
-        theirs, ours = (halves, pairs) if form.in_halves else (pairs, halves)
-        rule = f"rotary positions turn {theirs} in the target, {ours} in the source"
+        turned = (halves, pairs) if form.in_halves else (pairs, halves)
+        rule = "rotary positions turn {} in the target, {} in the source".format(*turned)
         words = f"{rule}: up to `{form.layer}`; with the features in the other order, the result is the source's"
-        layers = (form.layer, *(node.layer for node in form.nodes))
-        ours_named = dict.fromkeys(node.layer for node in reversed(form.sources))
-        theirs_named = tuple(dict.fromkeys(layers))
-        yield Finding(Kind.STRUCTURE, words, tuple(ours_named), theirs_named, f"rotary {form.end}", rule=rule)
+        ours = tuple(node.layer for node in reversed(form.sources))
+        theirs = (form.layer, *(node.layer for node in form.nodes))
+        yield Finding(Kind.STRUCTURE, words, ours, theirs, f"rotary {form.end}", rule=rule)
 
 
 def other_forms(region: Region) -> list[OtherForm]:

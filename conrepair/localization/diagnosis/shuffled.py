@@ -13,7 +13,6 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import MOVES
-from conrepair.localization.diagnosis.wiring import layers_of
 from conrepair.localization.layout import layouts
 
 __all__ = ["origin_findings", "shuffled_findings", "turned_findings"]
@@ -75,12 +74,12 @@ def origin_findings(region: Region) -> Iterator[Finding]:
         chain = [other.layer for other in moves]
         other = region.source.graph.producers.get(region.partners.get(node.outputs[0], partner))
         words = f"`{chain[-1]}` gives what the source has, its axes in another order ({layout})"
-        ours = layers_of(region.source) if other is None else (other.layer, *layers_of(region.source))
+        ours = region.source.layers if other is None else (other.layer, *region.source.layers)
         yield Finding(
             Kind.STRUCTURE,
             words,
             ours,
-            (*reversed(chain), *layers_of(region.target)),
+            (*reversed(chain), *region.target.layers),
             f"turned {chain[-1]}",
             _PROBABLY,
             f"{moves[-1].native} gives axes in another order",
@@ -130,8 +129,7 @@ def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region)
         if right and tuple(range(len(perm))) not in right:  # or else it's one too many
             words = f"`{node.layer}` has perm {list(perm)}, and {list(right[0])} would give the source's order"
             rule = f"{node.native} has another perm than gives the source's order"
-            where = layers_of(region.source), (node.layer,), f"at {node.layer}"
-            yield Finding(Kind.HYPERPARAMETERS, words, *where, rule=rule)
+            yield Finding(Kind.HYPERPARAMETERS, words, region.source.layers, (node.layer,), rule=rule)
 
 
 def _undone(node: Node, places: Array) -> Array | None:
@@ -155,10 +153,10 @@ def _finding(stage: _Moved, ours: Sequence[_Moved], region: Region) -> Finding:
     last, shape = stage.nodes[-1], stage.places.shape
     others = [other.places.shape for other in ours if other.places.ndim == len(shape) and other.places.shape != shape]
     sizes = f" ({list(shape)}, where the source has {list(others[0])})" if others else ""
-    layers = tuple(dict.fromkeys(node.layer for node in reversed(stage.nodes)))
+    layers = tuple(node.layer for node in reversed(stage.nodes))
     words = f"`{last.layer}` lays values out in another order{sizes}: no transposition gives what the source has"
     rule = f"{last.native} lays values out in another order"
-    return Finding(Kind.STRUCTURE, words, layers_of(region.source), layers, f"at {last.layer}", rule=rule)
+    return Finding(Kind.STRUCTURE, words, region.source.layers, layers, rule=rule)
 
 
 def _read(region: Region) -> Iterator[tuple[str, list[_Moved], list[_Moved]]]:

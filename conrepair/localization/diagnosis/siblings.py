@@ -20,7 +20,6 @@ from conrepair.localization.diagnosis.pairing import pair_steps
 from conrepair.localization.diagnosis.readings import as_written
 from conrepair.localization.diagnosis.region import Cuts, Region, Side
 from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
-from conrepair.localization.diagnosis.wiring import layers_of
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 
@@ -115,7 +114,7 @@ def _by_reading(side: Side) -> Side:
 
 def _extras(pairs: Paired, right: Side, region: Region) -> Iterator[Finding]:
     """What the sibling doesn't have; what follows on one another is told as one."""
-    source = layers_of(region.source)
+    source = region.source.layers
     for alone, group in itertools.groupby(pairs, key=lambda pair: pair[0] is None):
         steps = [step for _, step in group if step is not None] if alone else []
         for chain in _chains(steps):
@@ -139,22 +138,22 @@ def _chains(steps: Sequence[Step]) -> Iterator[list[Step]]:
 def _missing(pairs: Paired, region: Region) -> Iterator[Finding]:
     """What only the sibling has: it's missing behind the step that stands for what it reads."""
     partners = {name: two for one, two in pairs if one is not None and two is not None for name in one.outputs}
-    source = layers_of(region.source)
+    source = region.source.layers
     for one, two in pairs:
         if one is None or two is not None:
             continue
         before = [partners[name] for name in one.inputs if name in partners]
         behind = [step for other, step in pairs if other and step and set(one.outputs) & set(other.inputs)]
-        around = tuple(dict.fromkeys(layer for step in [*before, *behind] for layer in step.layers))
+        around = tuple(layer for step in [*before, *behind] for layer in step.layers)
         where = f" behind `{before[0].layer}`" if before else ""
         what = f"nothing stands{where} for {called(one)} `{one.layer}`, which is right"
         yield Finding(
-            Kind.GRAPH, what, source, around or layers_of(region.target), f"missing {one.layer}", weight=_weight(one)
+            Kind.GRAPH, what, source, around or region.target.layers, f"missing {one.layer}", weight=_weight(one)
         )
 
 
 def _both(right: Step, step: Step, region: Region) -> Iterator[Finding]:
-    where = (layers_of(region.source), step.layers, f"at {step.layer}")
+    where = (region.source.layers, step.layers)
     one, two = f"`{right.layer}`, which is right,", f"`{step.layer}`"
     if right.op != step.op:
         if right.values is None or step.values is None or not same_function(right.values, step.values):
@@ -177,7 +176,7 @@ def _both(right: Step, step: Step, region: Region) -> Iterator[Finding]:
 
 
 def _constants(
-    usual: float, given: float, words: str, where: tuple[tuple[str, ...], tuple[str, ...], str], region: Region
+    usual: float, given: float, words: str, where: tuple[tuple[str, ...], tuple[str, ...]], region: Region
 ) -> Iterator[Finding]:
     """A lone number is a part of how an operator is written, not a weight."""
     if np.isclose(usual, given, rtol=_CLOSE, atol=0.0):

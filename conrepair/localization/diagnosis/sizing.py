@@ -34,7 +34,7 @@ def size_findings(region: Region) -> Iterator[Finding]:
             words = f"`{second}` gives `{two.layer}` other sizes than `{first}` does in the source"
             if second == two.layer:
                 words = f"`{two.layer}` has other sizes than `{first}` computes in the source"
-            yield Finding(Kind.STRUCTURE, words, (first, one.layer), (second, two.layer), f"at {second}")
+            yield Finding(Kind.STRUCTURE, words, (first, one.layer), (second, two.layer))
     yield from _broadcast_elsewhere(region)
 
 
@@ -56,7 +56,7 @@ def _broadcast_elsewhere(region: Region) -> Iterator[Finding]:
             made = name if maker is None else maker.layer
             sizes = f"of shape {list(layout.target)}, {list(layout.source)} in the source"
             words = f"`{theirs.layer}` reads `{made}` {sizes}: it's repeated along other axes"
-            yield Finding(Kind.STRUCTURE, words, (ours.layer,), (theirs.layer, made), f"at {theirs.layer}")
+            yield Finding(Kind.STRUCTURE, words, (ours.layer,), (theirs.layer, made))
 
 
 def mask_findings(region: Region) -> Iterator[Finding]:

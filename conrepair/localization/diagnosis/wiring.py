@@ -8,7 +8,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region, Side
 
-__all__ = ["layers_of", "wiring_findings"]
+__all__ = ["wiring_findings"]
 
 
 def wiring_findings(region: Region) -> Iterator[Finding]:
@@ -24,8 +24,8 @@ def wiring_findings(region: Region) -> Iterator[Finding]:
     lost = [name for name in ours if name not in theirs]
     added = [place for name, place in zip(theirs, region.target.begins, strict=True) if name and name not in ours]
     names = (
-        _reader_layers(region.source, lost) or layers_of(region.source),
-        _reader_layers(region.target, added) or layers_of(region.target),
+        _reader_layers(region.source, lost) or region.source.layers,
+        _reader_layers(region.target, added) or region.target.layers,
     )
     if lost and added and set(lost) <= inputs:
         words = f"reads {added} where the source reads {lost}"
@@ -77,8 +77,3 @@ def _rule(side: Side, layer: str, words: str) -> str:
 
 def _reader_layers(side: Side, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.layer for node in side.nodes if set(node.inputs) & set(names)))
-
-
-def layers_of(side: Side) -> tuple[str, ...]:
-    """Names of a side's layers, in order."""
-    return tuple(dict.fromkeys(node.layer for node in side.nodes))

@@ -13,7 +13,6 @@ from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localization.diagnosis.differences import pairings_of
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region
-from conrepair.localization.diagnosis.wiring import layers_of
 from conrepair.localization.quantized_rules import BELOW_ZERO, OTHER_GRID
 
 __all__ = ["Grids", "contradicted", "is_relu", "same_integers", "zero_point_findings"]
@@ -68,10 +67,10 @@ def zero_point_findings(region: Region) -> list[Finding]:
     found = []
     for item in contradicted(region):
         layer = _layer(item.tensor, region.target.graph)
-        layers = tuple(dict.fromkeys([layer, *layers_of(region.target)]))
+        layers = (layer, *region.target.layers)
         found.append(
             Finding(
-                Kind.PRECISION, item.words, layers_of(region.source), layers, f"grid of {item.tensor}", rule=item.rule
+                Kind.PRECISION, item.words, region.source.layers, layers, f"grid of {item.tensor}", rule=item.rule
             )
         )
     return found
