@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.kinds import Kind
@@ -51,31 +52,36 @@ def odd_operators(region: Region, turns: int) -> Iterator[Finding]:
         region: With an unrolled loop in the target.
         turns: How many there are.
     """
-    readers, producers = _readers(region.target.nodes), _producers(region.target.nodes)
-    places: dict[Place, list[_Way]] = defaultdict(list)
-    for way in _ways(region.target.nodes, readers):
+    nodes = region.target.nodes
+    producers = {name: node for node in nodes for name in node.outputs}
+    readers: dict[str, dict[str, Node]] = defaultdict(dict)
+    for node in nodes:
+        for name in node.inputs:
+            if name in producers:
+                readers[producers[name].name][node.name] = node
+    places: dict[Place, dict[tuple[str, ...], list[_Way]]] = defaultdict(lambda: defaultdict(list))
+    for way in _ways(nodes, readers):
         before = tuple(sorted(producers[name].op for name in way.begin.inputs if name in producers))
-        behind = tuple(sorted(node.op for node in readers.get(way.end.name, ())))
-        places[(way.begin.op, before), (way.end.op, behind)].append(way)
-    for ways in places.values():
-        yield from _odd_ways(ways, region, turns)
-    yield from _replaced(region, readers, producers, turns)
+        behind = tuple(sorted(node.op for node in readers[way.end.name].values()))
+        places[(way.begin.op, before), (way.end.op, behind)][way.operators].append(way)
+    for kinds in places.values():
+        for (_, odd), (_, usual) in itertools.permutations(kinds.items(), 2):
+            if _is_rare(len(odd), len(usual), turns):
+                for way in _instead(odd, usual):
+                    yield from _odd_way(way, usual, region)
 
 
-def _odd_ways(ways: Sequence[_Way], region: Region, turns: int) -> Iterator[Finding]:
-    """Ways with more, or with less, in between than most that begin and end alike."""
-    kinds: dict[tuple[str, ...], list[_Way]] = defaultdict(list)
-    for way in ways:
-        kinds[way.operators].append(way)
-    for operators, odd in kinds.items():
-        for usual, others in kinds.items():
-            if bool(operators) == bool(usual) or not _is_rare(len(odd), len(others), turns):
-                continue
-            for way in _instead(odd, others):
-                if way.alone and not usual:
-                    yield from _extra(way, region)
-                elif usual and all(other.alone for other in others):
-                    yield _lacking(way, others[0], region)
+def _odd_way(way: _Way, usual: Sequence[_Way], region: Region) -> Iterator[Finding]:
+    """What's on a way that isn't on most that begin and end alike, or isn't there, or is another operator."""
+    common = usual[0]
+    if way.between and not common.between and way.alone:
+        yield from _extra(way, region)
+    elif not way.between and all(other.alone for other in usual):
+        yield _lacking(way, common, region)
+    elif len(way.between) == len(common.between) == 1 and of_one_family(*way.operators, *common.operators):
+        (node,), (other,) = way.between, common.between
+        words = f"`{node.layer}` is {node.native}, where other turns have {other.native}"
+        yield Finding(Kind.GRAPH, words, region.source.layers, (node.layer,), weight=0.8)
 
 
 def _is_rare(odd: int, usual: int, turns: int) -> bool:
@@ -107,46 +113,13 @@ def _lacking(way: _Way, usual: _Way, region: Region) -> Finding:
     )
 
 
-def _replaced(
-    region: Region, readers: dict[str, list[Node]], producers: dict[str, Node], turns: int
-) -> Iterator[Finding]:
-    """Nodes that are something else than most with the same before and behind them."""
-    places: dict[object, dict[str, list[Node]]] = defaultdict(lambda: defaultdict(list))
-    for node in region.target.nodes:
-        before = tuple(sorted(producers[name].op for name in node.inputs if name in producers))
-        behind = tuple(sorted(reader.op for reader in readers.get(node.name, ())))
-        if before and behind:
-            places[before, behind, len(node.inputs)][node.op].append(node)
-    for operators in places.values():
-        usual = max(operators, key=lambda name: len(operators[name]))
-        for name, odd in operators.items():
-            if not of_one_family(name, usual) or not _is_rare(len(odd), len(operators[usual]), turns):
-                continue
-            for node in odd:
-                words = f"`{node.layer}` is {node.native}, where other turns have {operators[usual][0].native}"
-                yield Finding(Kind.GRAPH, words, region.source.layers, (node.layer,), weight=0.8)
-
-
-def _ways(nodes: Sequence[Node], readers: dict[str, list[Node]]) -> Iterator[_Way]:
+def _ways(nodes: Sequence[Node], readers: Mapping[str, Mapping[str, Node]]) -> Iterator[_Way]:
     for begin in nodes:
         waiting: list[tuple[Node, ...]] = [()]
         while waiting:
             between = waiting.pop()
             alone = all(len(list(filter(None, node.inputs))) == 1 for node in between)
-            for reader in readers.get((between or (begin,))[-1].name, ()):
+            for reader in readers[(between or (begin,))[-1].name].values():
                 yield _Way(begin, between, reader, alone)
                 if len(between) < _LONGEST:
                     waiting.append((*between, reader))
-
-
-def _readers(nodes: Sequence[Node]) -> dict[str, list[Node]]:
-    producers = _producers(nodes)
-    found: dict[str, list[Node]] = defaultdict(list)
-    for node in nodes:
-        for before in {producers[name].name: None for name in node.inputs if name in producers}:
-            found[before].append(node)
-    return found
-
-
-def _producers(nodes: Sequence[Node]) -> dict[str, Node]:
-    return {name: node for node in nodes for name in node.outputs}
