@@ -191,6 +191,10 @@ class LayerGraph:
         """The node that each tensor comes from; the graph's inputs come from none."""
         return {tensor: node for node in self.nodes for tensor in node.outputs}
 
+    def layer_of(self, name: str) -> str:
+        """The layer that computes a tensor; the tensor's own name where none does."""
+        return self.producers[name].layer if name in self.producers else name
+
     def read_once(self, name: str) -> bool:
         """Whether one node reads a tensor, and nobody else does."""
         return len(self.consumers.get(name, ())) == 1 and name not in self.outputs

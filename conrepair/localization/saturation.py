@@ -139,7 +139,7 @@ def with_saturation(
     places = {fault: _places_of(fault, clipped, right, target, measured, beyond) for fault in faults}
     others = [fault for fault in faults if not places[fault]]
     spoken = {layer for fault in others for words, layer in fault.differences if words in ZERO_POINTS}
-    told = {name: item for name, item in found.items() if _layer(name, target) not in spoken}
+    told = {name: item for name, item in found.items() if target.layer_of(name) not in spoken}
     small = _Clipping()
     shifted: dict[str, _Clipping] = {}
     for fault, explaining in places.items():
@@ -326,7 +326,7 @@ class _Clipping:
     def told(self, measured: Mapping[str, Pair], target: LayerGraph) -> LocatedFault:
         """One finding: of the worst tensor, with the others under it."""
         names = sorted(self.places, key=lambda name: (self.places[name].shifted, -self.places[name].lost))
-        layers = {name: _layer(name, target) for name in names}
+        layers = {name: target.layer_of(name) for name in names}
         worst = self.places[names[0]]
         words = [f"`{layers[name]}` {self.places[name].words}" for name in names]
         if not worst.shifted:
@@ -352,8 +352,3 @@ class _Clipping:
 def _fault_of(source: str, target: str, lost: float) -> LocatedFault:
     """Of a tensor alone, whose piece isn't at fault by what it introduces."""
     return LocatedFault.of_error(Kind.PRECISION, (source, (source,)), (target, ()), (), lost)
-
-
-def _layer(name: str, graph: LayerGraph) -> str:
-    producer = graph.producers.get(name)
-    return name if producer is None else producer.layer

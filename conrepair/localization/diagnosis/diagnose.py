@@ -209,7 +209,4 @@ def _ordered(first: Sequence[str], side: Side) -> tuple[str, ...]:
     """The layers at fault, then the rest of the region: weights first, moves last."""
     rest = sorted(side.nodes, key=lambda node: 2 if node.op in MOVES else 0 if node.parameters else 1)
     layers = dict.fromkeys([*first, *(node.layer for node in rest)])
-    if not layers:
-        producer = side.graph.producers.get(side.end)
-        layers = {side.end if producer is None else producer.layer: None}
-    return tuple(layers)
+    return tuple(layers) or (side.graph.layer_of(side.end),)

@@ -190,7 +190,8 @@ def layouts_of(region: Region) -> Mapping[int, Layout]:
 def _extra(step: Step, region: Region) -> Finding:
     what = f"{called(step)} `{step.layer}` is in the target, and not in the source"
     kind, words = kind_of_extra(step, region)
-    before = [_layer_before(name, region.source, region.partners.get(name)) for name in step.inputs]
+    cuts = [region.partners.get(name) for name in step.inputs]
+    before = [region.source.graph.layer_of(cut) if cut is not None else None for cut in cuts]
     around = tuple(filter(None, [*before, *_neighbours(region.source)]))
     weight, rule = _weight(step, extra=True), f"{called(step)} is in the target, and not in the source{words}"
     return Finding(kind, f"{what}{words}", around, step.layers, f"extra {step.layer}", weight, rule)
@@ -212,7 +213,7 @@ def _missing(step: Step, region: Region) -> Finding:
         what, rule = lost, f"the inputs aren't prepared as the source's are by {called(step)}"
     theirs = {source: target for target, source in region.partners.items()}
     cuts = [theirs.get(name) for name in step.inputs]
-    before = [_layer_before(name, region.target, cut) for name, cut in zip(step.inputs, cuts, strict=True)]
+    before = [region.target.graph.layer_of(cut) if cut is not None else None for cut in cuts]
     weight = _WRITTEN if _is_in_range(step, region) else _weight(step, extra=False)
     # Where others read the same, only who reads it here tells where something is missing.
     readers = [node.layer for node in region.target.nodes if set(node.inputs) & set(filter(None, cuts))]
@@ -221,14 +222,6 @@ def _missing(step: Step, region: Region) -> Finding:
     nearest = [*(readers or _neighbours(region.target)), *before] if shared else before
     around = tuple(filter(None, [*nearest, *_neighbours(region.target)]))
     return Finding(kind, what, step.layers, around, f"missing {step.layer}", weight, rule)
-
-
-def _layer_before(name: str, side: Side, partner: str | None) -> str | None:
-    """What computes on one side the cut that a step of the other reads; the input's name where nothing does."""
-    if partner is None:
-        return None
-    producer = side.graph.producers.get(partner)
-    return partner if producer is None else producer.layer
 
 
 def _is_in_range(step: Step, region: Region) -> bool:
@@ -490,10 +483,7 @@ def _only(source: Step, target: Step) -> str:
 
 def _neighbours(side: Side) -> list[str]:
     """Layers of a side, or what computes the cut where it has none."""
-    if side.nodes:
-        return list(side.layers)
-    producer = side.graph.producers.get(side.end)
-    return [side.end] if producer is None else [producer.layer]
+    return list(side.layers) or [side.graph.layer_of(side.end)]
 
 
 def called(step: Step) -> str:

@@ -1,7 +1,8 @@
-"""Fold steps into the layer that they are a part of elsewhere: pads, batches of blocks, normalizations, biases."""
+"""Fold steps into the one that they are a part of elsewhere: pads, blocks, normalizations, factors and biases."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -11,7 +12,12 @@ import numpy as np
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.localization.diagnosis.steps import Step
 
-__all__ = ["Affine", "Fold", "affine", "affine_of", "fold_batches", "fold_linear", "fold_pad"]
+__all__ = ["CHANNELWISE", "Fold", "affine", "affine_of", "channelwise", "fold_batches", "fold_channelwise"]
+__all__ += ["fold_linear", "fold_pad"]
+
+CHANNELWISE = "Channelwise"
+"""A factor and an offset per channel as one step, whose parameters they are: a normalization, or the product and the
+sum that stand for it."""
 
 _WINDOWS = {"Conv", "MaxPool", "AveragePool"}
 _LOWEST = -1e30  # what stands for minus infinity, that no value is smaller than
@@ -20,8 +26,8 @@ _LINEAR = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
 Fold = Callable[[Step, Step], Step | None]
 """Makes one of a step and its only reader; None where they aren't one."""
 
-Affine = Callable[[], tuple[Array, Array]]
-"""Computes a factor and an offset for each channel, in float64."""
+Affine = tuple[Array, Array]
+"""A factor and an offset for each channel, in float64."""
 
 
 def fold_pad(first: Step, second: Step) -> Step | None:
@@ -103,15 +109,15 @@ def fold_linear(first: Step, second: Step) -> Step | None:
     """A factor and an offset per output channel, behind a layer with weights, are its weights and bias."""
     if first.op not in _LINEAR or "weight" not in first.parameters:
         return None
-    affine = affine_of(second, first)
-    if affine is None:
+    found = affine_of(second, first)
+    if found is None:
         return None
+    factor, offset = found
     axis = _LINEAR[first.op]
     weight, bias = first.parameters["weight"], first.parameters.get("bias")
     channels = _channels(first)
 
     def scaled_weight() -> Array:
-        factor, _ = affine()
         array = weight.numpy()
         if first.op == "ConvTranspose" and factor.size not in (1, array.shape[1]):
             return _by_group(array, factor)
@@ -120,7 +126,6 @@ def fold_linear(first: Step, second: Step) -> Step | None:
         return np.asarray(array * factor.reshape(shape))
 
     def scaled_bias() -> Array:
-        factor, offset = affine()
         start = np.zeros(channels) if bias is None else bias.numpy()
         return np.asarray(start * factor + offset)
 
@@ -152,7 +157,7 @@ def _channels(step: Step) -> int:
 
 
 def affine_of(step: Step, first: Step) -> Affine | None:
-    """Reads the factor and offset per channel that a step behind a layer is; None when it isn't that."""
+    """The factor and offset per channel that a step behind a layer is; None when it isn't that."""
     channels, operand = _channels(first), step.parameters.get("operand")
     shape = () if operand is None else operand.shape
     if math.prod(shape) > 1 and not _along_channels(shape, first, channels):
@@ -161,32 +166,26 @@ def affine_of(step: Step, first: Step) -> Affine | None:
 
 
 def affine(step: Step, channels: int) -> Affine | None:
-    """Reads the factor and offset that a step is, for so many channels; None when it isn't that."""
+    """The factor and offset that a step is, for so many channels; None when it isn't that."""
     parameters = step.parameters
+    if step.op == CHANNELWISE:
+        return parameters["factor"].numpy(), parameters["offset"].numpy()
+    one, zero = np.ones(channels), np.zeros(channels)
     if step.op == "BatchNormalization" and not step.attributes.get("training_mode"):
-
-        def normalization() -> tuple[Array, Array]:
-            epsilon = float(step.attributes.get("epsilon") or 0.0)  # type: ignore[arg-type]
-            values = {role: parameter.numpy().astype(np.float64) for role, parameter in parameters.items()}
-            factor = values.get("scale", np.ones(channels)) / np.sqrt(values["variance"] + epsilon)
-            return factor, values.get("bias", np.zeros(channels)) - values["mean"] * factor
-
-        return normalization
+        epsilon = float(step.attributes.get("epsilon") or 0.0)  # type: ignore[arg-type]
+        held = {role: parameter.numpy().astype(np.float64) for role, parameter in parameters.items()}
+        factor = held.get("scale", one) / np.sqrt(held["variance"] + epsilon)
+        return factor, held.get("bias", zero) - held["mean"] * factor
     operand = parameters.get("operand")
     if operand is None or step.op not in {"Add", "Sub", "Mul", "Div"} or step.attributes.get("constant_first"):
         return None
     if math.prod(operand.shape) not in (1, channels):
         return None
-
-    def arithmetic() -> tuple[Array, Array]:
-        values = np.broadcast_to(operand.numpy().astype(np.float64).reshape(-1), (channels,))
-        one, zero = np.ones(channels), np.zeros(channels)
-        if step.op == "Div":
-            with np.errstate(divide="ignore"):
-                return 1 / values, zero
-        return {"Add": (one, values), "Sub": (one, -values), "Mul": (values, zero)}[step.op]
-
-    return arithmetic
+    values = np.broadcast_to(operand.numpy().astype(np.float64).reshape(-1), (channels,))
+    with np.errstate(divide="ignore"):
+        return {"Add": (one, values), "Sub": (one, -values), "Mul": (values, zero), "Div": (1 / values, zero)}[
+            step.op
+        ]
 
 
 def _along_channels(shape: tuple[int, ...], step: Step, channels: int) -> bool:
@@ -195,3 +194,39 @@ def _along_channels(shape: tuple[int, ...], step: Step, channels: int) -> bool:
         return shape[-1] == channels
     rank = len(step.parameters["weight"].shape)
     return len(shape) >= rank - 1 and shape[len(shape) - rank + 1] == channels
+
+
+def channelwise(step: Step) -> Step:
+    """A normalization as a factor and an offset per channel; any other step as it is."""
+    found = affine(step, math.prod(step.parameters["variance"].shape)) if "variance" in step.parameters else None
+    return step if found is None else _scaling(step, found)
+
+
+def fold_channelwise(first: Step, second: Step) -> Step | None:
+    """One of two steps that scale or shift channels."""
+    sizes = {math.prod(item.shape) for step in (first, second) for item in step.parameters.values()} - {1}
+    if len(sizes) != 1 or not _along_one_axis(first, second):
+        return None
+    (channels,) = sizes
+    one, two = (affine(step, channels) for step in (first, second))
+    if one is None or two is None:
+        return None
+    both = one[0] * two[0], one[1] * two[0] + two[1]
+    return _scaling(replace(first, nodes=(*second.nodes, *first.nodes), outputs=second.outputs), both)
+
+
+def _along_one_axis(first: Step, second: Step) -> bool:
+    """Whether operands that aren't single numbers have their channels along the same axis."""
+    places = set()
+    for step in (first, second):
+        shape = step.parameters["operand"].shape if "operand" in step.parameters else ()
+        places |= {len(shape) - axis for axis, size in enumerate(shape) if size != 1}
+    return len(places) <= 1
+
+
+def _scaling(step: Step, numbers: Affine) -> Step:
+    parameters = {
+        role: Parameter("", array.shape, "float32", functools.partial(np.asarray, array))
+        for role, array in zip(("factor", "offset"), numbers, strict=True)
+    }
+    return replace(step, op=CHANNELWISE, attributes={}, parameters=parameters, values=None)

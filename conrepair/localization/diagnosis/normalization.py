@@ -6,7 +6,7 @@ import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
-from conrepair.localization.diagnosis.channelwise import CHANNELWISE
+from conrepair.localization.diagnosis.folding import CHANNELWISE
 from conrepair.localization.diagnosis.parameters import ParameterDifference, stored_as
 from conrepair.localization.diagnosis.steps import Step
 

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from conrepair.graph.layer_graph import LayerGraph, Node
-from conrepair.localization.diagnosis.channelwise import CHANNELWISE
-from conrepair.localization.diagnosis.folding import affine
+from conrepair.localization.diagnosis.folding import CHANNELWISE, affine
 from conrepair.localization.diagnosis.functions import GRID
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.steps import Paired, Step
@@ -76,15 +75,9 @@ def _numbers(step: Step) -> tuple[np.ndarray, np.ndarray] | None:
         factor, offset = np.polyfit(GRID, step.values, 1)
         straight = np.allclose(factor * GRID + offset, step.values, rtol=_STRAIGHT, atol=_STRAIGHT)
         return (np.array([factor]), np.array([offset])) if straight and factor else None
-    if step.op == CHANNELWISE:
-        found = step.parameters["factor"].numpy(), step.parameters["offset"].numpy()
-    else:
-        operand = step.parameters.get("operand")
-        read = None if operand is None else affine(step, math.prod(operand.shape))
-        if read is None:
-            return None
-        found = read()
-    return found if found[0].size <= _MOST else None
+    held = step.parameters.get("factor" if step.op == CHANNELWISE else "operand")
+    found = None if held is None else affine(step, math.prod(held.shape))
+    return found if found is not None and found[0].size <= _MOST else None
 
 
 def _listed(values: np.ndarray) -> str:

@@ -7,8 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph
-from conrepair.localization.diagnosis.channelwise import channelwise, fold_channelwise
-from conrepair.localization.diagnosis.folding import Fold, fold_batches, fold_linear, fold_pad
+from conrepair.localization.diagnosis.folding import (
+    Fold,
+    channelwise,
+    fold_batches,
+    fold_channelwise,
+    fold_linear,
+    fold_pad,
+)
 from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import Step, function_step, step_of

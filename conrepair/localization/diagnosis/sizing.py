@@ -52,8 +52,7 @@ def _broadcast_elsewhere(region: Region) -> Iterator[Finding]:
             continue
         one, two = region.source.graph.tensors[ours.outputs[0]], region.target.graph.tensors[theirs.outputs[0]]
         if one.shape and two.shape and lies_along(one.shape) == lies_along(two.shape):
-            maker = region.target.graph.producers.get(name)
-            made = name if maker is None else maker.layer
+            made = region.target.graph.layer_of(name)
             sizes = f"of shape {list(layout.target)}, {list(layout.source)} in the source"
             words = f"`{theirs.layer}` reads `{made}` {sizes}: it's repeated along other axes"
             yield Finding(Kind.STRUCTURE, words, (ours.layer,), (theirs.layer, made))

@@ -91,8 +91,7 @@ def _layer(ours: Step, theirs: Step) -> _Layer | None:
         affine = affine_of(step_of(item), first)
         if affine is None:
             return None
-        factor, offset = affine()
-        pieces.append((item, np.asarray(factor, np.float64), np.asarray(offset, np.float64)))
+        pieces.append((item, *affine))
     zero = np.zeros(weight.shape[0])
     if node.parameters["weight"].shape != ours.parameters["weight"].shape:
         return None
