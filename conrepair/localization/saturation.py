@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -140,24 +141,19 @@ def with_saturation(
     others = [fault for fault in faults if not places[fault]]
     spoken = {layer for fault in others for words, layer in fault.differences if words in ZERO_POINTS}
     told = {name: item for name, item in found.items() if target.layer_of(name) not in spoken}
-    small = _Clipping()
-    shifted: dict[str, _Clipping] = {}
+    groups = defaultdict(_Clipping, {"": _Clipping()})  # what is too small, then what lies elsewhere, by its name
     for fault, explaining in places.items():
-        worst = max(explaining, key=lambda name: explaining[name].lost, default=None)
-        if worst is not None and explaining[worst].shifted:
-            shifted.setdefault(worst, _Clipping()).faults.append(fault)
-            told[worst] = explaining[worst]
-        elif worst is not None:
-            small.faults.append(fault)
-            told |= explaining
+        worst = max(explaining, key=lambda name: explaining[name].lost, default="")
+        shifted = bool(worst) and explaining[worst].shifted
+        if worst:
+            groups[worst if shifted else ""].faults.append(fault)
+            told |= {worst: explaining[worst]} if shifted else explaining
     for name, item in told.items():
         # What lies elsewhere beside ranges that are too small is of the same calibration.
-        apart = name in shifted or (item.shifted and not small.faults)
-        (shifted.setdefault(name, _Clipping()) if apart else small).places[name] = item
-    groups = [group for group in (small, *shifted.values()) if group.places]
-    return sorted(
-        [*others, *(group.told(measured, target) for group in groups)], key=lambda fault: -fault.introduced_error
-    )
+        apart = name in groups or (item.shifted and not groups[""].faults)
+        groups[name if apart else ""].places[name] = item
+    clipping = [group.told(measured, target) for group in groups.values() if group.places]
+    return sorted([*others, *clipping], key=lambda fault: -fault.introduced_error)
 
 
 def with_overflows(

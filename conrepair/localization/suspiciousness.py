@@ -12,7 +12,7 @@ whose shapes differ are listed, and draws have a seed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -203,9 +203,4 @@ def _with_ranks(layers: Sequence[LayerSuspicion]) -> list[LayerSuspicion]:
 
     shares = np.array([[test.share for test in layer.tests] for layer in layers])
     ranks = np.stack([rankdata(-column) for column in shares.T], axis=1)
-    return [
-        LayerSuspicion(
-            layer.source_layer, layer.target_layer, layer.tests, tuple(map(float, row)), layer.params_mean_diff
-        )
-        for layer, row in zip(layers, ranks, strict=True)
-    ]
+    return [replace(layer, ranks=tuple(map(float, row))) for layer, row in zip(layers, ranks, strict=True)]

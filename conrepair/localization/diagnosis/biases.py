@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from conrepair.graph.layer_graph import LayerGraph
+from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.diagnosis.steps import Step
 
@@ -31,11 +31,9 @@ def with_whole_biases(pairs: Sequence[_Pair], graphs: tuple[LayerGraph, LayerGra
         biased = graphs[1 - side].with_bias
         for place, pair in enumerate(result):
             one, other = pair[side], pair[1 - side]
-            if one is None or other is None or "bias" in one.parameters or one.op not in _CHANNELS:
+            channels = None if one is None or "bias" in one.parameters else _channels(one)
+            if one is None or other is None or other.op != one.op or other.nodes[0].native not in biased:
                 continue
-            if other.op != one.op or other.nodes[0].native not in biased or "weight" not in one.parameters:
-                continue
-            channels = one.parameters["weight"].shape[_CHANNELS[one.op]]
             for later in range(place + 1, len(result)):
                 added, nobody = result[later][side], result[later][1 - side]
                 if nobody is None and added is not None and _is_bias(added, channels):
@@ -53,15 +51,19 @@ def bias_lost_before(step: Step, region: Region) -> bool:
     """
     theirs = {source: target for target, source in region.partners.items()}
     node = region.target.graph.producers.get(theirs.get(step.inputs[0], ""))
-    if node is None or node.op not in _CHANNELS or "weight" not in node.parameters:
+    if node is None or node.native not in region.target.graph.with_bias or not _is_bias(step, _channels(node)):
         return False
     bias = node.parameters.get("bias")
-    empty = bias is None or not bias.numpy().any()
-    channels = node.parameters["weight"].shape[_CHANNELS[node.op]]
-    return empty and node.native in region.target.graph.with_bias and _is_bias(step, channels)
+    return bias is None or not bias.numpy().any()
 
 
-def _is_bias(step: Step, channels: int) -> bool:
+def _channels(layer: Step | Node) -> int | None:
+    """How many results with a bias each a layer has; None for what has none."""
+    axis, weight = _CHANNELS.get(layer.op), layer.parameters.get("weight")
+    return None if axis is None or weight is None else weight.shape[axis]
+
+
+def _is_bias(step: Step, channels: int | None) -> bool:
     operand = step.parameters.get("operand")
     return step.op == "Add" and operand is not None and math.prod(operand.shape) == channels
 

@@ -165,11 +165,8 @@ def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
     found = fixing_mutation(target.nodes[::-1], target.inputs[0], target.outputs[0], one)
     if found is None:
         lost = fixing_mutation(source.nodes[::-1], source.inputs[0], source.outputs[0], two)
-        return (
-            None
-            if lost is None or lost.other is not None
-            else _missing(together(lost.nodes, region.source.graph)[-1], region)
-        )
+        is_lost = lost is not None and lost.other is None
+        return _missing(together(lost.nodes, region.source.graph)[-1], region) if lost and is_lost else None
     if found.other is None:
         return _extra(together(found.nodes, region.target.graph)[-1], region)
     (node,), other = found.nodes, found.other
@@ -190,9 +187,8 @@ def layouts_of(region: Region) -> Mapping[int, Layout]:
 def _extra(step: Step, region: Region) -> Finding:
     what = f"{called(step)} `{step.layer}` is in the target, and not in the source"
     kind, words = kind_of_extra(step, region)
-    cuts = [region.partners.get(name) for name in step.inputs]
-    before = [region.source.graph.layer_of(cut) if cut is not None else None for cut in cuts]
-    around = tuple(filter(None, [*before, *_neighbours(region.source)]))
+    cuts = filter(None, map(region.partners.get, step.inputs))
+    around = (*map(region.source.graph.layer_of, cuts), *_neighbours(region.source))
     weight, rule = _weight(step, extra=True), f"{called(step)} is in the target, and not in the source{words}"
     return Finding(kind, f"{what}{words}", around, step.layers, f"extra {step.layer}", weight, rule)
 
@@ -212,15 +208,15 @@ def _missing(step: Step, region: Region) -> Finding:
     if (lost := lost_preparation(step, region.source.graph)) is not None:
         what, rule = lost, f"the inputs aren't prepared as the source's are by {called(step)}"
     theirs = {source: target for target, source in region.partners.items()}
-    cuts = [theirs.get(name) for name in step.inputs]
-    before = [region.target.graph.layer_of(cut) if cut is not None else None for cut in cuts]
+    cuts = [theirs[name] for name in step.inputs if name in theirs]
+    before = map(region.target.graph.layer_of, cuts)
     weight = _WRITTEN if _is_in_range(step, region) else _weight(step, extra=False)
     # Where others read the same, only who reads it here tells where something is missing.
-    readers = [node.layer for node in region.target.nodes if set(node.inputs) & set(filter(None, cuts))]
+    readers = [node.layer for node in region.target.nodes if set(node.inputs) & set(cuts)]
     consumers = region.target.graph.consumers
-    shared = any(sum(node.inputs.count(cut) for node in consumers.get(cut, ())) > 1 for cut in cuts if cut)
+    shared = any(sum(node.inputs.count(cut) for node in consumers.get(cut, ())) > 1 for cut in cuts)
     nearest = [*(readers or _neighbours(region.target)), *before] if shared else before
-    around = tuple(filter(None, [*nearest, *_neighbours(region.target)]))
+    around = (*nearest, *_neighbours(region.target))
     return Finding(kind, what, step.layers, around, f"missing {step.layer}", weight, rule)
 
 

@@ -32,6 +32,7 @@ _FEW_LEVELS = 256
 _NEAR = 0.5  # relative L2: what's further off isn't rounded, however few levels it has
 _TWICE = 2.0  # times the error of rounding to bits is no rounding alone
 _MANY = 16  # numbers that aren't in a narrower type by chance
+_STEPS = {"bfloat16": (2.0**-7, 1e-30), "float16": (2.0**-10, 2.0**-24)}  # relative, and at least
 _SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
 
 
@@ -197,26 +198,22 @@ def _off_levels(two: Values) -> float:
 
 def stored_as(array: Array) -> str | None:
     """The narrower type that holds each of many numbers of 32 bits exactly; None when there's none."""
-    if array.dtype != np.float32 or array.size < _MANY or not array.any():
-        return None
-    if not (array.view(np.uint32) & 0xFFFF).any():
+    return None if array.dtype != np.float32 or array.size < _MANY or not array.any() else _narrower(array)
+
+
+def _narrower(single: Array) -> str | None:
+    if not (single.view(np.uint32) & 0xFFFF).any():
         return "bfloat16"
     with np.errstate(over="ignore"):
-        return "float16" if np.array_equal(array.astype(np.float16).astype(np.float32), array) else None
+        return "float16" if np.array_equal(single.astype(np.float16).astype(np.float32), single) else None
 
 
 def _rounded(one: Values, two: Values, _: float) -> Found:
     """Half precision, or few levels."""
     single = two.astype(np.float32)
-    if np.array_equal(single, two):
-        bits = single.view(np.uint32)
-        gap = np.abs(two - one)
-        if not (bits & 0xFFFF).any() and (gap <= 2.0**-7 * np.abs(one) + 1e-30).all():
-            return Kind.PRECISION, "rounded to bfloat16"
-        with np.errstate(over="ignore"):
-            half = single.astype(np.float16)
-        if np.array_equal(half.astype(np.float32), single) and (gap <= 2.0**-10 * np.abs(one) + 2.0**-24).all():
-            return Kind.PRECISION, "rounded to float16"
+    narrow = _narrower(single) if np.array_equal(single, two) else None
+    if narrow is not None and (np.abs(two - one) <= _STEPS[narrow][0] * np.abs(one) + _STEPS[narrow][1]).all():
+        return Kind.PRECISION, f"rounded to {narrow}"
     grid = grid_of(one, two)
     if grid is not None:
         return Kind.PRECISION, grid.words

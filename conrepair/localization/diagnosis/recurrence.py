@@ -24,10 +24,11 @@ GATES: Mapping[str, tuple[str, ...]] = {
 }
 """In the vocabulary's order, which is ONNX's."""
 
-_BENDS = {"LSTM": ("gates", "cell", "output"), "GRU": ("gates", "state"), "RNN": ("state",)}  # what they are for
-_TOGETHER: Mapping[str, Sequence[tuple[int, ...]]] = {
-    "LSTM": ((0,), (1, 2), (1,), (2,)), "GRU": ((0,), (1,)), "RNN": ((0,),),
-}  # fmt: skip
+_BENDS: Mapping[str, Mapping[str, Sequence[int]]] = {
+    "LSTM": {"gates": [0], "cell and output": [1, 2], "cell": [1], "output": [2]},
+    "GRU": {"gates": [0], "state": [1]},
+    "RNN": {"state": [0]},
+}  # what activations are for, and their places
 _OTHERS = ("Identity", "Relu", "Sigmoid", "Tanh", "HardSigmoid")
 _SLOPE = {"HardSigmoid": {"alpha": 1 / 6}}  # Keras's, PyTorch's
 
@@ -149,16 +150,12 @@ def wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
             at = list(order)
             reordered = replace(layer, weight=layer.weight[at], recurrent=layer.recurrent[at], bias=layer.bias[:, at])
             yield _in_words(names, order), reordered
-    for place in _TOGETHER[layer.op]:
-        for other in _OTHERS:
-            changed = tuple(other if at in place else name for at, name in enumerate(layer.activations))
-            if changed == layer.activations:
-                continue
-            bent = " and ".join(_BENDS[layer.op][at] for at in place)
-            given = layer.activations[place[0]]
-            words = f"the activation of {bent} ({given}) is lost" if other == "Identity" else (
-                f"the activation of {bent} is {other} in place of {given}")  # fmt: skip
-            yield words, replace(layer, activations=changed)
+    for (bent, at), other in itertools.product(_BENDS[layer.op].items(), _OTHERS):
+        changed = tuple(other if place in at else name for place, name in enumerate(layer.activations))
+        given = layer.activations[at[0]]
+        became = f" ({given}) is lost" if other == "Identity" else f" is {other} in place of {given}"
+        if changed != layer.activations:
+            yield f"the activation of {bent}{became}", replace(layer, activations=changed)
     if layer.op == "GRU":
         side = "in front of" if layer.linear_before_reset else "behind"
         yield (
