@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conrepair.graph.layer_graph import Node, Parameter
-from conrepair.localization.diagnosis.changed import Values
+from conrepair.localization.diagnosis.changed import Values, portion_of
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.parameters import difference
-from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.diagnosis.region import Region
 from conrepair.metrics.running_error import relative_l2
 

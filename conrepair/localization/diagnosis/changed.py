@@ -1,4 +1,4 @@
-"""What was done to numbers on the way: scaled, reordered, some of them lost. Rounding may lie over it."""
+"""What was done to numbers on the way: scaled, reordered, taken apart, some lost. Rounding may lie over it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy.typing as npt
 import scipy
 
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Array
 from conrepair.runtime.words import telling
 
 __all__ = ["SAME", "Found", "Values", "by_channel", "moved_on", "order_along", "order_words"]
-__all__ += ["reordered", "scaled", "some_rows", "span"]
+__all__ += ["portion_of", "reordered", "scaled", "some_rows", "span"]
 
 SAME = 1e-5  # relative L2; folding and other arithmetic leave less
 _SCALED = 1e-4  # the same behind a factor
@@ -20,7 +21,9 @@ _SAMPLED_ROWS = 4096
 _PROJECTED = 24  # numbers that stand for a slice
 _CERTAIN = 4.0  # times what rounding does
 _FEW = 3  # places whose reverse order is one that chance gives
-_MOST_PARTS = 8  # equal ones that are moved as they are
+_MOST_PARTS = 8  # equal ones that are moved as they are, or taken apart
+_LIKE = 0.5  # relative L2 of a portion, at most
+_LIKER = 4.0  # times nearer than any other portion
 _MOST_STEPS = 4  # that a table is moved on by: positions with an offset
 
 Values = npt.NDArray[np.float64]
@@ -159,6 +162,32 @@ def order_along(one: Values, two: Values, axis: int, off: float) -> npt.NDArray[
         near = scipy.spatial.distance.cdist(second, first)
     order = np.argmin(near, axis=1)
     return order if np.unique(order).size == order.size and _same(first[order], second, off) else None
+
+
+def portion_of(whole: Array, given: Array) -> Values | None:
+    """The portion of an array that another one is nearest to: queries, keys or values of one projection, for example.
+
+    Args:
+        whole: Any shape.
+        given: Of the same shape, but for one axis that's a whole number of times shorter.
+
+    Returns:
+        In `given`'s shape; None where there's no such axis, or none of the portions is much nearer than the others.
+    """
+    if whole.ndim != given.ndim or not given.size or whole.size == given.size:
+        return None
+    axes = [axis for axis in range(whole.ndim) if whole.shape[axis] != given.shape[axis]]
+    if len(axes) != 1 or whole.shape[axes[0]] % given.shape[axes[0]]:
+        return None
+    count = whole.shape[axes[0]] // given.shape[axes[0]]
+    if count > _MOST_PARTS:
+        return None
+    portions = np.split(whole.astype(np.float64), count, axis=axes[0])
+    gaps = [float(np.linalg.norm(portion - given)) for portion in portions]
+    first, second = sorted(gaps)[:2]
+    if first > _LIKE * float(np.linalg.norm(given)) or first * _LIKER >= second:
+        return None
+    return portions[gaps.index(first)]
 
 
 def _same(one: Values, two: Values, off: float) -> bool:

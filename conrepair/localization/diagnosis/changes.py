@@ -5,24 +5,38 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node, Parameter
 from conrepair.localization.diagnosis.computing import Values, compute
-from conrepair.localization.diagnosis.exchanged_cuts import Exchange
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import BINARY
 from conrepair.localization.diagnosis.mutations import Change, Changed, with_other, with_others, without
 from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
 
-__all__ = ["change_findings", "exchanged_pieces", "fixing_change"]
+__all__ = ["Exchange", "change_findings", "exchanged_pieces", "fixing_change"]
 
 _MOST_NODES = 64
 _MOST_PAIRS = 24  # of layers that are tried for one another
 _MOST_VALUES = 1 << 20  # of the largest tensor
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Two tensors of the target that are read in each other's place.
+
+    Attributes:
+        one: The first.
+        two: The other one.
+        readers: The nodes of the piece that read either.
+    """
+
+    one: str
+    two: str
+    readers: tuple[Node, ...]
 
 
 def change_findings(region: Region) -> Iterator[Finding]:

@@ -12,13 +12,12 @@ from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.carried import carried_differences
 from conrepair.localization.diagnosis.changes import change_findings
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.odd_ones import count_of, odd_parameters, turns_of
-from conrepair.localization.diagnosis.odd_turns import odd_operators
 from conrepair.localization.diagnosis.readings import fused
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.shuffled import shuffled_findings
 from conrepair.localization.diagnosis.siblings import Healthy, closest_sibling
 from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.diagnosis.turns import odd_ones
 from conrepair.localization.diagnosis.wiring import wiring_findings
 
 __all__ = ["composite_findings", "is_composite"]
@@ -95,10 +94,8 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
         return list(carried_differences(region)) if whole else []
     if grouped := list(_group_findings(region)):
         return grouped
-    turns = turns_of(region.target.nodes)
-    odd = [*odd_parameters(region, turns), *(odd_operators(region, count_of(turns)) if turns else ())]
-    if odd:
-        return sorted(odd, key=lambda item: -item.weight)
+    if odd := odd_ones(region):
+        return odd
     sibling = closest_sibling(region, healthy)
     certain = [item for item in sibling or () if item.is_certain]
     if certain and len(certain) < sum(item.is_certain for item in known):

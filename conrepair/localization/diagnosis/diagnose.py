@@ -10,8 +10,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.diagnosis.composites import composite_findings
 from conrepair.localization.diagnosis.differences import static_findings
 from conrepair.localization.diagnosis.exchanged import exchanged_operands
-from conrepair.localization.diagnosis.exchanged_cuts import exchange_findings
-from conrepair.localization.diagnosis.exchanged_layers import exchanged_layer_findings
+from conrepair.localization.diagnosis.exchanged_tensors import exchange_findings, exchanged_layer_findings
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.recurrent import recurrent_findings
 from conrepair.localization.diagnosis.region import Region, Side

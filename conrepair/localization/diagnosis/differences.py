@@ -13,7 +13,7 @@ from conrepair.graph.layer_graph import Node, Parameter, fingerprint
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.attributes import AttributeDifference, attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
-from conrepair.localization.diagnosis.extras import together
+from conrepair.localization.diagnosis.changed import portion_of
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import same_function
 from conrepair.localization.diagnosis.masks import hide_alike, mask_words
@@ -26,14 +26,20 @@ from conrepair.localization.diagnosis.normalization import (
 )
 from conrepair.localization.diagnosis.pairing import pair_steps
 from conrepair.localization.diagnosis.parameters import ParameterDifference, compare_parameters
-from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.diagnosis.preparing import (
     before_weights,
     feeds_weights,
     lost_preparation,
     prepared_in_weights,
 )
-from conrepair.localization.diagnosis.readings import as_written, fused, normalized, rearranged, with_functions
+from conrepair.localization.diagnosis.readings import (
+    as_written,
+    fused,
+    normalized,
+    rearranged,
+    together,
+    with_functions,
+)
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import MOVES, Step
 from conrepair.localization.diagnosis.wiring import wiring_findings

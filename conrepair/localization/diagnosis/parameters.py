@@ -17,13 +17,13 @@ from conrepair.localization.diagnosis.changed import (
     Values,
     by_channel,
     moved_on,
+    portion_of,
     reordered,
     scaled,
     some_rows,
 )
 from conrepair.localization.diagnosis.grids import grid_of
 from conrepair.localization.diagnosis.own_grid import beyond_integers, other_grid, within_steps
-from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
 __all__ = ["ParameterDifference", "compare_parameters", "difference", "stored_as"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from conrepair.graph.layer_graph import LayerGraph
+from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.folding import (
     Fold,
     channelwise,
@@ -19,7 +19,7 @@ from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import Step, function_step, step_of
 
-__all__ = ["as_written", "fused", "normalized", "rearranged", "with_functions"]
+__all__ = ["as_written", "fused", "normalized", "rearranged", "together", "with_functions"]
 
 
 # Transpositions around an operator that only knows one axis: it's the same operator along another one.
@@ -103,6 +103,19 @@ def rearranged(side: Side) -> list[Step]:
 def normalized(side: Side) -> list[Step]:
     """As fused, with a normalization, and what else scales and shifts channels, as one step."""
     return _folded([channelwise(step) for step in fused(side)], side, fold_channelwise)
+
+
+def together(nodes: Sequence[Node], graph: LayerGraph) -> list[Step]:
+    """A chain of nodes as the one step that it is (a clamp is a Max and a Min), or else as it's written.
+
+    Args:
+        nodes: In order, each reading the one before.
+        graph: That they are of.
+    """
+    begins = tuple(filter(None, nodes[0].inputs))
+    chain = Side(graph, tuple(nodes), begins, nodes[-1].outputs[0])
+    steps = fused(chain)
+    return steps if len(steps) == 1 else as_written(chain)
 
 
 def _all_folded(steps: list[Step], side: Side) -> list[Step]:

@@ -13,11 +13,10 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
 from conrepair.localization.diagnosis.attributes import attribute_differences
 from conrepair.localization.diagnosis.differences import called, kind_of_extra
-from conrepair.localization.diagnosis.extras import together
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import same_function
 from conrepair.localization.diagnosis.pairing import pair_steps
-from conrepair.localization.diagnosis.readings import as_written
+from conrepair.localization.diagnosis.readings import as_written, together
 from conrepair.localization.diagnosis.region import Cuts, Region, Side
 from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
 from conrepair.localization.layout import layouts

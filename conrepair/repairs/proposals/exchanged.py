@@ -8,9 +8,9 @@ import numpy as np
 
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.localization.diagnosis.changes import Exchange
 from conrepair.localization.diagnosis.exchanged import crossed_products
-from conrepair.localization.diagnosis.exchanged_cuts import Exchange, fixing_exchange
-from conrepair.localization.diagnosis.exchanged_layers import exchanged_layers
+from conrepair.localization.diagnosis.exchanged_tensors import exchanged_layers, fixing_exchange
 from conrepair.localization.diagnosis.folding import CHANNELWISE
 from conrepair.localization.diagnosis.rotary import OtherForm, other_forms
 from conrepair.localization.diagnosis.steps import MOVES

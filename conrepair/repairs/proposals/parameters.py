@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.graph.operators import OPERATORS
+from conrepair.localization.diagnosis.changed import portion_of
 from conrepair.localization.diagnosis.parameters import compare_parameters
-from conrepair.localization.diagnosis.portions import portion_of
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Graft, Requantize, SetAttributes, SetParameter

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from conrepair.localization.diagnosis.gates import carried_gates
-from conrepair.localization.diagnosis.odd_ones import odd_members, turns_of
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.recurrence import recurrent_layer
 from conrepair.localization.diagnosis.recurrent import form_of
+from conrepair.localization.diagnosis.turns import odd_members, turns_of
 from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Requantize, SetParameter
 from conrepair.repairs.held import set_to

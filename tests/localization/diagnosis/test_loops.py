@@ -10,8 +10,8 @@ import rewritten_networks as networks
 from random_graphs import graph_of
 
 from conrepair.graph.kinds import Kind
-from conrepair.localization.diagnosis.odd_turns import odd_operators
 from conrepair.localization.diagnosis.region import region_of
+from conrepair.localization.diagnosis.turns import odd_operators
 from conrepair.localization.layout import layouts
 from conrepair.localization.localize import localize_networks
 from conrepair.localization.matching import Pair

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Parameter
+from conrepair.localization.diagnosis.changed import portion_of
 from conrepair.localization.diagnosis.parameters import compare_parameters
-from conrepair.localization.diagnosis.portions import portion_of
 
 Array = np.ndarray
 

@@ -1,0 +1,202 @@
+"""Two tensors that a piece takes for one another: proven by giving it each in the other's place."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterator, Sequence
+
+from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.localization.diagnosis.attention import ROLES, roles_of
+from conrepair.localization.diagnosis.changes import Exchange, exchanged_pieces
+from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.region import Region, error_in, left_of
+from conrepair.localization.diagnosis.wiring import wiring_findings
+from conrepair.localization.layout import Layout
+from conrepair.metrics.running_error import relative_l2
+
+__all__ = ["exchange_findings", "exchanged_layer_findings", "exchanged_layers", "fixing_exchange"]
+
+_MOST = 15  # pairs of tensors that are tried: all of six
+_MOST_LAYERS = 6  # pairs of layers: all of four
+_LAYERS = frozenset({"MatMul", "Conv", "ConvTranspose"})
+_FAR = 16  # operators between the layers and a piece, or between them and where both come together
+_ENDS = 4  # tensors that are looked at there
+
+
+def fixing_exchange(region: Region) -> Exchange | None:
+    """Find the two tensors by running the piece with each in the other's place.
+
+    However the piece is written, with the right exchange it gives the source's result.
+
+    Args:
+        region: Guilty.
+    """
+    if region.expected.shape != region.computed.shape:
+        return None
+    error = relative_l2(region.expected, region.computed)
+    for one, two in itertools.islice(_alike(region), _MOST):
+        if _is_right(region, (one, two), region.target.end, (region.layout, region.expected, error)):
+            return Exchange(one, two, tuple(node for node in region.target.nodes if {one, two} & {*node.inputs}))
+    return None
+
+
+def _is_right(
+    region: Region,
+    names: tuple[str, str],
+    end: str,
+    right: tuple[Layout, Array, float],
+    uncut: Collection[str] = (),
+) -> bool:
+    """Whether a tensor comes out right where two cuts are each fed what the other one holds, in its own layout.
+
+    Args:
+        region: Whose cuts they are.
+        names: Theirs.
+        end: What is computed.
+        right: How the source's lies in it, that one, and the relative L2 error as it is.
+        uncut: See `Isolation.trial`.
+    """
+    other = {names[0]: names[1], names[1]: names[0]}
+
+    def fed(name: str) -> Array:
+        if name not in other:
+            return region.fed(name)
+        given = other[name]
+        return region.layouts[name].to_target(region.layouts[given].to_source(region.fed(given)))
+
+    layout, expected, error = right
+    return error_in(layout, expected, region.trial(end, fed, uncut)) <= left_of(error)
+
+
+def exchange_findings(region: Region) -> Iterator[Finding]:
+    """The exchange that fixes a piece, in words."""
+    exchange = fixing_exchange(region)
+    if exchange is None:
+        return
+    roles = roles_of(region.target)
+    named = sorted((roles[name] for name in (exchange.one, exchange.two) if name in roles), key=ROLES.index)
+    in_roles = len({*named}) > 1
+    if not in_roles and any(item.cause.startswith("order ") for item in wiring_findings(region)):
+        return  # the operator that reads both says it in its own words
+    what = " and ".join(named) if in_roles else "two tensors"
+    readers = [
+        _names([node for node in exchange.readers if name in node.inputs]) for name in (exchange.one, exchange.two)
+    ]
+    if readers[0] == readers[1]:
+        where = f"{readers[0]} reads `{exchange.one}` and `{exchange.two}` in each other's place"
+    else:
+        where = f"{readers[0]} reads `{exchange.one}` in place of `{exchange.two}`, which {readers[1]} reads"
+    words = f"{what} are exchanged: {where}; the other way round, the result is the source's"
+    at_input = all(name in region.target.graph.inputs for name in (exchange.one, exchange.two))
+    layers = tuple(node.layer for node in exchange.readers)
+    yield Finding(
+        Kind.INPUT if at_input else Kind.GRAPH,
+        words,
+        region.source.layers,
+        layers,
+        f"exchanged {exchange.one} {exchange.two}",
+        rule=f"{what} are exchanged",
+    )
+
+
+def _alike(region: Region) -> Iterator[tuple[str, str]]:
+    """Pairs of the tensors in front of a piece that can stand for one another."""
+    tensors = region.target.graph.tensors
+    begins = [name for name in region.target.begins if name in region.layouts and tensors[name].is_real]
+    for one, two in itertools.combinations(begins, 2):
+        if tensors[one].dtype == tensors[two].dtype and region.layouts[one].source == region.layouts[two].source:
+            yield one, two
+
+
+def _names(nodes: Sequence[Node]) -> str:
+    return " and ".join(dict.fromkeys(f"`{node.layer}`" for node in nodes))
+
+
+# Two layers of one tensor that have each other's weights: each gives what the other one should. So all that they
+# compute has a partner, crosswise, and only what reads them is wrong: up to where both come together, which is right
+# with each result in the other's place.
+
+
+def exchanged_layer_findings(region: Region) -> Iterator[Finding]:
+    """The exchange that fixes what reads both, in words."""
+    exchange = exchanged_layers(region)
+    if exchange is None:
+        return
+    producers = region.target.graph.producers
+    layers = tuple(producers[name].layer for name in (exchange.one, exchange.two))
+    partners = (region.partners.get(name, region.source.end) for name in (exchange.two, exchange.one))
+    sources = [region.source.graph.producers.get(name) for name in partners]
+    words = (
+        f"the weights of `{layers[0]}` and `{layers[1]}` are exchanged: with each result in the other's place, "
+        "what reads both is the source's"
+    )
+    ours = tuple(node.layer for node in sources if node is not None)
+    rule = "the weights of two layers are exchanged"
+    yield Finding(Kind.PARAMETERS, words, ours, layers, f"exchanged {layers}", rule=rule)
+
+
+def exchanged_layers(region: Region) -> Exchange | None:
+    """Find two layers that read the same tensor, or lie in the piece, and give each what the other one should.
+
+    Args:
+        region: Guilty: between them and where both come together.
+    """
+    graph = region.target.graph
+    for one, two in itertools.islice(_siblings(region), _MOST_LAYERS):
+        names = (one.outputs[0], two.outputs[0])
+        behind = _behind(graph, names)
+        own = [node for node in behind if {*names} & {*node.inputs}]
+        if not any(node.outputs[0] == region.target.end for node in behind):
+            continue
+        uncut = {name for node in behind for name in node.outputs}
+        if any(_comes_together_right(region, names, end, uncut) for end in _ends(region, names, behind)):
+            return Exchange(*names, tuple(own))
+    return exchanged_pieces(region)
+
+
+def _siblings(region: Region) -> Iterator[tuple[Node, Node]]:
+    """Layers of the same tensor in front of a piece, whose results could stand for one another."""
+    graph = region.target.graph
+    before = list(itertools.islice(graph.nearest([region.target.end]), _FAR))
+    readers = dict.fromkeys(name for node in before if node.op in _LAYERS for name in node.inputs)
+    for name in readers:
+        layers = [node for node in graph.consumers.get(name, ()) if _is_layer(node, region)]
+        for one, two in itertools.combinations(layers, 2):
+            layouts = [region.layouts[node.outputs[0]] for node in (one, two)]
+            if layouts[0] == layouts[1] and (one in before or two in before):
+                yield one, two
+
+
+def _is_layer(node: Node, region: Region) -> bool:
+    return node.op in _LAYERS and "weight" in node.parameters and node.outputs[0] in region.layouts
+
+
+def _behind(graph: LayerGraph, names: Sequence[str]) -> list[Node]:
+    """The nearest of what's computed from tensors, in the graph's order."""
+    found = itertools.islice(graph.nearest(names, forward=True), 2 * _FAR)
+    return sorted(found, key=lambda node: graph.order[node.outputs[0]])
+
+
+def _ends(region: Region, names: Sequence[str], behind: Sequence[Node]) -> Iterator[str]:
+    """Known tensors that both results come together in, from the piece's end on."""
+    graph = region.target.graph
+    reached = {name: {name} for name in names}
+    found = []
+    for node in behind:
+        origins = set[str]().union(*(reached.get(name, set()) for name in node.inputs))
+        reached |= dict.fromkeys(node.outputs, origins)
+        name = node.outputs[0]
+        later = graph.order[name] >= graph.order[region.target.end]
+        if len(origins) == len(names) and name in region.partners and later:
+            found.append(name)
+    yield from found[:_ENDS]
+
+
+def _comes_together_right(region: Region, names: tuple[str, str], end: str, uncut: set[str]) -> bool:
+    expected, layout = region.value(region.partners[end]), region.layouts[end]
+    if expected is None:
+        return False
+    error = error_in(layout, expected, region.trial(end, region.fed, uncut))
+    return math.isfinite(error) and _is_right(region, names, end, (layout, expected, error), uncut)
