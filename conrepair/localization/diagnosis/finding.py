@@ -18,7 +18,7 @@ class Finding:
     Attributes:
         kind: Of fault.
         words: What differs, for a person.
-        source_layers: The guiltiest first; each may be there more than once.
+        source_layers: The guiltiest first, each once.
         target_layers: The same of the target.
         cause: The same for differences in several regions that one thing causes: the guiltiest layer of the target,
             where nothing else is said.
@@ -38,6 +38,8 @@ class Finding:
     disturbed: float = 0.0
 
     def __post_init__(self) -> None:
+        for side in ("source_layers", "target_layers"):
+            object.__setattr__(self, side, tuple(dict.fromkeys(getattr(self, side))))
         object.__setattr__(self, "cause", self.cause or f"at {self.target_layers[0]}")
 
     @property
