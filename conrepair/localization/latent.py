@@ -85,7 +85,7 @@ def latent_faults(
     graphs = right.network.graph, given.network.graph
     alignment = dataclasses.replace(alignment, pairs=_with_repeated(graphs, alignment.pairs))
     cuts = Cuts(graphs, alignment.pairs)
-    shown: dict[str, tuple[float, Latent]] = {}
+    shown: dict[str, Latent] = {}
     # A condition may differ where no answer does: for ties and other masks, only what is made of it is compared.
     answers = dataclasses.replace(alignment, pairs=tuple(pair for pair in alignment.pairs if _is_answer(right, pair)))
     for size, among in ((size, alignment if size in _SIZES else answers) for size in (*_SIZES, _MET, _TURNED)):
@@ -96,12 +96,12 @@ def latent_faults(
             if not item.guilty and item.cut.pair in known and _could_differ(*between.sides(item.cut.pair), among.cuts)
         }
         healthy = Healthy(graphs, among.pairs, [item.cut.pair for item in wanted.values()])
-        for name, error, latent in _differing(first, among, wanted, healthy, size, folder) if wanted else ():
-            if error > shown.get(name, (0.0, None))[0]:
-                shown[name] = error, latent
+        for latent in _differing(first, among, wanted, healthy, size, folder) if wanted else ():
+            name = latent.piece.judged.cut.pair.target
+            if name not in shown or latent.piece.judged.introduced > shown[name].piece.judged.introduced:
+                shown[name] = latent
     shown |= _static(first, alignment, judged, shown, cuts)
-    order = given.network.graph.order
-    return [shown[name][1] for name in sorted(shown, key=order.__getitem__)]
+    return [shown[name] for name in sorted(shown, key=given.network.graph.order.__getitem__)]
 
 
 def _with_repeated(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -131,7 +131,7 @@ def _static(
     judged: Sequence[Judged],
     shown: Collection[str],
     cuts: Cuts,
-) -> dict[str, tuple[float, Latent]]:
+) -> dict[str, Latent]:
     """What has other parameters, and gives the same for whatever was tried."""
     right, given = first
     graphs, known = (right.network.graph, given.network.graph), set(alignment.pairs)
@@ -148,7 +148,7 @@ def _static(
     right.compute([item.cut.pair.source for item in found.values()])
     words = "files differ, and results don't on these inputs"
     return {
-        item.cut.pair.target: (item.introduced, _diagnosed(item, region(), healthy, words))
+        item.cut.pair.target: _diagnosed(item, region(), healthy, words)
         for item, _, region in _isolated(first, alignment, found, right.__getitem__, right.__getitem__)
     }
 
@@ -209,7 +209,7 @@ def _differing(
     healthy: Healthy,
     size: str,
     folder: Path,
-) -> list[tuple[str, float, Latent]]:
+) -> list[Latent]:
     right, source = first[0], first[0].network
     changed = _turned(right, alignment, folder) if size == _TURNED else _changed(right, size)
     if changed is None:
@@ -233,7 +233,7 @@ def _differing(
             continue
         judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
         words = f"where what it reads {size}, results differ by {error.relative_l2:.2g}"
-        found.append((pair.target, error.relative_l2, _diagnosed(judged, region(), healthy, words)))
+        found.append(_diagnosed(judged, region(), healthy, words))
     return found
 
 

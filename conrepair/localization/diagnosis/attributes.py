@@ -149,22 +149,16 @@ def axis_map(layout: Layout) -> dict[int, int]:
     """Which axis of the target each axis of the source is, as far as they are the same ones."""
     if layout.source == layout.target and layout.is_plain:
         return {axis: axis for axis in range(len(layout.source))}
-    size = math.prod(layout.source)
-    if not size:
+    if not math.prod(layout.source):
         return {}
-    strides = np.arange(size).reshape(layout.source)
-    moved = layout.to_target(strides)
+    lengths = enumerate(layout.target)
+    strides = {(size, math.prod(layout.target[axis + 1 :])): axis for axis, size in lengths if size > 1}
     found: dict[int, int] = {}
     for axis, length in enumerate(layout.source):
-        if length < 2:
-            continue
-        step = math.prod(layout.source[axis + 1 :])
-        for other, extent in enumerate(layout.target):
-            if extent != length:
-                continue
-            ends = [np.take(moved, place, axis=other).flat[0] for place in (0, 1)]
-            if int(ends[1]) - int(ends[0]) == step:
-                found[axis] = other
+        if length > 1:
+            begin, next_one = layout.positions(np.array([0, math.prod(layout.source[axis + 1 :])]))
+            if (moved := (length, int(next_one - begin))) in strides:
+                found[axis] = strides[moved]
     rest = [axis for axis in range(len(layout.source)) if axis not in found]
     free = [axis for axis in range(len(layout.target)) if axis not in found.values()]
     if len(rest) == len(free) == 1:

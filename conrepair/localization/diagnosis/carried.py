@@ -91,19 +91,16 @@ def _nearest(given: CarriedParameter, ours: Sequence[CarriedParameter]) -> Carri
 
 def _held(nodes: Sequence[Node]) -> list[CarriedParameter]:
     """Each parameter once: turns of a loop have the same."""
-    found: list[CarriedParameter] = []
+    found: dict[tuple[object, ...], CarriedParameter] = {}
     for node in nodes:
         for role, parameter in node.parameters.items():
             if math.prod(parameter.shape) < 2 or parameter.dtype == "object":
                 continue  # nothing is computed from texts
             array = parameter.numpy().astype(np.float64)
             values = array.reshape([size for size in array.shape if size != 1])
-            place = next((place for place, item in enumerate(found) if np.array_equal(item.values, values)), None)
-            if place is None:
-                found.append(CarriedParameter((node,), role, parameter, values))
-            else:
-                found[place] = replace(found[place], nodes=(*found[place].nodes, node))
-    return found
+            first = found.setdefault((values.shape, values.tobytes()), CarriedParameter((), role, parameter, values))
+            found[values.shape, values.tobytes()] = replace(first, nodes=(*first.nodes, node))
+    return list(found.values())
 
 
 def _overlaps(one: CarriedParameter, two: CarriedParameter) -> bool:

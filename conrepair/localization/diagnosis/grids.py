@@ -67,8 +67,11 @@ def grid_of(original: Values, values: Values) -> WeightGrid | None:
     if not np.isfinite(values).all() or not values.any():
         return None
     for granularity, axis, before, rows in _slices(original, values):
-        for dtype in _on_grid(before, rows):
-            return WeightGrid(dtype, granularity, axis, len(rows))
+        few = tuple(slice(None, None, max(1, size // _FEW)) for size in rows.shape)
+        for grid in _grids(rows):
+            dtype, steps, begin = grid
+            if _lie_on(rows[few], (dtype, steps[few[0]], begin[few[0]])) and _fits(before, rows, grid):
+                return WeightGrid(dtype, granularity, axis, len(rows))
     return None
 
 
@@ -100,55 +103,47 @@ def _grouped(
             yield "group", axis, before, rows
 
 
-def _on_grid(original: Values, rows: Values) -> Iterator[str]:
-    """The types whose steps all values are, seen on some of them first."""
-    few = tuple(slice(None, None, max(1, size // _FEW)) for size in rows.shape)
+_Grid = tuple[str, Values, Values]
+"""A type, how far apart the values of each row are that it holds, and where they begin."""
+
+
+def _grids(rows: Values) -> Iterator[_Grid]:
+    """The grids that quantizers lay over rows."""
     peak = np.abs(rows).max(axis=1, keepdims=True)
     zero = np.zeros_like(peak)
     low, high = np.minimum(rows.min(axis=1, keepdims=True), 0), np.maximum(rows.max(axis=1, keepdims=True), 0)
     for bits in _BITS:
         for levels in (2 ** (bits - 1) - 1, 2 ** (bits - 1)):
-            steps = peak / levels
-            if _lie_on(rows[few], steps[few[0]], zero[few[0]]) and _fits(original, rows, steps, zero):
-                yield f"int{bits}"
-        steps = (high - low) / (2**bits - 1)
-        if _lie_on(rows[few], steps[few[0]], low[few[0]]) and _fits(original, rows, steps, low):
-            yield f"uint{bits}"
+            yield f"int{bits}", peak / levels, zero
+        yield f"uint{bits}", (high - low) / (2**bits - 1), low
     for name, largest in _FLOATS.items():
-        steps = peak / largest
-        if _are_held(rows[few], steps[few[0]], name) and _fits_float(original, rows, steps, name):
-            yield name
+        yield name, peak / largest, zero
 
 
-def _fits(original: Values, rows: Values, steps: Values, begin: Values) -> bool:
-    """Whether each value is a whole number of steps, and the one nearest to what it was."""
-    if not _lie_on(rows, steps, begin) or np.unique(np.round(_counts(rows[:1], steps[:1], begin[:1]))).size < 2:
+def _fits(original: Values, rows: Values, grid: _Grid) -> bool:
+    """Whether each value is on a grid, and the one nearest to what it was."""
+    dtype, steps, begin = grid
+    if not _lie_on(rows, grid):
         return False
-    moved = np.abs(rows - original)
-    return bool((moved <= HALF_STEP * steps + 1e-12).mean() > 0.99)  # what's cut off is further away
+    if dtype in _FLOATS:
+        near = np.linalg.norm(rows - original) <= 0.1 * np.linalg.norm(original)
+        return bool(near) and np.unique(rows[0]).size > 1
+    near = (np.abs(rows - original) <= HALF_STEP * steps + 1e-12).mean() > 0.99  # what's cut off is further away
+    return bool(near) and np.unique(np.round(_counts(rows[:1], steps[:1], begin[:1]))).size > 1
 
 
-def _lie_on(rows: Values, steps: Values, begin: Values) -> bool:
-    counts = _counts(rows, steps, begin)
-    return not bool((np.abs(counts - np.round(counts)) > _OFF).any())
+def _lie_on(rows: Values, grid: _Grid) -> bool:
+    """Whether all values are a whole number of steps, or what a type of eight bits holds."""
+    dtype, *steps = grid
+    counts = _counts(rows, *steps)
+    if dtype not in _FLOATS:
+        return not bool((np.abs(counts - np.round(counts)) > _OFF).any())
+    import ml_dtypes
+
+    single = counts.astype(np.float32)
+    return np.allclose(single.astype(getattr(ml_dtypes, dtype)).astype(np.float32), single, rtol=1e-5, atol=0)
 
 
 def _counts(rows: Values, steps: Values, begin: Values) -> Values:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(steps > 0, (rows - begin) / steps, 0.0))
-
-
-def _fits_float(original: Values, rows: Values, steps: Values, name: str) -> bool:
-    if not _are_held(rows, steps, name) or np.unique(rows[0]).size < 2:
-        return False
-    return bool(np.linalg.norm(rows - original) <= 0.1 * np.linalg.norm(original))
-
-
-def _are_held(rows: Values, steps: Values, name: str) -> bool:
-    """Whether a type of eight bits holds values over steps."""
-    import ml_dtypes
-
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = np.where(steps > 0, rows / steps, 0.0).astype(np.float32)
-    held = scaled.astype(getattr(ml_dtypes, name)).astype(np.float32)
-    return np.allclose(held, scaled, rtol=1e-5, atol=0)

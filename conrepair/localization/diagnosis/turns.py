@@ -8,8 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.differences import called, kind_of_extra
@@ -97,15 +95,10 @@ def _usual(group: Sequence[Node], role: str) -> list[Array]:
 
 def _shared(group: Sequence[Node], role: str) -> list[list[Array]]:
     """Numbers that several have: each as often as there are nodes that have them."""
-    sets: list[list[Array]] = []
-    for node in group:
-        array = node.parameters[role].numpy()
-        same = next((arrays for arrays in sets if np.array_equal(arrays[0], array)), None)
-        if same is None:
-            sets.append([array])
-        else:
-            same.append(array)
-    return [arrays for arrays in sets if len(arrays) >= _FEWEST]
+    sets: dict[bytes, list[Array]] = defaultdict(list)
+    for array in (node.parameters[role].numpy() for node in group):
+        sets[array.tobytes()].append(array)
+    return [arrays for arrays in sets.values() if len(arrays) >= _FEWEST]
 
 
 @dataclass(frozen=True)
