@@ -35,40 +35,28 @@ def _unturned(steps: Sequence[Step], graph: LayerGraph) -> list[Step]:
         graph: Of the network.
     """
     result = list(steps)
-    for first in steps:
-        second = _reader(result, first, graph)
-        last = None if second is None else _reader(result, second, graph)
-        whole = None if second is None or last is None else _along_another_axis(first, second, last)
-        if whole is not None:
+    for second in [step for step in steps if step.op in _ALONG_AXIS]:
+        first = next((step for step in result if step.outputs == second.inputs), None)
+        last = next((step for step in result if step.inputs == second.outputs), None)
+        if first is None or last is None or not all(graph.read_once(step.outputs[0]) for step in (first, second)):
+            continue
+        (perm, back), axis = map(_perm, (first, last)), second.attributes.get("axis")
+        if isinstance(axis, int) and perm and back and [perm[place] for place in back] == list(range(len(perm))):
+            whole = replace(
+                second,
+                attributes={**second.attributes, "axis": perm[axis]},
+                nodes=(*second.nodes, *first.nodes, *last.nodes),
+                inputs=first.inputs,
+                outputs=last.outputs,
+            )
             result = [whole if item is second else item for item in result if item is not first and item is not last]
     return result
 
 
-def _along_another_axis(first: Step, second: Step, last: Step) -> Step | None:
-    perm, back, axis = _perm(first), _perm(last), second.attributes.get("axis")
-    if perm is None or back is None or second.op not in _ALONG_AXIS or not isinstance(axis, int):
-        return None
-    if [perm[place] for place in back] != list(range(len(perm))):
-        return None
-    return replace(
-        second,
-        attributes={**second.attributes, "axis": perm[axis]},
-        nodes=(*second.nodes, *first.nodes, *last.nodes),
-        inputs=first.inputs,
-        outputs=last.outputs,
-    )
-
-
-def _perm(step: Step) -> tuple[int, ...] | None:
+def _perm(step: Step) -> tuple[int, ...]:
+    """Of a transposition; () of other operators."""
     perm = step.attributes.get("perm") if step.op == "Transpose" else None
-    return tuple(int(axis) for axis in perm) if isinstance(perm, tuple) else None
-
-
-def _reader(steps: Sequence[Step], step: Step, graph: LayerGraph) -> Step | None:
-    """The only step that reads what another gives."""
-    if not graph.read_once(step.outputs[0]):
-        return None
-    return next((other for other in steps if other.inputs == step.outputs), None)
+    return tuple(int(axis) for axis in perm) if isinstance(perm, tuple) else ()
 
 
 _LAYERS = {"Conv", "ConvTranspose", "MatMul", "BlockConv"}

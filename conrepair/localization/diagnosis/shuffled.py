@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -121,11 +121,9 @@ def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region)
         perm = node.attributes.get("perm")
         if node.op != "Transpose" or not isinstance(perm, tuple) or len(perm) > _MOST_AXES:
             continue
-        right = [
-            other
-            for other in itertools.permutations(range(len(perm)))
-            if np.array_equal(_followed(chain, places, region.target, {node.name: other}), wanted)
-        ]
+        orders = itertools.permutations(range(len(perm)))
+        others = ((order, replace(node, attributes={"perm": order})) for order in orders)
+        right = [order for order, it in others if np.array_equal(_followed(chain, places, region.target, it), wanted)]
         if right and tuple(range(len(perm))) not in right:  # or else it's one too many
             words = f"`{node.layer}` has perm {list(perm)}, and {list(right[0])} would give the source's order"
             rule = f"{node.native} has another perm than gives the source's order"
@@ -140,11 +138,10 @@ def _undone(node: Node, places: Array) -> Array | None:
     return places.transpose([perm.index(axis) for axis in range(len(perm))])
 
 
-def _followed(chain: Sequence[Node], places: Array, side: Side, perms: Mapping[str, tuple[int, ...]]) -> Array:
-    """Where values are behind moves, of which some are other ones."""
+def _followed(chain: Sequence[Node], places: Array, side: Side, changed: Node) -> Array:
+    """Where values are behind moves, of which one is another."""
     for node in chain:
-        changed = replace(node, attributes={"perm": perms[node.name]}) if node.name in perms else node
-        moved = _moved(changed, places, side)
+        moved = _moved(changed if node.name == changed.name else node, places, side)
         places = places if moved is None else moved
     return places
 
