@@ -71,19 +71,18 @@ def form_of(region: Region) -> RecurrentForm | None:
 
 
 def _form(run: RecurrentRun) -> RecurrentForm | None:
-    return next(_exchanged(run), None) or next(_changed(run), None)
+    forms = itertools.chain(_exchanged(run.layers), _changed(run.layers))
+    return next(
+        (RecurrentForm(words, run.node, run.layers, wrong) for words, wrong in forms if run.gives(wrong)), None
+    )
 
 
-def _changed(run: RecurrentRun) -> Iterator[RecurrentForm]:
-    """Forms of both directions, and of one of them."""
-    for forms in zip(*map(wrong_forms, run.layers), strict=True):
-        wrong = [layer for _, layer in forms]
-        states = [layer.run(run.x) for layer in wrong]
-        for changed in _choices(run.layers):
-            other = tuple(wrong[at] if at in changed else layer for at, layer in enumerate(run.layers))
-            given = [states[at] if at in changed else right for at, right in enumerate(run.states)]
-            if run.error(given, other) <= run.close:
-                yield RecurrentForm(forms[0][0] + _where(changed, run.layers), run.node, run.layers, other)
+def _changed(layers: Layers) -> Iterator[tuple[str, Layers]]:
+    """Forms of both directions, and of one of them, in words."""
+    for forms in zip(*map(wrong_forms, layers), strict=True):
+        for changed in _choices(layers):
+            other = tuple(forms[at][1] if at in changed else layer for at, layer in enumerate(layers))
+            yield forms[0][0] + _where(changed, layers), other
 
 
 def _choices(layers: Layers) -> Sequence[range]:
@@ -95,22 +94,16 @@ def _where(changed: range, layers: Layers) -> str:
     return "" if len(changed) == len(layers) else f", in the {WAYS[changed[0]]} direction"
 
 
-def _exchanged(run: RecurrentRun) -> Iterator[RecurrentForm]:
+def _exchanged(layers: Layers) -> Iterator[tuple[str, Layers]]:
     """The two directions, or one sort of their numbers, in each other's place."""
-    if len(run.layers) != len(WAYS):
+    if len(layers) != len(WAYS) or layers[0].weight.shape != layers[1].weight.shape:
         return
-    one, two = run.layers
-    tried = [("the directions are exchanged", (two, one))]
-    for names in (tuple(PARTS), *((name,) for name in PARTS)):
-        other = (
-            replace(one, **{name: getattr(two, name) for name in names}),
-            replace(two, **{name: getattr(one, name) for name in names}),
-        )
-        what = PARTS[names[0]].rsplit(" ", 1)[0] if len(names) == 1 else "the numbers"
-        tried.append((f"{what} of both directions are exchanged", other))
-    for words, other in tried:
-        if one.weight.shape == two.weight.shape and run.gives(other):
-            yield RecurrentForm(words, run.node, run.layers, other)
+    one, two = layers
+    yield "the directions are exchanged", (two, one)
+    sorts = {"the numbers": tuple(PARTS)} | {words.rsplit(" ", 1)[0]: (name,) for name, words in PARTS.items()}
+    for what, names in sorts.items():
+        parts = [{name: getattr(layer, name) for name in names} for layer in (two, one)]
+        yield f"{what} of both directions are exchanged", (replace(one, **parts[0]), replace(two, **parts[1]))
 
 
 def _scaled(run: RecurrentRun) -> RecurrentForm | None:
@@ -126,8 +119,7 @@ def _scaled(run: RecurrentRun) -> RecurrentForm | None:
             )
 
         def squared(factor: float, scaled: Callable[[float], Layers] = scaled) -> float:
-            other = scaled(factor)
-            return run.error([layer.run(run.x) for layer in other], other) ** 2
+            return run.error(scaled(factor)) ** 2
 
         factor = float(minimize_scalar(squared, (0.5, 1.5), method="brent").x)
         if squared(factor) <= run.close**2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from conrepair.metrics.running_error import relative_l2
 __all__ = ["Layers", "RecurrentRun"]
 
 _FEW_BITS, _MUCH_BETTER = 4.0, 0.25  # times what bits explain, and what's left of the error, where weights have few
+_KEPT = 8  # layers whose states are known: those that are right, and the last ones that were tried
 _MOST = 1 << 30  # products of numbers, for one form
 
 Layers = tuple[Layer, ...]
@@ -36,8 +38,7 @@ class RecurrentRun:
         region: That it's in.
         node: The source's.
         layers: That, for each direction.
-        x: What it reads.
-        states: What it gives.
+        states: Gives what a layer makes of what this one reads: [batch, steps, hidden].
         begins: What the source reads at the cuts, but for what the node gives.
         output: Of the node, that's read.
         arranged: How the states lie there.
@@ -47,8 +48,7 @@ class RecurrentRun:
     region: Region
     node: Node
     layers: Layers
-    x: Values
-    states: States
+    states: Callable[[Layer], Values]
     begins: Mapping[str, Values]
     output: str
     arranged: Callable[[States, Layers], Values]
@@ -64,55 +64,48 @@ class RecurrentRun:
         node, layers = found
         if x.size // x.shape[-1] * sum(layer.weight.size + layer.recurrent.size for layer in layers) > _MOST:
             return None
-        states, close = [layer.run(x) for layer in layers], _close(region)
+        states = functools.lru_cache(maxsize=_KEPT)(lambda layer, read=x: layer.run(read))
         begins = {name: values for name, values in begins.items() if name not in node.outputs}
-        read = {name for item in region.source.nodes if item is not node for name in item.inputs} | {
-            region.source.end
-        }
-        outputs = (
-            name for name in node.outputs if name in read and region.source.graph.tensors[name].shape is not None
-        )
+        end, shapes, close = region.source.end, region.source.graph.tensors, _close(region)
+        needed = {end, *(name for item in region.source.nodes if item is not node for name in item.inputs)}
+        outputs = [name for name in node.outputs if name in needed and shapes[name].shape is not None]
         for output, arranged in itertools.product(outputs, _ARRANGED):
-            run = cls(region, node, layers, x, states, begins, output, arranged, close)
-            if run.error(states, layers, region.expected) <= CLOSE:
+            run = cls(region, node, layers, states, begins, output, arranged, close)
+            if run.error(layers, region.expected) <= CLOSE:
                 return run
         return None
 
-    def error(self, states: States, of: Layers, wanted: Array | None = None) -> float:
-        """Relative L2 between the region's result where the layer gives certain states, and a result.
+    def error(self, of: Layers, wanted: Array | None = None) -> float:
+        """Relative L2 between the region's result with other layers in the place of these, and a result.
 
         Args:
-            states: Of each direction.
-            of: Layers that give them.
+            of: The others.
             wanted: The result; what the target computes where it isn't given.
         """
         graph, end = self.region.source.graph, self.region.source.end
         wanted = self.region.computed if wanted is None else wanted
+        states = [self.states(layer) for layer in of]
         given, shape = self.arranged(states, of), graph.tensors[self.output].shape or ()
         if given.size != math.prod(shape):
             return math.inf
-        known = {
-            **self.begins,
-            **_others(self.node, self.output, states, of, graph),
-            self.output: given.reshape(shape),
-        }
+        known = {**self.begins, **self._others(states, of), self.output: given.reshape(shape)}
         values = compute(graph.between(set(known), [end]), known, graph) if self.output != end else known
         result = None if values is None else values.get(end)
         if result is None or result.size != wanted.size:
             return math.inf
         return relative_l2(wanted, result.reshape(wanted.shape))
 
+    def _others(self, states: States, of: Layers) -> dict[str, Values]:
+        """The last states, as the layer's second result, where its first is the one that's looked at."""
+        first, second = (*self.node.outputs, "")[:2]
+        tensor, last = self.region.source.graph.tensors.get(second), np.stack([*map(_last, states, of)])
+        if self.output != first or tensor is None or tensor.shape is None or math.prod(tensor.shape) != last.size:
+            return {}
+        return {second: last.reshape(tensor.shape)}
+
     def gives(self, other: Layers) -> bool:
         """Whether other layers give what the target computes."""
-        return self.error([layer.run(self.x) for layer in other], other) <= self.close
-
-
-def _others(node: Node, output: str, states: States, layers: Layers, graph: LayerGraph) -> dict[str, Values]:
-    """The last states, as a layer's second result, where its first is the one that's looked at."""
-    name = node.outputs[1] if output == node.outputs[0] and len(node.outputs) > 1 else ""
-    shape = graph.tensors[name].shape if name in graph.tensors else None
-    last = np.stack([*map(_last, states, layers)])
-    return {} if shape is None or math.prod(shape) != last.size else {name: last.reshape(shape)}
+        return self.error(other) <= self.close
 
 
 def _last(states: Values, layer: Layer) -> Values:
