@@ -95,7 +95,7 @@ def latent_faults(
             for item in judged
             if not item.guilty and item.cut.pair in known and _could_differ(*between.sides(item.cut.pair), among.cuts)
         }
-        healthy = Healthy(graphs, among.pairs, [item.cut.pair for item in wanted.values()])
+        healthy = Healthy(between, [item.cut.pair for item in wanted.values()])
         for latent in _differing(first, among, wanted, healthy, size, folder) if wanted else ():
             name = latent.piece.judged.cut.pair.target
             if name not in shown or latent.piece.judged.introduced > shown[name].piece.judged.introduced:
@@ -133,8 +133,7 @@ def _static(
     cuts: Cuts,
 ) -> dict[str, Latent]:
     """What has other parameters, and gives the same for whatever was tried."""
-    right, given = first
-    graphs, known = (right.network.graph, given.network.graph), set(alignment.pairs)
+    right, known = first[0], set(alignment.pairs)
     found = {}
     for item in judged:
         if item.guilty or item.cut.pair not in known or item.cut.pair.target in shown:
@@ -144,7 +143,7 @@ def _static(
             found[item.cut.pair.target] = dataclasses.replace(item, introduced=error, guilty=True)
     if not found:
         return {}
-    healthy = Healthy(graphs, alignment.pairs, [item.cut.pair for item in judged if not item.guilty])
+    healthy = Healthy(cuts, [item.cut.pair for item in judged if not item.guilty])
     right.compute([item.cut.pair.source for item in found.values()])
     words = "files differ, and results don't on these inputs"
     return {

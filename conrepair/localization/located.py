@@ -13,7 +13,7 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import Answer, exchanged_outputs, explained, misfits
 from conrepair.localization.diagnosis.diagnose import Diagnosis, diagnose_each
-from conrepair.localization.diagnosis.region import Region, region_of
+from conrepair.localization.diagnosis.region import Cuts, Region, region_of
 from conrepair.localization.diagnosis.siblings import Healthy
 from conrepair.localization.input_order import with_exchanged_inputs
 from conrepair.localization.isolation import Isolation
@@ -185,7 +185,7 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
         value=functools.partial(_value, right),
     )
     pieces = [_piece(region, item, right, computed) for item in guilty]
-    healthy = Healthy(graphs, alignment.cuts, [item.cut.pair for item in judged if not item.guilty])
+    healthy = Healthy(Cuts(graphs, alignment.cuts), [item.cut.pair for item in judged if not item.guilty])
     each = [item for piece in pieces for item in _diagnosed(piece, healthy)]
     layers = [item.fault.target_layers[0] for item in each if not item.alone]
     faults = merge([(item.fault, item.cause) for item in _as_one_training(each, target.graph)], layers)

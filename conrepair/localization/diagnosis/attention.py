@@ -43,24 +43,15 @@ def roles_of(side: Side) -> Mapping[str, str]:
     for node in side.nodes:
         if node.op in _WHOLE:
             return dict(zip(filter(None, node.inputs), ROLES, strict=False))
-    origins = _origins(side)
+    origins = {**side.graph.feeding(side.begins), **{name: (name,) for name in side.begins}}
     found: dict[str, str] = {}
     weights: set[str] = set()
     for node in side.nodes:
-        read = [origins.get(name, frozenset()) for name in node.inputs]
+        read = [{*origins.get(name, ())} for name in node.inputs]
         if gives_scores(node, side.graph):
             found |= dict.fromkeys(read[0] - read[1], "queries") | dict.fromkeys(read[1] - read[0], "keys")
         elif node.op == "MatMul" and len(read) == 2 and node.inputs[0] in weights:
             found |= dict.fromkeys(read[1] - read[0], "values")
         if node.op == "Softmax" or weights.intersection(node.inputs):
             weights.update(node.outputs)
-    return found
-
-
-def _origins(side: Side) -> Mapping[str, frozenset[str]]:
-    """The cuts that each tensor of a piece is computed from."""
-    found = {name: frozenset([name]) for name in side.begins}
-    for node in side.nodes:
-        read = frozenset[str]().union(*(found.get(name, frozenset()) for name in node.inputs))
-        found |= dict.fromkeys(node.outputs, read)
     return found

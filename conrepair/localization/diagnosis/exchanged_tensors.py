@@ -179,19 +179,12 @@ def _behind(graph: LayerGraph, names: Sequence[str]) -> list[Node]:
     return sorted(found, key=lambda node: graph.order[node.outputs[0]])
 
 
-def _ends(region: Region, names: Sequence[str], behind: Sequence[Node]) -> Iterator[str]:
+def _ends(region: Region, names: Sequence[str], behind: Sequence[Node]) -> list[str]:
     """Known tensors that both results come together in, from the piece's end on."""
     graph = region.target.graph
-    reached = {name: {name} for name in names}
-    found = []
-    for node in behind:
-        origins = set[str]().union(*(reached.get(name, set()) for name in node.inputs))
-        reached |= dict.fromkeys(node.outputs, origins)
-        name = node.outputs[0]
-        later = graph.order[name] >= graph.order[region.target.end]
-        if len(origins) == len(names) and name in region.partners and later:
-            found.append(name)
-    yield from found[:_ENDS]
+    feeding, begin = graph.feeding(names), graph.order[region.target.end]
+    ends = (node.outputs[0] for node in behind if len(feeding[node.outputs[0]]) == len(names))
+    return [name for name in ends if name in region.partners and graph.order[name] >= begin][:_ENDS]
 
 
 def _comes_together_right(region: Region, names: tuple[str, str], end: str, uncut: set[str]) -> bool:

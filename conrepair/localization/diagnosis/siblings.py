@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
+from conrepair.graph.layer_graph import Attribute, Node, Parameter
 from conrepair.localization.diagnosis.attributes import attribute_differences
 from conrepair.localization.diagnosis.differences import called, kind_of_extra
 from conrepair.localization.diagnosis.finding import Finding
@@ -35,19 +34,12 @@ class Healthy:
     """What is right, to compare with.
 
     Attributes:
-        graphs: The source's and the target's.
-        pairs: All cuts.
+        cuts: All of them, of the source and the target.
         ends: Cuts behind regions that were judged, and aren't guilty.
     """
 
-    graphs: tuple[LayerGraph, LayerGraph]
-    pairs: Sequence[Pair]
+    cuts: Cuts
     ends: Sequence[Pair]
-
-    @functools.cached_property
-    def cuts(self) -> Cuts:
-        """All cuts, to ask for what lies between them."""
-        return Cuts(self.graphs, self.pairs)
 
 
 def closest_sibling(region: Region, healthy: Healthy) -> list[Finding] | None:
@@ -75,7 +67,7 @@ def _siblings(region: Region, healthy: Healthy) -> Iterator[Side]:
     wanted = _operators(region.source)
     last = {node.op for node in region.source.nodes} | MOVES
     for pair in healthy.ends:
-        producer = healthy.graphs[0].producers.get(pair.source)
+        producer = healthy.cuts.graphs[0].producers.get(pair.source)
         if producer is None or producer.op not in last:
             continue
         ours, theirs = healthy.cuts.sides(pair)

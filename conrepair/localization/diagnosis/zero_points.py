@@ -62,18 +62,12 @@ def contradicted(region: Region) -> Iterator[Grids]:
             yield Grids(name, (right,), words, BELOW_ZERO)
 
 
-def zero_point_findings(region: Region) -> list[Finding]:
+def zero_point_findings(region: Region) -> Iterator[Finding]:
     """What is said of such tensors; nothing else in a region is told by what they make of values."""
-    found = []
     for item in contradicted(region):
-        layer = _layer(item.tensor, region.target.graph)
-        layers = (layer, *region.target.layers)
-        found.append(
-            Finding(
-                Kind.PRECISION, item.words, region.source.layers, layers, f"grid of {item.tensor}", rule=item.rule
-            )
-        )
-    return found
+        layers = (_layer(item.tensor, region.target.graph), *region.target.layers)
+        cause = f"grid of {item.tensor}"
+        yield Finding(Kind.PRECISION, item.words, region.source.layers, layers, cause, rule=item.rule)
 
 
 def _from_zero(tensor: Tensor) -> Quantization | None:
