@@ -304,8 +304,7 @@ def _both(source: Step, target: Step, layouts: Mapping[int, Layout], region: Reg
     yield from _parameters(source, target, region)
     if _computed_in_half(source, target):
         yield Finding(Kind.PRECISION, f"{two} computes in half precision, {one} doesn't", *where, weight=0.8)
-    first, second = source.attributes.get("constant_first"), target.attributes.get("constant_first")
-    if source.op in {"Sub", "Div", "Pow"} and first != second:
+    if source.has_exchanged(target):
         yield Finding(Kind.GRAPH, f"the operands of {two} are exchanged", *where)
 
 

@@ -94,18 +94,13 @@ def _finding(product: Node, graph: LayerGraph, theirs: Sequence[_Branch], ours: 
 
 def _products(graph: LayerGraph, end: str) -> Iterator[Node]:
     """Products of two tensors that a tensor is computed from, by few operators."""
-    ahead, seen = [(end, 0)], {end}
-    while ahead:
-        name, far = ahead.pop(0)
-        node = graph.producers.get(name)
-        if node is None:
-            continue
-        if _is_product(node):
-            yield node
-        if far < _NEAR:
-            new = [item for item in node.inputs if item and item not in seen]
-            seen.update(new)
-            ahead += [(item, far + 1) for item in new]
+    ahead, seen = [end], {end}
+    for _ in range(_NEAR + 1):
+        nodes = [graph.producers[name] for name in ahead if name in graph.producers]
+        yield from filter(_is_product, nodes)
+        read = dict.fromkeys(name for node in nodes for name in node.inputs if name)
+        ahead = [name for name in read if name not in seen]
+        seen.update(ahead)
 
 
 def _is_product(node: Node) -> bool:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.computing import Values, evaluate
 from conrepair.localization.diagnosis.functions import same_function
+from conrepair.localization.diagnosis.steps import ORDERED
 
 __all__ = ["Change", "Changed", "fixing_mutation", "with_other", "with_others", "without"]
 
-_ORDERED = {"Sub", "Div", "Pow"}
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Min", "Max")
 _ACTIVATIONS = ("Relu", "Sigmoid", "Tanh", "Erf", "Exp", "Softplus", "Neg")
 _POWERS = ("Sqrt", "Rsqrt", "Square", "Reciprocal", "Abs", "Identity")
@@ -102,7 +102,7 @@ def _computes(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> bo
 
 
 def _exchanged(node: Node) -> Iterator[Node]:
-    if node.op not in _ORDERED:
+    if node.op not in ORDERED:
         return
     if "operand" in node.parameters:
         first = not node.attributes.get("constant_first")

@@ -152,8 +152,7 @@ def _both(right: Step, step: Step, region: Region) -> Iterator[Finding]:
         return
     for differing in attribute_differences(right, step, _AS_IT_IS, (one.rstrip(","), "it")):
         yield Finding(differing.kind, f"{two} has {differing.words}", *where, weight=_weight(step))
-    first, second = right.attributes.get("constant_first"), step.attributes.get("constant_first")
-    if step.op in {"Sub", "Div", "Pow"} and first != second:
+    if right.has_exchanged(step):
         yield Finding(Kind.GRAPH, f"the operands of {two} are in another order than those of {one}", *where)
     for role in dict.fromkeys([*right.parameters, *step.parameters]):
         ours, theirs = right.parameters.get(role), step.parameters.get(role)

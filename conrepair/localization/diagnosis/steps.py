@@ -9,7 +9,10 @@ from conrepair.graph.layer_graph import Attribute, Node, Parameter
 from conrepair.localization.diagnosis.computing import Values, evaluate
 from conrepair.localization.diagnosis.functions import is_elementwise, known_function
 
-__all__ = ["MOVES", "Paired", "Step", "function_step", "step_of"]
+__all__ = ["MOVES", "ORDERED", "Paired", "Step", "function_step", "step_of"]
+
+ORDERED = frozenset({"Sub", "Div", "Pow"})
+"""Operators that mind the order of their operands."""
 
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
 """Operators that leave values what they are: conversions add and remove them freely."""
@@ -49,6 +52,11 @@ class Step:
     def layer(self) -> str:
         """The first of them."""
         return self.layers[0]
+
+    def has_exchanged(self, other: Step) -> bool:
+        """Whether another one of this operator, which minds their order, has its operands exchanged."""
+        first, second = self.attributes.get("constant_first"), other.attributes.get("constant_first")
+        return self.op in ORDERED and first != second
 
 
 Paired = Sequence[tuple[Step | None, Step | None]]
