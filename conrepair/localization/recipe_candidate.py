@@ -38,10 +38,10 @@ class RecipeCandidate:
     """
 
     recipe: Recipe
-    arrangement: Arrangement
-    error: float
-    agreement: float | None
-    photos: int
+    arrangement: Arrangement = "as it is"
+    error: float = math.inf
+    agreement: float | None = None
+    photos: int = 0
     fitted: bool = False
 
 

@@ -94,10 +94,7 @@ class RecipeHunt:
                 array = self._feeds.array(candidate.recipe, candidate.arrangement, chunk)
                 outputs.append(self._feeds.outputs(array))
         return [
-            replace(
-                self._judged(candidate.recipe, candidate.arrangement, joined(outputs), photos),
-                fitted=candidate.fitted,
-            )
+            self._judged(candidate, joined(outputs), photos)
             for candidate, outputs in zip(candidates, parts, strict=True)
         ]
 
@@ -151,14 +148,14 @@ class RecipeHunt:
             array = self._feeds.array(recipe, arrangement, self._probes)
             key = hashlib.blake2b(array.tobytes()).digest()
             if key not in self._tried:
-                outputs = self._feeds.outputs(array)
-                candidate = self._judged(recipe, arrangement, outputs, self._probes)
-                self._tried[key] = replace(candidate, fitted=fitted)
+                candidate = RecipeCandidate(recipe, arrangement, fitted=fitted)
+                self._tried[key] = self._judged(candidate, self._feeds.outputs(array), self._probes)
 
     def _judged(
-        self, recipe: Recipe, arrangement: Arrangement, outputs: dict[str, Array], photos: Sequence[int]
+        self, candidate: RecipeCandidate, outputs: dict[str, Array], photos: Sequence[int]
     ) -> RecipeCandidate:
-        return RecipeCandidate(recipe, arrangement, *self._judge.judge(outputs, photos), len(photos))
+        error, agreement = self._judge.judge(outputs, photos)
+        return replace(candidate, error=error, agreement=agreement, photos=len(photos))
 
     def _is_settled(self) -> bool:
         return any(candidate.error <= self._exact for candidate in self._tried.values())

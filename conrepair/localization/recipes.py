@@ -76,15 +76,15 @@ def search_recipes(
     exact = min(rounding, _EXACT)
     hunt = RecipeHunt(feeds, AnswersJudge(expected), budget or Budget(), exact)
     if own is not None and (changes := changes_in_words(start, own)):
-        [right] = hunt.on([RecipeCandidate(own.for_size(*feeds.size), "as it is", 0, None, 0)], everything)
+        [right] = hunt.on([RecipeCandidate(own.for_size(*feeds.size))], everything)
         if right.error <= rounding:
             evidence = (
                 f"the source's own recipe is right for the target, too: {'; '.join(changes)}: relative error "
                 f"{before:.2g} -> {right.error:.2g} on {right.photos} photos"
             )
-            given = RecipeCandidate(start, "as it is", before, None, right.photos)
+            given = RecipeCandidate(start, error=before, photos=right.photos)
             return RecipeSearch(True, (right,), given, changes, evidence, feeds.runs, complete=True)
-    [first] = hunt.on([RecipeCandidate(beginning, "as it is", 0, None, 0)], everything)
+    [first] = hunt.on([RecipeCandidate(beginning)], everything)
     if first.error <= rounding:
         return _verdict(first, [first], hunt, feeds.runs, rounding)
     for _ in range(_REPETITIONS):

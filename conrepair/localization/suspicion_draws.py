@@ -78,7 +78,7 @@ class Draws:
         """
         place = {index: position for position, index in enumerate(inputs)}
         moved = tuple(
-            Draw(tuple(place[index] for index in draw.similar), tuple(place[index] for index in draw.dissimilar))
+            Draw(*(tuple(place[index] for index in group) for group in (draw.similar, draw.dissimilar)))
             for draw in self.repetitions
         )
         return Draws(self.similar, self.dissimilar, moved, self.shortage)
@@ -91,38 +91,20 @@ def draw_inputs(disagree: npt.NDArray[np.bool_], settings: SuspicionSettings) ->
         disagree: For each input whether the models disagree on it.
         settings: Sizes, repetitions, seed.
     """
-    similar, dissimilar = np.flatnonzero(~disagree), np.flatnonzero(disagree)
-    shortage = _shortage(len(similar), len(dissimilar), settings)
-    generator = np.random.default_rng(settings.seed)
-    repetitions = (
-        [] if shortage else [_draw(generator, similar, dissimilar, settings) for _ in range(settings.repetitions)]
-    )
-    return Draws(len(similar), len(dissimilar), tuple(repetitions), shortage)
-
-
-def _draw(
-    generator: np.random.Generator,
-    similar: npt.NDArray[np.intp],
-    dissimilar: npt.NDArray[np.intp],
-    settings: SuspicionSettings,
-) -> Draw:
-    chosen = (
-        generator.choice(indices, size, replace=False)
-        for indices, size in ((similar, settings.similar_sample), (dissimilar, settings.dissimilar_sample))
-    )
-    one, two = (tuple(sorted(map(int, indices))) for indices in chosen)
-    return Draw(one, two)
-
-
-def _shortage(similar: int, dissimilar: int, settings: SuspicionSettings) -> str | None:
+    groups = {
+        "agree": (np.flatnonzero(~disagree), settings.similar_sample),
+        "disagree": (np.flatnonzero(disagree), settings.dissimilar_sample),
+    }
     missing = [
-        f"they {verb} on {there} inputs, {wanted} are needed"
-        for verb, there, wanted in (
-            ("agree", similar, settings.similar_sample),
-            ("disagree", dissimilar, settings.dissimilar_sample),
-        )
-        if there < wanted
+        f"they {verb} on {len(inputs)} inputs, {wanted} are needed"
+        for verb, (inputs, wanted) in groups.items()
+        if len(inputs) < wanted
     ]
-    if not missing:
-        return None
-    return f"layers are not ranked: {'; '.join(missing)}. Give more inputs, or smaller samples."
+    shortage = f"layers are not ranked: {'; '.join(missing)}. Give more inputs, or smaller samples."
+    generator = np.random.default_rng(settings.seed)
+    repetitions = tuple(
+        Draw(*(tuple(sorted(generator.choice(*group, replace=False).tolist())) for group in groups.values()))
+        for _ in range(0 if missing else settings.repetitions)
+    )
+    counts = (len(inputs) for inputs, _ in groups.values())
+    return Draws(*counts, repetitions, shortage if missing else None)

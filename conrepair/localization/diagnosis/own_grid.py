@@ -162,11 +162,9 @@ def _right_steps(one: Values, two: Values, steps: Values) -> tuple[Values, Value
     """
     counts = np.abs(two / steps[:, None])
     with np.errstate(divide="ignore"):
-        low = np.abs(one) / (counts + HALF_STEP)
         # What's cut off may be so much further away.
         ends = (two >= two.max(axis=1, keepdims=True)) | (two <= two.min(axis=1, keepdims=True))
-        low = np.where(ends, np.abs(one) / (counts + CUT_OFF), low)
-        least = low.max(axis=1)
+        least = (np.abs(one) / (counts + np.where(ends, CUT_OFF, HALF_STEP))).max(axis=1)
         most = np.where(counts > HALF_STEP, np.abs(one) / (counts - HALF_STEP), np.inf).min(axis=1)
     turned = (one * two < 0) & (counts > HALF_STEP)
     if turned.any() or (least > most).any() or not np.isfinite(most).all() or not least.all():
