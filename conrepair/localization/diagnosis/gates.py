@@ -13,17 +13,12 @@ from conrepair.graph.layer_graph import Node, Parameter
 from conrepair.localization.diagnosis.changed import Values
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.parameters import compare_parameters
-from conrepair.localization.diagnosis.recurrence import Layer
+from conrepair.localization.diagnosis.recurrence import PARTS, WAYS, Layer, Layers
 
-__all__ = ["PARTS", "WAYS", "Carried", "carried_gates", "gate_differences"]
+__all__ = ["Carried", "carried_gates", "gate_differences"]
 
 _ALIKE, _SURELY = 0.5, 0.95  # cosine from which on numbers belong together: of many, and of however few
 _DEVIATIONS = 4.0  # of the cosine of so many numbers that have nothing to do with one another
-PARTS = {"weight": "the input's weights are", "recurrent": "the recurrent weights are", "bias": "the bias is"}
-"""Of a layer, with a verb."""
-
-WAYS = ("forward", "backward")
-"""Directions."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,7 @@ def carried_gates(sought: Sequence[Layer], right: Sequence[Layer], nodes: Sequen
                 yield from _found(node, role, parameter, gates, hidden)
 
 
-def gate_differences(source: Node, layers: Sequence[Layer], nodes: Sequence[Node]) -> Iterator[Finding]:
+def gate_differences(source: Node, layers: Layers, nodes: Sequence[Node]) -> Iterator[Finding]:
     """Numbers of a recurrent layer that a target has otherwise, beyond what its bits explain.
 
     Args:
@@ -92,8 +87,8 @@ def gate_differences(source: Node, layers: Sequence[Layer], nodes: Sequence[Node
     for item in carried_gates(layers, layers, nodes):
         found = compare_parameters(item.wanted, item.parameter)
         if found is not None:
-            where = f", in the {WAYS[item.direction]} direction" if len(layers) > 1 else ""
-            words, layer = f"{PARTS[item.part]} {found.words}{where}", item.node.layer
+            direction = f", in the {WAYS[item.direction]} direction" if len(layers) > 1 else ""
+            words, layer = f"{PARTS[item.part]} {found.words}{direction}", item.node.layer
             rule = words if found.plain else ""
             words += f" (`{layer}`, of the {source.op} `{source.layer}`)"
             yield Finding(found.kind, words, (source.layer,), (layer,), rule=rule)

@@ -13,7 +13,17 @@ from conrepair.graph.layer_graph import Node
 from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.localization.diagnosis.functions import UNARY
 
-__all__ = ["GATES", "Layer", "layers_of_node", "recurrent_layer", "wrong_forms"]
+__all__ = [
+    "GATES",
+    "PARTS",
+    "WAYS",
+    "Layer",
+    "Layers",
+    "directions",
+    "layers_of_node",
+    "recurrent_layer",
+    "wrong_forms",
+]
 
 Values = npt.NDArray[np.float64]
 
@@ -23,6 +33,12 @@ GATES: Mapping[str, tuple[str, ...]] = {
     "RNN": ("state",),
 }
 """In the vocabulary's order, which is ONNX's."""
+
+PARTS = {"weight": "the input's weights are", "recurrent": "the recurrent weights are", "bias": "the bias is"}
+"""Of a layer, with a verb."""
+
+WAYS = ("forward", "backward")
+"""Directions."""
 
 _BENDS: Mapping[str, Mapping[str, Sequence[int]]] = {
     "LSTM": {"gates": [0], "cell and output": [1, 2], "cell": [1], "output": [2]},
@@ -92,7 +108,11 @@ class Layer:
         return UNARY[name](values, _SLOPE.get(name, {}))
 
 
-def layers_of_node(node: Node) -> tuple[Layer, ...] | None:
+Layers = tuple[Layer, ...]
+"""One for each direction."""
+
+
+def layers_of_node(node: Node) -> Layers | None:
     """A node as a layer for each of its directions; None where its weights aren't constant.
 
     States that it's given, and peepholes, aren't said: whoever runs it sees whether that's what the node does.
@@ -130,14 +150,44 @@ def layers_of_node(node: Node) -> tuple[Layer, ...] | None:
     )
 
 
-def recurrent_layer(nodes: Sequence[Node]) -> tuple[Node, tuple[Layer, ...]] | None:
+def recurrent_layer(nodes: Sequence[Node]) -> tuple[Node, Layers] | None:
     """The one recurrent layer among nodes; None where there's none, several, or one that can't be said so."""
     found = [node for node in nodes if node.op in GATES]
     layers = layers_of_node(found[0]) if len(found) == 1 else None
     return None if layers is None else (found[0], layers)
 
 
-def wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
+def wrong_forms(layers: Layers) -> Iterator[tuple[str, Layers]]:
+    """What may have become of a layer, in words, and that; the layers of both directions are exchanged first.
+
+    Args:
+        layers: As they should be, for each direction.
+    """
+    if len(layers) == len(WAYS) and layers[0].weight.shape == layers[1].weight.shape:
+        yield from _exchanged(*layers)
+    for forms in zip(*map(_wrong_forms, layers), strict=True):
+        for changed, where in directions(layers):
+            other = tuple(forms[at][1] if at in changed else layer for at, layer in enumerate(layers))
+            yield forms[0][0] + where, other
+
+
+def _exchanged(one: Layer, two: Layer) -> Iterator[tuple[str, Layers]]:
+    """The two directions, or one sort of their numbers, in each other's place."""
+    yield "the directions are exchanged", (two, one)
+    sorts = {"the numbers": tuple(PARTS)} | {words.rsplit(" ", 1)[0]: (name,) for name, words in PARTS.items()}
+    for what, names in sorts.items():
+        parts = [{name: getattr(layer, name) for name in names} for layer in (two, one)]
+        yield f"{what} of both directions are exchanged", (replace(one, **parts[0]), replace(two, **parts[1]))
+
+
+def directions(layers: Layers) -> Iterator[tuple[range, str]]:
+    """Which directions may be changed: all, or one, which words name."""
+    yield range(len(layers)), ""
+    for place, way in enumerate(WAYS if len(layers) > 1 else ()):
+        yield range(place, place + 1), f", in the {way} direction"
+
+
+def _wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
     """What may have become of a layer, in words, and that.
 
     Args:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Node
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.localization.diagnosis.computing import Values, compute
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.gates import PARTS, WAYS, carried_gates, gate_differences
-from conrepair.localization.diagnosis.recurrence import recurrent_layer, wrong_forms
-from conrepair.localization.diagnosis.recurrent_run import Layers, RecurrentRun
-from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.gates import carried_gates, gate_differences
+from conrepair.localization.diagnosis.recurrence import PARTS, Layer, Layers, directions, recurrent_layer, wrong_forms
+from conrepair.localization.diagnosis.region import CLOSE, Region, left_of
 from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.quantization import MOST_BITS, rounding_error
+from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["RecurrentForm", "form_of", "recurrent_findings"]
+
+_FEW_BITS, _MUCH_BETTER = 4.0, 0.25  # times what bits explain, and what's left of the error, where weights have few
+_KEPT = 8  # layers whose states are known: those that are right, and the last ones that were tried
+_MOST = 1 << 30  # products of numbers, for one form
+
+States = Sequence[Values]
+"""Of each direction, [batch, steps, hidden]."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +54,7 @@ def recurrent_findings(region: Region) -> Iterator[Finding]:
     Args:
         region: Guilty, with one recurrent layer in the source.
     """
-    run = RecurrentRun.of(region)
+    run = _Run.of(region)
     form = None if run is None else _form(run)
     if form is not None:
         yield _finding(region, form)
@@ -66,51 +79,20 @@ def form_of(region: Region) -> RecurrentForm | None:
     Returns:
         None where no form does.
     """
-    run = RecurrentRun.of(region)
+    run = _Run.of(region)
     return None if run is None else _form(run)
 
 
-def _form(run: RecurrentRun) -> RecurrentForm | None:
-    forms = itertools.chain(_exchanged(run.layers), _changed(run.layers))
-    return next(
-        (RecurrentForm(words, run.node, run.layers, wrong) for words, wrong in forms if run.gives(wrong)), None
-    )
+def _form(run: _Run) -> RecurrentForm | None:
+    found = (item for item in wrong_forms(run.layers) if run.gives(item[1]))
+    return next((RecurrentForm(words, run.node, run.layers, wrong) for words, wrong in found), None)
 
 
-def _changed(layers: Layers) -> Iterator[tuple[str, Layers]]:
-    """Forms of both directions, and of one of them, in words."""
-    for forms in zip(*map(wrong_forms, layers), strict=True):
-        for changed in _choices(layers):
-            other = tuple(forms[at][1] if at in changed else layer for at, layer in enumerate(layers))
-            yield forms[0][0] + _where(changed, layers), other
-
-
-def _choices(layers: Layers) -> Sequence[range]:
-    """Which directions may be changed: all, or one."""
-    return [range(len(layers))] if len(layers) == 1 else [range(2), range(1), range(1, 2)]
-
-
-def _where(changed: range, layers: Layers) -> str:
-    return "" if len(changed) == len(layers) else f", in the {WAYS[changed[0]]} direction"
-
-
-def _exchanged(layers: Layers) -> Iterator[tuple[str, Layers]]:
-    """The two directions, or one sort of their numbers, in each other's place."""
-    if len(layers) != len(WAYS) or layers[0].weight.shape != layers[1].weight.shape:
-        return
-    one, two = layers
-    yield "the directions are exchanged", (two, one)
-    sorts = {"the numbers": tuple(PARTS)} | {words.rsplit(" ", 1)[0]: (name,) for name, words in PARTS.items()}
-    for what, names in sorts.items():
-        parts = [{name: getattr(layer, name) for name in names} for layer in (two, one)]
-        yield f"{what} of both directions are exchanged", (replace(one, **parts[0]), replace(two, **parts[1]))
-
-
-def _scaled(run: RecurrentRun) -> RecurrentForm | None:
+def _scaled(run: _Run) -> RecurrentForm | None:
     """The form where one of its parameters is times a number, which is looked for."""
     from scipy.optimize import minimize_scalar  # takes half a second to import
 
-    for (name, role), changed in itertools.product(PARTS.items(), _choices(run.layers)):
+    for (name, role), (changed, where) in itertools.product(PARTS.items(), directions(run.layers)):
 
         def scaled(factor: float, name: str = name, changed: range = changed) -> Layers:
             return tuple(
@@ -123,7 +105,7 @@ def _scaled(run: RecurrentRun) -> RecurrentForm | None:
 
         factor = float(minimize_scalar(squared, (0.5, 1.5), method="brent").x)
         if squared(factor) <= run.close**2:
-            words = f"{role} scaled by {factor:.4g}{_where(changed, run.layers)}"
+            words = f"{role} scaled by {factor:.4g}{where}"
             return RecurrentForm(words, run.node, run.layers, scaled(factor))
     return None
 
@@ -145,3 +127,128 @@ def _finding(region: Region, form: RecurrentForm) -> Finding:
 
 def _options(layers: Layers) -> list[tuple[object, ...]]:
     return [(layer.activations, layer.reverse, layer.linear_before_reset) for layer in layers]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A layer that can be computed, and the way in which the source's piece gives its result from its states.
+
+    Attributes:
+        region: That it's in.
+        node: The source's.
+        layers: That, for each direction.
+        states: Gives what a layer makes of what this one reads: [batch, steps, hidden].
+        begins: What the source reads at the cuts, but for what the node gives.
+        output: Of the node, that's read.
+        arranged: How the states lie there.
+        close: Relative L2 of results up to which they're the same.
+    """
+
+    region: Region
+    node: Node
+    layers: Layers
+    states: Callable[[Layer], Values]
+    begins: Mapping[str, Values]
+    output: str
+    arranged: Callable[[States, Layers], Values]
+    close: float
+
+    @classmethod
+    def of(cls, region: Region) -> _Run | None:
+        """None where there's no such layer in the source, or the source's result can't be computed."""
+        found, begins = recurrent_layer(region.source.nodes), _begins(region)
+        x = None if found is None else _read(region.source.graph, found[0], begins)
+        if found is None or x is None or region.expected.shape != region.computed.shape:
+            return None
+        node, layers = found
+        if x.size // x.shape[-1] * sum(layer.weight.size + layer.recurrent.size for layer in layers) > _MOST:
+            return None
+        states = functools.lru_cache(maxsize=_KEPT)(lambda layer, read=x: layer.run(read))
+        begins = {name: values for name, values in begins.items() if name not in node.outputs}
+        end, shapes, close = region.source.end, region.source.graph.tensors, _close(region)
+        needed = {end, *(name for item in region.source.nodes if item is not node for name in item.inputs)}
+        outputs = [name for name in node.outputs if name in needed and shapes[name].shape is not None]
+        for output, arranged in itertools.product(outputs, _ARRANGED):
+            run = cls(region, node, layers, states, begins, output, arranged, close)
+            if run.error(layers, region.expected) <= CLOSE:
+                return run
+        return None
+
+    def error(self, of: Layers, wanted: Array | None = None) -> float:
+        """Relative L2 between the region's result with other layers in the place of these, and a result.
+
+        Args:
+            of: The others.
+            wanted: The result; what the target computes where it isn't given.
+        """
+        graph, end = self.region.source.graph, self.region.source.end
+        wanted = self.region.computed if wanted is None else wanted
+        states = [self.states(layer) for layer in of]
+        given, shape = self.arranged(states, of), graph.tensors[self.output].shape or ()
+        if given.size != math.prod(shape):
+            return math.inf
+        known = {**self.begins, **self._others(states, of), self.output: given.reshape(shape)}
+        values = compute(graph.between(set(known), [end]), known, graph) if self.output != end else known
+        result = None if values is None else values.get(end)
+        if result is None or result.size != wanted.size:
+            return math.inf
+        return relative_l2(wanted, result.reshape(wanted.shape))
+
+    def _others(self, states: States, of: Layers) -> dict[str, Values]:
+        """The last states, as the layer's second result, where its first is the one that's looked at."""
+        first, second = (*self.node.outputs, "")[:2]
+        tensor, last = self.region.source.graph.tensors.get(second), np.stack([*map(_last, states, of)])
+        if self.output != first or tensor is None or tensor.shape is None or math.prod(tensor.shape) != last.size:
+            return {}
+        return {second: last.reshape(tensor.shape)}
+
+    def gives(self, other: Layers) -> bool:
+        """Whether other layers give what the target computes."""
+        return self.error(other) <= self.close
+
+
+def _last(states: Values, layer: Layer) -> Values:
+    return states[:, 0] if layer.reverse else states[:, -1]
+
+
+_ARRANGED: Sequence[Callable[[States, Layers], Values]] = (
+    lambda states, _: np.concatenate(states, -1),
+    lambda states, _: np.concatenate(states, -1).swapaxes(0, 1),
+    lambda states, _: np.stack(states).transpose(2, 0, 1, 3),  # [steps, directions, batch, hidden]
+    lambda states, of: np.concatenate([*map(_last, states, of)], -1),
+    lambda states, of: np.stack([*map(_last, states, of)]),
+    lambda states, _: np.concatenate([item[:, -1] for item in states], -1),
+    lambda states, _: np.concatenate([item[:, 0] for item in states], -1),
+)
+"""What operators give of the states: all of them, or one."""
+
+
+def _close(region: Region) -> float:
+    """How near a form must be to what the target computes: where weights have few bits, by what these explain."""
+    error = relative_l2(region.expected, region.computed)
+    stored = [
+        rounding_error(parameter, parameter.numpy())
+        for node in region.target.nodes
+        for parameter in node.parameters.values()
+        if parameter.bits and parameter.bits <= MOST_BITS
+    ]
+    bits = _FEW_BITS * math.hypot(*stored) if stored else 0.0
+    return max(left_of(error), min(bits, _MUCH_BETTER * error))
+
+
+def _read(graph: LayerGraph, node: Node, known: Mapping[str, Values]) -> Values | None:
+    """What the layer reads, as the source has it; computed where that's no cut."""
+    name = node.inputs[0]
+    if name not in known:
+        known = compute(graph.between(set(known), [name]), known, graph) or {}
+    array = known.get(name)
+    return array if array is not None and array.ndim == 3 else None
+
+
+def _begins(region: Region) -> dict[str, Values]:
+    """What the source reads at the cuts."""
+    return {
+        region.partners[begin]: np.asarray(region.layouts[begin].to_source(region.fed(begin)), np.float64)
+        for begin in region.target.begins
+        if begin in region.partners and begin in region.layouts
+    }
