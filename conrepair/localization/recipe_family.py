@@ -89,23 +89,20 @@ def fits(base: Recipe, size: tuple[int, int]) -> list[Recipe]:
         base: Gives the rest; itself the first of the result.
         size: Height and width.
     """
-    recipes = [
-        replace(base, size=size),
-        replace(base, size=size, fit="stretch", resize_to=None),
-        replace(base, size=size, fit="pad", resize_to=None),
-        *(replace(base, size=size, fit="crop", resize_to=round(ratio * min(size))) for ratio in _RATIOS),
-    ]
+    crops = (replace(base, size=size, fit="crop", resize_to=round(ratio * min(size))) for ratio in _RATIOS)
+    recipes = [replace(base, size=size), *_uncut(base, size), *crops]
     return list({recipe.spatial: recipe for recipe in reversed(recipes)}.values())[::-1]
+
+
+def _uncut(base: Recipe, size: tuple[int, int]) -> list[Recipe]:
+    whole = replace(base, size=size, resize_to=None)
+    return [replace(whole, fit="stretch"), replace(whole, fit="pad")]
 
 
 def coarse_fits(base: Recipe, size: tuple[int, int]) -> list[Recipe]:
     """The fits that differ much: stretched, padded, the centre of the whole shorter side, and of 7/8 of it."""
     crop = replace(base, size=size, fit="crop", resize_to=None)
-    others = (
-        replace(base, size=size, fit="stretch", resize_to=None),
-        replace(base, size=size, fit="pad", resize_to=None),
-    )
-    return [*others, replace(crop, crop_ratio=1.0), replace(crop, crop_ratio=0.875)]
+    return [*_uncut(base, size), replace(crop, crop_ratio=1.0), replace(crop, crop_ratio=0.875)]
 
 
 def resamplings(base: Recipe) -> list[Recipe]:

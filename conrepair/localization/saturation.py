@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -171,7 +171,7 @@ def with_overflows(
         right: A batch through the source.
         given: The same through the target.
     """
-    found = _overflowing(right, given)
+    found = [*_overflowing(right, given)]
     ends = {fault.target_tensor for fault in faults} | {piece.judged.cut.pair.target for piece in guilty}
     ends &= given.network.graph.tensors.keys() if found else set()
     given.compute(sorted(ends))
@@ -180,21 +180,18 @@ def with_overflows(
     return [*kept, *found], [piece for piece in guilty if piece.judged.cut.pair.target not in lost]
 
 
-def _overflowing(right: Activations, given: Activations) -> list[LocatedFault]:
+def _overflowing(right: Activations, given: Activations) -> Iterator[LocatedFault]:
     if any(tensor.dtype == "float16" for tensor in right.network.graph.tensors.values()):
-        return []  # whose own overflows are no fault of the target's
-    faults = []
+        return  # whose own overflows are no fault of the target's
     for name, layer in ((node.outputs[0], node.layer) for node in _overflows(given, right)):
         source, reach = right.network.graph.producers.get(name), ""
         if source is not None:
             right.compute([name])
             reach = f", and the source's reach {np.nanmin(right[name]):.6g} to {np.nanmax(right[name]):.6g}"
         words = f"`{layer}` overflows: {OVERFLOWS}{reach}; keep it in float32, between Casts. {_NOT_SHOWN}"
-        fault = _fault_of(name if source else right.network.graph.outputs[0], name, np.inf)
-        ours = () if source is None else (source.layer,)
-        fault = replace(fault, source_layers=ours, target_layers=(layer,), evidence=(words,))
-        faults.append(replace(fault, differences=((OVERFLOWS, layer),)))
-    return faults
+        ours = (name, (source.layer,)) if source else (right.network.graph.outputs[0], ())
+        fault = LocatedFault.of_error(Kind.PRECISION, ours, (name, (layer,)), (words,), np.inf)
+        yield replace(fault, differences=((OVERFLOWS, layer),))
 
 
 def _overflows(run: Activations, right: Activations) -> list[Node]:

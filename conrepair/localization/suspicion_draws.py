@@ -106,5 +106,5 @@ def draw_inputs(disagree: npt.NDArray[np.bool_], settings: SuspicionSettings) ->
         Draw(*(tuple(sorted(generator.choice(*group, replace=False).tolist())) for group in groups.values()))
         for _ in range(0 if missing else settings.repetitions)
     )
-    counts = (len(inputs) for inputs, _ in groups.values())
-    return Draws(*counts, repetitions, shortage if missing else None)
+    similar, dissimilar = (len(inputs) for inputs, _ in groups.values())
+    return Draws(similar, dissimilar, repetitions, shortage if missing else None)

@@ -13,17 +13,8 @@ from conrepair.graph.layer_graph import Node
 from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.localization.diagnosis.functions import UNARY
 
-__all__ = [
-    "GATES",
-    "PARTS",
-    "WAYS",
-    "Layer",
-    "Layers",
-    "directions",
-    "layers_of_node",
-    "recurrent_layer",
-    "wrong_forms",
-]
+__all__ = ["GATES", "PARTS", "WAYS", "Layer", "Layers", "directions", "layers_of_node", "recurrent_layer"]
+__all__ += ["wrong_forms"]
 
 Values = npt.NDArray[np.float64]
 
@@ -200,9 +191,9 @@ def _wrong_forms(layer: Layer) -> Iterator[tuple[str, Layer]]:
             at = list(order)
             reordered = replace(layer, weight=layer.weight[at], recurrent=layer.recurrent[at], bias=layer.bias[:, at])
             yield _in_words(names, order), reordered
-    for (bent, at), other in itertools.product(_BENDS[layer.op].items(), _OTHERS):
-        changed = tuple(other if place in at else name for place, name in enumerate(layer.activations))
-        given = layer.activations[at[0]]
+    for (bent, bends), other in itertools.product(_BENDS[layer.op].items(), _OTHERS):
+        changed = tuple(other if place in bends else name for place, name in enumerate(layer.activations))
+        given = layer.activations[bends[0]]
         became = f" ({given}) is lost" if other == "Identity" else f" is {other} in place of {given}"
         if changed != layer.activations:
             yield f"the activation of {bent}{became}", replace(layer, activations=changed)
