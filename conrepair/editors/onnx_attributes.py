@@ -14,8 +14,7 @@ from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.graph.layer_graph import Attribute, Node
-from conrepair.graph.operators import COMMUTATIVE, OPERATORS
-from conrepair.networks.onnx_elementwise import BINARY
+from conrepair.graph.operators import COMMUTATIVE, OPERATORS, WITH_OPERAND
 from conrepair.networks.onnx_schema import first_with, meaning_kept, usual_attributes
 from conrepair.onnx_passes.initializers import constant_of
 
@@ -293,7 +292,7 @@ def _write_type(place: WrittenNode, name: str, value: Attribute) -> None:
 
 
 _SPECIAL: Mapping[tuple[str, str], Callable[[WrittenNode, str, Attribute], None]] = {
-    **{(operator, "constant_first"): _exchange_constant for operator in {*BINARY} - COMMUTATIVE},
+    **{(operator, "constant_first"): _exchange_constant for operator in {*WITH_OPERAND} - COMMUTATIVE},
     **{(operator, "axes"): _write_last_axes for operator in ("LayerNormalization", "RMSNormalization")},
     ("LpNormalization", "axes"): _write_only_axis,
     **{(operator, "axis"): _write_softmax_axis for operator in ("Softmax", "LogSoftmax")},
