@@ -21,7 +21,7 @@ from conrepair.graph.layer_graph import Node
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.normalizations import normalizations
-from conrepair.localization.weights import Fingerprints, weight_of
+from conrepair.localization.weights import RECURRENT, Fingerprints, weight_of
 
 __all__ = ["Fits", "refined"]
 
@@ -145,6 +145,15 @@ class _Reduced:
                 return name
         return None
 
+    def computed_from_all(self, nodes: Collection[str]) -> Iterator[int]:
+        """The values that are computed from each of some nodes, in the graph's order; none of no nodes."""
+        reached: list[set[str]] = []
+        for place, value in enumerate(self.values):
+            own = {value.node.name}.intersection(nodes) if value.node is not None else set[str]()
+            reached.append(own.union(*(reached[read] for read in value.reads)))
+            if nodes and len(reached[place]) == len(nodes):
+                yield place
+
     def _is_number(self, name: str) -> bool:
         shape = self._side.graph.tensors[name].shape
         return shape is not None and len(shape) <= 1
@@ -202,7 +211,7 @@ class _Pairing:
 
     def refine(self) -> None:
         """Pair what can be, by the operator first, then by its family, then by what's around it alone."""
-        while any(self._by(label, told_by) for label, told_by in _LABELS):
+        while any(self._by(label, told_by) for label, told_by in _LABELS) or self._joins():
             pass
 
     def _by(self, label: Label, told_by: str) -> bool:
@@ -272,6 +281,29 @@ class _Pairing:
             for ours, theirs in classes:
                 for one, two in zip(ours, theirs, strict=True) if len(ours) == len(theirs) else ():
                     self._paired_if_free(one, two, "its place among others like it")
+
+    def _joins(self) -> bool:
+        """Pair recurrent layers with what loops of the same numbers, one for each direction, compute together."""
+        before = len(self.partners[0])
+        for number in (0, 1):
+            side, other = self._sides[number], self._sides[1 - number]
+            for place, value in enumerate(side.values):
+                if value.op not in RECURRENT or value.node is None or place in self.partners[number]:
+                    continue
+                loops = {
+                    item.node.name: item.node
+                    for item in other.values
+                    if item.node is not None and item.op in RECURRENT and item.op != value.op
+                }
+                same = [
+                    name
+                    for name, node in loops.items()
+                    if self._prints[number].share(value.node, node, self._prints[1 - number])
+                ]
+                for joined in other.computed_from_all(same):
+                    pair = (place, joined) if number == 0 else (joined, place)
+                    self._paired_if_free(*pair, "the loops with its weights")
+        return len(self.partners[0]) > before
 
     def _paired_if_free(self, ours: int, theirs: int, told_by: str) -> None:
         if ours not in self.partners[0] and theirs not in self.partners[1] and self._may(ours, theirs):

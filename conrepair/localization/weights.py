@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array, Node, Parameter
 
-__all__ = ["Fingerprints", "weight_of"]
+__all__ = ["RECURRENT", "Fingerprints", "weight_of"]
 
 _WEIGHTS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1, "LSTM": 1, "GRU": 1, "RNN": 1, "Gather": -1}
 _ROLES = ("weight", "W", "table")
 _LOOPS = {"WHILE", "STABLEHLO_WHILE", "Loop", "Scan"}
-_RECURRENT = {"LSTM", "GRU", "RNN", *_LOOPS}
+RECURRENT = {"LSTM", "GRU", "RNN", *_LOOPS}
+"""Recurrent layers, and the loops that they're written as."""
 _MATRIX = 2  # axes
 _QUANTILES, _DIGITS = 32, 5  # of a matrix's numbers in their order, which say whether others are the same ones
 _SAMPLED = 2048
@@ -64,13 +65,17 @@ class Fingerprints:
                 right = np.stack([other._of(theirs[column]) for column in columns])
                 result[np.ix_(rows, columns)] = left @ right.T
         rows, columns = (
-            [place for place, node in enumerate(side) if node.op in _RECURRENT] for side in (ours, theirs)
+            [place for place, node in enumerate(side) if node.op in RECURRENT] for side in (ours, theirs)
         )
         for row, column in itertools.product(rows, columns):
             one, two = ours[row], theirs[column]
             if one.op != two.op or one.op in _LOOPS:
-                result[row, column] = not self._numbers_of(one).isdisjoint(other._numbers_of(two))
+                result[row, column] = self.share(one, two, other)
         return np.where(result > _LEAST, result, 0.0)
+
+    def share(self, one: Node, two: Node, other: Fingerprints) -> bool:
+        """Whether a recurrent layer, or a loop, and one of another network have a matrix of the same numbers."""
+        return not self._numbers_of(one).isdisjoint(other._numbers_of(two))
 
     def _numbers_of(self, node: Node) -> frozenset[bytes]:
         if node.name not in self._orderless:
