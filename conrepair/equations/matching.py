@@ -94,7 +94,8 @@ class _Matcher:
         """All ways in which a tensor is what an expression computes, with what names stand for already."""
         if isinstance(expression, float):
             numbers = constant_of(value)
-            if numbers is not None and numbers.size and np.allclose(numbers.astype(float), expression, _CLOSE, 0):
+            one = numbers is not None and (numbers.size == 1 or (numbers.size and not self.real))
+            if numbers is not None and one and np.allclose(numbers.astype(float), expression, _CLOSE, 0):
                 yield so_far
         elif isinstance(expression, str):
             if so_far.values.get(expression, value) is value:

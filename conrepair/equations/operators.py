@@ -68,17 +68,21 @@ EQUATIONS: Mapping[str, str] = {
 }
 """By operator."""
 
-_ERF, _TANH = f"Erf(x * {math.sqrt(0.5)!r})", f"Tanh((x * x * x * 0.044715 + x) * {math.sqrt(2 / math.pi)!r})"
+_TANH_ROOT, _TANH_CUBE = repr(math.sqrt(2 / math.pi)), repr(math.sqrt(2 / math.pi) * 0.044715)
+_NORMAL = {  # what is near -1 on the left and near 1 on the right, by the operator that it makes
+    "Gelu(x)": (f"Erf(x * {math.sqrt(0.5)!r})",),
+    'Gelu(x, approximate="tanh")': (
+        f"Tanh((x * x * x * 0.044715 + x) * {_TANH_ROOT})",
+        f"Tanh(x * (x * x * 0.044715 + 1) * {_TANH_ROOT})",
+        f"Tanh(x * x * x * {_TANH_CUBE} + x * {_TANH_ROOT})",
+    ),
+}
+_HALVED = ("x * ({} + 1) * 0.5", "x * ({} * 0.5 + 0.5)", "x * {} * 0.5 + x * 0.5")
 
 OTHERS: tuple[tuple[str, str], ...] = (
     ("Abs(x)", "Max(x, -x)"),
     ("Celu(x, alpha=alpha)", "Max(x, 0) + Min((Exp(x / alpha) - 1) * alpha, 0)"),
-    ("Gelu(x)", EQUATIONS["Gelu"]),
-    ("Gelu(x)", f"x * ({_ERF} * 0.5 + 0.5)"),
-    ("Gelu(x)", f"x * {_ERF} * 0.5 + x * 0.5"),
-    ('Gelu(x, approximate="tanh")', TANH_GELU),
-    ('Gelu(x, approximate="tanh")', f"x * ({_TANH} + 1) * 0.5"),
-    ('Gelu(x, approximate="tanh")', f"x * ({_TANH} * 0.5 + 0.5)"),
+    *((call, way.format(inner)) for call, found in _NORMAL.items() for inner in found for way in _HALVED),
     ("HardSwish(x)", "x * Clip(x + 3, 0, 6) / 6"),
     ("HardSwish(x)", "x * (Clip(x + 3, 0, 6) / 6)"),
     ("LayerNormalization(x, scale, bias, axis=axis, epsilon=epsilon)", _NORMALIZED),

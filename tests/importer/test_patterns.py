@@ -72,6 +72,32 @@ def test_what_only_resembles_gelu_stays(changed):
     check_model(model, {"x": random(4, 6, low=-4, high=4)})
 
 
+@pytest.mark.parametrize("one", [np.ones((4, 1, 1)), np.ones((4, 6))], ids=["of three axes", "of many ones"])
+def test_gelu_that_a_constant_widens_stays(one):
+    text = gelu_graph(GELUS["half last"]).replace("float[N, 6] x", "float[1, 6] x")
+    model = model_of(text.replace("float[N, 6] y", "float[4, 1, 6] y" if one.ndim > 2 else "float[4, 6] y"), ROOT)
+    model.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(one.astype(np.float32), "one"))
+    assert "Gelu" not in joined(model)
+    check_model(model, {"x": random(1, 6, low=-4, high=4)})
+
+
+def test_gelu_by_the_hyperbolic_tangent_of_products():
+    """Without a power, its factors in another order, halved inside."""
+    constants = {"c": 0.044715, "root": (2 / np.pi) ** 0.5, "one": 1.0, "half": 0.5}
+    text = """g (float[N, 6] x) => (float[N, 6] y) {
+        p = Mul(x, x)
+        q = Mul(c, p)
+        s = Add(one, q)
+        r = Mul(root, s)
+        t = Mul(r, x)
+        u = Tanh(t)
+        h = Mul(half, u)
+        v = Add(half, h)
+        y = Mul(v, x)
+    }"""
+    assert joined(model_of(text, constants)) == ["Gelu"]
+
+
 def test_gelu_whose_parts_are_used_elsewhere():
     model = model_of(gelu_graph(GELUS["half last"], "float[N, 6] y, float[N, 6] e"), ROOT)
     check_model(model, {"x": random(4, 6, low=-4, high=4)})

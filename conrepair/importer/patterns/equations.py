@@ -24,18 +24,18 @@ def join_equations(model: onnx_ir.Model) -> None:
         if node.op_type in _ROOTS and node not in joined and node.outputs[0].dtype in _TYPES:
             for call, equation in _WRITTEN:
                 match = matched(equation, node, opset, real=True)
-                made = None if match is None else _MADE[call.operator](call, node, match)
-                if match is not None and made is not None:
+                if match is None or rank_of(match.values["x"]) != rank_of(node.outputs[0]):
+                    continue  # or a constant has more axes
+                made = _MADE[call.operator](call, node, match)
+                if made is not None:
                     joined |= set(match.nodes)
                     replace_value(node.outputs[0], made)
                     break
 
 
 def _gelu(call: Term, root: onnx_ir.Node, match: Match) -> onnx_ir.Node | None:
-    x, exact = match.values["x"], not call.attributes
-    if rank_of(x) != rank_of(root.outputs[0]):
-        return None  # a constant has more axes
-    return onnx_ir.Node("conrepair", "Gelu", [x], [onnx_ir.AttrInt64("approximate", int(not exact))], name=root.name)
+    approximate = onnx_ir.AttrInt64("approximate", int(bool(call.attributes)))
+    return onnx_ir.Node("conrepair", "Gelu", [match.values["x"]], [approximate], name=root.name)
 
 
 def _layer_normalization(call: Term, root: onnx_ir.Node, match: Match) -> onnx_ir.Node | None:
