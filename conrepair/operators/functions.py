@@ -146,7 +146,7 @@ def _clip(x: Array, **bounds: float) -> Array:
 
 
 def _clip_slope(x: Array, **bounds: float) -> Array:
-    return (_clip(x, **bounds) == x).astype(x.dtype)
+    return np.asarray(_clip(x, **bounds) == x, x.dtype)
 
 
 def _function(

@@ -15,24 +15,24 @@ _OF_ALL = "each element changes all results of its row"
 _Axes = int | tuple[int, ...] | None
 
 
-def _shifted(x: Array, axis: int | tuple[int, ...] | None) -> tuple[Array, Array, Array]:
-    """X less its largest, that one, and the sum of all e^(x - largest) without the largest one's own."""
+def _shifted(x: Array, axis: int | tuple[int, ...] | None) -> tuple[Array, Array]:
+    """X less its largest, and the sum of all e^(x - largest) without the largest one's own."""
     peak = x.max(axis=axis, keepdims=True)
     peak = np.where(np.isfinite(peak), peak, 0)
     low = x - peak
     others = np.where(low == 0, 0, np.exp(low)).sum(axis=axis, keepdims=True)
-    return low, peak, others + ((low == 0).sum(axis=axis, keepdims=True) - 1)
+    return low, others + ((low == 0).sum(axis=axis, keepdims=True) - 1)
 
 
 def softmax(x: Array, axis: int = -1) -> Array:
     """e^x, by the sum of all e^x along an axis."""
-    low, _, rest = _shifted(x.astype(np.longdouble), axis)
+    low, rest = _shifted(x.astype(np.longdouble), axis)
     return np.asarray(np.exp(low) / (1 + rest)).astype(x.dtype)
 
 
 def _log_softmax(x: Array, axis: int = -1) -> Array:
     """The logarithm of softmax, where that is 1 but for some digits, too."""
-    low, _, rest = _shifted(x.astype(np.longdouble), axis)
+    low, rest = _shifted(x.astype(np.longdouble), axis)
     return np.asarray(low - np.log1p(rest)).astype(x.dtype)
 
 

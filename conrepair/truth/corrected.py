@@ -12,12 +12,12 @@ from onnx.reference.ops.op_grid_sample import GridSample as AnyGridSample
 from onnx.reference.ops.op_pool_common import CommonPool
 
 from conrepair.operators.all_operators import RECORDS, ROUNDED
+from conrepair.operators.layers import RECURRENT_ACTIVATIONS
 from conrepair.operators.moves import pad
 from conrepair.operators.record import Array
 
 __all__ = ["corrections", "refusal", "window_sums"]
 
-_RECURRENT = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 _CUBIC = {b"cubic", b"bicubic"}
 _MEANS = {"AveragePool", "LpPool"}
 _PICTURES = 4  # axes
@@ -43,8 +43,8 @@ def refusal(node: onnx.NodeProto) -> str | None:
         node: Any.
     """
     given = {item.name: onnx.helper.get_attribute_value(item) for item in node.attribute}
-    if node.op_type in _RECURRENT:
-        usual = [name.encode() for name in _RECURRENT[node.op_type]]
+    if node.op_type in RECURRENT_ACTIVATIONS:
+        usual = [name.encode() for name in RECURRENT_ACTIVATIONS[node.op_type]]
         activations = given.get("activations", usual)
         if list(activations) not in (usual, usual * 2):
             return "its activations are left out"
@@ -111,7 +111,7 @@ def _deform_conv(
     grouped = columns.reshape(x.shape[0], group, -1, *kernel, *space)
     result = np.einsum("ngcijhw,gocij->ngohw", grouped, w.reshape(group, -1, *w.shape[1:]))
     result = result.reshape(x.shape[0], -1, *space)
-    return result if b is None else result + b.reshape(1, -1, 1, 1)
+    return result if b is None else np.asarray(result + b.reshape(1, -1, 1, 1))
 
 
 def _conv_transpose(x: Array, w: Array, b: Array | None = None, **given: Any) -> Array:
@@ -137,7 +137,7 @@ def _conv_transpose(x: Array, w: Array, b: Array | None = None, **given: Any) ->
         full[window] += np.einsum("ngc...,gcm->ngm...", parts, weights[(slice(None),) * 3 + place])
     kept = (..., *(slice(int(low), int(low + size)) for low, size in zip(begin, sizes, strict=True)))
     result = full[kept].reshape(x.shape[0], -1, *sizes)
-    return result if b is None else result + b.reshape(1, -1, *[1] * rank)
+    return np.asarray(result if b is None else result + b.reshape(1, -1, *[1] * rank))
 
 
 class GridSample(AnyGridSample):
@@ -176,7 +176,7 @@ def _pad(x: Array, pads: Any, value: Any = None, axes: Any = None, mode: str = "
 def _mean_variance_normalization(x: Array, axes: Any = None) -> Array:
     """Its definition has constants in float32, and the difference of two nearly equal means."""
     along = tuple((0, 2, 3) if axes is None else axes)
-    return (x - x.mean(axis=along, keepdims=True)) / (x.std(axis=along, keepdims=True) + 1e-9)
+    return np.asarray((x - x.mean(axis=along, keepdims=True)) / (x.std(axis=along, keepdims=True) + 1e-9))
 
 
 def _group_normalization(x: Array, scale: Array, bias: Array, **attributes: Any) -> Array:
@@ -185,13 +185,13 @@ def _group_normalization(x: Array, scale: Array, bias: Array, **attributes: Any)
     around = grouped - grouped.mean(axis=2, keepdims=True)
     unit = around / np.sqrt((around**2).mean(axis=2, keepdims=True) + attributes["epsilon"])
     parts = unit.reshape(x.shape[0], scale.size, -1)
-    return (parts * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1)).reshape(x.shape)
+    return np.reshape(parts * scale.reshape(1, -1, 1) + bias.reshape(1, -1, 1), x.shape)
 
 
 def _local_response(x: Array, **attributes: Any) -> Array:
     """The reference's doesn't take more channels than there are."""
     alpha, beta, bias, size = (attributes[name] for name in ("alpha", "beta", "bias", "size"))
-    return x / (bias + alpha / size * window_sums(x * x, size)) ** beta
+    return np.asarray(x / (bias + alpha / size * window_sums(x * x, size)) ** beta)
 
 
 def _of_rows(function: Callable[..., Array], x: Array, node: Any) -> Array:
@@ -205,7 +205,7 @@ def _made(name: str, function: Callable[..., Array]) -> type:
     def run(self: Any, *operands: Array, **attributes: Any) -> tuple[Array]:
         with np.errstate(all="ignore"):
             if name in _ROWS and self.run_params["opsets"].get("", 13) < 13:
-                return (_of_rows(function, *operands, self.onnx_node),)
+                return (_of_rows(function, operands[0], self.onnx_node),)
             return (np.asarray(function(*operands, **attributes)),)
 
     return type(name, (OpRun,), {"op_domain": "", "_run": run})

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import canonical_operators as canonical
+import node_functions
 import numpy as np
 import pytest
 import small_models as small
@@ -34,7 +34,7 @@ def test_the_fused_lstm(tmp_path: Path, options: dict[str, bool]) -> None:
     one = Opened(files.fused_lstm(tmp_path / "lstm.tflite", **options))
     (node,) = one.network.graph.nodes
     assert node.op == "LSTM"
-    assert canonical.vocabulary_errors(node) == []
+    assert node_functions.vocabulary_errors(node) == []
     assert shelf.computed_nodes(one, 2e-5) == 1
 
 

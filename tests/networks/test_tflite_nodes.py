@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import canonical_operators as canonical
+import node_functions
 import numpy as np
 import pytest
 import tflite_networks as networks
@@ -25,7 +25,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.parametrize("name", FILES + SYMBOLIC)
 def test_nodes_keep_to_the_vocabulary(opened: Any, name: str) -> None:
     graph = opened(name).network.graph
-    assert [error for node in graph.nodes for error in canonical.vocabulary_errors(node)] == []
+    assert [error for node in graph.nodes for error in node_functions.vocabulary_errors(node)] == []
     assert len({node.name for node in graph.nodes}) == len(graph.nodes)
     produced = [tensor for node in graph.nodes for tensor in node.outputs]
     assert len(produced) == len(set(produced))
@@ -46,7 +46,7 @@ def test_nodes_compute_nearly_what_a_quantized_model_does(opened: Any, name: str
 def test_operator(tmp_path: Path, name: str) -> None:
     one = Opened(networks.CASES[name].convert(tmp_path / "case.tflite"))
     assert networks.CASES[name].op in {node.op for node in one.network.graph.nodes}
-    assert [error for node in one.network.graph.nodes for error in canonical.vocabulary_errors(node)] == []
+    assert [error for node in one.network.graph.nodes for error in node_functions.vocabulary_errors(node)] == []
     assert shelf.computed_nodes(one, 2e-5)
     expected = FRAMEWORK.load(one.model).run(one.feeds)
     for key, array in expected.items():

@@ -153,7 +153,7 @@ def check_functions(network: Network, feeds: Feeds, tolerance: float = 2e-5) -> 
         result = node_functions.compute(node, [values[name] for name in node.inputs if name])
         if result is None:
             continue
-        name = node.outputs[0]
+        name, result = node.outputs[0], result[0]
         if name in values:
             assert distance(values[name], result) <= tolerance, node
             checked.add(node.op)

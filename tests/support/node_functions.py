@@ -1,23 +1,77 @@
-"""What nodes of the neutral graph compute, by numpy and ONNX Runtime: written from the vocabulary alone."""
+"""What nodes of the neutral graph compute: by operators' records, or ONNX Runtime what hangs on channels, or steps.
+
+Frameworks' graphs are tested with it: what a node says must be what its framework computes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from conrepair.graph.layer_graph import Node
+from conrepair.editors.operation import Operation, what_is_read
+from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
+from conrepair.operators.rows import softmax
 from conrepair.runtime.onnx_session import open_session
 
 Array = npt.NDArray[Any]
+_NUMBERED = re.compile(r"^operand_\d+$")
 
 
-def compute(node: Node, inputs: list[Array]) -> Array | None:
-    """The node's first output; None for operators that aren't written here."""
-    function = _FUNCTIONS.get(node.op)
-    return None if function is None else function(node, inputs)
+def assert_follows_vocabulary(graph: LayerGraph) -> None:
+    """Exactly the vocabulary's attributes, only its roles, values of plain types, parameters as they say."""
+    for node in graph.nodes:
+        if node.op in OPERATORS:
+            assert set(node.attributes) == set(OPERATORS[node.op].attributes), node
+            roles = {_NUMBERED.sub("operand", role) for role in node.parameters}
+            assert roles <= set(OPERATORS[node.op].parameters), node
+        for value in node.attributes.values():
+            items = value if isinstance(value, tuple) else (value,)
+            assert all(item is None or type(item) in {int, float, str, bool} for item in items), node
+        for parameter in node.parameters.values():
+            array = parameter.numpy()
+            assert (array.shape, array.dtype.name) == (parameter.shape, parameter.dtype), parameter
+    names = [node.name for node in graph.nodes]
+    assert len(names) == len(set(names))
+
+
+def vocabulary_errors(node: Node) -> list[str]:
+    """Where a node of a vocabulary operator hasn't exactly the attributes, or has other roles, than that says."""
+    operator = OPERATORS.get(node.op)
+    if operator is None:
+        return []
+    errors = []
+    if set(node.attributes) != set(operator.attributes):
+        errors.append(f"{node.name} ({node.op}): attributes {sorted(node.attributes)}")
+    lists = [name for name, value in node.attributes.items() if isinstance(value, list)]
+    errors += [f"{node.name} ({node.op}): {name} is a list" for name in lists]
+    roles = {_NUMBERED.sub("operand", role) for role in node.parameters}
+    if not roles <= set(operator.parameters):
+        errors.append(f"{node.name} ({node.op}): parameters {sorted(node.parameters)}")
+    for role, parameter in node.parameters.items():
+        numbers = parameter.numpy()
+        if numbers.shape != parameter.shape:
+            errors.append(f"{node.name} ({node.op}): {role} is {numbers.shape}, not {parameter.shape}")
+    return errors
+
+
+def compute(node: Node, inputs: list[Array]) -> list[Array] | None:
+    """The node's outputs; None for operators that aren't known here, or states that aren't said."""
+    if node.op in _FUNCTIONS:
+        found = _FUNCTIONS[node.op](node, inputs)
+    elif node.op in OPERATORS and callable(OPERATORS[node.op].value):
+        roles = {role: parameter.numpy() for role, parameter in node.parameters.items()}
+        read = what_is_read(Operation(node.op, node.inputs, node.attributes, roles), inputs, np.asarray)
+        read += [roles[role] for role in ("slope", "scale", "bias") if role in roles]
+        found = OPERATORS[node.op].compute(*read, **node.attributes)
+    else:
+        return None
+    results = found if isinstance(found, list | tuple) else [found]
+    return None if found is None else [np.asarray(item) for item in results[: len(node.outputs)]]
 
 
 def by_onnx(op: str, inputs: list[Array | None], outputs: int = 1, opset: int = 19, **attributes: Any) -> list[Array]:
@@ -70,15 +124,6 @@ def _window(node: Node, inputs: list[Array]) -> Array:
     return _back(node, by_onnx(node.op, operands, **attributes)[0])
 
 
-def _matmul(node: Node, inputs: list[Array]) -> Array:
-    left, right = inputs[0], inputs[1] if len(inputs) > 1 else node.parameters["weight"].numpy()
-    left = np.swapaxes(left, -1, -2) if node.attributes["transpose_a"] else left
-    right = np.swapaxes(right, -1, -2) if node.attributes["transpose_b"] else right
-    bias = _role(node, "bias")
-    product = np.matmul(left, right)
-    return product if bias is None else product + bias
-
-
 def _along_channels(node: Node, array: Array, rank: int) -> Array:
     return array if node.channels_last else array.reshape(-1, *[1] * (rank - 2))
 
@@ -98,40 +143,37 @@ def _batch_normalization(node: Node, inputs: list[Array]) -> Array:
     return _scaled(node, normal, arrange)
 
 
-def _layer_normalization(node: Node, inputs: list[Array]) -> Array:
-    axes, epsilon = node.attributes["axes"], node.attributes["epsilon"]
-    centred = inputs[0] if node.op == "RMSNormalization" else inputs[0] - inputs[0].mean(axes, keepdims=True)
-    return _scaled(node, centred / np.sqrt((centred**2).mean(axes, keepdims=True) + epsilon), lambda values: values)
-
-
 def _group_normalization(node: Node, inputs: list[Array]) -> Array:
     first = _channels_first(node, inputs[0])
-    groups = first.reshape(len(first), int(node.attributes["groups"]), -1)
+    groups = first.reshape(len(first), int(node.attributes.get("groups", first.shape[1])), -1)
     centred = groups - groups.mean(-1, keepdims=True)
     normal = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + node.attributes["epsilon"])
     whole = _back(node, normal.reshape(first.shape))
     return _scaled(node, whole, lambda values: _along_channels(node, values, whole.ndim))
 
 
-def _recurrent(node: Node, inputs: list[Array]) -> Array | None:
-    if len(inputs) > 1:  # a mask, or a state
+def _recurrent(node: Node, inputs: list[Array]) -> list[Array] | None:
+    """Directions side by side in the last axis; behind them the states that are left."""
+    attributes, states = node.attributes, inputs[1:] or [_role(node, role) for role in ("initial_h", "initial_c")]
+    if any(array is not None and array.ndim != 3 for array in states):  # a mask
         return None
-    attributes = node.attributes
-    directions = node.parameters["W"].shape[0]
-    options: dict[str, Any] = {
-        "hidden_size": attributes["hidden_size"],
-        "direction": attributes["direction"],
-        "activations": [*attributes["activations"]] * directions,
-    }
+    options = {name: attributes[name] for name in ("hidden_size", "direction")}
+    if attributes["activations"]:
+        alone = len(attributes["activations"]) == len(RECURRENT_ACTIVATIONS[node.op])
+        options["activations"] = [*attributes["activations"]] * (len(node.parameters["W"].numpy()) if alone else 1)
     if node.op == "GRU":
-        options["linear_before_reset"] = int(attributes["linear_before_reset"])
+        options["linear_before_reset"] = int(bool(attributes["linear_before_reset"]))
     sequence = np.swapaxes(inputs[0], 0, 1) if attributes["batch_first"] else inputs[0]
-    operands = [np.ascontiguousarray(sequence), *(_role(node, role) for role in ("W", "R", "B"))]
-    steps, last = by_onnx(node.op, operands, 2, 14, **options)
-    if attributes["return_sequences"]:  # [steps, directions, batch, hidden]
-        merged = np.moveaxis(steps, 1, 2).reshape(len(steps), steps.shape[2], -1)
-        return np.swapaxes(merged, 0, 1) if attributes["batch_first"] else merged
-    return np.swapaxes(last, 0, 1).reshape(last.shape[1], -1)
+    count = 3 if node.op == "LSTM" else 2
+    operands = [np.ascontiguousarray(sequence), *(_role(node, role) for role in "WRB"), None, *states[: count - 1]]
+    operands += [None] * (4 + count - len(operands)) + [_role(node, "P")] if node.op == "LSTM" else []
+    steps, *final = by_onnx(node.op, operands, count, 14, **options)
+    whole = np.concatenate([steps[:, place] for place in range(steps.shape[1])], -1)  # [steps, batch, ...]
+    if not attributes["return_sequences"]:
+        whole = np.concatenate([*final[0]], -1)
+    elif attributes["batch_first"]:
+        whole = np.swapaxes(whole, 0, 1)
+    return [whole, *final]
 
 
 def _attention(node: Node, inputs: list[Array]) -> Array | None:
@@ -146,57 +188,10 @@ def _attention(node: Node, inputs: list[Array]) -> Array | None:
 
     query, key, value = map(projected, ("query", "key", "value"), inputs)
     scores = query @ np.swapaxes(key, -1, -2) * node.attributes["scale"]
-    mixed = np.swapaxes(_softmax(scores, -1) @ value, 1, 2)
+    mixed = np.swapaxes(softmax(scores, -1) @ value, 1, 2)
     bias = _role(node, "output_bias")
     result: Array = mixed.reshape(*mixed.shape[:2], -1) @ node.parameters["output"].numpy()
     return result if bias is None else result + bias
-
-
-def _softmax(array: Array, axis: int) -> Array:
-    powers = np.exp(array - array.max(axis, keepdims=True))
-    result: Array = powers / powers.sum(axis, keepdims=True)
-    return result
-
-
-def _binary(function: Callable[[Array, Array], Array]) -> Callable[[Node, list[Array]], Array]:
-    def run(node: Node, inputs: list[Array]) -> Array:
-        operand = _role(node, "operand")
-        pair = inputs if operand is None else [inputs[0], operand.astype(inputs[0].dtype)]
-        return function(*(reversed(pair) if node.attributes["constant_first"] else pair))
-
-    return run
-
-
-def _reduction(function: Callable[..., Array]) -> Callable[[Node, list[Array]], Array]:
-    return lambda node, inputs: function(
-        inputs[0], axis=node.attributes["axes"], keepdims=node.attributes["keepdims"]
-    )
-
-
-def _gather(node: Node, inputs: list[Array]) -> Array:
-    table = _role(node, "table")
-    indices = _role(node, "indices")
-    table = inputs[0] if table is None else table
-    return np.take(table, inputs[-1] if indices is None else indices, axis=int(node.attributes["axis"]))
-
-
-def _pad(node: Node, inputs: list[Array]) -> Array:
-    pads = np.reshape(node.attributes["pads"], (2, -1)).T
-    if node.attributes["mode"] == "constant":
-        cut = zip(np.maximum(-pads, 0), inputs[0].shape, strict=True)  # negative ones take away
-        kept = inputs[0][tuple(slice(begin, size - end) for (begin, end), size in cut)]
-        return np.pad(kept, np.maximum(pads, 0), constant_values=node.attributes["value"])
-    return np.pad(inputs[0], pads, mode=node.attributes["mode"])
-
-
-def _slice(node: Node, inputs: list[Array]) -> Array:
-    key = [slice(None)] * inputs[0].ndim
-    attributes: Mapping[str, Any] = node.attributes
-    for start, end, axis, step in zip(
-        *(attributes[name] for name in ("starts", "ends", "axes", "steps")), strict=True
-    ):
-        key[axis] = slice(start, end, step)
-    return inputs[0][tuple(key)]
 
 
 def _resize(node: Node, inputs: list[Array]) -> Array:
@@ -210,124 +205,17 @@ def _resize(node: Node, inputs: list[Array]) -> Array:
     return _back(node, by_onnx("Resize", [_channels_first(node, inputs[0]), None, scales], **options)[0])
 
 
-def _cumulative(value: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
-    given = np.flip(value, axis) if reverse else value
-    total = np.cumsum(given, axis) - (given if exclusive else 0)
-    return np.flip(total, axis) if reverse else total
+def _moved_blocks(node: Node, inputs: list[Array]) -> Array:
+    return _back(node, by_onnx(node.op, [_channels_first(node, inputs[0])], **node.attributes)[0])
 
 
-def _local_response(node: Node, inputs: list[Array]) -> Array:
-    return _back(node, by_onnx("LRN", [_channels_first(node, inputs[0])], **node.attributes)[0])
-
-
-def _erf(array: Array) -> Array:
-    from scipy.special import erf
-
-    return np.asarray(erf(array))
-
-
-def _gelu(node: Node, inputs: list[Array]) -> Array:
-    value = inputs[0]
-    if node.attributes["approximate"] == "tanh":
-        return 0.5 * value * (1 + np.tanh(np.sqrt(2 / np.pi) * (value + 0.044715 * value**3)))
-    return 0.5 * value * (1 + _erf(value / np.sqrt(2)))
-
-
-def _plain(function: Callable[..., Array]) -> Callable[[Node, list[Array]], Array]:
-    """A function of one tensor and the node's attributes by name."""
-    return lambda node, inputs: function(inputs[0], **node.attributes)
-
-
-def _sigmoid(value: Array) -> Array:
-    return 1 / (1 + np.exp(-value))
-
-
-def _where(node: Node, inputs: list[Array]) -> Array:
-    rest = iter(inputs)
-    operands = [
-        node.parameters[role].numpy() if role in node.parameters else next(rest) for role in ["condition", "x", "y"]
-    ]
-    return np.where(*operands)
-
-
-_FUNCTIONS: dict[str, Callable[[Node, list[Array]], Array | None]] = {
+_FUNCTIONS: dict[str, Callable[[Node, list[Array]], Any]] = {
     **dict.fromkeys(("Conv", "ConvTranspose", "MaxPool", "AveragePool"), _window),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
-    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _layer_normalization),
-    "MatMul": _matmul,
+    **dict.fromkeys(("GroupNormalization", "InstanceNormalization"), _group_normalization),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), lambda node, inputs: inputs[0]),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth", "LRN"), _moved_blocks),
     "BatchNormalization": _batch_normalization,
-    "GroupNormalization": _group_normalization,
     "Attention": _attention,
-    "Gather": _gather,
-    "Pad": _pad,
-    "Slice": _slice,
     "Resize": _resize,
-    "Gelu": _gelu,
-    "Add": _binary(np.add),
-    "Sub": _binary(np.subtract),
-    "Mul": _binary(np.multiply),
-    "Div": _binary(np.divide),
-    "Pow": _binary(np.power),
-    "Max": _binary(np.maximum),
-    "Min": _binary(np.minimum),
-    "Greater": _binary(np.greater),
-    "Less": _binary(np.less),
-    "Equal": _binary(np.equal),
-    "ReduceMean": _reduction(np.mean),
-    "ReduceMax": _reduction(np.max),
-    "ReduceSum": _reduction(np.sum),
-    "ReduceMin": _reduction(np.min),
-    "ReduceProd": _reduction(np.prod),
-    "Relu": _plain(lambda value: np.maximum(value, 0)),
-    "Clip": lambda node, inputs: np.clip(inputs[0], node.attributes["min"], node.attributes["max"]),
-    "LeakyRelu": _plain(lambda value, alpha: np.where(value < 0, alpha * value, value)),
-    "PRelu": lambda node, inputs: np.where(inputs[0] < 0, node.parameters["slope"].numpy() * inputs[0], inputs[0]),
-    "Shrink": _plain(
-        lambda value, lambd, bias: np.where(value < -lambd, value + bias, np.where(value > lambd, value - bias, 0))
-    ),
-    "ThresholdedRelu": _plain(lambda value, alpha: np.where(value > alpha, value, 0)),
-    "Elu": _plain(lambda value, alpha: np.where(value < 0, alpha * np.expm1(value), value)),
-    "Selu": _plain(lambda value, alpha, gamma: gamma * np.where(value < 0, alpha * np.expm1(value), value)),
-    "Swish": _plain(lambda value, alpha: value * _sigmoid(alpha * value)),
-    "HardSigmoid": _plain(lambda value, alpha, beta: np.clip(alpha * value + beta, 0, 1)),
-    "HardSwish": _plain(lambda value: value * np.clip(value / 6 + 0.5, 0, 1)),
-    "Softmax": _plain(_softmax),
-    "LogSoftmax": _plain(lambda value, axis: np.log(_softmax(value, axis))),
-    "LpNormalization": _plain(
-        lambda value, p, axes, epsilon: (
-            value / np.maximum((np.abs(value) ** p).sum(axes, keepdims=True), epsilon) ** (1 / p)
-        )
-    ),
-    "Sigmoid": _plain(_sigmoid),
-    "Tanh": _plain(np.tanh),
-    "Exp": _plain(np.exp),
-    "Sqrt": _plain(np.sqrt),
-    "Sin": _plain(np.sin),
-    "Cos": _plain(np.cos),
-    "Abs": _plain(np.abs),
-    "Neg": _plain(np.negative),
-    "Square": _plain(np.square),
-    "Rsqrt": _plain(lambda value: 1 / np.sqrt(value)),
-    "Erf": _plain(_erf),
-    "Log": _plain(np.log),
-    "Softplus": _plain(lambda value: np.logaddexp(value, 0)),
-    "Not": _plain(np.logical_not),
-    "Softsign": _plain(lambda value: value / (1 + np.abs(value))),
-    "Mish": _plain(lambda value: value * np.tanh(np.logaddexp(value, 0))),
-    "Identity": _plain(lambda value: value),
-    "Reshape": _plain(lambda value, shape: value.reshape(shape)),
-    "Transpose": _plain(lambda value, perm: value.transpose(perm)),
-    "Expand": _plain(lambda value, shape: np.broadcast_to(value, shape)),
-    "Tile": _plain(lambda value, repeats: np.tile(value, repeats)),
-    "Cast": _plain(lambda value, to: value.astype(to)),
-    "Concat": lambda node, inputs: np.concatenate(inputs, axis=int(node.attributes["axis"])),
-    "Stack": lambda node, inputs: np.stack(inputs, axis=int(node.attributes["axis"])),
-    "Split": _plain(lambda value, axis, sizes: np.split(value, np.cumsum(sizes)[:-1], axis)[0]),
-    "ArgMax": _plain(lambda value, axis, keepdims: np.argmax(value, axis, keepdims=keepdims)),
-    "Einsum": lambda node, inputs: np.einsum(str(node.attributes["equation"]), *inputs),
-    "Where": _where,
-    "And": _binary(np.logical_and),
-    "Or": _binary(np.logical_or),
-    "CumSum": _plain(_cumulative),
-    "LRN": _local_response,
 }

@@ -25,7 +25,7 @@ def _peak(x: Array, axes: Any = -1, epsilon: float = 1e-5) -> Array:
 
 
 def _by_channel(y: Array, peak: Array) -> Array:
-    return np.abs(y - _OFFSET) + peak * _FACTOR + _OFFSET
+    return np.asarray(np.abs(y - _OFFSET) + peak * _FACTOR + _OFFSET)
 
 
 def _grouped(y: Array, x: Array) -> Array:
@@ -33,12 +33,12 @@ def _grouped(y: Array, x: Array) -> Array:
 
 
 def _batch(_: Array, x: Array) -> Array:
-    return (np.abs(x) + _CENTRE) * _FACTOR / np.sqrt(_SPREAD + 1e-5).reshape(-1, 1, 1) + _OFFSET
+    return np.asarray((np.abs(x) + _CENTRE) * _FACTOR / np.sqrt(_SPREAD + 1e-5).reshape(-1, 1, 1) + _OFFSET)
 
 
 def _low(x: Array) -> Array:
     """The size of x - max, whose rounding softmax multiplies by."""
-    return 1 + np.abs(x - x.max(-1, keepdims=True))
+    return np.asarray(1 + np.abs(x - x.max(-1, keepdims=True)))
 
 
 _OF_ROWS: dict[str, _Scale | None] = {

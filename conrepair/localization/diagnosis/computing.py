@@ -78,7 +78,7 @@ def _applied(node: Node, read: Sequence[Values], graph: LayerGraph | None) -> An
         return None if shape is None else read[0].reshape(shape)
     if node.op == "MatMul" and set(node.parameters) <= {"weight", "bias"}:
         numbers = {role: parameter.numpy().astype(np.float64) for role, parameter in node.parameters.items()}
-        factors = [*read, *(numbers[role] for role in ("weight",) if role in numbers)]
-        if len(factors) == 2:
-            return OPERATORS[node.op].compute(*factors, numbers.get("bias", 0.0), **attributes)
+        bias = numbers.pop("bias", np.zeros(()))
+        if len(read) + len(numbers) == 2:
+            return OPERATORS[node.op].compute(*read, *numbers.values(), bias, **attributes)
     return None

@@ -125,7 +125,7 @@ def computed(steps: Sequence[Step], feeds: Mapping[str, Array]) -> dict[str, Arr
         )
         result = node_functions.compute(_single(node), [values[name] for name in step.inputs])
         assert result is not None, step.op
-        values[step.outputs[0]] = result
+        values[step.outputs[0]] = result[0]
     return values
 
 
