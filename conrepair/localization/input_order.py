@@ -36,17 +36,18 @@ def with_exchanged_inputs(
         The same faults where no exchange explains them all; those of the kind `input` with that evidence, or one such
         fault in place of all.
     """
-    specs = [_spec(name, target, array) for name, array in feeds.items()]
+    tensors = target.graph.tensors
+    specs = [TensorSpec(name, array.shape, tensors[name].dtype) for name, array in feeds.items()]
     alike = Counter((spec.shape, spec.dtype) for spec in specs)
     if not faults or not answers or max(alike.values(), default=0) < 2:
         return list(faults)
-    tensors = {answer.target: answer.target_tensor for answer in answers}
-    whole = Pieces.in_a_row(target, list(dict.fromkeys(tensors.values())), keep=True)
+    ends = {answer.target: answer.target_tensor for answer in answers}
+    whole = Pieces.in_a_row(target, list(dict.fromkeys(ends.values())), keep=True)
 
     def run(given: NamedFeeds) -> dict[str, Array]:
         values = dict(given)
         values.update(whole.run(values.__getitem__))
-        return {name: values[tensor] for name, tensor in tensors.items()}
+        return {name: values[tensor] for name, tensor in ends.items()}
 
     expected = {answer.target: answer.expected for answer in answers}
     order = explain_input_order(run, dict(feeds), specs, expected, most_runs=_MOST_RUNS)
@@ -54,25 +55,14 @@ def with_exchanged_inputs(
         return list(faults)
     given_to, words = order
     moved = tuple(name for name, given in given_to.items() if name != given)
-    own = [fault for fault in faults if fault.kind == Kind.INPUT]
-    if own:
-        first = replace(
-            own[0],
-            target_layers=tuple(dict.fromkeys([*own[0].target_layers, *moved])),
-            evidence=(words, *own[0].evidence),
-            at_input=True,
-        )
-        return [first if fault is own[0] else fault for fault in faults]
-    first = replace(
-        faults[0],
+    own = next((fault for fault in faults if fault.kind == Kind.INPUT), None)
+    first = own or faults[0]
+    told = replace(
+        first,
         kind=Kind.INPUT,
-        target_layers=(*moved, *faults[0].target_layers),
-        confidence=1.0,
-        evidence=(words, *faults[0].evidence),
+        target_layers=tuple(dict.fromkeys((*first.target_layers, *moved) if own else (*moved, *first.target_layers))),
+        confidence=first.confidence if own else 1.0,
+        evidence=(words, *first.evidence),
         at_input=True,
     )
-    return [first]
-
-
-def _spec(name: str, target: Network, array: Array) -> TensorSpec:
-    return TensorSpec(name, array.shape, target.graph.tensors[name].dtype)
+    return [told if fault is own else fault for fault in faults] if own else [told]

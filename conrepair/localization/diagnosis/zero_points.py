@@ -88,18 +88,13 @@ def _clipped(region: Region) -> frozenset[str]:
         same = [(one, two) for one, two in pairs if one is not None and two is not None and one.op == two.op]
         paired |= {two.outputs[0]: one.outputs[0] for one, two in same if two.outputs[0] not in paired}
         break  # as they're written
-    found = [name for name, source in paired.items() if _is_clipped(source, ours) or _is_clipped_behind(source, ours)]
+    made = {name for node in ours.nodes if is_relu(node) for name in node.outputs}
+    found = [name for name, source in paired.items() if source in made or _is_clipped_behind(source, ours)]
     # What a begin holds is given: whether it's clipped behind it is the region's.
     begins = {name: region.partners[name] for name in region.target.begins if name in region.partners}
     found += [name for name, source in begins.items() if _is_clipped_behind(source, ours)]
     integers = {same for name in found for same in same_integers(name, theirs)}
     return frozenset(name for name in integers if not any(map(is_relu, _around(name, theirs))))
-
-
-def _is_clipped(name: str, graph: LayerGraph) -> bool:
-    """Whether a tensor is what a ReLU gives."""
-    producer = graph.producers.get(name)
-    return producer is not None and is_relu(producer)
 
 
 def _is_clipped_behind(name: str, graph: LayerGraph) -> bool:
