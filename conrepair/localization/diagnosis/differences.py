@@ -171,8 +171,9 @@ def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
     found = fixing_mutation(target.nodes[::-1], target.inputs[0], target.outputs[0], one)
     if found is None:
         lost = fixing_mutation(source.nodes[::-1], source.inputs[0], source.outputs[0], two)
-        is_lost = lost is not None and lost.other is None
-        return _missing(together(lost.nodes, region.source.graph)[-1], region) if lost and is_lost else None
+        if lost is None or lost.other is not None:
+            return None
+        return _missing(together(lost.nodes, region.source.graph)[-1], region)
     if found.other is None:
         return _extra(together(found.nodes, region.target.graph)[-1], region)
     (node,), other = found.nodes, found.other
