@@ -7,7 +7,7 @@ from typing import Any
 
 from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Attribute, Node
-from conrepair.networks.parts import same_pads
+from conrepair.networks.parts import window
 
 __all__ = ["window_config"]
 
@@ -40,12 +40,9 @@ def window_config(
 
 def _padding(node: Node, layer: Any, shape: Sequence[int] | None, wanted: Mapping[str, Any]) -> str:
     kernel, strides, dilations = (wanted[name] for name in ("kernel_shape", "strides", "dilations"))
-    words = {(0,) * len(wanted["pads"]): "valid"}
-    if shape is not None:
-        sizes = shape[1:-1] if node.channels_last else shape[2:]
-        words.setdefault(same_pads(sizes, kernel, strides, dilations), "same")
-    if type(layer).__name__ == "Conv1D":
-        words.setdefault(((kernel[0] - 1) * dilations[0], 0), "causal")
+    sizes = None if shape is None else tuple(shape[1:-1] if node.channels_last else shape[2:])
+    known = ("causal", "same", "valid") if type(layer).__name__ == "Conv1D" else ("same", "valid")
+    words = {window(kernel, strides, dilations, word, sizes)["pads"]: word for word in known}  # the last one counts
     word = layer.padding if _said(node, wanted) else words.get(wanted["pads"])
     if word is None:
         raise NotEditableError(f"{node.native} has no word for pads of {list(wanted['pads'])}")

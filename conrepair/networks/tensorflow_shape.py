@@ -163,7 +163,7 @@ def reversed_(view: TensorflowView) -> list[LayerPart]:
 
 def gathered(view: TensorflowView, axis: int) -> list[LayerPart]:
     """Slices of a table along an axis."""
-    return [LayerPart("Gather", {"axis": view.axis(axis)}, view.optional(table=0, indices=1))]
+    return [LayerPart("Gather", {"axis": axis if axis >= 0 else view.axis(axis)}, view.optional(table=0, indices=1))]
 
 
 def tiled(view: TensorflowView) -> list[LayerPart]:

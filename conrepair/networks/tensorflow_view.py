@@ -117,7 +117,7 @@ def _known(shape: Shape) -> tuple[int, ...]:
 
 def fixed(op: str, attributes: Mapping[str, Attribute] | None = None) -> Rule:
     """An operator that has no settings, or always the same."""
-    return lambda view: [LayerPart(op, attributes or {})]
+    return lambda view: [LayerPart(op, dict(attributes or {}))]
 
 
 def binary(op: str) -> Rule:
