@@ -31,7 +31,8 @@ _LEFT: Mapping[str, frozenset[str]] = {  # that can't be put in yet
     "torch": frozenset({"LSTM", "GRU", "Resize"}),
     "keras": frozenset({"LSTM", "GRU", "Resize", "Rescaling"}),
     "tensorflow": frozenset({"Split", "Unpack"}),  # of several results
-    "tflite": frozenset({"Split", "UNPACK", "Resize", "Less", "Where", "SpaceToBatch", "BatchToSpace"}),
+    # Sub and Square are parts of one SQUARED_DIFFERENCE.
+    "tflite": frozenset({"Split", "UNPACK", "Resize", "Where", "SpaceToBatch", "BatchToSpace", "Sub", "Square"}),
 }
 
 
@@ -59,11 +60,11 @@ def own(node: Node) -> Operation:
 def recomputed(model: Model, nodes: list[Node], feeds: Mapping[str, Array], folder: Path) -> set[str]:
     """Put each node's own computation in its place; the operators that are refused."""
     refused, done = set[str](), set[str]()
-    for node in nodes:
+    for place, node in enumerate(nodes):
         editor = open_editor(model)
         try:
             editor.graft(node.outputs[0], [own(node)], "again")
-            changed = editor.save(folder / "out", "changed")
+            changed = editor.save(folder / f"out-{place}", "changed")
         except NotEditableError:
             refused.add(node.op)
         else:
