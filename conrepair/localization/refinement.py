@@ -53,6 +53,7 @@ class _Value:
         reads: Values.
         readers: Values that read it, and at which position.
         result: Whether it's a result of the network.
+        bounded: Whether one of the steps is a bound.
     """
 
     op: str
@@ -63,6 +64,7 @@ class _Value:
     steps: list[list[int]] = field(default_factory=lambda: [[]])
     readers: list[tuple[int, int]] = field(default_factory=list)
     result: bool = False
+    bounded: bool = False
 
     @property
     def is_ordered(self) -> bool:
@@ -97,9 +99,9 @@ class _Reduced:
                 if whole == node.outputs[0]:
                     self._add(whole, node, "LayerNormalization", dict.fromkeys(waiting[whole]))
             elif read and node.op in _MOVES and read[0] in self._held:
-                self._hold(node.outputs[0], self._held[read[0]])
+                self._hold(node.outputs[0], self._held[read[0]], bound=self._has_no_negative(node.outputs[0]))
             elif (layer := self._layer_before(node)) is not None:
-                self._hold(node.outputs[0], self._held[layer], step=True)
+                self._hold(node.outputs[0], self._held[layer], step=True, bound=node.op in _BOUNDS)
             else:
                 for place, name in enumerate(node.outputs):
                     self._add(name, node, node.op, read, place)
@@ -114,15 +116,16 @@ class _Reduced:
         self.values.append(_Value(op, node, output, shape, reads))
         self._hold(name, len(self.values) - 1)
 
-    def _hold(self, name: str, value: int, *, step: bool = False) -> None:
-        self._held[name] = value
-        self.values[value].result |= name in self._side.graph.outputs
-        if step:
-            self.values[value].steps.append([])
+    def _hold(self, name: str, number: int, *, step: bool = False, bound: bool = False) -> None:
+        self._held[name], value = number, self.values[number]
+        value.result |= name in self._side.graph.outputs
+        if step or (bound and not value.bounded):
+            value.steps.append([])
+        value.bounded |= bound
         place = self._side.place.get(name)
         if place is not None:
-            self.values[value].steps[-1].append(place)
-            self.of[place] = value
+            value.steps[-1].append(place)
+            self.of[place] = number
 
     def _layer_before(self, node: Node) -> str | None:
         """What a node completes and alone reads: by a bound; where that has weights, by a factor or an offset, too.
@@ -153,6 +156,11 @@ class _Reduced:
             reached.append(own.union(*(reached[read] for read in value.reads)))
             if nodes and len(reached[place]) == len(nodes):
                 yield place
+
+    def _has_no_negative(self, name: str) -> bool:
+        """Whether a tensor is stored in integers that stand for no negative numbers, as behind a ReLU."""
+        stored = self._side.graph.tensors[name].stored
+        return stored is not None and stored[0] >= 0
 
     def _is_number(self, name: str) -> bool:
         shape = self._side.graph.tensors[name].shape
