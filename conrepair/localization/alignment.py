@@ -89,9 +89,9 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     similarity.refine(EQUAL)
     likeness = likeness_of(source.network, target.network, similarity, nodes) if quantized else EXACT
     sides = ComparedNetworks(*nodes, similarity, likeness)
-    errors = dict(zip(theirs, similarity.closest().tolist(), strict=True))  # with nothing fed
     isolated = Isolated(source, target, folder)
     kept = match(sides)
+    errors = {pair.target: _error(sides, pair) for pair in kept if pair.confidence == 1.0}  # with nothing fed
     for _ in range(_LOOKS):
         if not _shown_by_feeding(sides, kept, isolated):
             break
@@ -132,10 +132,10 @@ def _without_harmless(sides: ComparedNetworks, pairs: Sequence[Pair], errors: Ma
     Args:
         sides: The networks.
         pairs: From the matching.
-        errors: Of the target's tensors against the closest of the source's, in the full run.
+        errors: Of the pairs that values showed, in the full run.
     """
     graph = sides.target.graph
-    # Of what's computed from each tensor, the largest error of the next tensors that are like any of the source's.
+    # Of what's computed from each tensor, the largest error of the next tensors that are known.
     worst = {name: errors.get(name, math.inf) for name in graph.outputs}
     for node in reversed(graph.nodes):
         known = {name: errors.get(name, math.inf) for name in node.outputs}
@@ -149,8 +149,11 @@ def _is_harmless(sides: ComparedNetworks, pair: Pair, worst: Mapping[str, float]
     left = worst.get(pair.target, 0.0)  # nobody reads what isn't there
     if pair.target in sides.target.graph.outputs or left > EQUAL:
         return False
-    own = sides.similarity.error(sides.source.place[pair.source], sides.target.place[pair.target])
-    return left <= _HARMLESS * own
+    return left <= _HARMLESS * _error(sides, pair)
+
+
+def _error(sides: ComparedNetworks, pair: Pair) -> float:
+    return sides.similarity.error(sides.source.place[pair.source], sides.target.place[pair.target])
 
 
 def _telling(graph: LayerGraph, fed: Set[str]) -> set[str]:
