@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.nearness import Near, Nearness
-from conrepair.localization.samples import Matrix, Places, SampleComparison, Samples, compare, drawn
+from conrepair.localization.samples import ComparedTensors, Matrix, Places, Samples, compare, drawn
 from conrepair.metrics.running_error import error_of, relative_l2
 
 __all__ = ["NEAREST", "Similarity"]
@@ -69,16 +69,15 @@ class Similarity:
         Raises:
             ValueError: if no layout fits.
         """
-        compared = self._compared(row, column)
-        found = compared.best_layout(0, 0)
-        if found is None:
+        found = self._compared(row, column)
+        if found.layout is None:
             raise ValueError("a pair without a layout")
-        return found, float(compared.correlation[0, 0])
+        return found.layout, found.correlation
 
     def error(self, row: int, column: int) -> float:
         """Relative L2 of two tensors in the layout in which it's least; infinite where none fits."""
         place = self._place(row, column)
-        return float(self.near.error[place] if place is not None else self._compared(row, column).error[0, 0])
+        return float(self.near.error[place] if place is not None else self._compared(row, column).error)
 
     def closest(self) -> Matrix:
         """Relative L2 of each target against the closest source that's near; infinite for none."""
@@ -100,9 +99,8 @@ class Similarity:
             found.append((places, errors))
         return found
 
-    def _compared(self, row: int, column: int) -> SampleComparison:
-        places = np.array([row]), np.array([column])
-        return compare(self._sides[0], places[0], self._sides[1], places[1], hidden=self.hidden)
+    def _compared(self, row: int, column: int) -> ComparedTensors:
+        return compare(self._sides[0], row, self._sides[1], column, hidden=self.hidden)
 
     def _place(self, row: int, column: int) -> int | None:
         """Where a pair is among the near ones, which lie in the order of their keys."""

@@ -64,13 +64,18 @@ def test_the_same_pairs_as_of_all_with_all(seed: int, hidden: bool) -> None:
     target = [changed(source[place], generator) for place in generator.integers(0, len(source), 20)]
     sides = samples(source), samples(target)
     near = Nearness(sides[0], EQUAL, hidden=hidden).pairs(sides[1])
-    dense = compare(sides[0], np.arange(len(source)), sides[1], np.arange(len(target)), hidden=hidden)
+    dense = np.array(
+        [
+            [compare(sides[0], row, sides[1], column, hidden=hidden).error for column in range(len(target))]
+            for row in range(len(source))
+        ]
+    )
     found = dict(zip(zip(near.rows.tolist(), near.columns.tolist(), strict=True), near.error, strict=True))
-    expected = {(int(row), int(column)) for row, column in np.argwhere(dense.error < EQUAL)}
-    edge = {(int(row), int(column)) for row, column in np.argwhere(abs(dense.error / EQUAL - 1) < 1e-3)}
+    expected = {(int(row), int(column)) for row, column in np.argwhere(dense < EQUAL)}
+    edge = {(int(row), int(column)) for row, column in np.argwhere(abs(dense / EQUAL - 1) < 1e-3)}
     assert set(found) - edge == expected - edge
     for place, error in found.items():
-        assert error == pytest.approx(dense.error[place], abs=1e-6)
+        assert error == pytest.approx(dense[place], abs=1e-6)
     for row, column, layout in zip(near.rows, near.columns, near.layout, strict=True):
         values, other = source[row], near.choices[layout].to_source(target[column])
         finite = np.isfinite(values) & np.isfinite(other)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from conrepair.localization.matching import EQUAL
-from conrepair.localization.samples import SampleComparison, Samples, compare
+from conrepair.localization.samples import Samples, compare
 from conrepair.localization.similarity import Similarity
 
 Array = np.ndarray
@@ -19,9 +19,17 @@ def sampled(values: Sequence[Array]) -> Samples:
     return Samples(list(named), named.__getitem__)
 
 
-def compared(source: Sequence[Array], target: Sequence[Array]) -> SampleComparison:
-    ours, theirs = sampled(source), sampled(target)
-    return compare(ours, np.arange(len(source)), theirs, np.arange(len(target)), hidden=True)
+class Compared:
+    """Tensors, each with each."""
+
+    def __init__(self, source: Sequence[Array], target: Sequence[Array]) -> None:
+        sides = sampled(source), sampled(target)
+        self.all = [
+            [compare(sides[0], row, sides[1], column, hidden=True) for column in range(len(target))]
+            for row in range(len(source))
+        ]
+        self.error = np.array([[item.error for item in row] for row in self.all])
+        self.correlation = np.array([[item.correlation for item in row] for row in self.all])
 
 
 def drawn(*shape: int, seed: int = 0, count: int = 6) -> list[Array]:
@@ -36,12 +44,12 @@ def test_transposed_disturbed_and_shuffled_partners_are_found(shape: tuple[int, 
     order = [3, 0, 5, 1, 4, 2]
     noise = drawn(*shape, seed=1)
     target = [(source[row] + 1e-5 * noise[row]).transpose(0, 2, 3, 1) for row in order]
-    similarity = compared(source, target)
+    similarity = Compared(source, target)
     assert similarity.error.argmin(0).tolist() == order
     for column, row in enumerate(order):
         assert similarity.error[row, column] == pytest.approx(1e-5, rel=0.2)
         assert similarity.correlation[row, column] > 0.9999
-        layout = similarity.best_layout(row, column)
+        layout = similarity.all[row][column].layout
         assert layout is not None
         np.testing.assert_array_equal(layout.to_target(source[row] + 1e-5 * noise[row]), target[column])
         others = np.delete(similarity.error[:, column], row)
@@ -50,14 +58,14 @@ def test_transposed_disturbed_and_shuffled_partners_are_found(shape: tuple[int, 
 
 def test_a_scaled_tensor_correlates_and_is_not_equal() -> None:
     source = drawn(2, 7)
-    similarity = compared(source, [3 * item + 2 for item in source])
+    similarity = Compared(source, [3 * item + 2 for item in source])
     assert (np.diag(similarity.correlation) > 0.9999).all()
     assert (np.diag(similarity.error) > 1).all()
 
 
 def test_constants_correlate_with_nothing() -> None:
     ones = np.ones((2, 7), np.float32)
-    similarity = compared([ones, 2 * ones, *drawn(2, 7, count=1)], [3 * ones, *drawn(2, 7, count=1)])
+    similarity = Compared([ones, 2 * ones, *drawn(2, 7, count=1)], [3 * ones, *drawn(2, 7, count=1)])
     assert not similarity.correlation[:2].any()
     assert not similarity.correlation[:, 0].any()
     assert similarity.correlation[2, 1] > 0.9999
@@ -65,8 +73,8 @@ def test_constants_correlate_with_nothing() -> None:
 
 
 def test_other_sizes_fit_in_no_way() -> None:
-    similarity = compared(drawn(2, 7, count=1), drawn(2, 8, count=1))
-    assert similarity.best_layout(0, 0) is None
+    similarity = Compared(drawn(2, 7, count=1), drawn(2, 8, count=1))
+    assert similarity.all[0][0].layout is None
     assert similarity.error[0, 0] == np.inf
 
 
@@ -75,15 +83,15 @@ def test_what_is_not_finite_on_one_side_is_never_equal(value: float) -> None:
     [clean] = drawn(2, 7, count=1)
     broken = clean.copy()
     broken[0, 0] = value
-    assert compared([clean], [broken]).error[0, 0] == np.inf
-    assert compared([broken], [broken]).error[0, 0] < 1e-7
+    assert Compared([clean], [broken]).error[0, 0] == np.inf
+    assert Compared([broken], [broken]).error[0, 0] < 1e-7
 
 
 def test_very_small_tensors_beside_very_large_ones() -> None:
     source = [
         drawn(2, 7, seed=place, count=1)[0].astype(float) * 10.0**power for place, power in enumerate((-9, 0, 9))
     ]
-    similarity = compared(source, source)
+    similarity = Compared(source, source)
     assert (np.diag(similarity.error) < 1e-7).all()
     assert similarity.error[~np.eye(3, dtype=bool)].min() > 0.5
 
