@@ -310,7 +310,8 @@ class _Pairing:
                 ]
                 for joined in other.computed_from_all(same):
                     pair = (place, joined) if number == 0 else (joined, place)
-                    self._paired_if_free(*pair, "the loops with its weights")
+                    if self.tensors(*pair):  # a loop counts, too
+                        self._paired_if_free(*pair, "the loops with its weights")
         return len(self.partners[0]) > before
 
     def _paired_if_free(self, ours: int, theirs: int, told_by: str) -> None:
