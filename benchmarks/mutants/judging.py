@@ -36,10 +36,7 @@ MODULES = (
     # What is compared with what: a wrong pair accuses, or excuses, a piece.
     "conrepair/localization/alignment.py",
     "conrepair/localization/matching.py",
-    "conrepair/localization/equals.py",
-    "conrepair/localization/crossing.py",
-    "conrepair/localization/proving.py",
-    "conrepair/localization/learning.py",
+    "conrepair/localization/refinement.py",
     "conrepair/localization/cuts.py",
     "conrepair/localization/isolated.py",
     "conrepair/localization/settling.py",
@@ -57,7 +54,7 @@ MODULES = (
 """Files whose lines bear a verdict.
 
 Not among them: `localization/diagnosis`, recipes and words (they name a fault, they don't decide that there is one),
-`localization/samples.py`, `similarity.py` and `guessing.py` (they propose pairs that others check),
+`localization/samples.py` and `similarity.py` (they propose pairs that others check),
 `localization/shelf.py` (where arrays are kept: bounds of memory), `repairs/proposals` and the editors (they propose
 edits that are judged), reports, and what runs models.
 """
