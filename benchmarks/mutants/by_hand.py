@@ -50,8 +50,8 @@ _CHANGES = (
     ),
     (
         "conrepair/localization/refinement.py",
-        "return theirs in candidates",
-        "return True",
+        "if ours[pair[0]] == theirs[pair[1]] == 1:",
+        "if ours[pair[0]] == 1:",
     ),
     (
         "conrepair/repairs/criteria.py",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -174,16 +174,13 @@ class _Pairing:
         self._sides = _Reduced(sides[0]), _Reduced(sides[1])
         self._equal, self._fits = equal, fits
         self._prints = Fingerprints(), Fingerprints()
-        self._candidates: tuple[dict[int, set[int]], dict[int, set[int]]] = defaultdict(set), defaultdict(set)
-        for row, column in equal:
-            ours, theirs = int(self._sides[0].of[row]), int(self._sides[1].of[column])
-            self._candidates[0][ours].add(theirs)
-            self._candidates[1][theirs].add(ours)
         self.partners: tuple[dict[int, int], dict[int, int]] = {}, {}
         self.told_by: dict[int, str] = {}
-        for ours, candidates in self._candidates[0].items():
-            if len(candidates) == len(self._candidates[1][min(candidates)]) == 1:
-                self._pair(ours, min(candidates), _VALUES)
+        pairs = {(int(self._sides[0].of[row]), int(self._sides[1].of[column])) for row, column in equal}
+        ours, theirs = (Counter(pair[number] for pair in pairs) for number in (0, 1))
+        for pair in pairs:
+            if ours[pair[0]] == theirs[pair[1]] == 1:
+                self._pair(*pair, _VALUES)
 
     def tensors(self, ours: int, theirs: int) -> list[Places]:
         """The tensors of two values that stand for one another.
@@ -210,10 +207,7 @@ class _Pairing:
         self.told_by[ours] = told_by
 
     def _may(self, ours: int, theirs: int) -> bool:
-        """Whether two values may be a pair: equal ones, if either has such that are free, else those that fit."""
-        candidates = self._candidates[0].get(ours, set()) - self.partners[1].keys()
-        if candidates or self._candidates[1].get(theirs, set()) - self.partners[0].keys():
-            return theirs in candidates
+        """Whether two values may be a pair: tensors fit, where both have any."""
         holding = all(any(side.values[place].steps) for side, place in zip(self._sides, (ours, theirs), strict=True))
         return not holding or bool(self.tensors(ours, theirs))
 
@@ -368,7 +362,7 @@ def refined(
     Args:
         source: Tensors of the network that is right.
         target: Of the other.
-        equal: Those whose values are the same; what has such is no other's partner.
+        equal: Those whose values are the same.
         fits: Whether two others may be a pair.
 
     Yields:
