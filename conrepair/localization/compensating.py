@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from itertools import zip_longest
 
@@ -19,8 +18,7 @@ _STEPS = 24  # cuts between the two, at most
 _ROUNDS = 4
 _TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies before it
 _FORGIVING = 2  # cuts behind one another that a wrong tensor makes wrong, before one that forgives it
-_FORGIVEN = 1e-6  # relative L2 that's left behind it: rounding
-_FORGIVERS = {"Softmax", "LogSoftmax", "Hardmax"}
+_FORGIVEN = 1e-5  # relative L2 that's left behind it: rounding
 
 
 def without_compensated(
@@ -48,7 +46,7 @@ def without_compensated(
         if not wrong:
             break
         choices = [_choices(name, feeding, wrong, order) for name in order if name in wrong]
-        dropped = _forgiven(graph, kept, errors, feeding, wrong.difference(graph.outputs), isolated)
+        dropped = _forgiven(kept, errors, feeding, wrong.difference(graph.outputs), isolated)
         done: set[str] = set()
         for same_rank in zip_longest(*choices):
             ahead = [item for item in same_rank if item is not None]
@@ -65,33 +63,33 @@ def without_compensated(
 
 
 def _forgiven(
-    graph: LayerGraph,
-    pairs: Sequence[Pair],
-    errors: Mapping[str, float],
-    feeding: Feeding,
-    wrong: Set[str],
-    isolated: Isolated,
+    pairs: Sequence[Pair], errors: Mapping[str, float], feeding: Feeding, wrong: Set[str], isolated: Isolated
 ) -> set[str]:
-    """Wrong pairs that nothing behind them minds: a mask of other large numbers, behind which a softmax is right."""
+    """Wrong pairs without which what reads them stays right.
+
+    A mask of other large numbers, behind which a softmax is right; queries and keys of which one is scaled by what
+    the other one isn't. Pairs that are read by the same are left out together.
+    """
     readers = readers_of(pairs, feeding)
     found: set[str] = set()
-    makers = graph.producers
     for depth in range(_FORGIVING):
-        ahead = {name: _behind(name, readers, depth) for name in wrong - found}
-        groups = {
-            name: (inside, ends)
-            for name, (inside, ends) in ahead.items()
-            if ends
-            and all(makers[item].op in _FORGIVERS for item in ends)
-            and all(errors.get(item, math.inf) <= EQUAL for item in [*inside - {name}, *ends])
-        }
-        around = Counter(item for inside, ends in groups.values() for item in inside | ends)
-        chosen = {name: group for name, group in groups.items() if around[name] == 1}
-        gone = found.union(*(inside for inside, _ in chosen.values()))
-        wanted = set[str]().union(*(ends for _, ends in chosen.values())) - gone
+        groups: list[tuple[set[str], set[str]]] = []
+        for name in wrong - found:
+            inside, ends = _behind(name, readers, depth)
+            for other in [group for group in groups if not (inside | ends).isdisjoint(group[0] | group[1])]:
+                groups.remove(other)
+                inside, ends = inside | other[0], ends | other[1]
+            groups.append((inside, ends - inside))
+        groups = [
+            (inside, ends)
+            for inside, ends in groups
+            if ends and all(errors.get(item, math.inf) <= EQUAL for item in [*inside - wrong, *ends])
+        ]
+        gone = found.union(*(inside for inside, _ in groups))
         rest = [pair for pair in pairs if pair.target not in gone]
+        wanted = set[str]().union(*(ends for _, ends in groups))
         now = isolated.errors(rest, [pair for pair in rest if pair.target in wanted]) if wanted else {}
-        for inside, ends in chosen.values():
+        for inside, ends in groups:
             if max(now.get(item, math.inf) for item in ends) <= _FORGIVEN:
                 found |= inside
     return found
