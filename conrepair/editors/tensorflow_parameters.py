@@ -38,6 +38,8 @@ def position_of(item: Any, role: str, constants: Sequence[int]) -> int:
         return _WEIGHT
     if role.startswith("input_"):
         return int(role.removeprefix("input_"))
-    if role == "operand" and constants:
-        return constants[0]
+    name, _, number = role.partition("_")  # operand, operand_1, ...: the constant ones in their order
+    place = int(number) if number.isdecimal() else 0
+    if name == "operand" and place < len(constants):
+        return constants[place]
     raise NotEditableError(f"{item.op} has no input for {role}")

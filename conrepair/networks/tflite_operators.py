@@ -137,6 +137,16 @@ def _embedding(view: OperatorView) -> list[LayerPart]:
     return [LayerPart("Gather", {"axis": 0}, {"table": view.parameter(1)})]
 
 
+def _of_known_size(rule: elementwise.Rule) -> elementwise.Rule:
+    """The rule for an operator whose result has a size; where only running it tells, an operand says the shape."""
+
+    def known(view: elementwise.TensorflowView) -> list[LayerPart]:
+        view.result_sizes()
+        return rule(view)
+
+    return known
+
+
 _RULES: Mapping[str, Callable[[OperatorView], list[LayerPart]]] = {
     **{kind: elementwise.fixed(op, OPERATORS[op].attributes) for kind, op in _UNARY.items()},
     **{kind: elementwise.binary(op) for kind, op in BINARY.items()},
@@ -165,8 +175,8 @@ _RULES: Mapping[str, Callable[[OperatorView], list[LayerPart]]] = {
     "ARG_MAX": shape.place("ArgMax"),
     "ARG_MIN": shape.place("ArgMin"),
     "CUMSUM": shape.cumulative_sum,
-    **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), shape.reshaped),
-    "BROADCAST_TO": shape.expanded,
+    **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _of_known_size(shape.reshaped)),
+    "BROADCAST_TO": _of_known_size(shape.expanded),
     "TRANSPOSE": shape.transposed,
     **dict.fromkeys(("PAD", "PADV2"), shape.padded),
     "MIRROR_PAD": shape.mirrored,

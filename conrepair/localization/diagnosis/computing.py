@@ -55,7 +55,7 @@ def compute(
             read = [values[name] for name in node.inputs if name]
             try:
                 result = _applied(node, read, graph)
-            except ValueError:  # shapes that don't fit: a changed node may make them so
+            except (TypeError, ValueError):  # shapes or types that don't fit: a changed node may make them so
                 return None
             if result is None:
                 return None
