@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections import Counter
@@ -26,6 +27,8 @@ _CLOSE = 1e-6  # relative: numbers of networks are float32
 _CLOSE_PRODUCT = 1e-5  # of several numbers, which are written with six digits at least
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
 _POWERS = {"Mul": (1, 1), "Div": (1, -1), "Reciprocal": (-1,), "Sqrt": (0.5,), "Square": (2,)}  # of operands
+_DEEPEST = 7  # operators of a product within one another
+_MOST_FACTORS = 8  # of an equation's products
 _MOST_WAYS = 64  # to read one tensor as a product
 
 
@@ -111,8 +114,8 @@ class _Matcher:
 
     def _products(self, term: Term, value: onnx_ir.Value, so_far: Match) -> Iterator[Match]:
         """The same for a product, of factors in any order."""
-        number, wanted = next(_ways(term, _said))
-        for own, given in itertools.islice(_ways(value, _computed), _MOST_WAYS):
+        number, wanted = next(_ways(term, _said, _MOST_FACTORS))
+        for own, given in itertools.islice(_ways(value, _computed, len(wanted)), _MOST_WAYS):
             if math.isclose(own, number, rel_tol=_CLOSE_PRODUCT) and len(given) == len(wanted):
                 for order in itertools.permutations(given):
                     if [given[base] for base in order] == [*wanted.values()]:
@@ -145,14 +148,18 @@ class _Matcher:
 _Parts = tuple[str, Sequence[Any]] | float | None
 
 
-def _ways(item: Any, parts: Callable[[Any], _Parts]) -> Iterator[tuple[float, Mapping[Any, float]]]:
+def _ways(
+    item: Any, parts: Callable[[Any], _Parts], most: int, deep: int = _DEEPEST
+) -> Iterator[tuple[float, Mapping[Any, float]]]:
     """The products that something is in real numbers: a number, and factors with their powers; the longest one first.
 
     Args:
         item: A tensor, or an expression.
         parts: The operator and operands that make an item, or the number that it is.
+        most: Factors; a product never has fewer than what it is made of.
+        deep: Operators within one another that are looked into.
     """
-    found = parts(item)
+    found = parts(item) if deep else None
     if isinstance(found, float):
         yield found, {}
         return
@@ -163,14 +170,21 @@ def _ways(item: Any, parts: Callable[[Any], _Parts]) -> Iterator[tuple[float, Ma
     if powers:
         # Of what is in a root the sign isn't known.
         read = [
-            _ways(operand, parts) if float(power).is_integer() else [(1.0, {operand: 1.0})]
+            itertools.islice(_ways(operand, parts, most, deep - 1), _MOST_WAYS)
+            if float(power).is_integer()
+            else [(1.0, {operand: 1.0})]
             for operand, power in zip(operands, powers, strict=False)
         ]
+        seen: set[frozenset[tuple[Any, float]]] = set()
         for factors in itertools.product(*read):
             total: Counter[Any] = Counter()
             for power, (_, bases) in zip(powers, factors, strict=True):
                 total.update({base: power * own for base, own in bases.items()})
-            yield math.prod(number**power for power, (number, _) in zip(powers, factors, strict=True)), total
+            if len(total) > most or (key := frozenset(total.items())) in seen:
+                continue
+            seen.add(key)
+            with contextlib.suppress(OverflowError):  # of a constant's power: no equation has such a number
+                yield math.prod(number**power for power, (number, _) in zip(powers, factors, strict=True)), total
     yield 1.0, {item: 1.0}
 
 

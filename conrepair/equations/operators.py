@@ -77,7 +77,7 @@ _NORMAL = {  # what is near -1 on the left and near 1 on the right, by the opera
         f"Tanh(x * x * x * {_TANH_CUBE} + x * {_TANH_ROOT})",
     ),
 }
-_HALVED = ("x * ({} + 1) * 0.5", "x * ({} * 0.5 + 0.5)", "x * {} * 0.5 + x * 0.5")
+_HALVED = ("x * ({} + 1) * 0.5", "x * ({} * 0.5 + 0.5)", "x * {} * 0.5 + x * 0.5", "(x * {} + x) * 0.5")
 
 OTHERS: tuple[tuple[str, str], ...] = (
     ("Abs(x)", "Max(x, -x)"),

@@ -1,3 +1,5 @@
+import itertools
+
 import keras
 import numpy as np
 import onnx
@@ -34,6 +36,8 @@ GELUS = {
     "half last": "d = Div(x, root) e = Erf(d) a = Add(e, one) m = Mul(x, a) y = Mul(m, half)",
     "half first": "h = Mul(half, x) d = Div(x, root) e = Erf(d) a = Add(one, e) y = Mul(h, a)",
     "half inside": "d = Div(x, root) e = Erf(d) a = Add(e, one) h = Mul(a, half) y = Mul(x, h)",
+    "x added": "d = Div(x, root) e = Erf(d) q = Mul(x, e) p = Add(q, x) y = Mul(p, half)",
+    "behind a cast": "d = Div(x, root) c = Cast<to = 1>(d) e = Erf(c) a = Add(e, one) m = Mul(x, a) y = Mul(m, half)",
 }
 
 
@@ -63,6 +67,24 @@ def test_gelu_by_the_hyperbolic_tangent():
     model = model_of(text, constants)
     assert joined(model) == ["Gelu"]
     check_model(model, {"x": random(4, 6, low=-4, high=4)})
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "a = Mul(x, x) "
+        + " ".join(f"{b} = Mul({a}, {a})" for a, b in itertools.pairwise("abcdefg"))
+        + " y = Relu(g)",
+        "a = Mul(x, large) b = Pow(a, nine) y = Mul(b, x)",
+        " ".join(f"c{place} = Mul({f'c{place - 1}' if place else 'x'}, row)" for place in range(100))
+        + " y = Relu(c99)",
+    ],
+    ids=["squares of squares", "a power of a large number", "a long product"],
+)
+def test_products_that_are_no_equation_are_read_in_no_time(lines):
+    constants = {"large": 1e38, "nine": 9.0, "row": random(6, seed=3)}
+    assert "Gelu" not in joined(model_of(gelu_graph(lines), constants))
 
 
 @pytest.mark.parametrize("changed", [{"root": 1.5}, {"half": 0.4}, {"one": 1.01}])
@@ -124,6 +146,18 @@ def test_layer_normalization():
     assert joined(model) == ["LayerNormalization"]
     assert layers_of(check_model(model, {"x": random(4, 3, 6)})) == ["LayerNormalization"]
     check_model(model, {"x": random(4, 3, 6, low=-1e-3, high=1e-3)})
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("p = Pow(d, two)", "e = Cast<to = 1>(d)\n    p = Pow(e, two)"),
+        ("a = Add(v, epsilon)", "w = Identity(v)\n    a = Add(w, epsilon)"),
+    ],
+    ids=["a cast", "an identity"],
+)
+def test_layer_normalization_around_a_copy(before, now):
+    assert joined(model_of(NORMALIZATION.replace(before, now), PARAMETERS))[-1] == "LayerNormalization"
 
 
 def test_layer_normalization_without_bias():

@@ -13,6 +13,7 @@ from conrepair.onnx_passes.initializers import constant_of, new_initializer
 
 __all__ = ["join_equations"]
 
+_COPIES = {"Cast", "Identity"}
 _TYPES = {onnx_ir.DataType.FLOAT, onnx_ir.DataType.DOUBLE}
 
 
@@ -20,6 +21,9 @@ def join_equations(model: onnx_ir.Model) -> None:
     """Let one node take the place of those that compute what it computes, rounding apart; largest places first."""
     joined: set[onnx_ir.Node] = set()
     opset = model.opset_imports.get("", 1)
+    for node in model.graph:
+        if node.op_type in _COPIES and not node.domain:
+            _read_through(node)
     for node in reversed(list(model.graph)):
         if node.op_type in _ROOTS and node not in joined and node.outputs[0].dtype in _TYPES:
             for call, equation in _WRITTEN:
@@ -60,3 +64,10 @@ _MADE = {"Gelu": _gelu, "LayerNormalization": _layer_normalization}
 _WRITTEN = [
     (call, parse(text)) for name, text in OTHERS if isinstance(call := parse(name), Term) and call.operator in _MADE
 ]
+
+
+def _read_through(node: onnx_ir.Node) -> None:
+    """Let the readers of a copy of the same type read what it copies."""
+    given, end = node.inputs[0], node.outputs[0]
+    if given is not None and given.dtype is not None and given.dtype == end.dtype and not end.is_graph_output():
+        end.replace_all_uses_with(given)

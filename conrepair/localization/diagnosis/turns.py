@@ -146,19 +146,34 @@ def odd_operators(region: Region, turns: int) -> Iterator[Finding]:
             if _is_rare(len(odd), len(usual), turns):
                 for way in _instead(odd, usual):
                     yield from _odd_way(way, usual, region)
+    yield from _replaced(region, producers, readers, turns)
+
+
+def _replaced(
+    region: Region, producers: Mapping[str, Node], readers: Mapping[str, Mapping[str, Node]], turns: int
+) -> Iterator[Finding]:
+    """Operators that are others where all other turns have the same between the same neighbours."""
+    alike: dict[object, dict[str, list[Node]]] = defaultdict(lambda: defaultdict(list))
+    for node in region.target.nodes:
+        before = tuple(sorted(producers[name].op for name in node.inputs if name in producers))
+        behind = tuple(sorted(reader.op for reader in readers.get(node.name, {}).values()))
+        if before and behind:
+            alike[before, behind, len(node.inputs)][node.op].append(node)
+    for kinds in alike.values():
+        for (name, odd), (common, usual) in itertools.permutations(kinds.items(), 2):
+            if of_one_family(name, common) and _is_rare(len(odd), len(usual), turns):
+                for node in odd:
+                    words = f"`{node.layer}` is {node.native}, where other turns have {usual[0].native}"
+                    yield Finding(Kind.GRAPH, words, region.source.layers, (node.layer,), weight=0.8)
 
 
 def _odd_way(way: _Way, usual: Sequence[_Way], region: Region) -> Iterator[Finding]:
-    """What's on a way that isn't on most that begin and end alike, or isn't there, or is another operator."""
+    """What's on a way that isn't on most that begin and end alike, or isn't there."""
     common = usual[0]
     if way.between and not common.between and way.alone:
         yield from _extra(way, region)
     elif not way.between and all(other.alone for other in usual):
         yield _lacking(way, common, region)
-    elif len(way.between) == len(common.between) == 1 and of_one_family(*way.operators, *common.operators):
-        (node,), (other,) = way.between, common.between
-        words = f"`{node.layer}` is {node.native}, where other turns have {other.native}"
-        yield Finding(Kind.GRAPH, words, region.source.layers, (node.layer,), weight=0.8)
 
 
 def _is_rare(odd: int, usual: int, turns: int) -> bool:

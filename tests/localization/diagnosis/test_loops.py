@@ -161,3 +161,21 @@ def test_gates_of_which_one_is_another_function() -> None:
     pairs = [Pair("x", "x", layout, 1.0, ""), pair]
     region = region_of((graph, graph), pairs, pair, array, array, lambda _: array, {})
     assert not list(odd_operators(region, STEPS))
+
+
+@pytest.mark.parametrize("odd", [0, 3, 7])
+def test_another_operator_in_a_turn_is_told_in_the_first_and_the_last_one_too(odd: int) -> None:
+    nodes = []
+    for turn in range(8):
+        read = f"t{turn - 1}" if turn else "x"
+        nodes.append((f"m{turn}", "Sin", [read], [f"p{turn}"]))
+        nodes.append((f"a{turn}", "Sub" if turn == odd else "Add", [f"p{turn}", "x"], [f"q{turn}"]))
+        nodes.append((f"n{turn}", "Tanh", [f"q{turn}"], [f"t{turn}"]))
+    graph = graph_of(["x"], nodes, ["t7"])
+    layout = layouts((2, 3, 4), (2, 3, 4))[0]
+    pair, array = Pair("t7", "t7", layout, 1.0, ""), np.ones((2, 3, 4), np.float32)
+    region = region_of(
+        (graph, graph), [Pair("x", "x", layout, 1.0, ""), pair], pair, array, array, lambda _: array, {}
+    )
+    told = {finding.words for finding in odd_operators(region, 8)}
+    assert told == {f"`a{odd}` is Sub, where other turns have Add"}
