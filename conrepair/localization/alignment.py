@@ -135,11 +135,13 @@ def _without_harmless(sides: ComparedNetworks, pairs: Sequence[Pair], errors: Ma
         errors: Of the pairs that values showed, in the full run.
     """
     graph = sides.target.graph
-    # Of what's computed from each tensor, the largest error of the next tensors that are known.
+    # Of what's computed from each tensor, the largest error of the next compared ones; infinite of those not known.
     worst = {name: errors.get(name, math.inf) for name in graph.outputs}
     for node in reversed(graph.nodes):
-        known = {name: errors.get(name, math.inf) for name in node.outputs}
-        behind = max(worst.get(name, 0.0) if math.isinf(error) else error for name, error in known.items())
+        behind = max(
+            errors.get(name, math.inf if name in sides.target.place else worst.get(name, 0.0))
+            for name in node.outputs
+        )
         for name in filter(None, node.inputs):
             worst[name] = max(worst.get(name, 0.0), behind)
     return [pair for pair in pairs if pair.confidence == 1.0 or not _is_harmless(sides, pair, worst)]

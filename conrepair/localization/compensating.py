@@ -18,7 +18,9 @@ _STEPS = 24  # cuts between the two, at most
 _ROUNDS = 4
 _TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies before it
 _FORGIVING = 2  # cuts behind one another that a wrong tensor makes wrong, before one that forgives it
-_FORGIVEN = 1e-5  # relative L2 that's left behind it: rounding
+_FORGIVEN = 1e-6  # relative L2 that's left behind it: rounding
+_NO_WORSE = 1.5  # times what's left with it fed, where that's rounding of fewer bits
+_FORGIVERS = {"Softmax", "LogSoftmax", "Hardmax"}
 
 
 def without_compensated(
@@ -46,7 +48,7 @@ def without_compensated(
         if not wrong:
             break
         choices = [_choices(name, feeding, wrong, order) for name in order if name in wrong]
-        dropped = _forgiven(kept, errors, feeding, wrong.difference(graph.outputs), isolated)
+        dropped = _forgiven(graph, kept, errors, feeding, wrong.difference(graph.outputs), isolated)
         done: set[str] = set()
         for same_rank in zip_longest(*choices):
             ahead = [item for item in same_rank if item is not None]
@@ -63,12 +65,18 @@ def without_compensated(
 
 
 def _forgiven(
-    pairs: Sequence[Pair], errors: Mapping[str, float], feeding: Feeding, wrong: Set[str], isolated: Isolated
+    graph: LayerGraph,
+    pairs: Sequence[Pair],
+    errors: Mapping[str, float],
+    feeding: Feeding,
+    wrong: Set[str],
+    isolated: Isolated,
 ) -> set[str]:
     """Wrong pairs without which what reads them stays right.
 
     A mask of other large numbers, behind which a softmax is right; queries and keys of which one is scaled by what
-    the other one isn't. Pairs that are read by the same are left out together.
+    the other one isn't. Pairs that are read by the same are left out together. One alone whose reader hides it isn't:
+    an offset rounds away what a fault changes.
     """
     readers = readers_of(pairs, feeding)
     found: set[str] = set()
@@ -83,14 +91,16 @@ def _forgiven(
         groups = [
             (inside, ends)
             for inside, ends in groups
-            if ends and all(errors.get(item, math.inf) <= EQUAL for item in [*inside - wrong, *ends])
+            if ends
+            and (len(inside & wrong) > 1 or all(graph.producers[item].op in _FORGIVERS for item in ends))
+            and all(errors.get(item, math.inf) <= EQUAL for item in [*inside - wrong, *ends])
         ]
         gone = found.union(*(inside for inside, _ in groups))
         rest = [pair for pair in pairs if pair.target not in gone]
         wanted = set[str]().union(*(ends for _, ends in groups))
         now = isolated.errors(rest, [pair for pair in rest if pair.target in wanted]) if wanted else {}
         for inside, ends in groups:
-            if max(now.get(item, math.inf) for item in ends) <= _FORGIVEN:
+            if all(now.get(item, math.inf) <= max(_FORGIVEN, _NO_WORSE * errors[item]) for item in ends):
                 found |= inside
     return found
 

@@ -224,8 +224,10 @@ class _Pairing:
             for ours, theirs in classes:
                 if len(ours) == len(theirs) == 1:
                     self._paired_if_free(ours[0], theirs[0], told_by)
-            if rounds == _ROUNDS[0] and len(self.partners[0]) == before:
-                self._alike(classes)
+            if len(self.partners[0]) == before:
+                self._by_weights(classes)
+        if len(self.partners[0]) == before and label is not _of_surroundings:
+            self._by_order(self._classes(label, _ROUNDS[0]))
         self._along_edges()
         return len(self.partners[0]) > before
 
@@ -265,9 +267,8 @@ class _Pairing:
         numbers: dict[Hashable, int] = {}
         return [[numbers.setdefault(colour, len(numbers)) for colour in side] for side in colours]
 
-    def _alike(self, classes: Collection[tuple[list[int], list[int]]]) -> None:
-        """Pair values of one colour by their weights; where none tell, as many on both sides by their order."""
-        before = len(self.partners[0])
+    def _by_weights(self, classes: Collection[tuple[list[int], list[int]]]) -> None:
+        """Pair values of one colour that have weights, each with the one whose numbers are most like its own."""
         for ours, theirs in classes:
             nodes = [
                 [node for place in places if (node := side.values[place].node) is not None and weight_of(node)]
@@ -279,10 +280,12 @@ class _Pairing:
                 for row, column in enumerate(best.tolist()):
                     if alike[row, column] >= _SAME_WEIGHTS and alike[:, column].argmax() == row:
                         self._paired_if_free(ours[row], theirs[column], "its weights")
-        if len(self.partners[0]) == before:
-            for ours, theirs in classes:
-                for one, two in zip(ours, theirs, strict=True) if len(ours) == len(theirs) else ():
-                    self._paired_if_free(one, two, "its place among others like it")
+
+    def _by_order(self, classes: Collection[tuple[list[int], list[int]]]) -> None:
+        """Pair values that nothing tells from others like them, where both sides have as many."""
+        for ours, theirs in classes:
+            for one, two in zip(ours, theirs, strict=True) if len(ours) == len(theirs) else ():
+                self._paired_if_free(one, two, "its place among others like it")
 
     def _joins(self) -> bool:
         """Pair recurrent layers with what loops of the same numbers, one for each direction, compute together."""
