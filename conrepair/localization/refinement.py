@@ -177,6 +177,7 @@ class _Pairing:
         self.partners: tuple[dict[int, int], dict[int, int]] = {}, {}
         self.told_by: dict[int, str] = {}
         pairs = {(int(self._sides[0].of[row]), int(self._sides[1].of[column])) for row, column in equal}
+        pairs = {pair for pair in pairs if min(pair) >= 0}  # what lies within a normalization is no value
         ours, theirs = (Counter(pair[number] for pair in pairs) for number in (0, 1))
         for pair in pairs:
             if ours[pair[0]] == theirs[pair[1]] == 1:
@@ -213,6 +214,9 @@ class _Pairing:
 
     def refine(self) -> None:
         """Pair what can be, by the operator first, then by its family, then by what's around it alone."""
+        # Where one side has more layers of a sort, which of them is missing is no matter of surroundings.
+        other_counts = [item for item in self._classes(_of_operator, 0) if len(item[0]) != len(item[1])]
+        self._by_weights(other_counts, alone=True)
         while any(self._by(label, told_by) for label, told_by in _LABELS) or self._joins():
             pass
 
@@ -267,8 +271,13 @@ class _Pairing:
         numbers: dict[Hashable, int] = {}
         return [[numbers.setdefault(colour, len(numbers)) for colour in side] for side in colours]
 
-    def _by_weights(self, classes: Collection[tuple[list[int], list[int]]]) -> None:
-        """Pair values of one colour that have weights, each with the one whose numbers are most like its own."""
+    def _by_weights(self, classes: Collection[tuple[list[int], list[int]]], *, alone: bool = False) -> None:
+        """Pair values of one colour that have weights, each with the one whose numbers are most like its own.
+
+        Args:
+            classes: Values of both sides by colour.
+            alone: Whether no others may be as like them.
+        """
         for ours, theirs in classes:
             nodes = [
                 [node for place in places if (node := side.values[place].node) is not None and weight_of(node)]
@@ -276,9 +285,11 @@ class _Pairing:
             ]
             if len(nodes[0]) == len(ours) and len(nodes[1]) == len(theirs):
                 alike = self._prints[0].alike(nodes[0], nodes[1], self._prints[1])
+                same = alike >= _SAME_WEIGHTS
                 best = alike.argmax(axis=1)
                 for row, column in enumerate(best.tolist()):
-                    if alike[row, column] >= _SAME_WEIGHTS and alike[:, column].argmax() == row:
+                    several = alone and max(same[row].sum(), same[:, column].sum()) > 1
+                    if same[row, column] and alike[:, column].argmax() == row and not several:
                         self._paired_if_free(ours[row], theirs[column], "its weights")
 
     def _by_order(self, classes: Collection[tuple[list[int], list[int]]]) -> None:
