@@ -138,10 +138,11 @@ def _without_harmless(sides: ComparedNetworks, pairs: Sequence[Pair], errors: Ma
     # Of what's computed from each tensor, the largest error of the next compared ones; infinite of those not known.
     worst = {name: errors.get(name, math.inf) for name in graph.outputs}
     for node in reversed(graph.nodes):
-        behind = max(
+        known = (
             errors.get(name, math.inf if name in sides.target.place else worst.get(name, 0.0))
             for name in node.outputs
         )
+        behind = max(known, default=0.0)
         for name in filter(None, node.inputs):
             worst[name] = max(worst.get(name, 0.0), behind)
     return [pair for pair in pairs if pair.confidence == 1.0 or not _is_harmless(sides, pair, worst)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.cuts import Feeding, feeding_of, readers_of
@@ -13,7 +13,7 @@ from conrepair.localization.matching import EQUAL, Pair
 
 __all__ = ["without_compensated"]
 
-_NEAREST = 3  # wrong pairs before another one, that may be what it takes back
+_NEAREST = 4  # wrong pairs before another one, of which any may be what it takes back
 _STEPS = 24  # cuts between the two, at most
 _ROUNDS = 4
 _TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies before it
@@ -115,7 +115,7 @@ def _behind(name: str, readers: Mapping[str, Sequence[str]], depth: int) -> tupl
 
 
 def _choices(end: str, feeding: Feeding, wrong: Set[str], order: Sequence[str]) -> list[tuple[str, frozenset[str]]]:
-    """What may be dropped before a wrong pair: up to the nearest other one, the next one, both, and all in a row."""
+    """What may be dropped before a wrong pair: up to any of the nearest other ones, and all in a row."""
     steps, ahead = {end: 0}, [end]
     found: list[str] = []
     for name in ahead:  # grows; the nearest first
@@ -127,9 +127,8 @@ def _choices(end: str, feeding: Feeding, wrong: Set[str], order: Sequence[str]) 
                     steps[before] = steps[name] + 1
                     ahead.append(before)
     among = [name for name in order if name in steps]
-    sets = [_between(first, end, feeding, among) for first in found]
-    if len(sets) > 1:
-        sets.append(sets[0].union(*sets[1:]))
+    ways = [_between(first, end, feeding, among) for first in found]
+    sets = [frozenset().union(*some) for count in range(1, len(ways) + 1) for some in combinations(ways, count)]
     sets.append(_in_a_row(end, feeding, wrong))
     return [(end, between) for between in sorted(filter(None, set(sets)), key=len)]
 

@@ -93,6 +93,8 @@ class _Reduced:
         waiting: dict[str, list[str]] = {}  # what a normalization in pieces reads, by its result
         for node in side.graph.nodes:
             read = [name for name in node.inputs if name]
+            if not node.outputs:
+                continue  # it only sets a state
             whole = pieces.get(node.outputs[0])
             if whole is not None:
                 waiting.setdefault(whole, []).extend(name for name in read if pieces.get(name) != whole)

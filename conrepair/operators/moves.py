@@ -45,7 +45,9 @@ def pad(x: Array, *, pads: Sequence[int] | Array, mode: str, value: float) -> Ar
 MOVES: Mapping[str, Operator] = {
     "Reshape": _move(lambda x, shape: x.reshape(shape), {}, "move", shape=None),
     "Transpose": _move(lambda x, perm=None: x.transpose(perm), {}, "move", perm=None),
-    "Cast": Operator(lambda x, to: x.astype(numpy_dtype(to)), np.ones_like, {}, {"to": None}, "move", 1),
+    "Cast": Operator(
+        lambda x, to: x.astype(numpy_dtype(to)), lambda x, to: np.ones_like(x), {}, {"to": None}, "move", 1
+    ),
     "Expand": _move(np.broadcast_to, {"operand": "what is expanded to a computed shape"}, shape=None),
     "Concat": _move(lambda *pieces, axis: np.concatenate(pieces, axis), {"operand": "a constant piece"}, axis=None),
     "Stack": _move(lambda *pieces, axis: np.stack(pieces, axis), {}, "", _NOT_ONNX, axis=None),

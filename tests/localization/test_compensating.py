@@ -72,7 +72,7 @@ def test_what_a_softmax_forgives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_before_a_wrong_pair_the_nearest_wrong_ones_may_be_taken_back() -> None:
     chain = {two: [one] for one, two in itertools.pairwise("abcdefgh")}
     assert choices("h", chain, "aceh") == ["abcdefg", "cdefg", "efg"]
-    assert choices("h", chain, "abdfh") == ["bcdefg", "defg", "fg"], "three at most"
+    assert choices("h", chain, "abcdfh") == ["bcdefg", "cdefg", "defg", "fg"], "four at most"
     assert choices("h", chain, "h") == []
     assert choices("c", chain, "ceg") == [], "none behind it"
 
