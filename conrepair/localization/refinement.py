@@ -103,6 +103,8 @@ class _Reduced:
             elif read and node.op in _MOVES and read[0] in self._held:
                 self._hold(node.outputs[0], self._held[read[0]], bound=self._has_no_negative(node.outputs[0]))
             elif (layer := self._layer_before(node)) is not None:
+                if node.op == "Mul" and "operand" not in node.parameters:
+                    self.values[self._held[layer]].steps.clear()  # sums of integers, which stand for nothing yet
                 self._hold(node.outputs[0], self._held[layer], step=True, bound=node.op in _BOUNDS)
             else:
                 for place, name in enumerate(node.outputs):

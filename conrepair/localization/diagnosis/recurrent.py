@@ -156,9 +156,12 @@ class _Run:
     @classmethod
     def of(cls, region: Region) -> _Run | None:
         """None where there's no such layer in the source, or the source's result can't be computed."""
-        found, begins = recurrent_layer(region.source.nodes), _begins(region)
-        x = None if found is None else _read(region.source.graph, found[0], begins)
-        if found is None or x is None or region.expected.shape != region.computed.shape:
+        found = recurrent_layer(region.source.nodes)
+        if found is None or region.expected.shape != region.computed.shape:
+            return None
+        begins = _begins(region)  # of a network with such a layer; others may read texts
+        x = _read(region.source.graph, found[0], begins)
+        if x is None:
             return None
         node, layers = found
         if x.size // x.shape[-1] * sum(layer.weight.size + layer.recurrent.size for layer in layers) > _MOST:
