@@ -135,11 +135,13 @@ def _without_harmless(sides: ComparedNetworks, pairs: Sequence[Pair], errors: Ma
         errors: Of the pairs that values showed, in the full run.
     """
     graph = sides.target.graph
-    # Of what's computed from each tensor, the largest error of the next compared ones; infinite of those not known.
+    right = all(errors.get(name, math.inf) <= EQUAL for name in graph.outputs)
+    # Of what's computed from each tensor, the largest error of the next compared ones. One that isn't known is none
+    # of these where all outputs are right; else what hides an error from the next one may show it later.
     worst = {name: errors.get(name, math.inf) for name in graph.outputs}
     for node in reversed(graph.nodes):
         known = (
-            errors.get(name, math.inf if name in sides.target.place else worst.get(name, 0.0))
+            errors.get(name, math.inf if name in sides.target.place and not right else worst.get(name, 0.0))
             for name in node.outputs
         )
         behind = max(known, default=0.0)
