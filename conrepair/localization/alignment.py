@@ -140,11 +140,8 @@ def _without_harmless(sides: ComparedNetworks, pairs: Sequence[Pair], errors: Ma
     # of these where all outputs are right; else what hides an error from the next one may show it later.
     worst = {name: errors.get(name, math.inf) for name in graph.outputs}
     for node in reversed(graph.nodes):
-        known = (
-            errors.get(name, math.inf if name in sides.target.place and not right else worst.get(name, 0.0))
-            for name in node.outputs
-        )
-        behind = max(known, default=0.0)
+        unknown = {name: math.inf if name in sides.target.place and not right else 0.0 for name in node.outputs}
+        behind = max((errors.get(name, max(worst.get(name, 0.0), one)) for name, one in unknown.items()), default=0.0)
         for name in filter(None, node.inputs):
             worst[name] = max(worst.get(name, 0.0), behind)
     return [pair for pair in pairs if pair.confidence == 1.0 or not _is_harmless(sides, pair, worst)]
