@@ -221,8 +221,12 @@ class _Pairing:
         # Where one side has more layers of a sort, which of them is missing is no matter of surroundings.
         other_counts = [item for item in self._classes(_of_operator, 0) if len(item[0]) != len(item[1])]
         self._by_weights(other_counts, alone=True)
-        while any(self._by(label, told_by) for label, told_by in _LABELS) or self._joins():
+        while self._has_free() and (any(self._by(label, told_by) for label, told_by in _LABELS) or self._joins()):
             pass
+
+    def _has_free(self) -> bool:
+        """Whether both sides have values without a partner; right conversions soon have none."""
+        return all(len(known) < len(side.values) for side, known in zip(self._sides, self.partners, strict=True))
 
     def _by(self, label: Label, told_by: str) -> bool:
         """Whether any pair was found."""
@@ -307,22 +311,18 @@ class _Pairing:
         before = len(self.partners[0])
         for number in (0, 1):
             side, other = self._sides[number], self._sides[1 - number]
+            loops = {item.node.name: item.node for item in other.values if item.node and item.op in RECURRENT}
             for place, value in enumerate(side.values):
                 if value.op not in RECURRENT or value.node is None or place in self.partners[number]:
                     continue
-                loops = {
-                    item.node.name: item.node
-                    for item in other.values
-                    if item.node is not None and item.op in RECURRENT and item.op != value.op
-                }
                 same = [
                     name
                     for name, node in loops.items()
-                    if self._prints[number].share(value.node, node, self._prints[1 - number])
+                    if node.op != value.op and self._prints[number].share(value.node, node, self._prints[1 - number])
                 ]
                 for joined in other.computed_from_all(same):
                     pair = (place, joined) if number == 0 else (joined, place)
-                    if self.tensors(*pair):  # a loop counts, too
+                    if place not in self.partners[number] and self.tensors(*pair):  # a loop counts, too
                         self._paired_if_free(*pair, "the loops with its weights")
         return len(self.partners[0]) > before
 
