@@ -60,6 +60,11 @@ def after_comparison(row: Row, options: argparse.Namespace, *, random: bool = Fa
         return ""
     if row.localized.problem is not None:
         return row.localized.problem.explanation
+    if row.is_static:
+        runs = f"{_pair('compare', options, options.source, options.target)} runs both models"
+        return "" if row.verdict is Verdict.EQUIVALENT else f"{runs}, which tells whether their outputs differ"
+    if row.proof:
+        return f"{row.proof}; no input can show more than rounding"
     if row.verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
         compared = "" if options.data is not None else "; inputs of your own (--data) may show what drawn ones don't"
         return f"no difference beyond rounding on these inputs{compared}"

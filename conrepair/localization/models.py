@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from conrepair.data.declared_sizes import sizes_wanted
 from conrepair.data.feeds import FeedSource, batches, open_feeds
 from conrepair.data.recorded import read_recorded
@@ -19,31 +17,25 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.graph.kinds import OF_INPUTS
-from conrepair.graph.layer_graph import Array, LayerGraph
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record
 from conrepair.localization.activations import Activations
 from conrepair.localization.baked_batch import opened_batch, with_baked
-from conrepair.localization.diagnosis.differences import static_findings
-from conrepair.localization.diagnosis.region import region_of
+from conrepair.localization.by_files import compared_by_files
 from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.input_sizes import of_other_sizes
-from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.localize import localize_target
 from conrepair.localization.looked import Looked
-from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
 from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
 from conrepair.localization.recorded import RecordedNetwork, RecordedSide
 from conrepair.localization.reference import Reference
-from conrepair.localization.result import Localization, LocatedFault
+from conrepair.localization.result import Localization
 from conrepair.localization.suspects import Observed, suspicious_layers
 from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.runtime.memory import large_blocks_returned
-
-_NOTHING = np.zeros(0), np.zeros(0)  # computed
 
 __all__ = [
     "Rounded",
@@ -82,6 +74,8 @@ def localize_models(
         DataError: if the data doesn't fit, or both models have batches of their own.
     """
     if RECORDED in {source.model.framework, target.model.framework}:
+        if options.static:
+            raise UsageError("recorded outputs say nothing of layers. Leave --static out to compare the outputs.")
         return _localize_recorded(source, target, folder, options)
     fed, whose = as_fed(source), (source.looked_into, target.looked_into)
     sizes = sizes_wanted(fed, target.inputs)
@@ -102,6 +96,11 @@ def localize_models(
     work = folder / "activations"
     work.mkdir(parents=True, exist_ok=True)
     sides = (source, ours), (target, theirs)
+    notes = tuple(filter(None, (ours.note, theirs.note)))
+    graphs = {sha256: graph_record(opened.network.graph) for sha256, (_, opened) in zip(whose, sides, strict=True)}
+    if options.static:
+        told = compared_by_files(ours.network, theirs.network)
+        return dataclasses.replace(told, notes=notes, options=options, graphs=graphs)
     reference = Reference(ours.network, work / "source", second_opinion=lambda: second_opinion(ours))
     feeds = feeds_of(*sides, size, samples)
     found = localize_target(reference, theirs.network, feeds, work, options, keep=True, advance=advance)
@@ -109,10 +108,13 @@ def localize_models(
     own_files = source is given and not ours.note and not theirs.note
     if own_files and target.build is None:
         leave(Looked((source, target), options, (ours, theirs), reference, found))
-    notes = tuple(filter(None, (ours.note, theirs.note)))
-    graphs = {sha256: graph_record(opened.network.graph) for sha256, (_, opened) in zip(whose, sides, strict=True)}
     notes = (*found.result.notes, *notes)
     result = dataclasses.replace(found.result, notes=notes, samples=samples, graphs=graphs, kept=found.kept)
+    if result.is_right and not options.quantized:
+        advance("proving by the files")
+        told = compared_by_files(ours.network, theirs.network)
+        if told.verdict is Verdict.EQUIVALENT:
+            result = dataclasses.replace(result, reason=f"{result.reason}; {told.reason}")
     if target.photos and any(fault.kind in OF_INPUTS for fault in result.faults):
         advance("searching recipes")
         result = _with_recipe(result, sides, size, samples, options)
@@ -142,35 +144,17 @@ def localize_random(
     """
     ours = open_model(source.model, concrete(source, 1), folder / "source-onnx").network
     theirs = open_model(target.model, concrete(target, 1), folder / "target-onnx").network
-    graphs = ours.graph, theirs.graph
-    inputs = [_static_pair(graphs, names) for names in zip(graphs[0].inputs, graphs[1].inputs, strict=False)]
-    known = {node.layer for node in theirs.graph.nodes if node.op in OPERATORS}
-    faults: dict[str, LocatedFault] = {}
-    ends = zip(ours.output_names.values(), theirs.output_names.values(), strict=False)
-    for names in () if verdict.is_right else ends:
-        region = region_of(graphs, inputs, _static_pair(graphs, names), *_NOTHING, lambda _: _NOTHING[0], {})
-        found = [item for item in static_findings(region) if item.is_certain]
-        # Each format has operators of its own that draw, which nothing but names tells apart.
-        for item in [item for item in found if known.intersection(item.target_layers)] or found:
-            source_end, target_end = (names[0], item.source_layers), (names[1], item.target_layers)
-            fault = LocatedFault.of_error(item.kind, source_end, target_end, (item.words,), 0.0)
-            faults.setdefault(item.words, dataclasses.replace(fault, confidence=item.weight))
-    return Localization(
+    found = compared_by_files(ours, theirs)
+    return dataclasses.replace(
+        found,
         verdict=verdict,
         reason=reason,
-        faults=tuple(faults.values()),
+        faults=() if verdict.is_right else found.faults,
         samples=min(source.data.count, target.data.count, options.samples),
         notes=("layers were compared by their files: the values of a random model are others each time it's run",),
         options=options,
-        graphs={one.looked_into: graph_record(graph) for one, graph in zip((source, target), graphs, strict=True)},
+        graphs={side.looked_into: graph_record(net.graph) for side, net in ((source, ours), (target, theirs))},
     )
-
-
-def _static_pair(graphs: tuple[LayerGraph, LayerGraph], names: tuple[str, str]) -> Pair:
-    """Two tensors that stand for each other by their places alone."""
-    one, two = (tuple(graph.tensors[name].shape or ()) for graph, name in zip(graphs, names, strict=True))
-    plain = Layout(one, one, tuple(range(len(one))), two)
-    return Pair(*names, next(iter(layouts(one, two)), plain), 0.5, "their places")
 
 
 def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:

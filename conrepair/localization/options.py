@@ -29,6 +29,7 @@ class Options:
         precision: That the target is meant to compute in: "float32", "float16" or "bfloat16".
         latent: Whether pieces are fed other values, too, to see faults that no sample shows.
         latent_counts: Whether those are faults as others are; else only those are that belong to a rule of others.
+        static: Whether the files alone are compared, and nothing is run.
         recipe_runs: Runs of the target that a search of recipes may take, where photos are prepared wrongly.
         recipe_seconds: Seconds that it may take.
         suspiciousness: How layers are ranked by the inputs on which the models disagree; None: they aren't.
@@ -49,6 +50,7 @@ class Options:
     unsaid: bool = False
     latent: bool = True
     latent_counts: bool = False
+    static: bool = False
     recipe_runs: int = 300
     recipe_seconds: float = 60.0
     suspiciousness: SuspicionSettings | None = None

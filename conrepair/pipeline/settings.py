@@ -102,6 +102,7 @@ class LayerSettings:
         samples: Inputs that layers are compared on.
         batch_size: At once, for models that leave it open.
         latent: Whether faults that no input shows count as others do.
+        static: Whether layers are compared by the files alone.
         recipe_runs: Of a target whose photos are prepared wrongly, to find the right recipe.
         recipe_seconds: For that.
         suspiciousness: How layers are ranked; None: they aren't.
@@ -111,6 +112,7 @@ class LayerSettings:
     samples: int = 8
     batch_size: int = 4
     latent: bool = False
+    static: bool = False
     recipe_runs: int = 300
     recipe_seconds: float = 60.0
     suspiciousness: SuspicionSettings | None = None
@@ -177,8 +179,8 @@ def answer_settings(options: Compare) -> Settings:
     """
     return Settings(
         tolerance=_tolerance(options),
-        layers=LayerSettings(when="excused"),
-        stages=Stages(localize=True),
+        layers=LayerSettings(when="always" if options.static else "excused", static=options.static),
+        stages=Stages(localize=True, execute=not options.static, evaluate=not options.static),
         seconds=options.timeout,
         steps=options.steps,
     )

@@ -35,7 +35,7 @@ def print_result(result: AuditResult, console: Console, folder: Path | None) -> 
         print_repair(repaired, console, folder, row.repaired.advice)
     elif result.kind == "repair" and row is not None and row.localized.result is not None:
         print_untouched(row.localized.result, row.repaired.problem, console)
-    elif result.kind == "localize" and row is not None and row.localized.steps:
+    elif row is not None and row.localized.steps and (result.kind == "localize" or row.is_static):
         found = row.localized.steps[-1].localization
         print_localization(found, console, about=about_step(row, result), folder=folder)
     else:

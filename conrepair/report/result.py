@@ -337,6 +337,18 @@ class Row:
         return f"{self.model}/{self.conversion}" if self.conversion else self.model
 
     @property
+    def is_static(self) -> bool:
+        """Whether its layers were compared by the files alone, and nothing was run."""
+        return self.comparison is None and self.localized.result is not None and self.localized.result.options.static
+
+    @property
+    def proof(self) -> str:
+        """How its files prove that it computes what its source does, whatever it's fed; "" where they don't."""
+        found = self.localized.result
+        proven = found is not None and found.options.static and found.verdict is Verdict.EQUIVALENT
+        return found.reason if found is not None and proven else ""
+
+    @property
     def exit_code(self) -> int:
         """What this row alone would make the process return."""
         if self.problem is not None:

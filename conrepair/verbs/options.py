@@ -230,6 +230,13 @@ class Compare(Pair):
     """Of `compare`."""
 
     batch_size: int = option(_BATCH, COUNT, "inputs", default=16)
+    static: bool = option(
+        "Run nothing: prove by the files alone that both models compute the same in real numbers, or name the layers "
+        "of which that isn't proven, and what differs.",
+        SWITCH,
+        "models",
+        default=False,
+    )
 
 
 @options

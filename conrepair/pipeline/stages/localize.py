@@ -13,6 +13,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.compiling import Preparation, device_of
 from conrepair.pipeline.evaluation import Execution
@@ -27,7 +28,7 @@ from conrepair.pipeline.stages.localizing import (
 )
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import LoadedModel, Subject
-from conrepair.report.result import Compared, LocalizedTarget, Problem, Row
+from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.reach import CONFINED
 
@@ -72,7 +73,32 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
         result[place] = dataclasses.replace(rows[place], localized=LocalizedTarget(problem=problem))
     for place in wanted:
         result[place] = with_localization(rows[place], executed[place], found, behind[place])
+    if state.settings.layers.when == "excused":
+        result = _with_proofs(state, executed, result)
     return _with_other_samples(state, executed, result, wanted)
+
+
+def _with_proofs(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
+    """Prove by the files that what answers alike computes the same, whatever it's fed, where that can be proven."""
+    result = list(rows)
+    places = [
+        place
+        for place, (item, row) in enumerate(zip(executed, rows, strict=True))
+        if item.kind == "target" and item.build is None and row.verdict is Verdict.EQUIVALENT
+        if RECORDED not in {None if source is None else source.model.framework for source in _both(state, item)}
+    ]
+    found = localized(state, [executed[place] for place in places], static=True)
+    for place in places:
+        told = found[executed[place].looked_at]
+        if told.localization is not None and told.localization.verdict is Verdict.EQUIVALENT:
+            proof = LocalizedTarget(steps=(LocalizedStep(told.compared, told.localization),), explaining=0)
+            result[place] = dataclasses.replace(rows[place], localized=proof)
+    return result
+
+
+def _both(state: RunState, item: Execution) -> tuple[LoadedModel | None, LoadedModel | None]:
+    """The target, and what it's compared with."""
+    return item.source, state.subject(item.reference).source
 
 
 def _unobservable(item: Execution) -> Problem | None:
@@ -118,7 +144,11 @@ def _steps(row: Row) -> int:
 
 
 def localized(
-    state: RunState, items: Sequence[Execution], asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    state: RunState,
+    items: Sequence[Execution],
+    asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    *,
+    static: bool = False,
 ) -> dict[str, LocalizationOutcome]:
     """What became of looking into each model, or build, by its name.
 
@@ -126,8 +156,12 @@ def localized(
         state: The run.
         items: The models.
         asked: What each task is told besides, by the model's name: as in `localization_task`.
+        static: Whether files alone are compared, whatever the settings say.
     """
-    tasks = {item.looked_at: localization_task(state, item, **asked.get(item.looked_at, {})) for item in items}
+    tasks = {
+        item.looked_at: localization_task(state, item, static=static, **asked.get(item.looked_at, {}))
+        for item in items
+    }
     compared = {item.looked_at: _compared(state, item) for item in items}
     state.run("localize", tasks.values())
     results = state.scheduler.results
@@ -183,6 +217,7 @@ def localization_task(
     first: tuple[int, ...] = (),
     latent: bool = False,
     random: tuple[str, ...] = (),
+    static: bool = False,
 ) -> Task:
     """Look into a target, beside its reference; a task for the scheduler.
 
@@ -193,6 +228,7 @@ def localization_task(
         first: Samples to look at before all others.
         latent: Whether faults that no input shows count, whatever the settings say.
         random: The verdict and its reason, where the reference is random.
+        static: Whether files alone are compared, whatever the settings say.
     """
     count = state.settings.layers.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
@@ -208,9 +244,11 @@ def localization_task(
         photo_files = _photos(whose, count, data.order if first else ())
         payload[side] = localization_side(source, whose.open_sizes_filled(source), data, recipe, photo_files)
     options = options_of(state.settings, item.intent, target.limits)
-    settings = dataclasses.asdict(dataclasses.replace(options, latent_counts=options.latent_counts or latent))
+    counts, by_files = options.latent_counts or latent, options.static or static
+    settings = dataclasses.asdict(dataclasses.replace(options, latent_counts=counts, static=by_files))
+    what = " by the files" if static else " of other samples" if first else ""
     return Task(
-        f"{item.row_name}, localization{' of other samples' if first else ''}",
+        f"{item.row_name}, localization{what}",
         "localize",
         lambda _: {**payload, "options": settings, "random": list(random)},
         needs=framework_needs(reference.source.model.framework) | framework_needs(item.source.model.framework),

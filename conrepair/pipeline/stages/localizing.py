@@ -206,6 +206,7 @@ def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange
         drawn=limits is not None,
         unsaid=limits is not None and limits.unsaid,
         latent_counts=layers.latent,
+        static=layers.static,
         recipe_runs=layers.recipe_runs,
         recipe_seconds=layers.recipe_seconds,
         suspiciousness=layers.suspiciousness,
@@ -254,6 +255,8 @@ def with_localization(
     steps[place] = LocalizedStep(steps[place].compared, _bounded(result, steps, row))
     told = LocalizedTarget(steps=tuple(steps), explaining=place, problem=own.problem)
     localized = dataclasses.replace(row, localized=told)
+    if result.options.static:
+        return dataclasses.replace(localized, verdict=result.verdict, reason=result.reason)
     if row.verdict in _NOT_PROVEN and result.verdict is Verdict.FAULTY:
         reason = f"a layer is at fault, which nothing excuses: {row.reason}"
         return dataclasses.replace(localized, verdict=Verdict.FAULTY, reason=reason)

@@ -63,7 +63,7 @@ def _parts(result: Localization, shown: int, about: About | None, folder: Path |
     if more > 0:
         yield Text(f"\nand {more} more {_plural(more, 'fault')}", style="dim")
     yield Text("")
-    advice = step_advice(result) if result.faults else verdict_advice(result, about)
+    advice = step_advice(result) if result.faults or result.options.static else verdict_advice(result, about)
     if advice:
         yield Text.assemble(("next: ", "bold"), advice)
     yield from _remarks(result, folder)
@@ -105,6 +105,9 @@ def _remarks(result: Localization, folder: Path | None) -> Iterator[Text]:
         yield Text.assemble(("note: ", "dim"), _sentence(note))
     if len(result.notes) > _NOTES:
         yield Text(f"and {len(result.notes) - _NOTES} more notes {where}", style="dim")
+    if result.options.static:
+        yield Text("compared by the files alone: nothing was run")
+        return
     pairs, inputs = len(result.layers), result.samples
     took = f"in {sum(result.seconds.values()):.1f} s" if result.seconds else "compared"
     files = "" if folder is None else f". Files: {printable(str(folder))}"

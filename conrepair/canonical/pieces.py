@@ -1,0 +1,81 @@
+"""Which pieces of a network compute what the original's do, by what the files say: no input is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from conrepair.canonical.reading import Reader
+from conrepair.canonical.views import Shape, View
+from conrepair.graph.layer_graph import LayerGraph
+
+__all__ = ["Cut", "Proven", "proven"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A tensor of both networks.
+
+    Attributes:
+        source: Its name.
+        target: The same in the target.
+        ways: How the one may lie in the other, the likeliest first: the shape that it's seen in, the order of that
+            one's axes, and the target's shape.
+    """
+
+    source: str
+    target: str
+    ways: Sequence[tuple[Shape, Sequence[int], Shape]]
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What two files say about the pieces between cuts.
+
+    Attributes:
+        targets: The cuts, by the target's tensors, that both compute alike from the cuts in front; for each the place
+            among its `ways`.
+        rounding: The largest relative difference of parameters that only rounding tells apart; 0 where all are equal.
+        same: Of the target's tensors, a tensor of the source that holds the same numbers in some order.
+    """
+
+    targets: Mapping[str, int]
+    rounding: float
+    same: Mapping[str, str]
+
+
+def proven(source: LayerGraph, target: LayerGraph, cuts: Sequence[Cut], ends: Sequence[Cut] = ()) -> Proven:
+    """Compare what two networks compute between cuts, in real numbers.
+
+    Both are read into canonical values, the target with the source's at each cut. What's computed between two cuts is
+    the same if it's one value then.
+
+    Args:
+        source: The network that is right.
+        target: The other one.
+        cuts: Tensors that stand for one another, inputs among them; in any order.
+        ends: Others, which are compared and no cuts: what reads them is given what the target computes, and they lie
+            in the first of their ways.
+    """
+    reader = Reader()
+    given = {name: reader.input(place, source.tensors[name].shape or ()) for place, name in enumerate(source.inputs)}
+    ours = reader.read(source, given, {})
+    assumed = {cut.target: list(_views(ours[cut.source], cut)) for cut in cuts if cut.source in ours}
+    inputs = {
+        name: assumed[name][0] if assumed.get(name) else reader.made.unknown(target.tensors[name].shape or ())
+        for name in target.inputs
+    }
+    theirs = reader.read(target, inputs, assumed)
+    assumed |= {cut.target: list(_views(ours[cut.source], cut))[:1] for cut in ends if cut.source in ours}
+    alike = {name: views.index(theirs[name]) for name, views in assumed.items() if theirs.get(name) in views}
+    first = {view.value: name for name, view in reversed(ours.items())}
+    same = {name: first[view.value] for name, view in theirs.items() if view.value in first}
+    return Proven(alike, max(reader.made.numbers.rounding.values(), default=0.0), same)
+
+
+def _views(view: View, cut: Cut) -> Iterator[View]:
+    """The ways in which a source's tensor may lie in the target."""
+    for shape, axes, end in cut.ways:
+        turned = view.reshaped(shape).transposed(axes)
+        if turned is not None:
+            yield turned.reshaped(end)

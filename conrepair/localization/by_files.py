@@ -1,0 +1,141 @@
+"""Compare two networks by their files alone: which layers are proven to compute the same, and what differs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from conrepair.canonical.pieces import Cut, Proven, proven
+from conrepair.evaluate.verdict import Verdict
+from conrepair.graph.layer_graph import LayerGraph
+from conrepair.graph.operators import OPERATORS
+from conrepair.localization.alignment import comparable
+from conrepair.localization.diagnosis.differences import static_findings
+from conrepair.localization.diagnosis.region import Cuts, region_of
+from conrepair.localization.layout import Layout, layouts
+from conrepair.localization.matching import Pair
+from conrepair.localization.neighbourhood import Neighbourhood
+from conrepair.localization.outputs import named_alike
+from conrepair.localization.refinement import refined
+from conrepair.localization.result import Localization, LocatedFault
+from conrepair.networks.network import Network
+
+__all__ = ["compared_by_files", "cut_of"]
+
+_NOTHING = np.zeros(0)  # computed
+_MOST_NAMED = 3  # layers
+_PICTURE = 3  # axes
+
+
+def compared_by_files(source: Network, target: Network) -> Localization:
+    """Say whether two networks compute the same, whatever they're fed, and what differs where that isn't proven.
+
+    Args:
+        source: The network that is right, opened for inputs of some sizes.
+        target: The other one, for the same.
+
+    Returns:
+        "equivalent" where it's proven, "undecided" elsewhere, with what differs between the files as faults.
+    """
+    graphs = source.graph, target.graph
+    inputs = [_ends(source, target, names) for names in _named(source.input_names, target.input_names)]
+    outputs = [_ends(source, target, names) for names in _named(source.output_names, target.output_names)]
+    whole = proven(*graphs, [cut_of(pair) for pair in inputs], [cut_of(pair) for pair in outputs])
+    count = len({node.layer for node in target.graph.nodes})
+    if len(outputs) == len(target.output_names) and whole.targets.keys() >= {pair.target for pair in outputs}:
+        same = f"are equal but for rounding (by {whole.rounding:.1e} at most)" if whole.rounding else "are all equal"
+        reason = f"proven by the files: all {count} layers compute the same in real numbers, and parameters {same}"
+        return Localization(verdict=Verdict.EQUIVALENT, reason=reason)
+    pairs = [*inputs, *_inner(graphs, whole)]
+    known, cuts = proven(*graphs, [cut_of(pair) for pair in pairs]), Cuts(graphs, pairs)
+    left = [pair for pair in pairs if pair not in inputs and pair.target not in known.targets]
+    if harmless := _harmless(graphs, pairs, left):
+        pairs = [pair for pair in pairs if pair.target not in harmless]
+        left, cuts = [pair for pair in left if pair.target not in harmless], Cuts(graphs, pairs)
+    faults = dict[str, LocatedFault]()
+    for pair in left:
+        faults |= {fault.words: fault for fault in _differences(graphs, pairs, pair) if fault.words not in faults}
+    unproven = {node.layer for pair in left for node in cuts.sides(pair)[1].nodes}
+    seen = {node.name for pair in pairs for node in cuts.sides(pair)[1].nodes}
+    unproven |= {node.layer for node in target.graph.nodes if node.name not in seen}
+    named = [layer for layer in dict.fromkeys(node.layer for node in target.graph.nodes) if layer in unproven]
+    words = ", ".join(named[:_MOST_NAMED]) + (", ..." if len(named) > _MOST_NAMED else "")
+    reason = f"the files don't prove that {len(named)} of {count} layers compute the same ({words})"
+    return Localization(verdict=Verdict.UNDECIDED, reason=reason, faults=tuple(faults.values()))
+
+
+def cut_of(pair: Pair) -> Cut:
+    """A pair's layout first, then others that its shapes allow."""
+    ways = dict.fromkeys((pair.layout, *layouts(pair.layout.source, pair.layout.target)))
+    return Cut(pair.source, pair.target, [(way.view, way.axes, way.target) for way in ways])
+
+
+def _named(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Tensors of both networks' inputs, or outputs, that stand for one another."""
+    for one, two in named_alike(list(ours), list(theirs)):
+        yield ours[one], theirs[two]
+
+
+def _ends(source: Network, target: Network, names: tuple[str, str]) -> Pair:
+    """An input, or an output, of both: as it lies, or with the channels where the target's format has them."""
+    one, two = (
+        tuple(side.graph.tensors[name].shape or ()) for side, name in zip((source, target), names, strict=True)
+    )
+    last = (0, *range(2, len(one)), 1)
+    turned = Layout(one, one, last, two) if {source.channels, target.channels} == {"first", "last"} else None
+    if turned is not None and source.channels == "last":
+        turned = Layout(one, one, (0, len(one) - 1, *range(1, len(one) - 1)), two)
+    plain = Layout(one, one, tuple(range(len(one))), two)
+    shape = turned is not None and len(one) >= _PICTURE and tuple(one[axis] for axis in turned.axes) == two
+    return Pair(*names, turned if turned is not None and shape and one != two else plain, 1.0, "their names")
+
+
+def _inner(graphs: tuple[LayerGraph, LayerGraph], whole: Proven) -> Iterator[Pair]:
+    """Tensors that stand for one another: that are the same by the files, or by what surrounds them."""
+    names = [tuple(name for name in comparable(graph) if graph.tensors[name].shape is not None) for graph in graphs]
+    shapes = [{name: graph.tensors[name].shape or () for name in graph.tensors} for graph in graphs]
+    nodes = [Neighbourhood(*item) for item in zip(graphs, names, shapes, strict=True)]
+    equal = {
+        (nodes[0].place[one], nodes[1].place[two])
+        for two, one in whole.same.items()
+        if one in nodes[0].place and two in nodes[1].place
+    }
+
+    def fits(row: int, column: int) -> bool:
+        alike = nodes[0].results[row] == nodes[1].results[column]
+        return bool(alike) and bool(layouts(shapes[0][names[0][row]], shapes[1][names[1][column]]))
+
+    for (row, column), words in refined(nodes[0], nodes[1], equal, fits):
+        one, two = names[0][row], names[1][column]
+        found = layouts(shapes[0][one], shapes[1][two])
+        if found and one not in graphs[0].inputs and two not in graphs[1].inputs:
+            yield Pair(one, two, found[0], 1.0, words)
+
+
+def _harmless(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], left: Sequence[Pair]) -> set[str]:
+    """Of pairs that aren't proven those, by the target's tensors, without which all that reads them is: no pairs.
+
+    A factor that one side has in the weights, and the other one behind them.
+    """
+    cuts, open_ones = Cuts(graphs, pairs), {pair.target for pair in left}
+    kept = [pair for pair in pairs if pair.target not in open_ones]
+    known = proven(*graphs, [cut_of(pair) for pair in kept]).targets
+    wrong = open_ones.intersection(graphs[1].outputs)
+    for pair in reversed(pairs):
+        if pair.target in wrong or (pair.target not in open_ones and pair.target not in known):
+            wrong |= open_ones.intersection(cuts.sides(pair)[1].begins)
+    return open_ones - wrong
+
+
+def _differences(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], end: Pair) -> Iterator[LocatedFault]:
+    """What differs for sure between the pieces that end at a pair."""
+    region = region_of(graphs, pairs, end, _NOTHING, _NOTHING, lambda _: _NOTHING, {})
+    known = {node.layer for node in region.target.nodes if node.op in OPERATORS}
+    found = [item for item in static_findings(region) if item.is_certain]
+    # Each format has operators of its own, which nothing but names tells apart.
+    for item in [item for item in found if known.intersection(item.target_layers)] or found:
+        source, target = (end.source, item.source_layers), (end.target, item.target_layers)
+        fault = LocatedFault.of_error(item.kind, source, target, (item.words,), 0.0)
+        yield dataclasses.replace(fault, confidence=item.weight)
