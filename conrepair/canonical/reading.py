@@ -182,7 +182,9 @@ class _Node:
         node = self._node
         said = {**self._said, **({} if node.op in OPERATORS else {"native": node.native, **node.own})}
         unread = {name for name in said if name == "constant_first" or not is_read(node.op, name, said)}
-        found = {name: item for name, item in said.items() if item is not None and name not in unread}
+        found: dict[str, Hashable] = {
+            name: item for name, item in said.items() if item is not None and name not in unread
+        }
         found |= {name: item for name, item in node.own.items() if _BESIDE.get(name, item) != item}
         return tuple(sorted({**found, **other}.items()))
 
