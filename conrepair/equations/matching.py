@@ -230,9 +230,10 @@ def _axes(node: onnx_ir.Node, given: Mapping[str, Any], rank: int | None, opset:
             return list(range(2, rank))
         case "MeanVarianceNormalization":
             return [axis % rank for axis in given.get("axes", (0, 2, 3))]
-        case "Softmax" | "LogSoftmax":
+        case "Softmax" | "LogSoftmax" | "LpNormalization":
             axis = given["axis"] % rank
-            return [axis] if opset >= _OWN_AXIS else list(range(axis, rank))
+            own = opset >= _OWN_AXIS or node.op_type == "LpNormalization"
+            return [axis] if own else list(range(axis, rank))
     if not is_reduction(node.op_type):
         return []
     found = axes_of(node, rank)

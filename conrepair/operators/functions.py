@@ -141,8 +141,8 @@ def _beyond(x: Array, alpha: float = np.inf, lambd: float = np.inf, bias: float 
     return ((x > alpha) | (np.abs(x) > lambd)) * 1.0
 
 
-def _clip(x: Array, **bounds: float) -> Array:
-    return np.clip(x, bounds.get("min", -np.inf), bounds.get("max", np.inf))
+def _clip(x: Array, low: Any = -np.inf, high: Any = np.inf, **bounds: float) -> Array:
+    return np.clip(x, bounds.get("min", low), bounds.get("max", high))
 
 
 def _clip_slope(x: Array, **bounds: float) -> Array:

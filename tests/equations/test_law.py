@@ -27,6 +27,7 @@ ELSEWHERE = {
     **dict.fromkeys(("Rsqrt", "Square", "Swish"), "no operator of the opset"),
 }
 GIVEN = {"alpha": 0.7, "beta": 0.4, "bias": 0.3, "epsilon": 1e-3, "gamma": 1.3, "lambd": 0.6, "axis": -1}
+ALONG = {"axes": [1], "keepdims": 1}  # of reductions
 LOOSE = dict.fromkeys(("Erf", "Gelu", "HardSwish"), 1e-6)  # a quotient of polynomials; constants of few digits
 SPECIAL = [0.0, -0.0, 1e-30, -1e-30, 0.5, -0.5, 3.0, -3.0, 40.0, -40.0]  # and where the operators' pieces meet
 
@@ -71,7 +72,7 @@ def test_an_equation_is_its_operator_both_ways(name: str, text: str) -> None:
     assert isinstance(call, Term)
     values = operands(call)
     attributes = {"axis": -1} if call.operator == "LogSoftmax" else {}
-    one = onnx_ir.from_proto(model_of(name, values, {**GIVEN, "attributes": attributes}, OPSET))
+    one = onnx_ir.from_proto(model_of(name, values, {**GIVEN, **ALONG, "attributes": attributes}, OPSET))
     right = run(one, values)
 
     model, root = opened(one)

@@ -8,24 +8,18 @@ from typing import Any
 import hypothesis.extra.numpy as arrays
 import numpy as np
 import pytest
-import scipy.special
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conrepair.editors.lowering import CHANNELLED
-from conrepair.equations.expression import Term, computed, names_in, parse
+from conrepair.equations.arrays import value_of
+from conrepair.equations.expression import names_in, parse
 from conrepair.equations.operators import EQUATIONS, SOFT_SHRINK, TANH_GELU
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.operators import OPERATORS
 from conrepair.operators import rows
 from conrepair.operators.all_operators import ROUNDED
 
-PLAIN: Mapping[str, Callable[..., Any]] = {
-    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide, "Max": np.maximum, "Min": np.minimum,
-    "Neg": np.negative, "Abs": np.abs, "Sign": np.sign, "Exp": np.exp, "Log": np.log, "Sqrt": np.sqrt,
-    "Round": np.rint, "Tanh": np.tanh, "Sigmoid": scipy.special.expit, "Erf": scipy.special.erf, "Clip": np.clip,
-    "Softmax": rows.softmax, "ReduceMean": lambda x: x.mean(axis=-1, keepdims=True),
-}  # fmt: skip
 RIGHT: Mapping[str, Callable[..., Any]] = {
     **{name: item.value for name, item in ROUNDED.items()},
     "BatchNormalization": lambda x, scale, bias, mean, variance, epsilon: (
@@ -45,18 +39,8 @@ ROWS = {"LogSoftmax", "LayerNormalization", "InstanceNormalization"}
 
 
 def of(text: str, x: Array, known: Mapping[str, Any]) -> Array:
-    """What an equation computes, operators of it without a function in NumPy by their own equations."""
-
-    def call(term: Term, read: list[Array]) -> Array:
-        if term.operator in PLAIN:
-            return np.asarray(PLAIN[term.operator](*read))
-        own = {**OPERATORS[term.operator].attributes}
-        own |= {name: known.get(item, item) for name, item in term.attributes}
-        return of(EQUATIONS[term.operator], read[0], own)
-
-    equation = parse(text)
-    values = {name: np.asarray(known[name], np.float64) for name in names_in(equation) if name != "x"}
-    return computed(equation, {"x": x, **values}, np.asarray, call)
+    """What an equation computes."""
+    return value_of(text, {"x": x, **known})
 
 
 VARIANTS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from conrepair.accuracy.naive.form import Form
+from conrepair.accuracy.naive.form import ADDED, Form, computing
 from conrepair.accuracy.naive.functions import FUNCTIONS
+from conrepair.accuracy.naive.pieces import ONE_BY_ONE
 from conrepair.accuracy.naive.sums import SUMS
+from conrepair.equations.expression import names_in, parse
+from conrepair.equations.operators import EQUATIONS, OTHERS
+from conrepair.operators.all_operators import RECORDS
 
 __all__ = ["FORMS"]
+
+_EQUATIONS = [*EQUATIONS.items(), *((call.partition("(")[0], text) for call, text in OTHERS)]
+
+
+def _by_equations(known: Mapping[str, list[Form]]) -> Iterator[Form]:
+    """Functions that have no form, as their equations say; and rows, their terms added one after another."""
+    for name, text in _EQUATIONS:
+        said = RECORDS[name].attributes if name in RECORDS else {}
+        numbers = {key: value for key, value in said.items() if isinstance(value, float)}
+        if {"x"} <= {*names_in(parse(text))} <= {"x", *numbers}:
+            if "ReduceSum" in text:
+                yield Form(name, ADDED, computing(text, ONE_BY_ONE, **numbers))
+            elif name not in known:
+                yield Form(name, text, computing(text, **numbers))
 
 
 def _by_operator() -> Mapping[str, list[Form]]:
@@ -17,7 +35,10 @@ def _by_operator() -> Mapping[str, list[Form]]:
     for form in (*FUNCTIONS, *SUMS):
         for operator in form.operators.split(", "):
             found[operator].append(form)
+    for form in [*_by_equations(found)]:
+        found[form.operators].append(form)
     return found
 
 
 FORMS = _by_operator()
+"""Of ONNX's operators, and of cases of `conrepair.accuracy.operators` that are called otherwise."""
