@@ -1,8 +1,8 @@
 """How far a candidate tensor is from its reference, in several units at once.
 
 Every number is computed in float64 and over bounded chunks, so a memory-mapped tensor larger than
-the memory can be compared. Sums of squares carry their own binary exponent and can neither overflow
-nor underflow. Non-finite values are counted, never averaged away. Differences between integers are taken
+the memory can be compared. Sums of squares are added up as decimal numbers and can neither overflow nor
+underflow. Non-finite values are counted, never averaged away. Differences between integers are taken
 before they are rounded to float64, so that neighbours above 2**53 aren't equal.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -82,49 +83,9 @@ class TensorError:
         return self.exceeding == 0
 
 
-@dataclass(frozen=True)
-class _Scaled:
-    """The number mantissa * 2**exponent, with an exponent that has no bounds.
-
-    Made by `_scaled`, which keeps 0.5 <= |mantissa| < 1 (or 0).
-    """
-
-    mantissa: float = 0.0
-    exponent: int = 0
-
-    def __add__(self, other: _Scaled) -> _Scaled:
-        if not self.mantissa or not other.mantissa:
-            return self if self.mantissa else other
-        exponent = max(self.exponent, other.exponent)
-        return _scaled(
-            math.ldexp(self.mantissa, self.exponent - exponent)
-            + math.ldexp(other.mantissa, other.exponent - exponent),
-            exponent,
-        )
-
-    def __mul__(self, other: _Scaled) -> _Scaled:
-        return _scaled(self.mantissa * other.mantissa, self.exponent + other.exponent)
-
-    def __truediv__(self, other: _Scaled) -> _Scaled:
-        return _scaled(self.mantissa / other.mantissa, self.exponent - other.exponent)
-
-    def root(self) -> _Scaled:
-        odd = self.exponent % 2
-        return _scaled(math.sqrt(math.ldexp(self.mantissa, odd)), (self.exponent - odd) // 2)
-
-    def log10(self) -> float:
-        return math.log10(self.mantissa) + self.exponent * math.log10(2.0)
-
-    def value(self) -> float:
-        try:
-            return math.ldexp(self.mantissa, self.exponent)
-        except OverflowError:
-            return math.copysign(math.inf, self.mantissa)
-
-
-def _scaled(value: float, exponent: int = 0) -> _Scaled:
-    mantissa, own = math.frexp(value)
-    return _Scaled(mantissa, exponent + own if mantissa else 0)
+def _scaled(value: float, exponent: int = 0) -> Decimal:
+    """The number value * 2**exponent: decimal ones have exponents of six digits, and 28 digits."""
+    return Decimal(value) * Decimal(2) ** exponent
 
 
 @dataclass
@@ -142,11 +103,11 @@ class _Totals:
     mismatched: int = 0
     worst: int | None = None
     mismatch: int | None = None
-    abs_sum: _Scaled = field(default_factory=_Scaled)
-    reference_squares: _Scaled = field(default_factory=_Scaled)
-    candidate_squares: _Scaled = field(default_factory=_Scaled)
-    difference_squares: _Scaled = field(default_factory=_Scaled)
-    products: _Scaled = field(default_factory=_Scaled)
+    abs_sum: Decimal = Decimal(0)
+    reference_squares: Decimal = Decimal(0)
+    candidate_squares: Decimal = Decimal(0)
+    difference_squares: Decimal = Decimal(0)
+    products: Decimal = Decimal(0)
 
     def add(
         self,
@@ -232,12 +193,12 @@ class _Totals:
     def error(self, shape: tuple[int, ...]) -> TensorError:
         """Turns the totals into the result for tensors of that shape."""
         worst = self.worst if self.mismatch is None else self.mismatch
-        mean = self.abs_sum / _scaled(self.finite) if self.finite else self.abs_sum
+        mean = self.abs_sum / self.finite if self.finite else self.abs_sum
         return TensorError(
             count=math.prod(shape),
             max_abs=self.max_abs,
             max_reference=self.max_reference,
-            mean_abs=mean.value(),
+            mean_abs=float(mean),
             relative_l2=_norm_quotient(self.difference_squares, self.reference_squares, 0.0),
             cosine=_cosine(self.products, self.reference_squares, self.candidate_squares),
             norm_ratio=_norm_quotient(self.candidate_squares, self.reference_squares, 1.0),
@@ -393,24 +354,23 @@ def _mismatches(reference: _Float64, candidate: _Float64, finite: npt.NDArray[np
     return np.asarray(~finite & ~same, dtype=np.bool_)
 
 
-def _norm_quotient(top: _Scaled, bottom: _Scaled, both_zero: float) -> float:
+def _norm_quotient(top: Decimal, bottom: Decimal, both_zero: float) -> float:
     """Gives the root of top / bottom, two sums of squares."""
-    if not bottom.mantissa:
-        return math.inf if top.mantissa else both_zero
-    return (top / bottom).root().value()
+    if not bottom:
+        return math.inf if top else both_zero
+    return float((top / bottom).sqrt())
 
 
-def _cosine(products: _Scaled, reference_squares: _Scaled, candidate_squares: _Scaled) -> float:
-    if not reference_squares.mantissa or not candidate_squares.mantissa:
-        return 1.0 if reference_squares.mantissa == candidate_squares.mantissa else 0.0
-    cosine = (products / (reference_squares * candidate_squares).root()).value()
-    return min(1.0, max(-1.0, cosine))
+def _cosine(products: Decimal, reference_squares: Decimal, candidate_squares: Decimal) -> float:
+    if not reference_squares or not candidate_squares:
+        return 1.0 if reference_squares == candidate_squares else 0.0
+    return min(1.0, max(-1.0, float(products / (reference_squares * candidate_squares).sqrt())))
 
 
-def _sqnr_db(signal: _Scaled, noise: _Scaled) -> float:
-    if not noise.mantissa:
+def _sqnr_db(signal: Decimal, noise: Decimal) -> float:
+    if not noise:
         return math.inf
-    return 10.0 * (signal / noise).log10() if signal.mantissa else -math.inf
+    return 10.0 * float((signal / noise).log10()) if signal else -math.inf
 
 
 def comparable(reference: npt.NDArray[Any], candidate: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
