@@ -2,6 +2,8 @@
 
 `Log(1 + Exp(x))` is three nodes; `e = Exp(x); (e - 1) / (e + 1)` names what is read twice. Names that nothing defines
 are tensors, or numbers of the node (`Elu(x, alpha=alpha)`); `**attributes` are all attributes that a node has.
+`None` is an input that's left out; `[x0, -1, x2 * 2]` are whole numbers, of which names are numbers of the node, or a
+tensor's sizes by its name and the axis.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Term:
         return all(isinstance(item, str) for item in self.operands)
 
 
-Expression: TypeAlias = Term | str | float
+Expression: TypeAlias = "Term | str | float | tuple[Expression, ...] | None"
 
 
 @functools.cache
@@ -82,9 +84,9 @@ def computed(
         number: Makes a value of a number.
         call: Applies a term's operator to the values of its operands.
     """
-    known: dict[Term | float, Value] = {}
+    known: dict[Any, Any] = {None: None}
 
-    def value(item: Expression) -> Value:
+    def value(item: Expression) -> Any:
         if isinstance(item, str):
             return values[item]
         if item not in known:
@@ -93,7 +95,7 @@ def computed(
             )
         return known[item]
 
-    return value(expression)
+    return value(expression)  # type: ignore[no-any-return]
 
 
 def horner(name: str, factors: Sequence[float]) -> str:
@@ -115,7 +117,9 @@ def _read(node: ast.expr, known: Mapping[str, Expression]) -> Expression:
         case ast.Name(name):
             return known.get(name, name)
         case ast.Constant(value):
-            return value if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+            return value if isinstance(value, str | None) else float(value)  # type: ignore[arg-type]
+        case ast.List(items):
+            return tuple(_read(item, known) for item in items)
         case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
             return -float(value)
         case ast.UnaryOp(operator, operand):
@@ -131,7 +135,8 @@ def _read(node: ast.expr, known: Mapping[str, Expression]) -> Expression:
 def _attribute(node: ast.expr, known: Mapping[str, Expression]) -> Any:
     """As it's written: integers stay integers."""
     try:
-        return ast.literal_eval(node)
+        said = ast.literal_eval(node)
+        return tuple(said) if isinstance(said, list) else said
     except ValueError:
         return _read(node, known)
 

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import onnx_ir
 
-from conrepair.equations.expression import ALL, Expression, Term
+from conrepair.equations.expression import ALL, Expression, Term, computed, names_in
 from conrepair.onnx_passes.defaults import defaults_of
 from conrepair.onnx_passes.infer_shapes import rank_of
 from conrepair.onnx_passes.initializers import constant_of
 from conrepair.onnx_passes.rewrites.building import axes_of
+from conrepair.operators.all_operators import RECORDS
 
-__all__ = ["FLOATS", "Match", "is_reduction", "matched", "name_of"]
+__all__ = ["FLOATS", "Match", "is_reduction", "matched", "name_of", "sizes_of"]
 
 FLOATS = frozenset(onnx_ir.DataType[name] for name in ("FLOAT16", "BFLOAT16", "FLOAT", "DOUBLE"))
 _OTHER_ORDER = {"Add", "Mul"}
@@ -55,6 +56,26 @@ def is_reduction(operator: str) -> bool:
 def name_of(node: onnx_ir.Node) -> str:
     """A node's name; where it has none, its result's."""
     return node.name or node.outputs[0].name or ""
+
+
+def sizes_of(sizes: Sequence[Expression], match: Match) -> list[int]:
+    """What whole numbers of an expression are, where its names stand for what was found.
+
+    Raises:
+        KeyError: if a name isn't known yet.
+        TypeError: if a tensor's size isn't.
+    """
+
+    def size(name: str) -> float:
+        value = match.values.get(name[:-1])
+        if value is None or value.shape is None:
+            return float(match.numbers[name])
+        return float(value.shape[int(name[-1])])  # type: ignore[arg-type]
+
+    def call(term: Term, read: list[float]) -> float:
+        return float(RECORDS[term.operator].compute(*read))
+
+    return [int(computed(item, {name: size(name) for name in names_in(item)}, float, call)) for item in sizes]
 
 
 def matched(expression: Expression, root: onnx_ir.Node, opset: int, *, real: bool = False) -> Match | None:
@@ -103,6 +124,11 @@ class _Matcher:
         elif isinstance(expression, str):
             if so_far.values.get(expression, value) is value:
                 yield replace(so_far, values={**so_far.values, expression: value})
+        elif isinstance(expression, tuple):
+            yield from self._sizes(expression, value, so_far)
+        elif expression.operator == "PerChannel":
+            shape = (-1.0, *[1.0] * len(so_far.numbers.get("axes", ())))
+            yield from self.matches(Term("Reshape", (*expression.operands, shape)), value, so_far)
         elif self.real and expression.operator in _POWERS:
             yield from self._products(expression, value, so_far)
         elif expression.operator == "Square":
@@ -111,6 +137,19 @@ class _Matcher:
                 yield from self.matches(written, value, so_far)
         else:
             yield from self._calls(expression, value, so_far)
+
+    def _sizes(self, sizes: Sequence[Expression], value: onnx_ir.Value, so_far: Match) -> Iterator[Match]:
+        """The same for whole numbers, which tell numbers of nodes that aren't known yet."""
+        given = constant_of(value)
+        if given is None or given.shape != (len(sizes),):
+            return
+        known = {*so_far.numbers, *(f"{name}{axis}" for name in so_far.values for axis in range(_MOST_FACTORS))}
+        named = zip(sizes, given.tolist(), strict=True)
+        told = {item: number for item, number in named if isinstance(item, str) and item not in known}
+        found = replace(so_far, numbers={**so_far.numbers, **told})
+        with contextlib.suppress(KeyError, TypeError):
+            if np.array_equal(given, sizes_of(sizes, found)):
+                yield found
 
     def _products(self, term: Term, value: onnx_ir.Value, so_far: Match) -> Iterator[Match]:
         """The same for a product, of factors in any order."""
@@ -126,7 +165,9 @@ class _Matcher:
         node = value.producer()
         if node is None or node.op_type != term.operator or node.domain not in {"", "ai.onnx"} or value.index():
             return
-        given = [item for item in node.inputs if item is not None][: 1 if is_reduction(term.operator) else None]
+        given = [*node.inputs]
+        while given and (given[-1] is None or (is_reduction(term.operator) and len(given) > len(term.operands))):
+            given.pop()
         numbers = _numbers(term, node, self.opset)
         if numbers is None or len(given) != len(term.operands):
             return
@@ -136,12 +177,15 @@ class _Matcher:
             yield from self._all(term.operands, order, replace(so_far, numbers={**so_far.numbers, **numbers}))
 
     def _all(
-        self, wanted: Sequence[Expression] | Mapping[Expression, float], given: Sequence[onnx_ir.Value], so_far: Match
+        self, wanted: Sequence[Expression] | Mapping[Expression, float], given: Sequence[Any], so_far: Match
     ) -> list[Match]:
-        """The same for several tensors, each of an expression."""
+        """The same for several tensors, each of an expression; None where an input is left out."""
         states = [so_far]
         for operand, item in zip(wanted, given, strict=True):
-            states = [more for state in states for more in self.matches(operand, item, state)]
+            if item is None or operand is None:
+                states = states if item is operand else []
+            else:
+                states = [more for state in states for more in self.matches(operand, item, state)]
         return states
 
 
@@ -211,12 +255,19 @@ def _numbers(term: Term, node: onnx_ir.Node, opset: int) -> dict[str, Any] | Non
             result[str(wanted)] = attributes
         elif name == wanted:
             result[name] = attributes[name]
-        elif attributes.get(name) != wanted:
+        elif not _same(attributes.get(name), wanted):
             return None
-    axes = _axes(node, attributes, rank_of(node.inputs[0]), opset)
+    said = is_reduction(term.operator) and len(term.operands) > 1  # by the expression
+    axes = [] if said else _axes(node, attributes, rank_of(node.inputs[0]), opset)
     if axes is None:
         return None
     return result | {"axes": axes, "keepdims": attributes.get("keepdims", 1)} if axes else result
+
+
+def _same(given: Any, wanted: Any) -> bool:
+    if isinstance(given, float) and isinstance(wanted, float):
+        return math.isclose(given, wanted, rel_tol=_CLOSE)
+    return bool((tuple(given) if isinstance(wanted, tuple) and given is not None else given) == wanted)
 
 
 def _axes(node: onnx_ir.Node, given: Mapping[str, Any], rank: int | None, opset: int) -> list[int] | None:
@@ -224,7 +275,7 @@ def _axes(node: onnx_ir.Node, given: Mapping[str, Any], rank: int | None, opset:
     if rank is None:
         return None if is_reduction(node.op_type) or node.op_type.endswith(("Normalization", "Softmax")) else []
     match node.op_type:
-        case "LayerNormalization":
+        case "LayerNormalization" | "RMSNormalization":
             return list(range(given["axis"] % rank, rank))
         case "InstanceNormalization":
             return list(range(2, rank))

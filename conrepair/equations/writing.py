@@ -11,7 +11,7 @@ import onnx
 import onnx_ir
 
 from conrepair.equations.expression import ALL, Term, computed, horner, names_in, parse
-from conrepair.equations.matching import FLOATS, Match, is_reduction, name_of
+from conrepair.equations.matching import FLOATS, Match, is_reduction, name_of, sizes_of
 from conrepair.onnx_passes.computing import computing
 from conrepair.onnx_passes.rewrites.building import Builder
 from conrepair.runtime.errors import ConversionError
@@ -85,7 +85,9 @@ class _Writer:
             return self._build.op(operator, [source], axes=axes, keepdims=keepdims)
         return self._build.op(operator, [source, self._build.constant(axes)], keepdims=keepdims)
 
-    def _number(self, number: float) -> onnx_ir.Value:
+    def _number(self, number: Any) -> onnx_ir.Value:
+        if isinstance(number, tuple):
+            return self._build.constant(sizes_of(number, self._match))
         return self._build.constant(number, self._dtype.numpy())
 
     def _call(self, term: Term, read: Sequence[onnx_ir.Value]) -> onnx_ir.Value:
@@ -94,7 +96,7 @@ class _Writer:
             return self.value(_MACROS[operator](self._terms), {"a": read[0]})
         if operator == "PerChannel":
             return build.op("Reshape", [*read, build.constant([-1, *[1] * (len(match.numbers["axes"]))])])
-        if is_reduction(operator):
+        if is_reduction(operator) and len(read) == 1:
             return self.reduced(operator, read[0], 1)
         self._schema(operator)
         given: dict[str, Any] = {}
@@ -217,8 +219,9 @@ def _replace(build: Builder, result: onnx_ir.Value, nodes: Sequence[onnx_ir.Node
 
 
 def _type_of(root: onnx_ir.Node) -> onnx_ir.DataType:
-    dtype = root.outputs[0].dtype
-    if dtype is None or dtype not in FLOATS:
+    known = [value.dtype for value in (*root.outputs[:1], *root.inputs) if value is not None]
+    dtype = next((dtype for dtype in known if dtype in FLOATS), None)
+    if dtype is None:
         raise ConversionError(
             f"{root.op_type} '{name_of(root)}': the element type of its result isn't known, or not real"
         )

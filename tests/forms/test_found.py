@@ -131,4 +131,4 @@ def test_an_expression_names_what_it_reads_in_order() -> None:
         with pytest.raises(ValueError, match="computes nothing"):
             parse(text)
     with pytest.raises(ValueError, match="no operator is meant"):
-        parse("[x, y]")
+        parse("(x, y)")
