@@ -6,9 +6,10 @@ They run where they're called: what hangs or crashes is for the caller to confin
 
 from __future__ import annotations
 
+import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,10 +79,17 @@ class Referee(ABC):
             raise CannotJudgeError(self.name, f"it leaves this thread computing otherwise: {words}")
         return found
 
-    def _refusal(self, error: Exception, pattern: re.Pattern[str] | None = None) -> CannotJudgeError:
-        found = pattern.search(str(error)) if pattern else None
-        why = shortened(" ".join(f"{type(error).__name__}: {error}".split()), _LONGEST)
-        return CannotJudgeError(self.name, why, found["operator"] if found else "")
+    @contextlib.contextmanager
+    def _refusing(self, pattern: re.Pattern[str] | None = None) -> Iterator[None]:
+        """Turn whatever is raised into a refusal: evaluators, sessions and converters raise dozens of types."""
+        try:
+            yield
+        except CannotJudgeError:
+            raise
+        except Exception as error:
+            found = pattern.search(str(error)) if pattern else None
+            why = shortened(" ".join(f"{type(error).__name__}: {error}".split()), _LONGEST)
+            raise CannotJudgeError(self.name, why, found["operator"] if found else "") from error
 
 
 def reference_of(model: onnx.ModelProto) -> ReferenceEvaluator:
@@ -108,20 +116,13 @@ class OnnxReference(Referee):
 
     def opened(self, model: onnx.ModelProto, tensors: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], Answers]:
         """See `Referee.opened`."""
-        try:
+        with self._refusing(_NO_IMPLEMENTATION):
             evaluator = reference_of(model)
-        except CannotJudgeError:
-            raise
-        except Exception as error:  # it raises a dozen types
-            raise self._refusal(error, _NO_IMPLEMENTATION) from error
         names = [*evaluator.output_names, *tensors]
 
         def run(feeds: Mapping[str, Array]) -> Answers:
-            try:
-                with np.errstate(all="ignore"):
-                    return dict(zip(names, evaluator.run(names, _by_name(evaluator.input_names, feeds)), strict=True))
-            except Exception as error:
-                raise self._refusal(error, _NO_IMPLEMENTATION) from error
+            with self._refusing(_NO_IMPLEMENTATION), np.errstate(all="ignore"):
+                return dict(zip(names, evaluator.run(names, _by_name(evaluator.input_names, feeds)), strict=True))
 
         return run
 
@@ -144,19 +145,15 @@ class OnnxRuntime(Referee):
         from conrepair.runtime.onnx_session import open_session
 
         asked = with_outputs(doubled(model) if self._wide else model, tensors)
-        try:
+        with self._refusing(_NO_KERNEL):
             session = open_session(asked.SerializeToString(), threads=1, quiet=True)
-        except Exception as error:  # one class per status code, without a base
-            raise self._refusal(error, _NO_KERNEL) from error
         inputs = [item.name for item in session.get_inputs()]
         names = [item.name for item in session.get_outputs()]
 
         def run(feeds: Mapping[str, Array]) -> Answers:
-            try:
+            with self._refusing():
                 given = _by_name(inputs, feeds) if self._wide else dict(feeds)
                 return dict(zip(names, session.run(names, given), strict=True))
-            except Exception as error:
-                raise self._refusal(error) from error
 
         return run
 
@@ -181,21 +178,16 @@ class PyTorch(Referee):
     def opened(self, model: onnx.ModelProto, tensors: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], Answers]:
         """See `Referee.opened`."""
         asked, weights = _lifted(with_outputs(model, tensors))
-        try:
+        with self._refusing(_NO_CONVERTER):
             from conrepair.frameworks.torch import TorchRunnable
 
             program = TorchRunnable(self._convert(asked), double=True)
-        except Exception as error:  # whatever a converter raises
-            raise self._refusal(error, _NO_CONVERTER) from error
         inputs = [spec.name for spec in program.inputs]
         names = [item.name for item in asked.graph.output]
 
         def run(feeds: Mapping[str, Array]) -> Answers:
-            try:
-                given = program.run(_by_name(inputs, {**feeds, **weights}))
-            except Exception as error:
-                raise self._refusal(error) from error
-            return dict(zip(names, given.values(), strict=True))
+            with self._refusing():
+                return dict(zip(names, program.run(_by_name(inputs, {**feeds, **weights})).values(), strict=True))
 
         return run
 
