@@ -15,7 +15,7 @@ from conrepair.intake.data import write_arrays
 from conrepair.metrics.ulps import ulps
 from conrepair.tracing.result import Deviation, Errors
 from conrepair.tracing.search.objectives import relative_to
-from conrepair.truth.judging import distances, judge
+from conrepair.truth.judging import distances, judge, worst_of
 
 __all__ = ["JUDGED", "Judged", "deviates", "deviation_of", "read_judged", "write_judged"]
 
@@ -92,7 +92,7 @@ def deviation_of(
     """
     optimization = _errors(one, two.astype(np.float64))
     if exact is None or bound is None:
-        place = _largest(one, two)
+        place = worst_of(_relative(one, two))
         values = {"setting": float(one[place]), "against": float(two[place]), "exact": float("nan")}
         return Deviation(output, sample, "not judged", "", place, values, float("nan"), None, optimization, None)
     found = judge(one, two, exact, bound)
@@ -128,16 +128,10 @@ def _errors(given: Array, other: Array) -> Errors:
     return Errors(float(relative.max()), mean, float(ulps(given, other).max()) if given.dtype.kind == "f" else 0.0)
 
 
-def _largest(one: Array, two: Array) -> tuple[int, ...]:
-    relative = _relative(one, two)
-    return tuple(int(index) for index in np.unravel_index(int(np.argmax(relative)), relative.shape))
-
-
 def _worst(one: Array, two: Array, exact: Array, bound: Array) -> tuple[int, ...]:
     """Of the elements that rounding doesn't explain, the one whose error is largest beside its size."""
     sides = [np.where(distances(side, exact) > bound, _relative(side, exact), -1.0) for side in (one, two)]
-    worst = np.maximum(*sides)
-    return tuple(int(index) for index in np.unravel_index(int(np.argmax(worst)), worst.shape))
+    return worst_of(np.maximum(*sides))
 
 
 def deviates(judged: Judged, deviation: Deviation, given: Mapping[str, Array], sample: int | None = None) -> bool:

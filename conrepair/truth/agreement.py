@@ -11,7 +11,7 @@ import onnx
 
 from conrepair.metrics.ulps import grid_of
 from conrepair.truth.bound import Analysis, Bounded
-from conrepair.truth.judging import distances
+from conrepair.truth.judging import distances, worst_of
 from conrepair.truth.referees import CannotJudgeError, Referee
 
 __all__ = ["Agreed", "Disagreement", "agreed"]
@@ -123,7 +123,7 @@ def _apart(
             with np.errstate(all="ignore"):
                 differ, over = gap > allowed, np.where(gap > allowed, gap / allowed * ROUNDINGS, 0.0)
         if differ.any():
-            index = tuple(int(place) for place in np.unravel_index(int(np.argmax(over)), over.shape))
+            index = worst_of(over)
             values = [np.nan if array.dtype.kind in "OUS" else float(array[index]) for array in (mine, theirs)]
             count = int(differ.sum())
             found.append(Disagreement(tensor, (one, values[0]), (two, values[1]), index, float(over[index]), count))

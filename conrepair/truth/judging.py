@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LARGE", "Judgement", "Side", "distances", "judge"]
+__all__ = ["LARGE", "Judgement", "Side", "distances", "judge", "worst_of"]
 
 Array = np.ndarray[Any, Any]
 LARGE = 1e-3
@@ -64,7 +64,7 @@ def judge(one: Array, two: Array, truth: Array, bound: Array) -> Judgement:
     apart = distances(one, two)
     with np.errstate(all="ignore"):
         relative = np.where(apart == 0, 0.0, apart / np.abs(truth.astype(np.float64)))
-    index = _worst(relative)
+    index = worst_of(relative)
     difference = float(np.nan_to_num(relative[index], nan=np.inf)) if relative.size else 0.0
     kind = "ill-conditioned" if difference > LARGE else "within"
     if any(side.beyond for side in sides):
@@ -82,7 +82,7 @@ def _side(given: Array, truth: Array, bound: Array) -> Side:
             errors <= bound, np.where(bound == np.inf, 0.0, errors / bound), np.fmax(errors / bound, 1.0)
         )
     ratios = np.where(errors == 0, 0.0, ratios)
-    index = _worst(ratios)
+    index = worst_of(ratios)
     if not ratios.size:
         return Side(0.0, (), 0.0, 0)
     with np.errstate(all="ignore"):
@@ -107,7 +107,8 @@ def distances(one: Array, two: Array) -> Array:
     return np.where(same, 0.0, np.where(np.isnan(found), np.inf, found))
 
 
-def _worst(values: Array) -> tuple[int, ...]:
+def worst_of(values: Array) -> tuple[int, ...]:
+    """The place of the largest element, the first NaN before all; () of an empty tensor."""
     if not values.size:
         return ()
     return tuple(int(place) for place in np.unravel_index(int(np.argmax(values)), values.shape))

@@ -9,7 +9,7 @@ import numpy as np
 from conrepair.fuzz.suspicion import GRADIENT, Suspicion
 from conrepair.fuzz.training import Training
 from conrepair.metrics.ulps import grid_of
-from conrepair.truth.judging import distances
+from conrepair.truth.judging import distances, worst_of
 
 __all__ = ["gradients"]
 
@@ -36,7 +36,7 @@ def gradients(training: Training) -> Iterator[Suspicion]:
             over = np.where(np.isinf(allowed), 0.0, errors / allowed)
         if not (over > 1).any():
             continue
-        place = tuple(map(int, np.unravel_index(int(np.argmax(over)), over.shape)))
+        place = worst_of(over)
         values = float(given[place]), float(exact[place]), float(allowed[place])
         words = f"the gradient of {name}{list(place) if place else ''} is {values[0]:.9g}, not {values[1]:.9g}"
         yield Suspicion(GRADIENT, GRADIENT, "", words, "", name, place, *values, float(over[place]))
