@@ -9,6 +9,7 @@ import onnx_ir
 from conrepair.equations.matching import FLOATS, name_of
 from conrepair.forms.form import Form, Place, Writing
 from conrepair.onnx_passes.initializers import constant_of
+from conrepair.operators.moves import MOVES
 
 __all__ = ["SUMS"]
 
@@ -24,21 +25,7 @@ _PRODUCTS = (
 )
 _ROWS = ("ReduceSum(x)", "ReduceMean(x)", "AveragePool(x, **given)", "GlobalAveragePool(x)")
 _WRITINGS = tuple(map(_of_sizes, (*_PRODUCTS, *_ROWS)))
-# What rounds nothing.
-_MOVED = {
-    "Cast",
-    "Concat",
-    "Expand",
-    "Flatten",
-    "Gather",
-    "Identity",
-    "Reshape",
-    "Slice",
-    "Squeeze",
-    "Tile",
-    "Transpose",
-    "Unsqueeze",
-}
+_MOVED = {*MOVES, *["Flatten", "Identity", "Squeeze", "Unsqueeze"]}  # what rounds nothing
 _CONTRACTED = ("x * y - z * w", "x * y + z", "x * y - z", "z - x * y")
 
 
