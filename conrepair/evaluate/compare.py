@@ -37,12 +37,7 @@ from conrepair.evaluate.verdict import (
 )
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
 from conrepair.metrics.probabilities import kl_divergence
-from conrepair.metrics.ranks import (
-    kendall_tau_union,
-    overlap,
-    rank_biased_overlap,
-    top1_differs,
-)
+from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
 from conrepair.metrics.statistics import TimeComparison, compare_times, wilson_interval
 from conrepair.metrics.tensors import TensorError, compare_tensors, row_chunks
@@ -509,7 +504,7 @@ def _compare_answers(
     one, two = scores
     first = read_answers(one, k, reference.spec(pair.reference), quantized=reference.quantized)
     second = read_answers(two, k, candidate.spec(pair.candidate), quantized=candidate.quantized)
-    differs = top1_differs(first.labels[:, 0], second.labels[:, 0])
+    differs = first.labels[:, 0] != second.labels[:, 0]
     count = int(differs.sum())
     divergence = [
         kl_divergence(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["kendall_tau_union", "overlap", "rank_biased_overlap", "top1_differs", "top_k"]
+__all__ = ["kendall_tau_union", "overlap", "rank_biased_overlap", "top_k"]
 
 _BLOCK_ELEMENTS = 1 << 20
 """Elements of the largest temporary."""
@@ -48,25 +48,6 @@ def top_k(scores: npt.NDArray[Any], k: int) -> tuple[npt.NDArray[np.int64], npt.
     for rows in _row_blocks(scores.shape[0], scores.shape[1]):
         labels[rows] = _smallest(_descending_keys(scores[rows]), k)
     return labels, np.take_along_axis(scores, labels, axis=1)
-
-
-def top1_differs(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Says for each sample whether the two top labels differ.
-
-    Args:
-        a: Labels [N].
-        b: Labels [N].
-
-    Returns:
-        bool [N].
-
-    Raises:
-        ValueError: The arguments aren't vectors of one length.
-    """
-    a, b = np.asarray(a), np.asarray(b)
-    if a.ndim != 1 or a.shape != b.shape:
-        raise ValueError(f"expected two label vectors of one length, got {a.shape} and {b.shape}")
-    return np.asarray(a != b, dtype=np.bool_)
 
 
 def overlap(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

@@ -15,7 +15,6 @@ from conrepair.metrics.ranks import (
     kendall_tau_union,
     overlap,
     rank_biased_overlap,
-    top1_differs,
     top_k,
 )
 
@@ -87,12 +86,6 @@ def test_top_k_arguments():
         top_k(np.zeros(3), 1)
     with pytest.raises(ValueError, match="complex"):
         top_k(np.zeros((1, 3), dtype=complex), 1)
-
-
-def test_top1_differs():
-    assert top1_differs(np.array([1, 2, 3]), np.array([1, 3, 3])).tolist() == [False, True, False]
-    with pytest.raises(ValueError, match="length"):
-        top1_differs(np.array([1]), np.array([1, 2]))
 
 
 def test_overlap_counts_common_labels():
