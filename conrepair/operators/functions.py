@@ -149,6 +149,11 @@ def _clip_slope(x: Array, **bounds: float) -> Array:
     return np.asarray(_clip(x, **bounds) == x, x.dtype)
 
 
+def _line_terms(x: Array, alpha: float, beta: float) -> Array:
+    """Of a line that is held between 0 and 1, and cancels where it's near 0."""
+    return np.where(np.abs(alpha * x + beta - 0.5) < 0.5, np.abs(alpha * x) + np.abs(beta), 0)
+
+
 def _function(
     value: Function, derivative: Function | str, family: str = "", turns: Any = (), **traits: Any
 ) -> Operator:
@@ -168,13 +173,15 @@ FUNCTIONS: Mapping[str, Operator] = {
     "Gelu": _function(gelu, _gelu_slope, _RECTIFIER, (-0.7517916243924, -0.7524614220711)),
     "Swish": _function(swish, _swish_slope, _RECTIFIER, lambda alpha: [-1.2784645427611 / alpha if alpha else 0.0]),
     "HardSwish": _function(
-        hard_swish, lambda x: np.where(np.abs(x) < 3, x / 3 + 0.5, (x > 0) * 1.0), _RECTIFIER, (-1.5,)
+        *(hard_swish, lambda x: np.where(np.abs(x) < 3, x / 3 + 0.5, (x > 0) * 1.0), _RECTIFIER, (-1.5,)),
+        terms=lambda x: np.abs(x) * _line_terms(x, 1 / 6, 0.5),
     ),
     "Mish": _function(mish, _mish_slope, _RECTIFIER, (-1.1924312145084,)),
     "Clip": Operator(_clip, _clip_slope, {}, {"min": None, "max": None}, _RECTIFIER, 1, (), exact=True),
     "Sigmoid": _function(sigmoid, lambda x: sigmoid(x) * sigmoid(-x), _SIGMOID),
     "HardSigmoid": _function(
-        hard_sigmoid, lambda x, alpha, beta: alpha * (np.abs(alpha * x + beta - 0.5) < 0.5), _SIGMOID
+        *(hard_sigmoid, lambda x, alpha, beta: alpha * (np.abs(alpha * x + beta - 0.5) < 0.5), _SIGMOID),
+        terms=_line_terms,
     ),
     "Tanh": _function(np.tanh, lambda x: 4 * sigmoid(2 * x) * sigmoid(-2 * x), _SIGMOID),
     "Softplus": _function(softplus, sigmoid, _SIGMOID),

@@ -38,6 +38,8 @@ class Operator:
         logical: Whether it's of truth values.
         domain: Of what it reads, where it's finite; None for all numbers.
         unbounded: Why there's no bound of its rounding.
+        terms: Of what it reads and its attributes, how large what cancels on the way is, which a rounding error is
+            relative to: 0 where nothing does. None where nothing does anywhere.
     """
 
     value: Function | str
@@ -52,6 +54,7 @@ class Operator:
     logical: bool = False
     domain: tuple[float, float] | None = None
     unbounded: str = ""
+    terms: Function | None = None
 
     def compute(self, *operands: Array, **attributes: Any) -> Any:
         """Its value, of operands and a node's attributes.

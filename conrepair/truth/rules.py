@@ -199,13 +199,22 @@ def _ends(call: Call, turns: Sequence[float] = ()) -> Bounds:
     return found
 
 
+_ROUNDED = 8  # roundings by which what cancels may be off where it ends
+
+
 def _turning(call: Call) -> Bounds:
-    """The same, where the operator's record says where."""
+    """The same, where the operator's record says where; and what cancels on the way is rounded, too."""
     record = RECORDS[call.operator]
-    turns = record.turns
-    if callable(turns):
-        turns = turns(**{name: call.attribute(name, usual) for name, usual in record.attributes.items()})
-    return _ends(call, [np.nextafter(at, way) for at in turns or () for way in (-np.inf, at, np.inf)])
+    given = {name: call.attribute(name, usual) for name, usual in record.attributes.items()}
+    turns = record.turns(**given) if callable(record.turns) else record.turns or ()
+    found = _ends(call, [np.nextafter(at, way) for at in turns for way in (-np.inf, at, np.inf)])
+    if record.terms is None:
+        return found
+    x = call.operand(0)
+    reach = x.bound + _ROUNDED * (call.machine.grid.unit if call.machine.grid else 0) * np.abs(x.value)
+    terms = np.fmax(*(record.terms(x.value + sign * reach, **given) for sign in (-1, 1)))
+    own = call.machine.accumulated(call.result, np.zeros(terms.shape), 3, terms)  # a constant, a product, a sum
+    return [found[0] + np.where(terms > 0, own, 0)]
 
 
 def _periodic(call: Call) -> Bounds:
@@ -370,17 +379,6 @@ def _cast(call: Call) -> Bounds:
     step = grid.ulp(x.value)
     kept = (np.remainder(x.value, step) == 0) & (x.bound == 0) & (np.abs(x.value) <= grid.largest)
     return [np.where(kept, 0.0, call.machine.settled(call.result, bound, 0.5))]
-
-
-def _hard(call: Call) -> Bounds:
-    """Of a product and a sum that may cancel: HardSigmoid, HardSwish."""
-    x, swish = call.operand(0), call.operator == "HardSwish"
-    slope, offset = (1 / 6, 0.5) if swish else (call.attribute("alpha", 0.2), call.attribute("beta", 0.5))
-    terms = np.abs(slope * x.value) + np.abs(offset)
-    inner = call.machine.accumulated(call.result, np.zeros(terms.shape), 2, terms)
-    flat = np.abs(slope * x.value + offset - 0.5) > 0.5 + inner + np.abs(slope) * x.bound
-    own = np.where(flat, 0, inner * (np.abs(x.value) if swish else 1))
-    return [_turning(call)[0] + own]
 
 
 def _quantized(call: Call) -> Bounds:
@@ -665,11 +663,10 @@ _EXACT: Mapping[str, Rule] = _table(
     ("Where", _where),
     ("Cast CastLike", _cast),
 )
-_ROUNDED: Mapping[str, Rule] = _table(
+_BOUNDED: Mapping[str, Rule] = _table(
     ("QuantizeLinear", _quantized),
     ("DequantizeLinear", _ends),
     ("Range HannWindow HammingWindow BlackmanWindow", _made),
-    ("HardSigmoid HardSwish", _hard),
     ("Shrink", _made_whole(_turning)),
     ("Sin Cos", _periodic),
     ("Tan", _poles(lambda x: np.floor(x / np.pi + 0.5))),
@@ -712,4 +709,4 @@ def rule_of(operator: str) -> tuple[Rule, float | None]:
     record = RECORDS.get(operator)
     monotone = record is not None and record.turns is not None
     own = 0.0 if record is not None and record.exact else None
-    return _ROUNDED.get(operator, _turning if monotone else estimate), own
+    return _BOUNDED.get(operator, _turning if monotone else estimate), own

@@ -24,15 +24,17 @@ BINARY: tuple[Case, ...] = tuple(
 )
 
 
-def _terms(x: Array, slope: float) -> Array:
-    """The magnitude of a line's terms, which cancel near its zero, within 0 and 1."""
-    return np.where(np.abs(slope * x) < 1, np.abs(slope * x) + 0.5, 0)
+_NEAR = 1 + 2.0**-6  # where what cancels ends, an element type of few bits is as near
 
 
-_SCALES: dict[str, Callable[[Array, Array], Array]] = {
-    "HardSigmoid": lambda _, x: _terms(x, 0.2),
-    "HardSwish": lambda _, x: np.abs(x) * _terms(x, 1 / 6),
-}
+def _scale(operator: str) -> Callable[[Array, Array], Array] | None:
+    """What errors are relative to where terms cancel, as the operator's record says it."""
+    record = {**FUNCTIONS, **OF_ONNX}.get(operator)
+    if record is None or (terms := record.terms) is None:
+        return None
+    return lambda _, x: np.fmax(terms(x * _NEAR, **record.attributes), terms(x / _NEAR, **record.attributes))
+
+
 _NUMBERS = {"low": -1.0, "high": 1.0, "two": 2.0, "three": 3.0, "half": 0.5, "minus": -1.0}
 _BODIES = {
     **{name: f"y = {name}(x)" for name in sorted(FUNCTIONS.keys() | OF_ONNX.keys())},
@@ -56,7 +58,7 @@ def _case(operator: str, body: str) -> Case:
     # Of another input than the functions that converters make of powers: of two outputs that are one they lose one.
     feed = "values again" if "Pow" in body else "values"
     constants = {name: np.array(value) for name, value in _NUMBERS.items() if re.search(rf"\b{name}\b", body)}
-    return Case(operator, "unary", body, {"x": feed}, constants, scale=_SCALES.get(operator))
+    return Case(operator, "unary", body, {"x": feed}, constants, scale=_scale(operator))
 
 
 UNARY: tuple[Case, ...] = tuple(_case(*item) for item in _BODIES.items() if item[0] not in _NOT_OF_ONE_OPSET)
