@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from conrepair.accuracy.errors import Errors, errors_of
 from conrepair.accuracy.naive.all_forms import FORMS
-from conrepair.accuracy.network import constants_of
+from conrepair.accuracy.naive.form import Form
+from conrepair.accuracy.network import constants_of, exact
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.samples import CONDITIONS, condition_of, element, feed
 from conrepair.accuracy.scaled import Array
 
-__all__ = ["NONE_KNOWN", "alike", "error_curve", "likeliest_form"]
+__all__ = ["NONE_KNOWN", "alike", "answer_of", "error_curve", "likeliest_form"]
 
 NONE_KNOWN = "no form known"
 
@@ -38,14 +40,29 @@ def likeliest_form(errors: Mapping[Case, Errors], dtype: str) -> str:
     for form in FORMS.get(operator, ()):
         curves = []
         for case, found in errors.items():
-            constants = [array for array in constants_of(case, dtype).values() if array.dtype == element(dtype)]
             inputs = [feed(name, dtype) for name in case.feeds.values()]
-            answer = np.asarray(form.compute(*inputs, *constants))
+            answer = answer_of(form, case, dtype)
             curves.append(error_curve(case, errors_of(answer, found.truth, inputs, dtype), dtype))
         likeness = alike(seen, np.concatenate(curves))
         if likeness > best:
             best, words = likeness, form.words
     return words
+
+
+def answer_of(form: Form, case: Case, dtype: str) -> Array:
+    """What a system gives for a case that has a form, in its element type."""
+    kind, inputs = element(dtype), [feed(name, dtype) for name in case.feeds.values()]
+    constants = constants_of(case, dtype)
+    if form.compute is not None:
+        own = [array for array in constants.values() if array.dtype == kind]
+        return np.asarray(form.compute(*inputs, *own))
+    rounded = {name: _ten_bits(array) for name, array in constants.items()}
+    return exact(replace(case, constants=rounded), [*map(_ten_bits, inputs)], dtype).astype(kind)
+
+
+def _ten_bits(x: Array) -> Array:
+    mantissa, exponent = np.frexp(x.astype(np.float64))
+    return np.asarray(np.ldexp(np.rint(mantissa * 2048) / 2048, exponent))
 
 
 def alike(one: Array, two: Array) -> float:

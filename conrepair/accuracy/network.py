@@ -10,8 +10,9 @@ import numpy as np
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.samples import element, feed
 from conrepair.accuracy.scaled import Array
+from conrepair.truth.bound import Analysis
 
-__all__ = ["constants_of", "feeds_of", "network", "output_name"]
+__all__ = ["constants_of", "exact", "feeds_of", "network", "output_name"]
 
 _IR = 10
 
@@ -79,3 +80,12 @@ def network(cases: Sequence[Case], outputs: Mapping[str, tuple[int, ...]], dtype
 def output_name(case: Case) -> str:
     """What a case's output is called in the network: letters, digits and underscores."""
     return "o_" + "".join(letter if letter.isalnum() else "_" for letter in case.name)
+
+
+def exact(case: Case, inputs: Sequence[Array], dtype: str) -> Array:
+    """What a case's nodes make of inputs in float64."""
+    if case.truth is not None:
+        return case.truth(*inputs)
+    feeds = dict(zip(feeds_of([case], dtype), inputs, strict=True))
+    found: Array = Analysis(network([case], {}, dtype)).truth(feeds)[output_name(case)]
+    return found

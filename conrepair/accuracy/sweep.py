@@ -15,7 +15,7 @@ import numpy as np
 from conrepair.accuracy.errors import Errors, errors_of, special_words
 from conrepair.accuracy.forms import likeliest_form
 from conrepair.accuracy.measured import WRONG, Measured
-from conrepair.accuracy.network import feeds_of, network, output_name
+from conrepair.accuracy.network import exact, feeds_of, network, output_name
 from conrepair.accuracy.operators.all_operators import FAMILIES
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.regions import region, region_of_pairs, region_of_sizes
@@ -26,7 +26,6 @@ from conrepair.frameworks.runnable import Runnable
 from conrepair.metrics.ulps import grid_of
 from conrepair.runtime.errors import ConrepairError, InferenceError
 from conrepair.runtime.words import shortened
-from conrepair.truth.bound import Analysis
 
 __all__ = ["Opener", "measure", "truth_of"]
 
@@ -91,19 +90,11 @@ def truth_of(case: Case, dtype: str) -> Exact:
     """The values, and their scale."""
     with np.errstate(all="ignore"):
         inputs = [array.astype(np.float64) for array in _fed(case, dtype)]
-        values = _exact(case, inputs, dtype)
+        values = exact(case, inputs, dtype)
         if case.sums:
             sizes = {name: np.abs(array) for name, array in case.constants.items() if array.dtype == np.float64}
-            return values, _exact(replace(case, constants={**case.constants, **sizes}), [*map(np.abs, inputs)], dtype)
+            return values, exact(replace(case, constants={**case.constants, **sizes}), [*map(np.abs, inputs)], dtype)
         return values, np.abs(values) if case.scale is None else case.scale(values, *inputs)
-
-
-def _exact(case: Case, inputs: Sequence[Array], dtype: str) -> Array:
-    if case.truth is not None:
-        return case.truth(*inputs)
-    feeds = dict(zip(feeds_of([case], dtype), inputs, strict=True))
-    found: Array = Analysis(network([case], {}, dtype)).truth(feeds)[output_name(case)]
-    return found
 
 
 def _fed(case: Case, dtype: str) -> list[Array]:

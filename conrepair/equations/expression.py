@@ -73,7 +73,7 @@ Value = TypeVar("Value")
 def computed(
     expression: Expression,
     values: Mapping[str, Value],
-    number: Callable[[float], Value],
+    number: Callable[[Any], Value],
     call: Callable[[Term, list[Value]], Value],
 ) -> Value:
     """What an expression computes, of values of any sort; what stands there twice is computed once.
@@ -81,7 +81,7 @@ def computed(
     Args:
         expression: What to compute.
         values: By the expression's names.
-        number: Makes a value of a number.
+        number: Makes a value of a number, or of several whole ones.
         call: Applies a term's operator to the values of its operands.
     """
     known: dict[Any, Any] = {None: None}

@@ -73,7 +73,7 @@ def sizes_of(sizes: Sequence[Expression], match: Match) -> list[int]:
         return float(value.shape[int(name[-1])])  # type: ignore[arg-type]
 
     def call(term: Term, read: list[float]) -> float:
-        return float(RECORDS[term.operator].compute(*read))
+        return float(RECORDS[term.operator].compute(*map(np.asarray, read)))
 
     return [int(computed(item, {name: size(name) for name in names_in(item)}, float, call)) for item in sizes]
 
@@ -126,6 +126,8 @@ class _Matcher:
                 yield replace(so_far, values={**so_far.values, expression: value})
         elif isinstance(expression, tuple):
             yield from self._sizes(expression, value, so_far)
+        elif expression is None:
+            return  # no tensor is none
         elif expression.operator == "PerChannel":
             shape = (-1.0, *[1.0] * len(so_far.numbers.get("axes", ())))
             yield from self.matches(Term("Reshape", (*expression.operands, shape)), value, so_far)

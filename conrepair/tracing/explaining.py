@@ -59,7 +59,8 @@ def _answers(writing: Writing, values: Sequence[Array], numbers: Mapping[str, An
     """What systems may compute that have a form, in the values' element type."""
     kernels = KERNELS.get(writing.call.operator, []) if writing.call.is_plain else []
     if not (writing.naive or writing.sizes):
-        yield from (form.compute(*values) for form in kernels if writing.kernels in form.words)
+        meant = (form.compute for form in kernels if writing.kernels in form.words)
+        yield from (compute(*values) for compute in meant if compute is not None)
     text = writing.naive or ("" if kernels or writing.sizes else writing.pattern)
     for naive in filter(None, text.split(" | ")):
         yield computed(naive, _named(writing, values, None), numbers)

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from conrepair.accuracy.errors import Errors, errors_of
-from conrepair.accuracy.forms import NONE_KNOWN, alike, error_curve, likeliest_form
+from conrepair.accuracy.forms import NONE_KNOWN, alike, answer_of, error_curve, likeliest_form
 from conrepair.accuracy.naive.all_forms import FORMS
 from conrepair.accuracy.naive.form import Form
-from conrepair.accuracy.network import constants_of
 from conrepair.accuracy.operators.all_operators import FAMILIES
 from conrepair.accuracy.operators.case import Case
-from conrepair.accuracy.samples import element, feed
+from conrepair.accuracy.samples import feed
 from conrepair.accuracy.sweep import truth_of
 
 CASES = [case for family in FAMILIES.values() for case in family]
@@ -25,9 +24,8 @@ PAIRS = [(operator, form) for operator, forms in FORMS.items() if operator in LA
 
 def _errors(case: Case, form: Form) -> Errors:
     inputs = [feed(name, "float32") for name in case.feeds.values()]
-    constants = [array for array in constants_of(case, "float32").values() if array.dtype == element("float32")]
     with np.errstate(all="ignore"):
-        return errors_of(np.asarray(form.compute(*inputs, *constants)), truth_of(case, "float32"), inputs, "float32")
+        return errors_of(answer_of(form, case, "float32"), truth_of(case, "float32"), inputs, "float32")
 
 
 @functools.cache

@@ -24,12 +24,13 @@ class Form:
     Attributes:
         operators: Which, parted by commas.
         words: The form, and what it loses.
-        compute: Of inputs and constants, in their element type.
+        compute: Of inputs and constants, in their element type; None where factors are rounded to ten bits behind
+            the first before the operator is computed.
     """
 
     operators: str
     words: str
-    compute: Callable[..., Any]
+    compute: Callable[..., Any] | None
 
 
 def computing(text: str, functions: Mapping[str, Function | str] = PIECES, /, **numbers: float) -> Callable[..., Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.accuracy import scaled
 from conrepair.accuracy.naive.form import ADDED, Form, computing, forms_of
 from conrepair.accuracy.naive.pieces import ONE_BY_ONE, PIECES
 from conrepair.accuracy.scaled import Array
@@ -16,7 +15,7 @@ __all__ = ["SUMS"]
 
 _BY_SQUARES = "the variance by E[x^2] - E[x]^2: loses its digits where the mean is larger than the spread"
 _BARE = "e^x without the largest taken out: infinite from 89 on"
-_TF32 = "factors rounded to 10 bits (TF32)"
+_PRODUCTS = "Conv, Conv 1x1, Conv by width, Conv depthwise, ConvTranspose, MatMul, MatMul of inputs, Gemm"
 _OF_SQUARES = "m = ReduceMean(x); (x - m) / Sqrt(ReduceMean(x * x) - m * m + epsilon)"
 _NORMALIZED: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     (_BY_SQUARES, "m = ReduceMean(x); (x - m) / Sqrt(Max(ReduceMean(x * x) - m * m, 0) + epsilon)", PIECES),
@@ -39,16 +38,6 @@ def _normalizations(operator: str, groups: int = 1, epsilon: float = 1e-5) -> It
             return unit(x.reshape(len(x), groups, -1)).reshape(x.shape) * scale + shift
 
         yield Form(operator, words, compute)
-
-
-def _ten_bits(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A product of factors of ten bits behind the first."""
-
-    def rounded(x: Array) -> Any:
-        mantissa, exponent = np.frexp(x.astype(np.float64))
-        return np.ldexp(np.rint(mantissa * 2048) / 2048, exponent)
-
-    return lambda *factors: np.asarray(function(*map(rounded, factors))).astype(factors[0].dtype)
 
 
 _TABLE = f"""
@@ -74,10 +63,5 @@ SUMS: tuple[Form, ...] = (
     *_normalizations("GroupNormalization", 2),
     *forms_of(_TABLE),
     *forms_of(_ADDED, ONE_BY_ONE),
-    Form("Conv, Conv 1x1, Conv by width", _TF32, _ten_bits(lambda x, w: scaled.convolved(x, w))),
-    Form("Conv depthwise", _TF32, _ten_bits(lambda x, w: scaled.convolved(x, w, len(w)))),
-    Form("ConvTranspose", _TF32, _ten_bits(lambda x, w: scaled.convolved_back(x, w))),
-    Form("MatMul", _TF32, _ten_bits(lambda x, w: x @ w)),
-    Form("MatMul of inputs", _TF32, _ten_bits(lambda x: x @ x.T)),
-    Form("Gemm", _TF32, _ten_bits(lambda x, w, b: x @ w + b)),
+    Form(_PRODUCTS, "factors rounded to 10 bits (TF32)", None),
 )
