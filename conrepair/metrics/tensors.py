@@ -9,7 +9,7 @@ before they are rounded to float64, so that neighbours above 2**53 aren't equal.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -120,19 +120,24 @@ class _Totals:
     ) -> None:
         """Adds one chunk, whose first element has the flat position `start`; with its difference if that's known."""
         finite = np.isfinite(reference) & np.isfinite(candidate)
-        if finite.all():
-            self._add_finite(reference, candidate, rtol, atol, lambda at: start + at, difference)
-            return
-        self._add_non_finite(start, reference, candidate, finite)
         positions = np.flatnonzero(finite)
-        if positions.size:
-            self._add_finite(
-                reference[finite],
-                candidate[finite],
-                rtol,
-                atol,
-                lambda at: start + int(positions[at]),
-            )
+        if positions.size < finite.size:
+            self._add_non_finite(start, reference, candidate, finite)
+            reference, candidate, difference = reference[finite], candidate[finite], None
+        if not positions.size:
+            return
+        with np.errstate(over="ignore"):
+            difference = candidate - reference if difference is None else difference
+            distance, size = np.abs(difference), np.abs(reference)
+            tolerance = atol + rtol * size
+        self.max_reference = max(self.max_reference, float(size.max()))
+        self.exceeding += int((distance > tolerance).sum())
+        at = int(distance.argmax())
+        peak = float(distance[at])
+        if self.worst is None or peak > self.max_abs:
+            self.worst, self.max_abs = start + int(positions[at]), peak
+        self.finite += reference.size
+        self._add_sums(reference, candidate, difference)
 
     def _add_non_finite(
         self,
@@ -150,28 +155,6 @@ class _Totals:
         self.mismatched += mismatches.size
         if mismatches.size and self.mismatch is None:
             self.mismatch = start + int(mismatches[0])
-
-    def _add_finite(
-        self,
-        reference: _Float64,
-        candidate: _Float64,
-        rtol: float,
-        atol: float,
-        position: Callable[[int], int],
-        difference: _Float64 | None = None,
-    ) -> None:
-        with np.errstate(over="ignore"):
-            difference = candidate - reference if difference is None else difference
-            distance, size = np.abs(difference), np.abs(reference)
-            tolerance = atol + rtol * size
-        self.max_reference = max(self.max_reference, float(size.max()))
-        self.exceeding += int((distance > tolerance).sum())
-        at = int(distance.argmax())
-        peak = float(distance[at])
-        if self.worst is None or peak > self.max_abs:
-            self.worst, self.max_abs = position(at), peak
-        self.finite += reference.size
-        self._add_sums(reference, candidate, difference)
 
     def _add_sums(self, reference: _Float64, candidate: _Float64, difference: _Float64) -> None:
         halvings = 0
