@@ -12,7 +12,7 @@ from conrepair.metrics.ulps import grid_of, ulps
 from conrepair.networks.network import Network
 from conrepair.truth.judging import distances, judge
 
-__all__ = ["KernelError", "KernelPair", "Pieces", "Replayed", "matched", "relative_error", "replay"]
+__all__ = ["KernelError", "KernelPair", "Pieces", "Replayed", "matched", "replay"]
 
 _CHANGED = 4.0  # times as large or as small
 _MOST_OF_IT = 0.5
@@ -140,7 +140,7 @@ def replay(
     given = {name: exact[name].astype(values[name].dtype) for name in seen}
     alone = network.segment((*feeds, *seen), seen).run({**feeds, **given})
     right, bound = pieces({**feeds, **given})
-    outgoing = {name: relative_error(values[name], exact[name]) for name in seen}
+    outgoing = {name: _largest_error(values[name], exact[name]) for name in seen}
     sources = _sources(network, seen)
     there = {} if other is None else _alone(other, {**feeds, **given}, sources)
     apart = {name: float(ulps(alone[name], array.astype(np.float64)).max()) for name, array in there.items()}
@@ -151,7 +151,7 @@ def replay(
     for name in seen:
         reads = sources[name]
         incoming = max((outgoing[item] for item in reads if item in outgoing), default=0.0)
-        introduced = relative_error(alone[name], right[name])
+        introduced = _largest_error(alone[name], right[name])
         over = judge(alone[name], alone[name], right[name], bound[name]).one.bounds
         found.append(
             KernelError(
@@ -176,13 +176,8 @@ def replay(
     return Replayed(tuple(found), values, {**feeds, **given}, alone, right)
 
 
-def relative_error(given: Array, exact: Array) -> float:
-    """The largest error of an element, relative to the root of mean squares of what's finite; infinite for NaN.
-
-    Args:
-        given: Of any float type.
-        exact: float64, of the same shape.
-    """
+def _largest_error(given: Array, exact: Array) -> float:
+    """Of an element, relative to the root of mean squares of what's finite; infinite for NaN."""
     real = np.isfinite(exact)
     if not np.array_equal(np.isfinite(given), real):
         return float("inf")
@@ -288,4 +283,4 @@ def matched(
 def _distance(one: Array, two: Array) -> float:
     if one.shape != two.shape:
         return float("inf")
-    return relative_error(two, one.astype(np.float64))
+    return _largest_error(two, one.astype(np.float64))
