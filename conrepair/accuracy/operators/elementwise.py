@@ -10,19 +10,21 @@ import numpy as np
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.scaled import Array
 from conrepair.operators.functions import FUNCTIONS, OF_ONNX
+from conrepair.operators.pairs import PAIRS
 
 __all__ = ["BINARY", "UNARY"]
 
 _PAIRS = {
-    **{name: f"{name}(a, b)" for name in ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Mean", "PRelu")},
+    **{name: f"{name}(a, b)" for name, item in PAIRS.items() if item.family != "comparison" and not item.logical},
+    "Mean": "Mean(a, b)",
     "Mod (fmod)": "Mod<fmod=1>(a, b)",
     "Sum": "Sum(a, b, b)",
 }
+del _PAIRS["Mod"]  # which ONNX has of whole numbers alone
 BINARY: tuple[Case, ...] = tuple(
     Case(operator, "binary", f"y = {body}", {"a": "left", "b": "right"}, sums=operator in {"Mean", "Sum"})
     for operator, body in _PAIRS.items()
 )
-
 
 _NEAR = 1 + 2.0**-6  # where what cancels ends, an element type of few bits is as near
 
