@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
-from conrepair.metrics.tensors import CHUNK_ELEMENTS
+from conrepair.metrics.tensors import row_chunks
 
 __all__ = ["are_texts", "are_whole", "differing_share", "judge_whole"]
 
@@ -90,10 +90,9 @@ def _differing(one: Array, two: Array) -> tuple[int, tuple[int, ...] | None]:
     if are_texts(one, two):
         one, two = one.astype(np.str_), two.astype(np.str_)
     count, first = 0, None
-    rows = max(1, CHUNK_ELEMENTS * len(one) // max(1, one.size))
-    for start in range(0, len(one), rows):
-        places = np.argwhere(one[start : start + rows] != two[start : start + rows])
+    for rows in row_chunks(one.shape):
+        places = np.argwhere(one[rows] != two[rows])
         count += len(places)
         if first is None and len(places):
-            first = (start + int(places[0][0]), *(int(index) for index in places[0][1:]))
+            first = (rows.start + int(places[0][0]), *(int(index) for index in places[0][1:]))
     return count, first

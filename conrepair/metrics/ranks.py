@@ -6,16 +6,14 @@ needs memory quadratic in k goes through blocks of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["kendall_tau_union", "overlap", "rank_biased_overlap", "top_k"]
+from conrepair.metrics.tensors import row_chunks
 
-_BLOCK_ELEMENTS = 1 << 20
-"""Elements of the largest temporary."""
+__all__ = ["kendall_tau_union", "overlap", "rank_biased_overlap", "top_k"]
 
 _PARTITION_FROM = 128
 """Classes from which a partition is faster than sorting whole rows."""
@@ -45,7 +43,7 @@ def top_k(scores: npt.NDArray[Any], k: int) -> tuple[npt.NDArray[np.int64], npt.
     if not 1 <= k <= scores.shape[1]:
         raise ValueError(f"k must be between 1 and {scores.shape[1]} classes, got {k}")
     labels = np.empty((scores.shape[0], k), dtype=np.int64)
-    for rows in _row_blocks(scores.shape[0], scores.shape[1]):
+    for rows in row_chunks(scores.shape):
         labels[rows] = _smallest(_descending_keys(scores[rows]), k)
     return labels, np.take_along_axis(scores, labels, axis=1)
 
@@ -127,7 +125,7 @@ def kendall_tau_union(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> npt
     """
     a, b = _checked_lists(a, b)
     taus = np.empty(a.shape[0], dtype=np.float64)
-    for rows in _row_blocks(a.shape[0], (2 * a.shape[1]) ** 2):
+    for rows in row_chunks((a.shape[0], (2 * a.shape[1]) ** 2)):
         taus[rows] = _tau_of_block(a[rows], b[rows])
     return taus
 
@@ -158,7 +156,7 @@ def _ranks_in(labels: _Labels, ranking: _Labels) -> _Labels:
     """Gives the place (from 0) of each label in the ranking of its row; k where it is absent."""
     count, k = labels.shape
     ranks = np.empty((count, k), dtype=np.int64)
-    for rows in _row_blocks(count, k * k):
+    for rows in row_chunks((count, k * k)):
         equal = labels[rows, :, None] == ranking[rows, None, :]
         ranks[rows] = np.where(equal.any(axis=2), equal.argmax(axis=2), k)
     return ranks
@@ -205,9 +203,3 @@ def _smallest_unordered(keys: npt.NDArray[Any], k: int) -> _Labels:
     places_left = k - before.sum(axis=1, keepdims=True)
     chosen = before | (tied & (tied.cumsum(axis=1) <= places_left))
     return np.nonzero(chosen)[1].astype(np.int64).reshape(keys.shape[0], k)
-
-
-def _row_blocks(count: int, elements_per_row: int) -> Iterator[slice]:
-    rows = max(1, _BLOCK_ELEMENTS // max(1, elements_per_row))
-    for start in range(0, count, rows):
-        yield slice(start, start + rows)

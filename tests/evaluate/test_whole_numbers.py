@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conrepair.evaluate import whole_numbers
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.evaluate.whole_numbers import are_whole, differing_share, judge_whole
+from conrepair.metrics import tensors
 
 RIGHT = np.arange(40).reshape(4, 10)
 
@@ -51,7 +51,7 @@ def test_equal_or_not(count: int, options: dict[str, object], verdict: Verdict) 
 
 @pytest.mark.parametrize("chunk", [1, 7, 10, 25, 1 << 20])
 def test_rows_at_a_time_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_numbers, "CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(tensors, "CHUNK_ELEMENTS", chunk)
     changed = wrong(9)
     changed[3, 9] = 0
     assert differing_share(RIGHT, changed) == 10 / 40

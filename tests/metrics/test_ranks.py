@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conrepair.metrics import ranks
+from conrepair.metrics import tensors
 from conrepair.metrics.ranks import (
     kendall_tau_union,
     overlap,
@@ -72,7 +72,7 @@ def test_top_k_at_the_ends_of_integers(classes):
 def test_top_k_in_blocks(monkeypatch):
     scores = np.random.default_rng(2).integers(0, 9, size=(30, 200)).astype(np.float32)
     whole = top_k(scores, 5)[0]
-    monkeypatch.setattr(ranks, "_BLOCK_ELEMENTS", 700)
+    monkeypatch.setattr(tensors, "CHUNK_ELEMENTS", 700)
     assert (top_k(scores, 5)[0] == whole).all()
 
 
@@ -141,7 +141,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     a, b = random_lists(33, 4, 7)
     functions = (overlap, rank_biased_overlap, kendall_tau_union)
     whole = [function(a, b) for function in functions]
-    monkeypatch.setattr(ranks, "_BLOCK_ELEMENTS", 150)
+    monkeypatch.setattr(tensors, "CHUNK_ELEMENTS", 150)
     for function, expected in zip(functions, whole, strict=True):
         np.testing.assert_array_equal(function(a, b), expected)
 
