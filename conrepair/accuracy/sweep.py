@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, count, groupby
-from operator import not_
+from operator import attrgetter, not_
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +63,8 @@ def measure(
         for family in families:
             # A later opset's operator must not keep the others from a system that doesn't know it.
             wished = [case for case in FAMILIES[family] if not operators or case.operator.split()[0] in operators]
-            for _, group in groupby(sorted(wished, key=_opset), _opset):
+            opset = attrgetter("opset")
+            for _, group in groupby(sorted(wished, key=opset), opset):
                 cases = list(group)
                 wanted = {case.name: truth_of(case, dtype) for case in cases}
                 answers, refused = _answers(opener, cases, wanted, dtype, paths)
@@ -80,10 +81,6 @@ def measure(
                         reason = refused[own[0].name]
                         results.append(Measured(system, dtype, operator, family, refused=reason))
     return results
-
-
-def _opset(case: Case) -> int:
-    return case.opset
 
 
 def truth_of(case: Case, dtype: str) -> Exact:

@@ -222,14 +222,8 @@ def compare_tensors(
     for start in range(0, reference.size, CHUNK_ELEMENTS):
         chunk = slice(start, start + CHUNK_ELEMENTS)
         one, two = np.asarray(flat_reference[chunk]), np.asarray(flat_candidate[chunk])
-        totals.add(
-            start,
-            np.asarray(one, dtype=np.float64),
-            np.asarray(two, dtype=np.float64),
-            rtol,
-            atol,
-            _wide_difference(one, two),
-        )
+        reals = np.asarray(one, dtype=np.float64), np.asarray(two, dtype=np.float64)
+        totals.add(start, *reals, rtol, atol, _wide_difference(one, two))
     return totals.error(reference.shape)
 
 

@@ -263,20 +263,18 @@ def matched(
     Returns:
         A pair for each tensor of the first side.
     """
-    left = dict.fromkeys(two)
-    pairs: dict[str, KernelPair] = {}
-    names = list(one)
-    for name in names:
-        if name in left:
-            del left[name]
-            pairs[name] = KernelPair(name, name, 1.0)
+    left, names = dict.fromkeys(two), list(one)
+    pairs = {name: KernelPair(name, name, 1.0) for name in names if name in left}
+    for name in pairs:
+        del left[name]
     for name in names:
         if name not in pairs:
-            best = min(((_distance(values_one[name], values_two[other]), other) for other in left), default=None)
-            near = best is not None and best[0] < _MOST_OF_IT
-            pairs[name] = KernelPair(name, best[1] if near and best else None, 1 - best[0] if near and best else 0.0)
-            if near and best:
-                del left[best[1]]
+            rest = ((_distance(values_one[name], values_two[other]), other) for other in left)
+            apart, other = min(rest, default=(np.inf, ""))
+            pairs[name] = KernelPair(name, None, 0.0)
+            if apart < _MOST_OF_IT:
+                pairs[name] = KernelPair(name, other, 1 - apart)
+                del left[other]
     return [pairs[name] for name in names]
 
 
