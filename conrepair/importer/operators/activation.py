@@ -22,17 +22,11 @@ def relu(node: ImportedNode) -> Any:
     return node.elementwise(ops.relu if "float" in node.dtype(0) else lambda x: ops.maximum(x, 0))
 
 
-@operator("Sigmoid", "Softsign", "Softplus", "Tanh", "Erf")
-def plain(node: ImportedNode) -> Any:
-    return node.elementwise(getattr(ops, node.operator.lower()))
-
-
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Elu": ops.elu,
     "Celu": ops.celu,
     "Gelu": lambda x, approximate: ops.gelu(x, approximate=approximate == "tanh"),
     "HardSigmoid": lambda x, alpha, beta: ops.clip(add(ops.multiply(x, alpha), beta), 0.0, 1.0),
-    "HardSwish": ops.hard_swish,
     "LeakyRelu": ops.leaky_relu,
     "Selu": lambda x, alpha, gamma: ops.multiply(ops.elu(x, alpha), gamma),
     "ThresholdedRelu": lambda x, alpha: ops.threshold(x, alpha, 0.0),

@@ -1,11 +1,13 @@
-"""Arithmetic and functions of real numbers, element by element, with broadcasting."""
+"""Arithmetic, comparisons and functions of numbers, element by element, with broadcasting."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
+import onnx
 from keras import ops
 
 from conrepair.importer.addition import add
@@ -13,32 +15,27 @@ from conrepair.importer.indexing import cast
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.unsigned import of_bits, of_order
+from conrepair.operators.all_operators import RECORDS
+
+
+def _of_keras(operands: int, *others: str) -> dict[str, Callable[..., Any]]:
+    """ONNX's functions of so many numbers that keras.ops has by the same name as NumPy, but for some others."""
+    known = {
+        name: getattr(ops, record.value.__name__, None)
+        for name, record in RECORDS.items()
+        if record.operands == operands and {"constant_first"}.issuperset(record.attributes) and callable(record.value)
+    }
+    return {name: known[name] for name in known if known[name] and onnx.defs.has(name) and name not in others}
+
 
 _UNARY = {
-    "Abs": ops.absolute,
-    "Acos": ops.arccos,
-    "Acosh": ops.arccosh,
-    "Asin": ops.arcsin,
-    "Asinh": ops.arcsinh,
-    "Atan": ops.arctan,
-    "Atanh": ops.arctanh,
-    "Ceil": ops.ceil,
-    "Cos": ops.cos,
-    "Cosh": ops.cosh,
-    "Exp": ops.exp,
-    "Floor": ops.floor,
-    "Log": ops.log,
-    "Neg": ops.negative,
+    **_of_keras(1),
+    "IsNaN": ops.isnan,
     "Reciprocal": lambda x: ops.divide(1, x),  # ops.reciprocal makes float32 of everything
     "Round": ops.round,
-    "Sign": ops.sign,
-    "Sin": ops.sin,
-    "Sinh": ops.sinh,
-    "Sqrt": ops.sqrt,
-    "Tan": ops.tan,
 }
-_BINARY = {"Add": add, "Mul": ops.multiply, "Sub": ops.subtract}
-_MANY = {"Max": ops.maximum, "Min": ops.minimum, "Sum": add, "Mean": add}
+_OF_SEVERAL = {**_of_keras(2, "Div", "Pow"), "Add": add, "Sum": add, "Mean": add}
+_COMPARISONS = {name for name, record in RECORDS.items() if record.family == "comparison"}
 
 
 @operator(*_UNARY)
@@ -48,9 +45,17 @@ def unary(node: ImportedNode) -> Any:
     return node.elementwise(_UNARY[node.operator])
 
 
-@operator(*_BINARY)
-def binary(node: ImportedNode) -> Any:
-    return node.elementwise(of_bits(node, _BINARY[node.operator]))
+@operator(*_OF_SEVERAL)
+def of_several(node: ImportedNode) -> Any:
+    function, compares = _OF_SEVERAL[node.operator], node.operator in _COMPARISONS
+
+    def combine(*tensors: Any) -> Any:
+        total = reduce(function, tensors)
+        return ops.divide(total, len(tensors)) if node.operator == "Mean" and len(tensors) > 1 else total
+
+    if compares or node.operator in {"Max", "Min"}:
+        return node.elementwise(of_order(node, combine, compares=compares))
+    return node.elementwise(of_bits(node, combine))
 
 
 @operator("Identity", "Dropout", ignores=("consumed_inputs", "is_test", "ratio", "seed"))
@@ -63,19 +68,6 @@ def identity(node: ImportedNode) -> Any:
         return [value]
     mask = ops.ones_like if node.opset >= 12 else ops.zeros_like
     return [value, node.elementwise(lambda x: mask(x, dtype="bool"), [0])]
-
-
-@operator(*_MANY)
-def many(node: ImportedNode) -> Any:
-    function = _MANY[node.operator]
-
-    def combine(*tensors: Any) -> Any:
-        total = reduce(function, tensors)
-        return ops.divide(total, len(tensors)) if node.operator == "Mean" and len(tensors) > 1 else total
-
-    if node.operator in {"Max", "Min"}:
-        return node.elementwise(of_order(node, combine, compares=False))
-    return node.elementwise(combine)
 
 
 @operator("Div")
@@ -144,23 +136,14 @@ def _whole_power(x: Any, y: Any) -> Any:
     return ops.where(ops.less(y, 0), sign, ops.power(x, ops.maximum(y, ops.zeros_like(y))))
 
 
-@operator("CumSum", constant=("axis",))
-def cumulative_sum(node: ImportedNode) -> Any:
-    return _cumulative(node, ops.cumsum)
-
-
-@operator("CumProd", constant=("axis",))
-def cumulative_product(node: ImportedNode) -> Any:
-    return _cumulative(node, ops.cumprod)
-
-
-def _cumulative(node: ImportedNode, function: Any) -> Any:
+@operator("CumSum", "CumProd", constant=("axis",))
+def cumulative(node: ImportedNode) -> Any:
+    function, start = (ops.cumsum, 0) if node.operator == "CumSum" else (ops.cumprod, 1)
     x, axis = node.tensor(0), int(np.asarray(node.constant(1)).item())
     axis += node.rank(0) if axis < 0 else 0
     if node.attribute("reverse", 0):
         x = ops.flip(x, axis=axis)
     if node.attribute("exclusive", 0):
-        start = 0 if function is ops.cumsum else 1
         padding = [(1, 0) if place == axis else (0, 0) for place in range(node.rank(0))]
         index = tuple(slice(None, -1) if place == axis else slice(None) for place in range(node.rank(0)))
         x = ops.pad(x[index], padding, constant_values=start)

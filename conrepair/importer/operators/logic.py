@@ -1,4 +1,4 @@
-"""Comparisons, logic and bits, element by element, with broadcasting."""
+"""Bits, choices and casts, element by element, with broadcasting."""
 
 from __future__ import annotations
 
@@ -11,30 +11,16 @@ from keras import ops
 from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
-from conrepair.importer.unsigned import of_bits, of_order
+from conrepair.importer.unsigned import of_bits
 from conrepair.importer.values import DTYPES, ImportedTensor, is_symbolic
 
-_BINARY = {
-    "And": ops.logical_and,
-    "BitwiseAnd": ops.bitwise_and,
-    "BitwiseOr": ops.bitwise_or,
-    "BitwiseXor": ops.bitwise_xor,
-    "Equal": ops.equal,
-    "Greater": ops.greater,
-    "GreaterOrEqual": ops.greater_equal,
-    "Less": ops.less,
-    "LessOrEqual": ops.less_equal,
-    "Or": ops.logical_or,
-    "Xor": ops.logical_xor,
-}
+_BITWISE = {"BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or, "BitwiseXor": ops.bitwise_xor}
 
 
-@operator(*_BINARY)
-def binary(node: ImportedNode) -> Any:
-    function = _BINARY[node.operator]
-    if node.operator.startswith("Bitwise"):
-        return node.elementwise(of_bits(node, lambda x, y: function(_widened(x, y), y)))
-    return node.elementwise(of_order(node, function, compares=True))
+@operator(*_BITWISE)
+def bitwise(node: ImportedNode) -> Any:
+    function = _BITWISE[node.operator]
+    return node.elementwise(of_bits(node, lambda x, y: function(_widened(x, y), y)))
 
 
 def _widened(x: Any, y: Any) -> Any:
@@ -44,11 +30,6 @@ def _widened(x: Any, y: Any) -> Any:
         mine == 1 and other != 1 for mine, other in zip(x.shape[::-1], y.shape[::-1], strict=False)
     )
     return add(x, ops.zeros_like(y)) if longer else x
-
-
-@operator("Not")
-def negation(node: ImportedNode) -> Any:
-    return node.elementwise(ops.logical_not)
 
 
 @operator("BitwiseNot")
@@ -62,40 +43,25 @@ def shift(node: ImportedNode) -> Any:
     dtype = node.dtype(0)
     bits, left = 8 * np.dtype(dtype).itemsize, node.attribute("direction") == "LEFT"
 
+    def shifted(x: Any, steps: Any) -> Any:
+        if left:
+            return ops.bitwise_left_shift(x, steps)
+        if dtype != "uint64":
+            return ops.bitwise_right_shift(x, steps)
+        # Of uint64 as int64, where shifting to the right would draw a sign behind it.
+        half = ops.bitwise_and(ops.bitwise_right_shift(x, ops.ones_like(x)), ops.full_like(x, 2**63 - 1))
+        rest = ops.bitwise_right_shift(half, ops.maximum(ops.subtract(steps, 1), 0))
+        return ops.where(ops.equal(steps, 0), x, rest)
+
     def function(x: Any, y: Any) -> Any:
         x = _widened(x, y)
         outside = ops.logical_or(ops.less(y, 0), ops.greater_equal(y, bits))
-        if left:
-            shifted = ops.bitwise_left_shift(x, ops.where(outside, ops.zeros_like(y), y))
-            return ops.where(outside, ops.zeros_like(shifted), shifted)
-        return ops.bitwise_right_shift(x, ops.where(outside, ops.full_like(y, bits - 1), y))
+        if not left and not dtype.startswith("u"):
+            return shifted(x, ops.where(outside, ops.full_like(y, bits - 1), y))
+        found = shifted(x, ops.where(outside, ops.zeros_like(y), y))
+        return ops.where(outside, ops.zeros_like(found), found)
 
-    def unsigned(x: Any, y: Any) -> Any:
-        x, outside = _widened(x, y), ops.greater_equal(y, bits)
-        shifted = (ops.bitwise_left_shift if left else ops.bitwise_right_shift)(x, ops.minimum(y, bits - 1))
-        return ops.where(outside, ops.zeros_like(shifted), shifted)
-
-    def longest(x: Any, y: Any) -> Any:
-        """Of uint64 as int64, where shifting to the right would draw a sign behind it."""
-        x = _widened(x, y)
-        outside = ops.logical_or(ops.less(y, 0), ops.greater_equal(y, bits))
-        steps = ops.where(outside, ops.zeros_like(y), y)
-        if left:
-            shifted = ops.bitwise_left_shift(x, steps)
-        else:
-            half = ops.bitwise_and(ops.bitwise_right_shift(x, ops.ones_like(x)), ops.full_like(x, 2**63 - 1))
-            shifted = ops.bitwise_right_shift(half, ops.maximum(ops.subtract(steps, 1), 0))
-            shifted = ops.where(ops.equal(steps, 0), x, shifted)
-        return ops.where(outside, ops.zeros_like(shifted), shifted)
-
-    if dtype == "uint64":
-        return node.elementwise(of_bits(node, longest))
-    return node.elementwise(unsigned if dtype.startswith("u") else function)
-
-
-@operator("IsNaN")
-def is_nan(node: ImportedNode) -> Any:
-    return node.elementwise(ops.isnan)
+    return node.elementwise(of_bits(node, function))
 
 
 @operator("IsInf")

@@ -14,53 +14,48 @@ from conrepair.importer.rules import operator
 from conrepair.importer.values import ImportedTensor, inverse
 
 
-def _l1(x: Any, **axes: Any) -> Any:
-    return ops.sum(ops.absolute(x), **axes)
+def _itself(x: Any) -> Any:
+    return x
 
 
-def _l2(x: Any, **axes: Any) -> Any:
-    return ops.sqrt(ops.sum(ops.square(x), **axes))
+_REDUCTIONS = {
+    "ReduceL1": (ops.absolute, ops.sum, _itself),
+    "ReduceL2": (ops.square, ops.sum, ops.sqrt),
+    "ReduceLogSum": (_itself, ops.sum, ops.log),
+    "ReduceLogSumExp": (_itself, ops.logsumexp, _itself),
+    "ReduceMax": (_itself, ops.max, _itself),
+    "ReduceMean": (_itself, ops.mean, _itself),
+    "ReduceMin": (_itself, ops.min, _itself),
+    "ReduceProd": (_itself, ops.prod, _itself),
+    "ReduceSum": (_itself, ops.sum, _itself),
+    "ReduceSumSquare": (ops.square, ops.sum, _itself),
+}  # what is done with each number, with all along the axes, and with that
+_REAL = {"ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}  # of integers, too, computed in real numbers
 
 
-def _log_sum(x: Any, **axes: Any) -> Any:
-    return ops.log(ops.sum(x, **axes))
-
-
-def _sum_square(x: Any, **axes: Any) -> Any:
-    return ops.sum(ops.square(x), **axes)
-
-
-_FUNCTIONS = {
-    "ReduceL1": _l1,
-    "ReduceL2": _l2,
-    "ReduceLogSum": _log_sum,
-    "ReduceLogSumExp": ops.logsumexp,
-    "ReduceMax": ops.max,
-    "ReduceMean": ops.mean,
-    "ReduceMin": ops.min,
-    "ReduceProd": ops.prod,
-    "ReduceSum": ops.sum,
-    "ReduceSumSquare": _sum_square,
-}
-
-
-@operator(*_FUNCTIONS, constant=("axes",))
+@operator(*_REDUCTIONS, constant=("axes",))
 def reduction(node: ImportedNode) -> Any:
     value = node.value(0)
     assert isinstance(value, ImportedTensor)  # noqa: S101 - constants don't reach rules
     axes = node.constant_or_attribute("axes", 1) or []
     noop = node.attribute("noop_with_empty_axes", 0)  # says nothing where there are axes
     keep = bool(node.attribute("keepdims", 1))  # says nothing where nothing is reduced
+    before, reduced, behind = _REDUCTIONS[node.operator]
     if not axes and noop:
-        return [value] if node.operator in _PLAIN else node.elementwise(_ALONE[node.operator], [0])
+        if before is behind:
+            return [value]
+        alone = ops.absolute if node.operator == "ReduceL2" else lambda x: behind(before(x))
+        return node.elementwise(alone, [0])
     gone = {int(axis) % value.rank for axis in axes} if axes else set(range(value.rank))
     stored_axes = tuple(sorted(value.order[axis] for axis in gone))
-    function = _FUNCTIONS[node.operator]
+    x = value.stored
     if node.dtype(0) == "bool":
-        function = {"ReduceMax": ops.any, "ReduceMin": ops.all}[node.operator]
-    if "int" in node.dtype(0) and node.operator in _OF_INTEGERS:
-        function = _OF_INTEGERS[node.operator](node, gone)
-    y = function(value.stored, axis=stored_axes, keepdims=keep)
+        reduced = {"ReduceMax": ops.any, "ReduceMin": ops.all}[node.operator]
+    elif "int" in node.dtype(0) and node.operator in _REAL:
+        x = ops.cast(x, "float64")
+    elif "int" in node.dtype(0) and node.operator == "ReduceMean":
+        reduced = _integer_mean(node, gone)
+    y = behind(reduced(before(x), axis=stored_axes, keepdims=keep))
     if str(y.dtype) != node.dtype(0):
         y = ops.cast(y, node.dtype(0))  # Keras widens sums of small integers
     if keep:
@@ -77,26 +72,9 @@ def _integer_mean(node: ImportedNode, gone: set[int]) -> Any:
 
     def mean(x: Any, **axes: Any) -> Any:
         total = ops.sum(ops.cast(x, "int64"), **axes)
-        return ops.cast(truncated_quotient(total, ops.full_like(total, count)), x.dtype)
+        return truncated_quotient(total, ops.full_like(total, count))
 
     return mean
-
-
-def _in_double(function: Any) -> Any:
-    def of_integers(node: ImportedNode, _: set[int]) -> Any:
-        return lambda x, **axes: ops.cast(function(ops.cast(x, "float64"), **axes), node.dtype(0))
-
-    return of_integers
-
-
-_OF_INTEGERS = {
-    "ReduceL2": _in_double(_l2),
-    "ReduceLogSum": _in_double(_log_sum),
-    "ReduceLogSumExp": _in_double(ops.logsumexp),
-    "ReduceMean": _integer_mean,
-}
-_PLAIN = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceLogSumExp"}
-_ALONE = {"ReduceL1": ops.absolute, "ReduceL2": ops.absolute, "ReduceLogSum": ops.log, "ReduceSumSquare": ops.square}
 
 
 def one_zero(x: Any) -> Any:
