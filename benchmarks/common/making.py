@@ -13,7 +13,7 @@ from benchmarks.common import drawn_networks, networks
 from benchmarks.common.digits import read_digits
 from benchmarks.common.models import MODELS, BenchmarkModel
 from conrepair.converters.all_converters import converter
-from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
+from conrepair.converters.torch_onnx import export_names, symbolic_axes
 from conrepair.data.pictures.decode import decode_picture
 from conrepair.data.pictures.named_recipes import named_recipe
 from conrepair.data.pictures.photos import read_photo_folder
@@ -134,22 +134,24 @@ def unfolded(model: Model, folder: Path) -> Model:
     """With BatchNormalization as nodes of their own, which that exporter only keeps for training."""
     import torch
 
+    from conrepair.frameworks.torch import TorchRunnable
+
     folder.mkdir()
     path = folder / "model.onnx"
-    arguments = export_arguments(model)
-    names = [*arguments.input_names, *arguments.output_names]
-    specs = [*arguments.inputs, *arguments.outputs]
+    runnable = TorchRunnable(model)
+    named = export_names(runnable)
+    names = [*named["input_names"], *named["output_names"]]
+    specs = [*runnable.inputs, *runnable.outputs]
     torch.onnx.export(
-        arguments.module,
-        arguments.examples,
+        runnable.module,
+        runnable.examples,
         str(path),
         dynamo=False,
         opset_version=_OPSET,
         do_constant_folding=False,
         training=torch.onnx.TrainingMode.PRESERVE,
-        input_names=arguments.input_names,
-        output_names=arguments.output_names,
         dynamic_axes={name: axes for name, spec in zip(names, specs, strict=True) if (axes := symbolic_axes(spec))},
+        **named,
     )
     return Model("onnx", str(path), sha256_of(path))
 

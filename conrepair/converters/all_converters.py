@@ -2,32 +2,8 @@
 
 from __future__ import annotations
 
-from conrepair.converters import (
-    keras_onnx,
-    keras_onnx_export,
-    keras_savedmodel,
-    keras_tflite,
-    keras_torch,
-    onnx_float16,
-    onnx_keras,
-    onnx_keras_onnx2keras,
-    onnx_normalise,
-    onnx_onnxoptimizer,
-    onnx_onnxsim,
-    onnx_onnxslim,
-    onnx_quantize_dynamic,
-    onnx_quantize_static,
-    onnx_savedmodel_onnx2tf,
-    onnx_tflite_onnx2tf,
-    onnx_torch,
-    onnx_version_converter,
-    savedmodel_onnx,
-    savedmodel_tflite,
-    tflite_onnx,
-    torch_onnx_dynamo,
-    torch_onnx_script,
-    torch_tflite_litert,
-)
+import importlib
+
 from conrepair.converters.base import Converter
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
@@ -35,33 +11,16 @@ from conrepair.runtime.words import meant
 __all__ = ["CONVERTERS", "converter"]
 
 _MODULES = (
-    torch_onnx_dynamo,
-    torch_onnx_script,
-    onnx_torch,
-    onnx_keras,
-    onnx_normalise,
-    keras_onnx,
-    keras_onnx_export,
-    keras_savedmodel,
-    keras_tflite,
-    keras_torch,
-    savedmodel_onnx,
-    savedmodel_tflite,
-    tflite_onnx,
-    onnx_onnxslim,
-    onnx_onnxoptimizer,
-    onnx_onnxsim,
-    onnx_version_converter,
-    onnx_quantize_dynamic,
-    onnx_quantize_static,
-    onnx_float16,
-    torch_tflite_litert,
-    onnx_savedmodel_onnx2tf,
-    onnx_tflite_onnx2tf,
-    onnx_keras_onnx2keras,
+    *("torch_onnx_dynamo", "torch_onnx_script", "onnx_torch", "onnx_keras", "onnx_normalise", "keras_onnx"),
+    *("keras_onnx_export", "keras_savedmodel", "keras_tflite", "keras_torch", "savedmodel_onnx"),
+    *("savedmodel_tflite", "tflite_onnx", "onnx_onnxslim", "onnx_onnxoptimizer", "onnx_onnxsim"),
+    *("onnx_version_converter", "onnx_quantize_dynamic", "onnx_quantize_static", "onnx_float16"),
+    *("torch_tflite_litert", "onnx_savedmodel_onnx2tf", "onnx_tflite_onnx2tf", "onnx_keras_onnx2keras"),
 )
-
-CONVERTERS: dict[str, Converter] = {module.CONVERTER.name: module.CONVERTER for module in _MODULES}
+CONVERTERS: dict[str, Converter] = {
+    item.name: item
+    for item in (importlib.import_module(f"conrepair.converters.{name}").CONVERTER for name in _MODULES)
+}
 
 
 def converter(name: str) -> Converter:

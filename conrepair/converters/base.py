@@ -82,7 +82,6 @@ class Converter:
         source: Framework it reads.
         target: Framework it writes.
         distributions: Packages that take part, the tool first; their versions go into the provenance.
-        needs: Frameworks it imports, for steering it to a warm worker.
         convert: Writes the target into a folder and returns the file's or folder's name in it. Runs in a worker
             process; imports what it needs inside.
         options: By name.
@@ -100,7 +99,6 @@ class Converter:
     source: str
     target: str
     distributions: tuple[str, ...]
-    needs: frozenset[str]
     convert: Callable[[Model, Path, Mapping[str, Any]], str]
     options: Mapping[str, Option] = field(default_factory=dict)
     preference: int = 10
@@ -128,6 +126,16 @@ class Converter:
             else option.default
             for name, option in self.options.items()
         }
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Frameworks it imports, for steering it to a warm worker."""
+        formats = {self.source, self.target}
+        if "torch" in formats:
+            return frozenset({"torch"})
+        if self.environment is not None:  # the tool runs there
+            return frozenset({self.target})
+        return frozenset({"onnx" if formats == {"onnx"} else "tensorflow"})
 
     @property
     def job_needs(self) -> frozenset[str]:

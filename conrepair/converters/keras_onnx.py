@@ -60,7 +60,6 @@ CONVERTER = Converter(
     source="keras",
     target="onnx",
     distributions=("tf2onnx", "keras", "tensorflow", "onnx"),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={
         "opset": Option(15, "ONNX opset (up to 18)", alternatives=(15, 13, 18, 11)),

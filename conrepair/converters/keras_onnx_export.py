@@ -54,7 +54,6 @@ CONVERTER = Converter(
     source="keras",
     target="onnx",
     distributions=("keras", "tf2onnx", "tensorflow", "onnx"),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={"opset": Option(15, "ONNX opset (up to 18); 0 lets Keras choose", alternatives=(15, 13, 18))},
     preference=11,

@@ -40,6 +40,5 @@ CONVERTER = Converter(
     source="keras",
     target="tensorflow",
     distributions=("keras", "tensorflow"),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
 )

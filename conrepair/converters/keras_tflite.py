@@ -54,7 +54,6 @@ CONVERTER = Converter(
     source="keras",
     target="tflite",
     distributions=("tensorflow", "keras"),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={
         **OPTIONS,

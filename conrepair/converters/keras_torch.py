@@ -33,7 +33,6 @@ CONVERTER = Converter(
     source="keras",
     target="torch",
     distributions=("keras", "torch"),
-    needs=frozenset({"torch"}),
     convert=_convert,
     automatic=False,
 )

@@ -30,7 +30,6 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnxruntime", "onnx", "onnx-ir"),
-    needs=frozenset({"onnx"}),
     convert=_convert,
     options={"keep_io": Option(True, "inputs and outputs stay float32")},
     automatic=False,

@@ -35,7 +35,6 @@ CONVERTER = Converter(
     source="onnx",
     target="keras",
     distributions=("keras", "tensorflow", "onnx", "onnx-ir", "sympy"),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={
         "inputs": Option("source", "layout of inputs with three axes or more", _LAYOUTS),

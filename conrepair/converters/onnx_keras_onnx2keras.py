@@ -125,7 +125,6 @@ CONVERTER = Converter(
     source="onnx",
     target="keras",
     distributions=("onnx2keras", "keras", "tensorflow", "onnx", "onnx-ir"),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={
         "normalise": Option(True, "rewrite the graph into what the tool reads before", alternatives=(True,)),

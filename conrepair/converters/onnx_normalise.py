@@ -43,7 +43,6 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnx", "onnx-ir", "onnxruntime"),
-    needs=frozenset({"onnx"}),
     convert=_convert,
     options={
         "opset": Option(0, "ONNX opset to lower or raise the graph to; 0 leaves it", alternatives=(0, 17, 21)),

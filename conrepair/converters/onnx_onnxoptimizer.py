@@ -35,7 +35,6 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnxoptimizer", "onnx"),
-    needs=frozenset({"onnx"}),
     convert=_convert,
     options={"without": Option("", "passes that are left out, separated by commas")},
     automatic=False,

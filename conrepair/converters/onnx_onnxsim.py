@@ -34,7 +34,6 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnxsim", "onnx"),
-    needs=frozenset({"onnx"}),
     convert=_convert,
     options={
         "fuse_batch_norm": Option(True, "fold BatchNormalization into convolutions"),

@@ -41,7 +41,6 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnxslim", "onnx"),
-    needs=frozenset({"onnx"}),
     convert=_convert,
     options={
         "infer_shapes": Option(True, "write inferred shapes into the graph"),

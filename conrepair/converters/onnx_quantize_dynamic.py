@@ -41,7 +41,6 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnxruntime", "onnx"),
-    needs=frozenset({"onnx"}),
     convert=_convert,
     options={
         "per_channel": Option(False, "a scale for each channel of a weight"),

@@ -75,7 +75,6 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnxruntime", "onnx"),
-    needs=frozenset({"onnx"}),
     convert=_refuse,
     options={
         "prepare": Option(True, "let ONNX Runtime simplify the graph first (folds BatchNorm)"),

@@ -33,7 +33,6 @@ def onnx2tf_converter(name: str, target: str, file: str) -> Converter:
         source="onnx",
         target=target,
         distributions=("onnx2tf", "tensorflow", "tf-keras", "onnx", "onnxsim", "onnxruntime"),
-        needs=frozenset({target}),
         convert=_conversion(target, file),
         options={
             "batch": Option(0, "the batch size that the result has, where the network's is symbolic; 0 leaves it"),

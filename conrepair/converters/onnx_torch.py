@@ -83,7 +83,6 @@ CONVERTER = Converter(
     source="onnx",
     target="torch",
     distributions=("onnx2torch", "torch", "torchvision", "onnx", "onnx-ir"),
-    needs=frozenset({"torch"}),
     convert=_convert,
     options={"opset": Option(17, "opset to lower the graph to before the tool reads it", alternatives=(17, 13, 11))},
 )

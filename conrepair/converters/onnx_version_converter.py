@@ -25,7 +25,6 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnx",),
-    needs=frozenset({"onnx"}),
     convert=_convert,
     options={"opset": Option(21, "ONNX opset to reach, up or down", least=1, alternatives=(21, 22, 23, 18))},
     automatic=False,

@@ -42,7 +42,6 @@ CONVERTER = Converter(
     source="tensorflow",
     target="onnx",
     distributions=("tf2onnx", "tensorflow", "onnx"),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={"opset": Option(15, "ONNX opset (up to 18)", alternatives=(15, 13, 18))},
 )

@@ -34,7 +34,6 @@ CONVERTER = Converter(
     source="tensorflow",
     target="tflite",
     distributions=("tensorflow",),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
     options=OPTIONS,
     intent=intent,

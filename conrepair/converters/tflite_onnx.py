@@ -55,7 +55,6 @@ CONVERTER = Converter(
     source="tflite",
     target="onnx",
     distributions=("tf2onnx", "tensorflow", "onnx", "onnx-ir"),
-    needs=frozenset({"tensorflow"}),
     convert=_convert,
     options={"opset": Option(15, "ONNX opset (up to 18)", alternatives=(15, 13, 18))},
 )

@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.model import Model
 
-__all__ = ["ExportArguments", "export_arguments", "symbolic_axes"]
-
-
-@dataclass(frozen=True)
-class ExportArguments:
-    """A module with example inputs and names.
-
-    Attributes:
-        module: The network, in evaluation mode.
-        examples: Zeros, of sizes that it takes.
-        inputs: The network's.
-        outputs: The network's.
-    """
-
-    module: Any
-    examples: tuple[Any, ...]
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-
-    @property
-    def input_names(self) -> list[str]:
-        """In order."""
-        return [spec.name for spec in self.inputs]
-
-    @property
-    def output_names(self) -> list[str]:
-        """In order; an output named like an input is renamed, as ONNX wants all names different."""
-        taken = set(self.input_names)
-        return [f"{spec.name}_out" if spec.name in taken else spec.name for spec in self.outputs]
-
-
-def export_arguments(model: Model) -> ExportArguments:
-    """Load a PyTorch model for export."""
+if TYPE_CHECKING:
     from conrepair.frameworks.torch import TorchRunnable
 
-    runnable = TorchRunnable(model)
-    return ExportArguments(runnable.module, runnable.examples, runnable.inputs, runnable.outputs)
+__all__ = ["export_names", "symbolic_axes"]
+
+
+def export_names(runnable: TorchRunnable) -> dict[str, list[str]]:
+    """The exporters' arguments that name inputs and outputs, in order.
+
+    An output named like an input is renamed, as ONNX wants all names different.
+    """
+    inputs, outputs = ([spec.name for spec in specs] for specs in (runnable.inputs, runnable.outputs))
+    return {"input_names": inputs, "output_names": [f"{name}_out" if name in inputs else name for name in outputs]}
 
 
 def symbolic_axes(spec: TensorSpec) -> dict[int, str]:

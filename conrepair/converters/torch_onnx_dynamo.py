@@ -5,44 +5,46 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.torch_onnx import ExportArguments, export_arguments, symbolic_axes
+from conrepair.converters.torch_onnx import export_names, symbolic_axes
 from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError
 
+if TYPE_CHECKING:
+    from conrepair.frameworks.torch import TorchRunnable
+
 __all__ = ["CONVERTER"]
 
 _FILE = "model.onnx"
-_PROTOBUF_LIMIT = 1 << 30  # bytes of weights kept inside the file; protobuf itself ends at 2 GiB
 
 
 def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import torch
 
+    from conrepair.frameworks.torch import TorchRunnable
+    from conrepair.onnx_passes.files import is_large
     from conrepair.onnx_passes.lower_opset import lower_opset
 
     if reason := _accepts(model):
         raise ConversionError(f"torch-onnx-dynamo can't take {model.path}: {reason}.")
-    arguments = export_arguments(model)
-    size = sum(parameter.nbytes for parameter in arguments.module.parameters())
+    runnable = TorchRunnable(model)
     program = torch.onnx.export(
-        arguments.module,
-        arguments.examples,
+        runnable.module,
+        runnable.examples,
         dynamo=True,
         verbose=False,
         opset_version=options["opset"] or None,
         optimize=options["optimize"],
-        input_names=arguments.input_names,
-        output_names=arguments.output_names,
-        dynamic_shapes=_dynamic_shapes(arguments),
+        dynamic_shapes=_dynamic_shapes(runnable),
+        **export_names(runnable),
     )
     if options["opset"]:
         # The exporter writes opset 18 at least and leaves it at that when its own way down fails.
         lower_opset(program.model, options["opset"])
-    program.save(folder / _FILE, external_data=size > _PROTOBUF_LIMIT)
+    program.save(folder / _FILE, external_data=is_large(program.model))
     return _FILE
 
 
@@ -53,7 +55,7 @@ def _accepts(model: Model) -> str | None:
     return None
 
 
-def _dynamic_shapes(arguments: ExportArguments) -> Any:
+def _dynamic_shapes(runnable: TorchRunnable) -> Any:
     import torch
 
     shapes = tuple(
@@ -61,11 +63,11 @@ def _dynamic_shapes(arguments: ExportArguments) -> Any:
             axis: torch.export.Dim(name) if name.isidentifier() else torch.export.Dim.AUTO
             for axis, name in symbolic_axes(spec).items()
         }
-        for spec in arguments.inputs
+        for spec in runnable.inputs
     )
     if not any(shapes):
         return None
-    parameters = inspect.signature(arguments.module.forward).parameters.values()
+    parameters = inspect.signature(runnable.module.forward).parameters.values()
     # The shapes have the structure of the parameters, and *arguments is one of them.
     return (shapes,) if any(item.kind is item.VAR_POSITIONAL for item in parameters) else shapes
 
@@ -75,7 +77,6 @@ CONVERTER = Converter(
     source="torch",
     target="onnx",
     distributions=("torch", "onnxscript", "onnx"),
-    needs=frozenset({"torch"}),
     convert=_convert,
     options={
         "opset": Option(0, "ONNX opset; 0 lets the exporter choose", alternatives=(0, 18, 20, 23)),

@@ -63,7 +63,6 @@ CONVERTER = Converter(
     source="torch",
     target="tflite",
     distributions=("litert-torch", "litert-converter", "ai-edge-litert", "torch"),
-    needs=frozenset({"torch"}),
     convert=_convert,
     options={"batch": Option(1, "the batch size that the result has, where the network's is symbolic")},
     accepts=_accepts,

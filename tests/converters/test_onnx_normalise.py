@@ -67,7 +67,7 @@ def test_it_is_used_only_when_pinned() -> None:
     assert pinned_route(["onnx-normalise", "onnx2torch"], "onnx").name == "onnx-normalise+onnx2torch"
 
     def edge(automatic: bool) -> Converter:
-        return Converter("edge", "a", "b", ("pip",), frozenset(), lambda *_: "", automatic=automatic)
+        return Converter("edge", "a", "b", ("pip",), lambda *_: "", automatic=automatic)
 
     assert reachable("a", [edge(True)]) == {"b"}
     assert reachable("a", [edge(False)]) == set()

@@ -29,9 +29,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
 
 def edge(source: str, target: str, preference: int = 10, name: str = "", **options: Option) -> Converter:
-    return Converter(
-        name or f"{source}-{target}", source, target, ("pip",), frozenset(), _convert, options, preference
-    )
+    return Converter(name or f"{source}-{target}", source, target, ("pip",), _convert, options, preference)
 
 
 def refusal(*arguments: Any) -> str:
@@ -276,7 +274,7 @@ def test_options_as_a_person_writes_them() -> None:
 
 
 def test_versions_of_what_isnt_installed() -> None:
-    item = Converter("x", "a", "b", ("pip", "no-such-package-at-all"), frozenset(), _convert)
+    item = Converter("x", "a", "b", ("pip", "no-such-package-at-all"), _convert)
     assert item.versions()["no-such-package-at-all"] == "missing"
     assert item.versions()["pip"][0].isdigit()
 
@@ -285,7 +283,7 @@ def test_versions_of_a_tool_in_an_environment_of_its_own(monkeypatch: pytest.Mon
     """They are part of the conversion's key, all of them."""
     pins = {"some-tool": "1.2", "numpy": "1.0"}
     monkeypatch.setitem(ENVIRONMENTS, "small", Environment("small", "tests", 0.1, 1, pins))
-    item = Converter("x", "a", "b", ("pip", "Some_Tool"), frozenset(), _convert, environment="small")
+    item = Converter("x", "a", "b", ("pip", "Some_Tool"), _convert, environment="small")
     versions = item.versions()
     assert (versions["pip"], versions["Some_Tool"]) == ("missing", "1.2")
     pins["numpy"] = "1.1"

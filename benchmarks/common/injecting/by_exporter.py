@@ -40,26 +40,27 @@ def _write(opened: _Opened, folder: Path) -> Model:
     import torch
     from torch.onnx import register_custom_op_symbolic, unregister_custom_op_symbolic
 
-    from conrepair.converters.torch_onnx import export_arguments, symbolic_axes
+    from conrepair.converters.torch_onnx import export_names, symbolic_axes
+    from conrepair.frameworks.torch import TorchRunnable
 
-    arguments = export_arguments(opened.model)
-    names = [*arguments.input_names, *arguments.output_names]
-    specs = [*arguments.inputs, *arguments.outputs]
+    runnable = TorchRunnable(opened.model)
+    named = export_names(runnable)
+    names = [*named["input_names"], *named["output_names"]]
+    specs = [*runnable.inputs, *runnable.outputs]
     path = folder / "model.onnx"
     try:
         for operator, symbolic in opened.patches.items():
             register_custom_op_symbolic(f"aten::{operator}", symbolic, _OPSET)
         torch.onnx.export(
-            arguments.module,
-            arguments.examples,
+            runnable.module,
+            runnable.examples,
             str(path),
             dynamo=False,
             opset_version=_OPSET,
-            input_names=arguments.input_names,
-            output_names=arguments.output_names,
             dynamic_axes={
                 name: axes for name, spec in zip(names, specs, strict=True) if (axes := symbolic_axes(spec))
             },
+            **named,
         )
     finally:
         for operator in opened.patches:

@@ -38,10 +38,10 @@ class _Opened:
     """A network with what it's exported by."""
 
     def __init__(self, model: Model) -> None:
-        from conrepair.converters.torch_onnx import export_arguments
+        from conrepair.frameworks.torch import TorchRunnable
 
         self.model = model
-        self.arguments = export_arguments(model)
+        self.arguments = TorchRunnable(model)
         self.network = self.arguments.module
 
     def modules(self, *sorts: str) -> list[str]:
