@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from conrepair.importer.values import Array
 
-__all__ = ["Axis", "WeightKernel", "coordinates", "cubic", "linear", "nearest", "weights"]
+__all__ = ["Axis", "WeightKernel", "coordinates", "cubic", "far", "linear", "near", "nearest", "weights"]
 
 _ONE, _HALF = np.float32(1), np.float32(0.5)
 
@@ -53,14 +54,22 @@ class WeightKernel:
 linear = WeightKernel(lambda distance: np.clip(1 - np.abs(distance), 0, 1), 1)
 
 
+def near(x: Any, a: float) -> Any:
+    """Keys's kernel at distances up to 1, of arrays or tensors."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1
+
+
+def far(x: Any, a: float) -> Any:
+    """Keys's kernel at distances from 1 to 2."""
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+
 def cubic(a: float) -> WeightKernel:
     """Keys's cubic convolution."""
 
     def weight(distance: Array) -> Array:
         x = np.abs(distance)
-        near = ((a + 2) * x - (a + 3)) * x * x + 1
-        far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-        return np.where(x <= 1, near, np.where(x < 2, far, 0))
+        return np.where(x <= 1, near(x, a), np.where(x < 2, far(x, a), 0))
 
     return WeightKernel(weight, 2)
 

@@ -9,15 +9,19 @@ import onnx
 import onnx_ir
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
+from conrepair.equations.expression import parse
+from conrepair.equations.matching import matched
 from conrepair.importer.patterns import join_patterns
 from conrepair.onnx_passes.infer_shapes import infer_shapes
 from conrepair.onnx_passes.inline_functions import inline_functions
 from conrepair.onnx_passes.lower_opset import lower_opset
 from conrepair.onnx_passes.raise_opset import name_default_domain
+from conrepair.onnx_passes.rewrites.building import only_use
 from conrepair.runtime.errors import ConversionError
 
 __all__ = ["prepare"]
 
+_DENSE = parse("MatMul(x, kernel) + bias")
 _OLDEST = 7  # before, operators broadcast by attributes
 
 
@@ -48,7 +52,7 @@ def prepare(
     _expand(model, known, opset)
     infer_shapes(model)
     join_patterns(model)
-    _join_bias(model.graph)
+    _join_bias(model.graph, opset)
     return model
 
 
@@ -79,20 +83,18 @@ def _expand(model: onnx_ir.Model, known: Collection[tuple[str, str]], opset: int
     lower_opset(model, opset, expand={name for _, name in standard.difference(known)})
 
 
-def _join_bias(graph: onnx_ir.Graph) -> None:
+def _join_bias(graph: onnx_ir.Graph, opset: int) -> None:
     """Join MatMul and the Add of a constant row behind it into one node, which becomes a Dense layer."""
-    for matmul in list(graph):
-        consumers = list(matmul.outputs[0].uses()) if matmul.op_type == "MatMul" else []
-        if len(consumers) != 1 or matmul.outputs[0].is_graph_output():
+    for add in list(graph):
+        match = matched(_DENSE, add, opset)
+        if match is None:
             continue
-        add = consumers[0].node
-        kernel, row = matmul.inputs[1], add.inputs[1 - consumers[0].idx] if add.op_type == "Add" else None
-        if not (_constant_shape(kernel) and _constant_shape(row)) or add.graph is not graph:
+        kernel, row = (_constant_shape(match.values[name]) for name in ("kernel", "bias"))
+        matmul = match.nodes[1]
+        if len(kernel) != 2 or row not in {kernel[1:], (1, *kernel[1:])} or only_use(matmul.outputs[0]) is not add:
             continue
-        width = _constant_shape(kernel)[-1]
-        if len(_constant_shape(kernel)) != 2 or _constant_shape(row) not in {(width,), (1, width)}:
-            continue
-        joined = onnx_ir.Node("conrepair", "MatMulBias", [*matmul.inputs, row], name=matmul.name, num_outputs=1)
+        inputs = [*matmul.inputs, match.values["bias"]]
+        joined = onnx_ir.Node("conrepair", "MatMulBias", inputs, name=matmul.name, num_outputs=1)
         joined.outputs[0].shape, joined.outputs[0].type = add.outputs[0].shape, add.outputs[0].type
         joined.outputs[0].name = add.outputs[0].name
         onnx_ir.convenience.replace_nodes_and_values(graph, add, [matmul, add], [joined], add.outputs, joined.outputs)

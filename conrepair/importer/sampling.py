@@ -11,6 +11,7 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.indexing import flat_positions
+from conrepair.importer.interpolation import far, near
 
 __all__ = ["Taps", "cubic_taps", "linear_taps", "read", "reflected"]
 
@@ -32,18 +33,8 @@ def cubic_taps(where: Any) -> Taps:
     below = ops.floor(where)
     rest = ops.subtract(where, below)
     distances = [ops.add(rest, 1.0), rest, ops.subtract(1.0, rest), ops.subtract(2.0, rest)]
-    weights = [function(distance) for function, distance in zip((_far, _near, _near, _far), distances, strict=True)]
+    weights = [kernel(distance, _A) for kernel, distance in zip((far, near, near, far), distances, strict=True)]
     return [(ops.add(below, float(step)), weight) for step, weight in zip((-1, 0, 1, 2), weights, strict=True)]
-
-
-def _near(x: Any) -> Any:
-    inner = ops.subtract(ops.multiply(x, _A + 2), _A + 3)
-    return ops.add(ops.multiply(ops.multiply(inner, x), x), 1.0)
-
-
-def _far(x: Any) -> Any:
-    inner = ops.add(ops.multiply(ops.subtract(ops.multiply(x, _A), 5 * _A), x), 8 * _A)
-    return ops.subtract(ops.multiply(inner, x), 4 * _A)
 
 
 def reflected(where: Any, low: float, high: float) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.values import Size, known
+from conrepair.onnx_passes.explicit_pads import same_padding
 
 if TYPE_CHECKING:
     from conrepair.importer.node import ImportedNode
@@ -77,13 +78,8 @@ def window_of(node: ImportedNode, kernel: Sequence[int]) -> Window:
 
 def same_pads(size: Size, extent: int, stride: int) -> tuple[int, int] | None:
     """What SAME puts around an axis, the odd cell behind; None when that depends on an unknown size."""
-    if known(size):
-        total = max((-(-int(size) // stride) - 1) * stride + extent - int(size), 0)
-    elif stride == 1:
-        total = extent - 1
-    else:
-        return None
-    return total // 2, total - total // 2
+    total = same_padding(int(size) if known(size) else None, extent, stride)
+    return None if total is None else (total // 2, total - total // 2)
 
 
 def padded(x: Any, pads: Sequence[tuple[int, int]], value: Any = 0) -> Any:

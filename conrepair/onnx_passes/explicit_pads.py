@@ -7,7 +7,7 @@ import onnx_ir
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["explicit_pads"]
+__all__ = ["explicit_pads", "same_padding"]
 
 _WINDOWED = {"AveragePool", "Conv", "LpPool", "MaxPool"}
 
@@ -33,16 +33,25 @@ def _pads(node: onnx_ir.Node, mode: str) -> list[int] | None:
     if mode == "VALID":
         return [0] * 2 * rank
     strides, dilations = _numbers(node, "strides", rank), _numbers(node, "dilations", rank)
-    totals = []
-    for length, size, stride, dilation in zip(source.shape[2:], kernel, strides, dilations, strict=True):
-        reach = (size - 1) * dilation + 1
-        if stride == 1:
-            totals.append(reach - 1)
-        elif isinstance(length, int):
-            totals.append(max((-(-length // stride) - 1) * stride + reach - length, 0))
-        else:
-            return None
-    return _shared(totals, mode)
+    totals = [
+        same_padding(length if isinstance(length, int) else None, (size - 1) * dilation + 1, stride)
+        for length, size, stride, dilation in zip(source.shape[2:], kernel, strides, dilations, strict=True)
+    ]
+    known = [total for total in totals if total is not None]
+    return _shared(known, mode) if len(known) == rank else None
+
+
+def same_padding(size: int | None, extent: int, stride: int) -> int | None:
+    """How many cells SAME puts around an axis; None where that depends on a size that isn't known.
+
+    Args:
+        size: Of the axis; None where it isn't known.
+        extent: Cells from the window's first tap to its last.
+        stride: Cells from one position of the window to the next.
+    """
+    if size is None:
+        return extent - 1 if stride == 1 else None
+    return max((-(-size // stride) - 1) * stride + extent - size, 0)
 
 
 def _shared(totals: list[int], mode: str) -> list[int]:

@@ -34,6 +34,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 @operator(*_FUNCTIONS)
+@operator("Gelu", domain="conrepair")  # what `patterns` found
 def function_of_attributes(node: ImportedNode) -> Any:
     """Keras's function, or one of those, of a tensor and the operator's attributes, in the vocabulary's order."""
     given = [node.attribute(name, usual) for name, usual in OPERATORS[node.operator].attributes.items()]

@@ -75,12 +75,6 @@ def gelu(node: ImportedNode) -> Any:
     return node.elementwise(function)
 
 
-@operator("Gelu", domain="conrepair")
-def joined_gelu(node: ImportedNode) -> Any:
-    """What `patterns` found."""
-    return node.elementwise(lambda x: ops.gelu(x, approximate=bool(node.attribute("approximate"))))
-
-
 @operator("FusedMatMul", domain=_MICROSOFT)
 def fused_matmul(node: ImportedNode) -> Any:
     sides = []
@@ -104,24 +98,15 @@ def skip_layer_normalization(node: ImportedNode) -> Any:
     place = 3 if simplified else 4
     if node.has(place):
         total = add(total, node.tensor(place))
-    y = _normalized(node, total, node.constant(2), None if simplified else node.constant(3), simplified)
+    # The plain operator's epsilon is 1e-5 where nothing is said.
+    epsilon, rows = node.attribute("epsilon", 1e-12), [node.constant(2)]
+    if simplified:
+        y = node.layer(keras.layers.RMSNormalization, total, weights=rows, axis=-1, epsilon=epsilon)
+    else:
+        rows += [node.constant(3)] if node.has(3) else []
+        settings = {"axis": -1, "epsilon": epsilon, "center": node.has(3)}
+        y = node.layer(keras.layers.LayerNormalization, total, weights=rows, **settings)
     return [node.output(y, None, node.shape(0)), None, None, node.output(total, None, node.shape(0))][: node.outputs]
-
-
-@operator("SimplifiedLayerNormalization", constant=("scale",))
-def simplified_layer_normalization(node: ImportedNode) -> Any:
-    if node.axis(-1) != node.rank(0) - 1 or node.outputs > 1:
-        node.refuse("Keras's RMSNormalization works along the last axis, with one output")
-    return node.output(_normalized(node, node.tensor(0), node.constant(1), None, True), None, node.shape(0))
-
-
-def _normalized(node: ImportedNode, x: Any, scale: Any, bias: Any, simplified: bool) -> Any:
-    kind = keras.layers.RMSNormalization if simplified else keras.layers.LayerNormalization
-    weights = [scale] if bias is None else [scale, bias]
-    settings = {} if simplified else {"center": bias is not None}
-    # ONNX Runtime's own defaults differ: 1e-5 for the plain one, 1e-12 with a skip connection.
-    epsilon = node.attribute("epsilon", 1e-12 if node.operator.startswith("Skip") else 1e-5)
-    return node.layer(kind, x, weights=weights, axis=-1, epsilon=epsilon, **settings)
 
 
 @operator("MultiHeadAttention", domain=_MICROSOFT, refuses="packed inputs, masks, past states")

@@ -56,7 +56,7 @@ def loop(node: ImportedNode) -> Any:
         round_ += 1
     if not rows and node.outputs > len(carried):
         node.refuse("without a round nothing tells the shapes of its rows")
-    return [*carried, *_stacked(node, rows, [0] * len(rows[0]) if rows else [])]
+    return [*carried, *(_stack(node, list(column), 0) for column in zip(*rows, strict=True))]
 
 
 @operator("Scan", refuses="more than 1024 rounds, sequences of unknown length, opset 8")
@@ -85,10 +85,6 @@ def scan(node: ImportedNode) -> Any:
     places = node.attribute("scan_output_axes", [0] * outputs)
     columns = [[row[index] for row in (rows[::-1] if reverse[index] else rows)] for index in range(outputs)]
     return [*states, *(_stack(node, column, axis) for column, axis in zip(columns, places, strict=True))]
-
-
-def _stacked(node: ImportedNode, rows: list[list[Any]], axes: list[int]) -> list[Any]:
-    return [_stack(node, [row[index] for row in rows], axis) for index, axis in enumerate(axes)]
 
 
 def _stack(node: ImportedNode, column: list[Any], axis: int) -> Any:

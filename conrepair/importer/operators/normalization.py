@@ -77,8 +77,10 @@ def _broadcast(weight: Any, sizes: Any) -> Any:
     return np.broadcast_to(np.reshape(weight, np.shape(weight)[extra:]), sizes)
 
 
-@operator("RMSNormalization", ignores=("stash_type",))
+@operator("RMSNormalization", "SimplifiedLayerNormalization", ignores=("stash_type",))
 def rms_normalization(node: ImportedNode) -> Any:
+    if node.outputs > 1:
+        node.refuse("only its first output is done")
     axis, rank, epsilon = node.axis(-1), node.rank(0), node.attribute("epsilon", 1e-5)
     x = node.tensor(0)
     if axis == rank - 1 and node.is_constant(1):

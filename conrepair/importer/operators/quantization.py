@@ -15,7 +15,7 @@ from conrepair.importer.indexing import cast, computed
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.convolution import convolved, convolved_with_tensor, layer_of
 from conrepair.importer.rules import operator
-from conrepair.importer.values import ImportedTensor, Size, Value, known
+from conrepair.importer.values import ImportedTensor, Value, known
 
 _INTEGERS = {"int8", "uint8", "int16", "uint16"}
 _REFUSES = "2-bit, 4-bit and 8-bit float types"
@@ -239,28 +239,18 @@ def _spread(node: ImportedNode, parameter: Value, value: ImportedTensor) -> Any:
     if size == 1:
         return _single(node.stored(parameter))
     if len(parameter.shape) == 1:
-        return _arranged(node, parameter, [-1 if place == axis else 1 for place in range(rank)], value)
-    block = node.attribute("block_size", 0)
-    if not block:
-        node.refuse(f"a scale of {len(parameter.shape)} axes needs block_size")
-    return _blocked(node, parameter, axis, block, value)
+        shape = [-1 if place == axis else 1 for place in range(rank)]
+        spread = computed("reshape", node.stored(parameter), shape)
+    else:
+        length, block = value.shape[axis], node.attribute("block_size", 0)
+        if not block:
+            node.refuse(f"a scale of {len(parameter.shape)} axes needs block_size")
+        if not known(length):
+            node.refuse(f"the size of axis {axis} must be known; fix it with --input")
+        index = tuple(slice(0, int(length)) if place == axis else slice(None) for place in range(rank))
+        spread = computed("repeat", node.stored(parameter), block, axis)[index]
+    return node.stored(spread if isinstance(spread, np.ndarray) else node.output(spread), value.order)
 
 
 def _single(x: Any) -> Any:
     return computed("reshape", x, ())
-
-
-def _arranged(node: ImportedNode, parameter: Value, shape: list[int], value: ImportedTensor) -> Any:
-    if isinstance(parameter, np.ndarray):
-        return node.stored(parameter.reshape(shape), value.order)
-    return node.stored(node.output(ops.reshape(node.stored(parameter), shape)), value.order)
-
-
-def _blocked(node: ImportedNode, parameter: Value, axis: int, block: int, value: ImportedTensor) -> Any:
-    size: Size = value.shape[axis]
-    if not known(size):
-        node.refuse(f"the size of axis {axis} must be known; fix it with --input")
-    index = tuple(slice(0, int(size)) if place == axis else slice(None) for place in range(value.rank))
-    if isinstance(parameter, np.ndarray):
-        return node.stored(np.repeat(parameter, block, axis=axis)[index], value.order)
-    return node.stored(node.output(ops.repeat(node.stored(parameter), block, axis=axis)[index]), value.order)

@@ -38,7 +38,7 @@ def join_equations(model: onnx_ir.Model) -> None:
 
 
 def _gelu(call: Term, root: onnx_ir.Node, match: Match) -> onnx_ir.Node | None:
-    approximate = onnx_ir.AttrInt64("approximate", int(bool(call.attributes)))
+    approximate = onnx_ir.AttrString("approximate", "tanh" if call.attributes else "none")
     return onnx_ir.Node("conrepair", "Gelu", [match.values["x"]], [approximate], name=root.name)
 
 
