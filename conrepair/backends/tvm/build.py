@@ -7,12 +7,12 @@ import importlib.metadata
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conrepair.backends.tvm.calls import CALLS, Calls, calls_of
+from conrepair.backends.tvm.calls import CALLS, Calls
 from conrepair.backends.tvm.cuda import CUBIN, arithmetic, check_architecture, compile_source, what_was_compiled
 from conrepair.backends.tvm.exceptions import with_exceptions
 from conrepair.backends.tvm.following import Following
@@ -198,20 +198,16 @@ def compile_module(
     started = time.perf_counter()
     context = tvm.transform.PassContext(opt_level=3, instruments=[passes.instrument()], config=options.pass_config)
     with target, context:
-        following = Following(imported.names)
+        following = Following(imported)
         apart = {"unfused": options.unfused, "unscheduled": options.unscheduled}
         _check_operators(apart, imported)
 
-        def prepared(step: str, module: Any) -> Any:
-            inputs = [spec.name for spec in imported.inputs]
-            return with_exceptions(step, module, apart, inputs, following.tensors, imported.operators)
-
-        module = _applied([step for step in steps if not step.lowering], imported.module, place, following, prepared)
+        module = _applied([step for step in steps if not step.lowering], imported.module, place, following, apart)
         kernels = _kernels(module)
         write_text(folder / "relax.py", module.script(show_meta=False))
         optimized = time.perf_counter()
         lowering = [step for step in steps if step.lowering]
-        files, calls = _compile(module, lowering, place, imported, following, linking, bridge=bridge)
+        files, calls = _compile(module, lowering, place, following, linking, bridge=bridge)
     passes.check()
     if calls is not None:
         write_json(folder / CALLS, to_json(calls))
@@ -277,11 +273,12 @@ def _applied(
     module: Any,
     place: BuildContext,
     following: Following | None = None,
-    prepared: Callable[[str, Any], Any] = lambda _, module: module,
+    apart: Mapping[str, Collection[str]] | None = None,
 ) -> Any:
     for step in steps:
         try:
-            module = prepared(step.name, module)
+            if following is not None and apart is not None:
+                module = with_exceptions(step.name, module, apart, following)
             before, module = module, step.build(place)(module)
             if following is not None:
                 module = following.after(step.name, before, module)
@@ -297,7 +294,6 @@ def _compile(
     module: Any,
     lowering: list[PlacedPass],
     place: BuildContext,
-    imported: Imported,
     following: Following,
     linking: _Linking,
     *,
@@ -315,7 +311,7 @@ def _compile(
     first = next(number for number, step in enumerate(lowering) if step.mandatory)  # ends the dataflow form
     with target:
         module = _applied(lowering[:first], module, place, following)
-        calls = calls_of(module, [spec.name for spec in imported.inputs], following.tensors, imported.operators)
+        calls = following.calls(module)
         lowered = _applied(lowering[first:], module, place)
     try:
         executable = relax.build(lowered, target, relax_pipeline=None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from conrepair.backends.tvm.rpc.device import RpcDevice
 from conrepair.runtime.errors import DeviceError
 
-__all__ = ["check_device", "needs_bridge", "open_device"]
+__all__ = ["check_device", "needs_bridge"]
 
 
 def check_device(kind: str, device: RpcDevice | None = None) -> str:
@@ -52,14 +50,3 @@ def needs_bridge(kind: str) -> bool:
     import tvm
 
     return kind == "opencl" and tvm.get_global_func("device_api.opencl", allow_missing=True) is None
-
-
-def open_device(kind: str) -> Any:
-    """The `tvm.runtime.Device` that tensors of a build lie on.
-
-    Args:
-        kind: Of a device, as TVM calls it.
-    """
-    import tvm
-
-    return tvm.device(kind, 0)

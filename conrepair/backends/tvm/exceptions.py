@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from conrepair.backends.tvm.calls import ModelOperator, calls_of
+from conrepair.backends.tvm.calls import Calls
+from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.naming import MAIN, bindings_of, identity
 
 __all__ = ["with_exceptions"]
@@ -14,14 +15,7 @@ _OPAQUE = 8  # relax's kOpaque: never fused with anything
 _SCHEDULES = ("ApplyTuned", "ScheduleCPU")
 
 
-def with_exceptions(
-    step: str,
-    module: Any,
-    apart: Mapping[str, Collection[str]],
-    inputs: Sequence[str],
-    names: Mapping[str, tuple[str, ...]],
-    operators: Sequence[ModelOperator],
-) -> Any:
+def with_exceptions(step: str, module: Any, apart: Mapping[str, Collection[str]], following: Following) -> Any:
     """Prepare a module for a pass so that it leaves some operators alone.
 
     A kernel may be called for several operators; the one that is left alone gets a copy of its own.
@@ -30,32 +24,22 @@ def with_exceptions(
         step: Name of the pass that comes next.
         module: `tvm.IRModule`.
         apart: Names of operators, by what is not to happen to them: "unfused", "unscheduled".
-        inputs: See `calls_of`.
-        names: See `calls_of`.
-        operators: See `calls_of`.
+        following: Says which operators a kernel stands for.
 
     Returns:
         The module; the same for passes that know no exceptions.
     """
     if step == "FuseOps" and apart["unfused"]:
-        return _marked(module, set(apart["unfused"]), {"op_pattern": _OPAQUE}, inputs, names, operators)
+        return _marked(module, set(apart["unfused"]), {"op_pattern": _OPAQUE}, following.calls(module))
     if step in _SCHEDULES and apart["unscheduled"]:
-        return _marked(module, set(apart["unscheduled"]), {"tirx.is_scheduled": True}, inputs, names, operators)
+        return _marked(module, set(apart["unscheduled"]), {"tirx.is_scheduled": True}, following.calls(module))
     return module
 
 
-def _marked(
-    module: Any,
-    wanted: Collection[str],
-    attributes: Mapping[str, Any],
-    inputs: Sequence[str],
-    names: Mapping[str, tuple[str, ...]],
-    operators: Sequence[ModelOperator],
-) -> Any:
+def _marked(module: Any, wanted: Collection[str], attributes: Mapping[str, Any], calls: Calls | None) -> Any:
     from tvm import relax
 
     functions = _functions(module)
-    calls = calls_of(module, inputs, names, operators)
     made = [binding.value for binding in bindings_of(module[MAIN]) if _is_kernel(binding.value)]
     kernels = [] if calls is None else [call for call in calls.calls if not call.view]
     chosen = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conrepair.backends.tvm.calls import Calls, calls_of
+from conrepair.backends.tvm.imported import Imported
 from conrepair.backends.tvm.naming import MAIN, bindings_of, identity, renamed
 
 __all__ = ["Following"]
@@ -20,8 +22,14 @@ class Following:
         tensors: The tensors that each variable's name stands for.
     """
 
-    def __init__(self, tensors: Mapping[str, tuple[str, ...]]) -> None:
-        self.tensors = dict(tensors)
+    def __init__(self, imported: Imported) -> None:
+        self.tensors = dict(imported.names)
+        self._imported = imported
+
+    def calls(self, module: Any) -> Calls | None:
+        """What a module calls; see `calls_of`."""
+        inputs = [spec.name for spec in self._imported.inputs]
+        return calls_of(module, inputs, self.tensors, self._imported.operators)
 
     def after(self, step: str, before: Any, module: Any) -> Any:
         """Carry names over a pass.

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.backends.tvm.devices import open_device
 from conrepair.backends.tvm.opencl_run import register_kernels
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import from_json
@@ -50,7 +49,7 @@ class TvmRunnable(Runnable):
             tvm.get_global_func("runtime.config_threadpool")(mode, count)
             if self.record["bridge"]:
                 register_kernels(folder)
-            self._device = open_device(self.record["runs_on"])
+            self._device = tvm.device(self.record["runs_on"], 0)
             self._machine = relax.VirtualMachine(
                 tvm.runtime.load_module(str(folder / self.record["library"])), self._device
             )
