@@ -6,10 +6,8 @@ import contextlib
 import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.outside.environments import ENVIRONMENTS, normalized
@@ -83,14 +81,14 @@ class Converter:
         target: Framework it writes.
         distributions: Packages that take part, the tool first; their versions go into the provenance.
         convert: Writes the target into a folder and returns the file's or folder's name in it. Runs in a worker
-            process; imports what it needs inside.
+            process; imports what it needs inside. Gets the model, the folder, options, and, where `calibrates` wants
+            samples and there are data, `CalibrationFeeds`.
         options: By name.
         preference: The smaller, the sooner it's chosen among equals.
         accepts: Says why a model of the source framework is not for this converter; None when it is.
         automatic: Whether routes are found through it; else it's used only where it's named (`via`).
         intent: The precision that options ask for ("float16", "int8", "int8 weights"); None keeps the source's.
         calibrates: How many samples options want to calibrate with; 0 for none.
-        convert_calibrated: As `convert`, with feeds behind the options; called when `calibrates` wants samples.
         environment: Name of the environment that its tool runs in, when it's not ours.
         parts: Names of what its option `without` leaves out, separated by commas; imports its tool.
     """
@@ -99,14 +97,13 @@ class Converter:
     source: str
     target: str
     distributions: tuple[str, ...]
-    convert: Callable[[Model, Path, Mapping[str, Any]], str]
+    convert: Callable[..., str]
     options: Mapping[str, Option] = field(default_factory=dict)
     preference: int = 10
     accepts: Callable[[Model], str | None] = lambda _: None
     automatic: bool = True
     intent: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     calibrates: Callable[[Mapping[str, Any]], int] = lambda _: 0
-    convert_calibrated: Callable[[Model, Path, Mapping[str, Any], CalibrationFeeds], str] | None = None
     environment: str | None = None
     parts: Callable[[], Sequence[str]] = tuple
 

@@ -63,5 +63,4 @@ CONVERTER = Converter(
     },
     intent=intent,
     calibrates=calibrates,
-    convert_calibrated=_convert,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,45 +17,35 @@ from conrepair.runtime.errors import DataError
 __all__ = ["CONVERTER"]
 
 
-def _refuse(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
-    raise DataError("onnx-quantize-static needs data to calibrate with: activations get the ranges that it shows.")
-
-
-def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds) -> str:
+def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds | None = None) -> str:
+    if feeds is None:
+        raise DataError(
+            "onnx-quantize-static needs data to calibrate with: activations get the ranges that it shows."
+        )
     import onnx
     from onnxruntime.quantization import CalibrationMethod, QuantType, quantize_static
 
-    types = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
+    kinds = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
     methods = {
         "minmax": CalibrationMethod.MinMax,
         "entropy": CalibrationMethod.Entropy,
         "percentile": CalibrationMethod.Percentile,
     }
+    samples = iter(feeds)
     proto = _prepared(model, folder) if options["prepare"] else onnx.load(model.path)
     quantize_static(
         proto,
         folder / FILE,
-        _Reader(feeds),
+        types.SimpleNamespace(get_next=lambda: next(samples, None)),  # None is the end
         per_channel=options["per_channel"],
         reduce_range=options["reduce_range"],
-        activation_type=types[options["activations"]],
-        weight_type=types[options["weights"]],
+        activation_type=kinds[options["activations"]],
+        weight_type=kinds[options["weights"]],
         calibrate_method=methods[options["method"]],
         use_external_data_format=is_large(proto),
         extra_options={"CalibPercentile": options["percentile"]},
     )
     return FILE
-
-
-class _Reader:
-    """Feeds one after the other, as ONNX Runtime's quantizer asks for them."""
-
-    def __init__(self, feeds: CalibrationFeeds) -> None:
-        self._feeds = iter(feeds)
-
-    def get_next(self) -> Any:
-        """The next feeds, None at the end."""
-        return next(self._feeds, None)
 
 
 def _prepared(model: Model, folder: Path) -> Any:
@@ -75,7 +66,7 @@ CONVERTER = Converter(
     source="onnx",
     target="onnx",
     distributions=("onnxruntime", "onnx"),
-    convert=_refuse,
+    convert=_convert,
     options={
         "prepare": Option(True, "let ONNX Runtime simplify the graph first (folds BatchNorm)"),
         "per_channel": Option(True, "a scale for each channel of a weight"),
@@ -93,5 +84,4 @@ CONVERTER = Converter(
     automatic=False,
     intent=lambda _: "int8",
     calibrates=calibration.samples,
-    convert_calibrated=_convert,
 )

@@ -38,5 +38,4 @@ CONVERTER = Converter(
     options=OPTIONS,
     intent=intent,
     calibrates=calibrates,
-    convert_calibrated=_convert,
 )

@@ -590,7 +590,7 @@ def _check_unchanged(path: str, sha256: str) -> None:
 def _run_converter(step: Converter, source: Model, folder: Path, payload: Mapping[str, Any]) -> str:
     """Call the converter, with samples when its options want some and there is data."""
     wanted = payload.get("calibration")
-    if wanted is None or step.convert_calibrated is None:
+    if wanted is None:
         with _readable(source) as read:
             return step.convert(read, folder, payload["options"])
     inputs = _with_declared_layouts(framework(source.framework).load(source).inputs, source)
@@ -598,7 +598,7 @@ def _run_converter(step: Converter, source: Model, folder: Path, payload: Mappin
     feeds = open_feeds(from_json(DataReference, wanted["data"]), inputs, recipe)
     calibration = CalibrationFeeds(feeds, inputs, wanted["samples"])
     with _readable(source) as read:
-        return step.convert_calibrated(read, folder, payload["options"], calibration)
+        return step.convert(read, folder, payload["options"], calibration)
 
 
 def _readable(source: Model) -> contextlib.AbstractContextManager[Model]:

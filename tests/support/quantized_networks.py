@@ -62,4 +62,4 @@ def converted(model: Model, name: str, folder: Path, **options: Any) -> Model:
         return model_of(step.target, folder / step.convert(model, folder, complete))
     fed = subject(model, folder)
     feeds = CalibrationFeeds(open_feeds(fed.data, fed.inputs, None), fed.inputs, COUNT)
-    return model_of(step.target, folder / step.convert_calibrated(model, folder, complete, feeds))  # type: ignore[misc]
+    return model_of(step.target, folder / step.convert(model, folder, complete, feeds))

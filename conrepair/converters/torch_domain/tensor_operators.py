@@ -75,10 +75,6 @@ def _pad_axis(tensor: Tensor, axis: int, before: int, after: int, mode: str) -> 
     return tensor.index_select(axis, torch.from_numpy(padded))
 
 
-def _tile(tensor: Tensor, repeats: Sizes) -> Tensor:
-    return tensor.repeat(listed(repeats))
-
-
 def _full(shape: Sizes, value: Tensor | None = None) -> Tensor:
     if value is None:
         return torch.zeros(listed(shape))
@@ -99,10 +95,6 @@ def _gather_tensor(tensor: Tensor, places: Any, axis: int = 0) -> Tensor:
     indices = [place + size if place < 0 else place for place in listed(places)]
     taken = tensor.index_select(axis, tensor_of(np.array(indices, dtype=object), onnx.TensorProto.INT64))
     return taken.reshape([*tensor.shape[:axis], *places.shape, *tensor.shape[axis + 1 :]])
-
-
-def _squeeze(tensor: Tensor, axes: Sizes) -> Tensor:
-    return tensor.squeeze(tuple(listed(axes)))
 
 
 def _unsqueeze(tensor: Tensor, axes: Sizes) -> Tensor:
@@ -190,14 +182,6 @@ def _is_inf(tensor: Tensor, detect_negative: int = 1, detect_positive: int = 1) 
     return result | torch.isposinf(tensor) if detect_positive else result
 
 
-def _non_zero(tensor: Tensor) -> Tensor:
-    return tensor.nonzero().T
-
-
-def _pow(base: Tensor, exponent: Tensor) -> Tensor:
-    return torch.pow(base, exponent).to(base.dtype)
-
-
 def _gather_elements(tensor: Tensor, places: Tensor, axis: int = 0) -> Tensor:
     places = places.to(torch.int64)
     return tensor.gather(axis, torch.where(places < 0, places + tensor.shape[axis], places))
@@ -220,10 +204,6 @@ def _selu(
 def _clip(tensor: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     result = tensor if low is None else torch.maximum(tensor, low)
     return result if high is None else torch.minimum(result, high)
-
-
-def _global_max_pool(tensor: Tensor) -> Tensor:
-    return tensor.amax(tuple(range(2, tensor.ndim)), keepdim=True)
 
 
 def _layer_norm(
@@ -262,8 +242,8 @@ OPERATORS: dict[str, tuple[Callable[..., Any], set[int]]] = {
     "Resize": (resize, {1, 2, 3}),
     "Slice": (_slice, {1, 2, 3, 4}),
     "Split": (_split, {1}),
-    "Squeeze": (_squeeze, {1}),
-    "Tile": (_tile, {1}),
+    "Squeeze": (lambda tensor, axes: tensor.squeeze(tuple(listed(axes))), {1}),
+    "Tile": (lambda tensor, repeats: tensor.repeat(listed(repeats)), {1}),
     "TopK": (_top_k, {1}),
     "Trilu": (_trilu, {1}),
     "Unsqueeze": (_unsqueeze, {1}),
@@ -277,11 +257,11 @@ OTHERS: dict[str, Callable[..., Any]] = {
     "Clip": _clip,
     "Cosh": torch.cosh,
     "GatherElements": _gather_elements,
-    "GlobalMaxPool": _global_max_pool,
+    "GlobalMaxPool": lambda tensor: tensor.amax(tuple(range(2, tensor.ndim)), keepdim=True),
     "IsInf": _is_inf,
     "LayerNormalization": _layer_norm,
-    "NonZero": _non_zero,
-    "Pow": _pow,
+    "NonZero": lambda tensor: tensor.nonzero().T,
+    "Pow": lambda base, exponent: torch.pow(base, exponent).to(base.dtype),
     "ReduceMax": _reduction(torch.amax),
     "ReduceMin": _reduction(torch.amin),
     "ReduceProd": _reduction(_product),
