@@ -119,7 +119,9 @@ def _write_out(node: onnx_ir.Node, rounds: int, model: onnx_ir.Model) -> None:
         if new is None:
             raise ValueError(f"{old.name} of a loop has no value")
         if old.is_graph_output():
-            new = _passed_on(new, node)
+            passing = onnx_ir.node("Identity", [new])
+            node.prepend(passing)
+            new = passing.outputs[0]
             new.name, old.name = old.name, f"{old.name}/looped"
             new.type, new.shape = old.type, old.shape
         onnx_ir.convenience.replace_all_uses_with([old], [new], replace_graph_outputs=True)
@@ -159,24 +161,17 @@ def _round(
 def _stacked(column: list[onnx_ir.Value], before: onnx_ir.Node, model: onnx_ir.Model) -> onnx_ir.Value:
     """The rows along a new first axis."""
     graph, place = model.graph, before.outputs[0].name
-    parts = []
-    for index, row in enumerate(column):
-        name = f"{place}/{row.name}/row {index}"
-        if model.opset_imports.get("", 1) >= _AXES_AS_INPUT:
-            axes = new_initializer(graph, f"{name}/axes", np.array([0], np.int64))
-            part = onnx_ir.node("Unsqueeze", [row, axes], name=name)
-        else:
-            part = onnx_ir.node("Unsqueeze", [row], {"axes": [0]}, name=name)
-        part.outputs[0].name = name
-        graph.insert_before(before, part)
-        parts.append(part.outputs[0])
-    joined = onnx_ir.node("Concat", parts, {"axis": 0}, name=f"{place}/{column[0].name}/rows")
-    joined.outputs[0].name = joined.name
-    graph.insert_before(before, joined)
+    axes: list[onnx_ir.Value] = []
+    if model.opset_imports.get("", 1) >= _AXES_AS_INPUT:
+        axes = [new_initializer(graph, f"{place}/{column[0].name}/axes", np.array([0], np.int64))]
+    attributes = {} if axes else {"axes": [0]}
+    parts = [
+        onnx_ir.node("Unsqueeze", [row, *axes], attributes, name=f"{place}/{row.name}/row {index}")
+        for index, row in enumerate(column)
+    ]
+    rows = [part.outputs[0] for part in parts]
+    joined = onnx_ir.node("Concat", rows, {"axis": 0}, name=f"{place}/{column[0].name}/rows")
+    for made in (*parts, joined):
+        made.outputs[0].name = made.name
+    graph.insert_before(before, [*parts, joined])
     return joined.outputs[0]
-
-
-def _passed_on(value: onnx_ir.Value, before: onnx_ir.Node) -> onnx_ir.Value:
-    node = onnx_ir.node("Identity", [value])
-    before.prepend(node)
-    return node.outputs[0]
