@@ -150,7 +150,7 @@ class _Walk:
         # Keras, numpy and sympy raise errors of any type for what they can't do.
         except Exception as error:
             reason = (str(error).strip().splitlines() or [""])[0][:300]
-            raise _refusal(node, f"{type(error).__name__}: {reason}") from error
+            raise node.refusal(f"{type(error).__name__}: {reason}") from error
         results = result if isinstance(result, list) else [result]
         return [self._value(node, item, index) for index, item in enumerate(results)]
 
@@ -186,14 +186,7 @@ def _evaluated(node: ImportedNode) -> Iterable[Array]:
     try:
         return evaluate(node.ir, [None if value is None else np.asarray(value) for value in node.inputs], node.opset)
     except RuntimeError as error:
-        raise _refusal(node, f"its inputs are constant, but it can't be computed ({error})") from error
-
-
-def _refusal(node: ImportedNode, reason: str) -> ConversionError:
-    try:
-        node.refuse(reason)
-    except ConversionError as error:
-        return error
+        raise node.refusal(f"its inputs are constant, but it can't be computed ({error})") from error
 
 
 def _suggestion(operator: str) -> str:

@@ -12,6 +12,7 @@ import onnx_ir
 from keras import ops
 
 from conrepair.importer.values import Array, ImportedTensor, Size, Value, channels_last, is_symbolic, known
+from conrepair.onnx_passes.defaults import schema_of
 from conrepair.runtime.errors import ConversionError
 
 if TYPE_CHECKING:
@@ -61,17 +62,14 @@ class ImportedNode:
         Args:
             ignored: Attributes that don't change the answer.
         """
+        schema = schema_of(self.ir, self.opset)
         for name, attribute in self.ir.attributes.items():
             if name in self._read or name in ignored:
                 continue
-            try:
-                default = (
-                    onnx.defs.get_schema(self.operator, self.opset, self.ir.domain).attributes[name].default_value
-                )
-            except (onnx.defs.SchemaError, KeyError):
-                default = onnx.AttributeProto()
-            given = onnx_ir.to_proto(attribute)
-            if onnx.helper.get_attribute_value(given) != _value_of(default):
+            known = None if schema is None else schema.attributes.get(name)
+            default = None if known is None else known.default_value
+            given = onnx.helper.get_attribute_value(onnx_ir.to_proto(attribute))
+            if given != (onnx.helper.get_attribute_value(default) if default is not None and default.type else None):
                 self.refuse(f"attribute {name} isn't supported")
 
     def has(self, index: int) -> bool:
@@ -115,11 +113,9 @@ class ImportedNode:
 
     def input_name(self, index: int) -> str:
         """What the operator's schema calls an input."""
-        try:
-            schema = onnx.defs.get_schema(self.operator, self.opset, self.ir.domain)
-            return str(schema.inputs[min(index, len(schema.inputs) - 1)].name)
-        except (onnx.defs.SchemaError, IndexError):
-            return str(index)
+        schema = schema_of(self.ir, self.opset)
+        names = [] if schema is None else [item.name for item in schema.inputs]
+        return names[min(index, len(names) - 1)] if names else str(index)
 
     def shape(self, index: int) -> tuple[Size, ...]:
         """Shape of an input, in ONNX's order."""
@@ -226,10 +222,14 @@ class ImportedNode:
         """Stop.
 
         Raises:
-            ConversionError: with the operator, its attributes and the node's name.
+            ConversionError: see `refusal`.
         """
+        raise self.refusal(reason)
+
+    def refusal(self, reason: str) -> ConversionError:
+        """The error of a node that can't be imported, with the operator, its attributes and the node's name."""
         attributes = ", ".join(f"{name}={_short(item)}" for name, item in self.ir.attributes.items())
-        raise ConversionError(
+        return ConversionError(
             f"{self.operator}({attributes}) of node '{self.name}' can't be imported: {reason}. Rewrite that part of "
             "the source model, or pin another route (`via`)."
         )
@@ -275,10 +275,6 @@ def broadcast_shape(shapes: Sequence[Sequence[Size]], new_size: Callable[[int], 
         one = longer[0] if longer else 1
         result.append(number if number is not None else one if len(longer) < 2 else new_size(axis))
     return tuple(result)
-
-
-def _value_of(attribute: onnx.AttributeProto) -> Any:
-    return onnx.helper.get_attribute_value(attribute) if attribute.type else None
 
 
 def _short(attribute: Any) -> str:

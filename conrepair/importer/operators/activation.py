@@ -14,7 +14,6 @@ from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.reduction import one_zero
 from conrepair.importer.rules import operator
-from conrepair.importer.values import ImportedTensor
 
 
 @operator("Relu", ignores=("consumed_inputs",))
@@ -89,8 +88,7 @@ def clip(node: ImportedNode) -> Any:
 
 @operator("Softmax", "LogSoftmax", "Hardmax")
 def softmax(node: ImportedNode) -> Any:
-    value = node.value(0)
-    assert isinstance(value, ImportedTensor)  # noqa: S101 - constants don't reach rules
+    value = node.computed(node.value(0))
     if node.opset < 13:
         return _flattened_softmax(node)
     axis = node.axis(-1)

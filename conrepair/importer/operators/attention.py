@@ -11,6 +11,7 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
+from conrepair.importer.operators.shape import reshaped_array
 from conrepair.importer.rules import operator
 
 
@@ -40,21 +41,10 @@ def multi_head_attention(node: ImportedNode) -> Any:
     return node.output(y, order, (*node.shape(0)[:2], kernel.shape[1]))
 
 
-def _split_heads(node: ImportedNode, x: Any, heads: int) -> Any:
-    steps, width = x.shape[1], x.shape[2] // heads
-    if steps is None:
-        x = node.layer(keras.layers.Reshape, x, target_shape=(-1, heads, width))
-    else:
-        x = ops.reshape(x, [-1, steps, heads, width])
-    return ops.transpose(x, [0, 2, 1, 3])
-
-
-def _without_heads(y: Any) -> Any:
-    y = ops.transpose(y, [0, 2, 1, 3])
-    _, steps, heads, width = y.shape
-    if steps is None:
-        return keras.layers.Reshape((-1, heads * width), dtype=y.dtype)(y)
-    return ops.reshape(y, [-1, steps, heads * width])
+def _split_heads(node: ImportedNode, x: Any, index: int, heads: int) -> Any:
+    batch, steps, _ = node.shape(index)
+    apart = reshaped_array(node, x, [batch, steps, heads, x.shape[2] // heads], [batch])
+    return ops.transpose(apart, [0, 2, 1, 3])
 
 
 # --- what ONNX Runtime adds -----------------------------------------------------------------------------------
@@ -120,8 +110,9 @@ def contributed_attention(node: ImportedNode) -> Any:
     if node.has(3):
         widths = np.cumsum([node.known_shape(index, [2])[0] for index in range(2)])
         rows = [add(row, part) for row, part in zip(rows, np.split(node.constant(3), widths), strict=True)]
-    query, key, values = (_split_heads(node, row, heads) for row in rows)
+    query, key, values = (_split_heads(node, row, index, heads) for index, row in enumerate(rows))
     scale = node.attribute("scale", 0.0) or 1 / math.sqrt(query.shape[3])
     scores = ops.matmul(ops.multiply(query, scale), ops.transpose(key, [0, 1, 3, 2]))
-    y = _without_heads(ops.matmul(ops.softmax(scores, axis=-1), values))
-    return node.output(y, None, (*node.shape(0)[:2], y.shape[2]))
+    y = ops.transpose(ops.matmul(ops.softmax(scores, axis=-1), values), [0, 2, 1, 3])
+    shape = [*node.shape(0)[:2], heads * y.shape[3]]
+    return node.output(reshaped_array(node, y, shape, shape), None, shape)

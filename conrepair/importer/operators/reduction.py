@@ -11,7 +11,7 @@ from keras import ops
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.arithmetic import truncated_quotient
 from conrepair.importer.rules import operator
-from conrepair.importer.values import ImportedTensor, inverse
+from conrepair.importer.values import inverse
 
 
 def _itself(x: Any) -> Any:
@@ -35,8 +35,7 @@ _REAL = {"ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}  # of integers, too, com
 
 @operator(*_REDUCTIONS, constant=("axes",))
 def reduction(node: ImportedNode) -> Any:
-    value = node.value(0)
-    assert isinstance(value, ImportedTensor)  # noqa: S101 - constants don't reach rules
+    value = node.computed(node.value(0))
     axes = node.constant_or_attribute("axes", 1) or []
     noop = node.attribute("noop_with_empty_axes", 0)  # says nothing where there are axes
     keep = bool(node.attribute("keepdims", 1))  # says nothing where nothing is reduced

@@ -126,8 +126,7 @@ def concatenate(node: ImportedNode) -> Any:
 
 @operator("Split", constant=("split",))
 def split(node: ImportedNode) -> Any:
-    value, axis = node.value(0), node.axis(0)
-    assert isinstance(value, ImportedTensor)  # noqa: S101 - constants don't reach rules
+    value, axis = node.computed(node.value(0)), node.axis(0)
     size = node.known_shape(0, [axis])[0]
     results, start = [], 0
     for length in split_lengths(node, size):
