@@ -102,17 +102,8 @@ def _is_plain(value: onnx_ir.Value) -> bool:
     return kind.dtype in _PLAIN
 
 
-_BITS = (8, 16, 32, 64)
-_PLAIN = {
-    getattr(onnx_ir.DataType, name)
-    for name in (
-        "FLOAT",
-        "DOUBLE",
-        "FLOAT16",
-        "BOOL",
-        *(f"{kind}{bits}" for kind in ("INT", "UINT") for bits in _BITS),
-    )
-}
+# Whole numbers, real ones of at least half precision, and truths.
+_PLAIN = {onnx_ir.DataType.from_numpy(np.dtype(code)) for code in np.typecodes["AllInteger"] + "efd?"}
 
 
 def _compute(nodes: list[onnx_ir.Node], model: onnx_ir.Model) -> None:
