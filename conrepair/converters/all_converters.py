@@ -13,13 +13,14 @@ __all__ = ["CONVERTERS", "converter"]
 _MODULES = (
     *("torch_onnx_dynamo", "torch_onnx_script", "onnx_torch", "onnx_keras", "onnx_normalise", "keras_onnx"),
     *("keras_onnx_export", "keras_savedmodel", "keras_tflite", "keras_torch", "savedmodel_onnx"),
-    *("savedmodel_tflite", "tflite_onnx", "onnx_onnxslim", "onnx_onnxoptimizer", "onnx_onnxsim"),
-    *("onnx_version_converter", "onnx_quantize_dynamic", "onnx_quantize_static", "onnx_float16"),
-    *("torch_tflite_litert", "onnx_savedmodel_onnx2tf", "onnx_tflite_onnx2tf", "onnx_keras_onnx2keras"),
+    *("savedmodel_tflite", "tflite_onnx", "onnx_tools", "onnx_quantize_dynamic", "onnx_quantize_static"),
+    *("torch_tflite_litert", "onnx2tf", "onnx_keras_onnx2keras"),
 )
 CONVERTERS: dict[str, Converter] = {
     item.name: item
-    for item in (importlib.import_module(f"conrepair.converters.{name}").CONVERTER for name in _MODULES)
+    for name in _MODULES
+    for item in vars(importlib.import_module(f"conrepair.converters.{name}")).values()
+    if isinstance(item, Converter)
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters.base import Converter, Option
+from conrepair.converters.base import Converter, Option, comma_parts
 from conrepair.frameworks.model import Model
 from conrepair.onnx_passes.wants import Wants
 
@@ -23,19 +23,15 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     wants = Wants(
         lowest=opset or 1,
         highest=opset or None,
-        expand=_names(options["expand"]),
+        expand=frozenset(comma_parts(options["expand"])),
         fold=options["fold"],
         identities=options["identities"],
         batch=options["batch"] or None,
         explicit_pads=options["explicit_pads"],
-        rewrites=_names(options["rewrite"]),
+        rewrites=frozenset(comma_parts(options["rewrite"])),
     )
     save(normalise(model.path, wants, model.inputs), folder / _FILE)
     return _FILE
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(name for name in text.replace(" ", "").split(",") if name)
 
 
 CONVERTER = Converter(
