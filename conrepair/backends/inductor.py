@@ -11,7 +11,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.errors import ConfigError
 
-__all__ = ["BACKEND", "OPERATORS", "PASSES", "STAGES", "SWITCHES", "TF32_OFF", "InductorBackend"]
+__all__ = ["BACKEND", "DISABLED", "OPERATORS", "PASSES", "STAGES", "SWITCHES", "TF32_OFF", "InductorBackend"]
 
 STAGES = ("eager", "aot_eager", "aot_eager_decomp_partition", "inductor")
 """What torch.compile calls backends: the captured graph, that made functional, decomposed, and compiled to C++."""
@@ -29,7 +29,8 @@ PASSES = (
 )
 """Those of 2.13 that run on every network on a CPU, in order, and that it can be compiled without."""
 
-_KEYS = {"pass": "disabled_passes", "decomposition": "disabled_decompositions", "lowering": "disabled_lowerings"}
+DISABLED = {"pass": "disabled_passes", "decomposition": "disabled_decompositions", "lowering": "disabled_lowerings"}
+"""Options by the sort of what they leave out."""
 _IMPORTED = (
     "import torch._inductor.decomposition as d, torch._inductor.lowering as l; "
     "torch.compiler.config.force_disable_caches = True; op = torch.ops.{0}; "
@@ -104,12 +105,7 @@ class InductorBackend(Backend):
         from conrepair.backends.inductor_runnable import InductorRunnable
 
         self.check(options)
-        off = {kind: frozenset(options.get(key, ())) for kind, key in _KEYS.items()}
-        stage = str(options.get("backend", STAGES[-1]))
-        on_cuda, tf32 = options.get("device") == CUDA, bool(options.get("tf32", True))
-        chosen, later = dict(options.get("inductor_options", {})), bool(options.get("trains"))
-        dynamic = bool(options.get("dynamic"))
-        return InductorRunnable(model, stage, chosen, off, on_cuda=on_cuda, tf32=tf32, later=later, dynamic=dynamic)
+        return InductorRunnable(model, options)
 
     def switches(self, options: Mapping[str, Any], load: Callable[[Mapping[str, Any]], Runnable]) -> list[Switch]:
         """What took part in the compilation, in order, then the options that are on."""
@@ -120,7 +116,7 @@ class InductorBackend(Backend):
             if kind in OPERATORS
             else Switch(name, "pass", _compiled({"disabled_passes": name.upper()}))
             for kind, name in dict.fromkeys(ran)
-            if (kind in OPERATORS or name in PASSES) and name not in options.get(_KEYS[kind], ())
+            if (kind in OPERATORS or name in PASSES) and name not in options.get(DISABLED[kind], ())
         ]
         chosen = options.get("inductor_options", {})
         on_cuda = options.get("device") == CUDA
@@ -141,7 +137,7 @@ class InductorBackend(Backend):
             elif name in SWITCHES:
                 left["inductor_options"] = {**left.get("inductor_options", {}), name: SWITCHES[name][1]}
             else:
-                key = _KEYS[kind if colon else "pass"]
+                key = DISABLED[kind if colon else "pass"]
                 left[key] = [*left.get(key, ()), operator or name]
         return left
 

@@ -15,6 +15,7 @@ import torch
 from torch.export.passes import move_to_device_pass
 
 from conrepair.backends.base import CUDA, named_rightly, no_device
+from conrepair.backends.inductor import DISABLED, STAGES
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array
@@ -37,53 +38,40 @@ class InductorRunnable(TorchRunnable):
         ran: Passes, decompositions and lowerings that took part, in order; of some again and again.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        stage: str,
-        options: Mapping[str, Any],
-        off: Mapping[str, Collection[str]],
-        *,
-        on_cuda: bool = False,
-        tf32: bool = True,
-        later: bool = False,
-        dynamic: bool = False,
-    ) -> None:
-        """Load, and compile if the sizes of its inputs are definite.
+    def __init__(self, model: Model, options: Mapping[str, Any]) -> None:
+        """Load, and compile if the sizes of its inputs are definite, or it's compiled for all sizes.
 
         Args:
             model: A PyTorch program.
-            stage: A backend of torch.compile.
-            options: Of that.
-            off: Names of what is left out, by "pass", "decomposition" and "lowering".
-            on_cuda: Whether it runs on a GPU, else on the processor.
-            tf32: Whether convolutions may be computed in TF32 there, which is PyTorch's default.
-            dynamic: Whether it's compiled for all sizes that the program leaves open.
-            later: Whether it's compiled when it's called first: what's differentiated is compiled for that.
+            options: Of the backend, checked. What's differentiated (`trains`) is compiled when it's called first.
 
         Raises:
             ModelLoadError: if it can't be loaded or compiled.
             DeviceError: if it should run on a GPU, and there's none.
         """
         super().__init__(model)
-        self._path, self._off, self._tf32 = model.path, off, tf32
+        stage, dynamic = str(options.get("backend", STAGES[-1])), bool(options.get("dynamic"))
+        on_cuda = options.get("device") == CUDA
+        self._path, self._tf32 = model.path, bool(options.get("tf32", True))
+        self._off = {kind: frozenset(options.get(key, ())) for kind, key in DISABLED.items()}
         self._device = cuda_device() if on_cuda else torch.device("cpu")
         self.ran: list[tuple[str, str]] = []
         self._sizes: set[tuple[torch.Size, ...]] = set()
-        if stage == "inductor":
+        if stage == STAGES[-1]:
             _check_compiler()
-        self._fallbacks = _fallbacks(off)
+        self._fallbacks = _fallbacks(self._off)
         program = self._placed(on_cuda=on_cuda)
         self._compiled = torch.compile(
             program,
             fullgraph=True,  # else it goes on in Python where it doesn't understand something
             dynamic=dynamic,
             backend=stage,
-            options={**_OURS, **options} if stage == "inductor" else None,
+            options={**_OURS, **options.get("inductor_options", {})} if stage == STAGES[-1] else None,
             recompile_limit=64,
             isolate_recompiles=True,
         )
-        if not later and (dynamic or all(isinstance(size, int) for spec in self.inputs for size in spec.shape)):
+        definite = dynamic or all(isinstance(size, int) for spec in self.inputs for size in spec.shape)
+        if definite and not options.get("trains"):
             self._ready(self.examples)
 
     def _placed(self, *, on_cuda: bool) -> Any:
@@ -188,7 +176,7 @@ def _fallbacks(off: Mapping[str, Collection[str]]) -> dict[Any, Any]:
     """How operators that aren't decomposed are computed, where there's no other way: by PyTorch's own kernels.
 
     Args:
-        off: As of `InductorRunnable`.
+        off: Names of what is left out, by "pass", "decomposition" and "lowering".
 
     Raises:
         ConfigError: if there's no such decomposition, or lowering.
