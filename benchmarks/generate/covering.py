@@ -97,10 +97,11 @@ def _taking(name: str) -> Callable[[Path], None]:
     from conrepair.frameworks.model import Model
 
     if name == "tvm":
-        from conrepair.backends.tvm.import_onnx import import_onnx
+        from conrepair.backends.tvm.import_onnx import import_model
+        from conrepair.backends.tvm.options import TvmOptions
 
         def imported(path: Path) -> None:
-            import_onnx(Model(framework="onnx", path=str(path), sha256=""), 1)
+            import_model(Model(framework="onnx", path=str(path), sha256=""), 1, TvmOptions())
 
         return imported
     steps = (converter(name),)

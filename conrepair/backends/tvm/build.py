@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
+import importlib
 import importlib.metadata
 import json
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from conrepair.backends.tvm.cuda import CUBIN, arithmetic, check_architecture, c
 from conrepair.backends.tvm.exceptions import with_exceptions
 from conrepair.backends.tvm.following import Following
 from conrepair.backends.tvm.imported import Imported
-from conrepair.backends.tvm.options import TvmOptions
+from conrepair.backends.tvm.options import IMPORTER_FORMATS, TvmOptions
 from conrepair.backends.tvm.settings import TUNED, BuildContext, PlacedPass, steps_of
 from conrepair.frameworks.model import Model, to_json
 from conrepair.runtime.errors import ConversionError, ModelLoadError
@@ -32,32 +31,13 @@ __all__ = ["BUILD", "build", "compile_module", "taken", "unobservable"]
 
 _COMPILERS = ("g++", "clang++", "c++", "gcc", "clang")
 _TRIPLE = "mtriple"
+_LIBRARY = "module.so"
 
 
-@dataclass(frozen=True)
-class _Linking:
-    """How a library is made.
+def _linking_for(options: TvmOptions) -> tuple[str, Callable[..., Any] | None]:
+    """The name of the library, and what links it; None: TVM's own choice for the name, this machine's compiler.
 
-    Attributes:
-        library: Name of the file. Objects in a tar file are linked where they're loaded.
-        linker: The cross-compiler; None: this machine's compiler, where one is needed.
-    """
-
-    library: str = "module.so"
-    linker: str | None = None
-
-    def compile(self) -> Callable[..., Any] | None:
-        """What `Executable.export_library` takes; None: its own choice for the file's name."""
-        if self.linker is None:
-            return None
-        from tvm.support import cc
-
-        made: Callable[..., Any] = cc.cross_compiler(self.linker)
-        return made
-
-
-def _linking_for(options: TvmOptions) -> _Linking:
-    """Who links for a device.
+    Objects in a tar file are linked where they're loaded.
 
     Raises:
         ConversionError: if there's no such compiler.
@@ -69,15 +49,17 @@ def _linking_for(options: TvmOptions) -> _Linking:
                 f"{device}: its `linker` {device.linker} isn't on the path. Install it, or leave it out: then the "
                 "device links with its own compiler."
             )
-        return _Linking(linker=device.linker)
+        from tvm.support import cc
+
+        return _LIBRARY, cc.cross_compiler(device.linker)
     other = {_TRIPLE} & {*options.parsed_target.attributes, *options.host_target.attributes}
     if device is not None and other:
-        return _Linking("module.tar")
+        return "module.tar", None
     if not any(map(shutil.which, _COMPILERS)):
         raise ConversionError(
             f"TVM links its code with a C++ compiler, and none is on the path ({', '.join(_COMPILERS)}). Install g++."
         )
-    return _Linking()
+    return _LIBRARY, None
 
 
 BUILD = "build.json"
@@ -102,7 +84,7 @@ def build(model: Model, options: TvmOptions, batch: int, folder: Path) -> dict[s
         ConversionError: if the model can't be imported or compiled.
     """
     started = time.perf_counter()
-    imported = _importer(model.framework, options)(model, batch)
+    imported = _imported(model, batch, options)
     seconds = {"import": time.perf_counter() - started}
     with arithmetic(fast_math=options.fast_math):
         record = compile_module(imported, options, folder, seconds)
@@ -184,7 +166,7 @@ def compile_module(
     from conrepair.backends.tvm.tuning import check_tuning
 
     _compute_one_by_one()
-    linking = _linking_for(options)
+    library, linker = _linking_for(options)
     check_architecture(options.parsed_target)
     steps = steps_of(options.parsed_target, options.setting, options.required_pass, options.disabled_pass)
     tuned = TUNED in [step.name for step in steps]
@@ -207,7 +189,7 @@ def compile_module(
         write_text(folder / "relax.py", module.script(show_meta=False))
         optimized = time.perf_counter()
         lowering = [step for step in steps if step.lowering]
-        files, calls = _compile(module, lowering, place, following, linking, bridge=bridge)
+        files, calls = _compile(module, lowering, place, following, library, linker, bridge=bridge)
     passes.check()
     if calls is not None:
         write_json(folder / CALLS, to_json(calls))
@@ -229,7 +211,7 @@ def compile_module(
         "outputs": [to_json(spec) for spec in imported.outputs],
         "versions": _versions(),
         "seconds": {**(seconds or {}), **times},
-        "library": linking.library,
+        "library": library,
         "runs_on": "cpu" if target.kind.name == "llvm" or bridge else target.kind.name,
         "nvcc": nvcc,
         "when_built": what_was_compiled(options.parsed_target, nvcc),
@@ -238,24 +220,16 @@ def compile_module(
     }
 
 
-def _importer(framework: str, options: TvmOptions) -> Callable[[Model, int], Imported]:
-    if framework == "onnx":
-        from conrepair.backends.tvm.import_onnx import import_onnx
-
-        return functools.partial(
-            import_onnx, stable=options.stable, float64=options.float64, symbolic=options.symbolic
+def _imported(model: Model, batch: int, options: TvmOptions) -> Imported:
+    if model.framework != "onnx" and (options.stable or options.float64):
+        raise ConversionError(
+            f"operators of {model.framework} models get no other form: leave `stable` and `float64` out"
         )
-    if options.stable or options.float64:
-        raise ConversionError(f"operators of {framework} models get no other form: leave `stable` and `float64` out")
-    if framework == "torch":
-        from conrepair.backends.tvm.import_torch import import_torch
-
-        return import_torch
-    if framework == "tflite":
-        from conrepair.backends.tvm.import_tflite import import_tflite
-
-        return import_tflite
-    raise ConversionError(f"TVM has no importer for {framework}; convert the model to ONNX first.")
+    if model.framework not in IMPORTER_FORMATS:
+        raise ConversionError(f"TVM has no importer for {model.framework}; convert the model to ONNX first.")
+    importer = importlib.import_module(f"conrepair.backends.tvm.import_{model.framework}")
+    imported: Imported = importer.import_model(model, batch, options)
+    return imported
 
 
 def _check_operators(apart: Mapping[str, Sequence[str]], imported: Imported) -> None:
@@ -295,7 +269,8 @@ def _compile(
     lowering: list[PlacedPass],
     place: BuildContext,
     following: Following,
-    linking: _Linking,
+    library: str,
+    linker: Callable[..., Any] | None,
     *,
     bridge: bool,
 ) -> tuple[list[str], Calls | None]:
@@ -315,10 +290,10 @@ def _compile(
         lowered = _applied(lowering[first:], module, place)
     try:
         executable = relax.build(lowered, target, relax_pipeline=None)
-        executable.export_library(str(place.folder / linking.library), fcompile=linking.compile())
+        executable.export_library(str(place.folder / library), fcompile=linker)
     except Exception as error:
         raise _pass_error("code generation", error) from error
-    return [linking.library, "relax.py", *extra, *_write_sources(executable.mod, place.folder)], calls
+    return [library, "relax.py", *extra, *_write_sources(executable.mod, place.folder)], calls
 
 
 def _write_sources(module: Any, folder: Path) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import onnx_ir
 from conrepair.backends.tvm.calls import ModelOperator
 from conrepair.backends.tvm.imported import Imported, definite, import_error
 from conrepair.backends.tvm.naming import named
+from conrepair.backends.tvm.options import TvmOptions
 from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.forms.all_forms import rewritten
@@ -23,7 +24,7 @@ from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.rewrites.building import Builder, main_nodes
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["definite_onnx", "import_onnx", "importable", "relax_of_onnx", "write_definite"]
+__all__ = ["definite_onnx", "import_model", "importable", "relax_of_onnx", "write_definite"]
 
 
 # What TVM's ONNX importer stops at or misreads, written as it takes it; each result is the same.
@@ -85,22 +86,13 @@ _FILE = "imported.onnx"
 _DOMAINS = {"", "ai.onnx"}
 
 
-def import_onnx(
-    model: Model,
-    batch: int,
-    *,
-    stable: Collection[str] = (),
-    float64: Collection[str] = (),
-    symbolic: bool = False,
-) -> Imported:
+def import_model(model: Model, batch: int, options: TvmOptions) -> Imported:
     """Import a file.
 
     Args:
         model: An ONNX model.
         batch: In place of a symbolic one.
-        stable: Operators that are computed in a stable form.
-        float64: Operators that are computed in float64.
-        symbolic: Whether open sizes stay open.
+        options: Which operators are computed in another form, and whether open sizes stay open.
 
     Raises:
         ConversionError: if the importer can't take it; names the operator. If operators have no such form.
@@ -110,9 +102,10 @@ def import_onnx(
 
     runnable = framework("onnx").load(model)
     inputs = with_declared_sizes(runnable.inputs, model.inputs)
-    inputs = inputs if symbolic else definite(inputs, batch)
+    inputs = inputs if options.symbolic else definite(inputs, batch)
     proto = definite_onnx(as_read(onnx.load(model.path)), inputs)
-    formed = rewritten(proto, stable, float64) if stable or float64 else proto
+    other = options.stable or options.float64
+    formed = rewritten(proto, options.stable, options.float64) if other else proto
     module, names = relax_of_onnx(formed, inputs, model.path)
     operators = tuple(map(_operator, formed.graph.node))
     return Imported(

@@ -10,16 +10,17 @@ from typing import Any
 from conrepair.backends.tvm.calls import ModelOperator
 from conrepair.backends.tvm.imported import Imported, import_error
 from conrepair.backends.tvm.naming import named
+from conrepair.backends.tvm.options import TvmOptions
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.runtime.files import copy_whole
 
-__all__ = ["import_tflite"]
+__all__ = ["import_model"]
 
 _FILE = "imported.tflite"
 
 
-def import_tflite(model: Model, batch: int) -> Imported:
+def import_model(model: Model, batch: int, options: TvmOptions) -> Imported:
     """Import a file, in the shapes that it has.
 
     The importer takes sizes from every tensor of the file, so another batch than the file's would contradict them.
@@ -27,6 +28,7 @@ def import_tflite(model: Model, batch: int) -> Imported:
     Args:
         model: A TFLite model.
         batch: Not used.
+        options: Not used.
 
     Raises:
         ConversionError: if the importer can't take it; names the operator.

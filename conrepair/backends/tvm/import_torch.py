@@ -9,20 +9,22 @@ from typing import Any
 from conrepair.backends.tvm.calls import ModelOperator
 from conrepair.backends.tvm.imported import Imported, definite, import_error
 from conrepair.backends.tvm.naming import named
+from conrepair.backends.tvm.options import TvmOptions
 from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.frameworks.model import Model
 
-__all__ = ["import_torch"]
+__all__ = ["import_model"]
 
 _FILE = "imported.pt2"
 
 
-def import_torch(model: Model, batch: int) -> Imported:
+def import_model(model: Model, batch: int, options: TvmOptions) -> Imported:
     """Export a module for the batch, and import the program.
 
     Args:
         model: A PyTorch model that `torch.export` takes: not TorchScript.
         batch: In place of a symbolic one.
+        options: Not used.
 
     Raises:
         ConversionError: if it can't be exported or imported; names the operator.
