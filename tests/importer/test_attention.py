@@ -181,9 +181,19 @@ def test_skip_layer_normalization(bias):
     contributed("SkipLayerNormalization", feeds, rows, epsilon=1e-3)
 
 
-def test_simplified_layer_normalization():
-    feeds = {"x": random(2, 3, 8)}
-    check("SimplifiedLayerNormalization", feeds, {"scale": random(8, seed=3)}, axis=-1, epsilon=1e-3)
+@pytest.mark.parametrize("bias", [False, True])
+def test_skip_simplified_layer_normalization(bias):
+    feeds = {"x": random(2, 3, 8), "skip": random(2, 3, 8, seed=2)}
+    rows = {"gamma": random(8, seed=3), **({"bias": random(8, seed=5)} if bias else {})}
+    contributed("SkipSimplifiedLayerNormalization", feeds, rows, epsilon=1e-3)
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_simplified_layer_normalization(axis, constant):
+    feeds, scale = {"x": random(2, 3, 8)}, {"scale": random(*((8,) if axis < 0 else (3, 8)), seed=3)}
+    settings = {"axis": axis, "epsilon": 1e-3}
+    check("SimplifiedLayerNormalization", feeds if constant else feeds | scale, scale if constant else {}, **settings)
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -25,7 +25,11 @@ def _of_keras(operands: int, *others: str) -> dict[str, Callable[..., Any]]:
         for name, record in RECORDS.items()
         if record.operands == operands and {"constant_first"}.issuperset(record.attributes) and callable(record.value)
     }
-    return {name: known[name] for name in known if known[name] and onnx.defs.has(name) and name not in others}
+    return {
+        name: function
+        for name, function in known.items()
+        if function is not None and onnx.defs.has(name) and name not in others
+    }
 
 
 _UNARY = {
