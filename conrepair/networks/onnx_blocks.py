@@ -63,7 +63,6 @@ def _product(call: OnnxCall) -> None:
     rows, columns = int(call.attribute("K")), int(call.attribute("N"))
     constant = all(call.is_constant(place) for place in (1, 2)) and not call.varies(3)
     if bits not in _PACKED or not constant or call.given(_ORDER_OF_GROUPS):
-        call.emit_native()
         return
     blocks = -(-rows // size)
 
@@ -85,7 +84,6 @@ def _gather(call: OnnxCall) -> None:
     axis, along = int(call.attribute("gather_axis", 0)), int(call.attribute("quantize_axis", 1))
     size, kind = int(call.attribute("block_size", 128)), call.dtype(0)
     if not call.is_constant(0) or not call.is_constant(2) or call.varies(3) or kind is None or not kind.is_integer():
-        call.emit_native()
         return
     stored, scales = call.shape(0) or (), _numbers(call, 2)
     in_bytes = kind.name == "UINT8"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import onnx
 import onnx_ir
 
+from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks.onnx_constants import OnnxConstants
@@ -44,7 +45,7 @@ class OnnxOrigin:
 
 
 class OnnxCall:
-    """One node; its rule adds what it is in the vocabulary.
+    """One node; its rule adds what it is in the vocabulary, or nothing where that has no word for it.
 
     Attributes:
         operator: ONNX's name.
@@ -110,6 +111,16 @@ class OnnxCall:
             found[name] = self._counted(found[name])
         return found
 
+    def said(self) -> dict[str, Attribute]:
+        """The attributes that the vocabulary's operator of this name has too, flags as truth values."""
+        usual = OPERATORS[self.operator].attributes
+        given = {name: value for name, value in self.plain_attributes().items() if name in usual}
+        return {name: bool(value) if isinstance(usual[name], bool) else value for name, value in given.items()}
+
+    def emit_alike(self) -> None:
+        """Add a node for an operator that has the vocabulary's attributes, and its constants behind the data."""
+        self.emit(self.operator, self.varying(), self.said(), self.behind(self.operator))
+
     def _counted(self, value: Attribute) -> Attribute:
         """Axes, counted from the front."""
         if isinstance(value, int):
@@ -164,7 +175,9 @@ class OnnxCall:
         self, index: int, change: Callable[[Array], Array] | None = None, shape: Sequence[int] | None = None
     ) -> Parameter:
         """A constant input as a parameter; see `OnnxConstants.parameter`."""
-        parameter = self._constants.parameter(self._value(index), change, shape)
+        return self._noted(index, self._constants.parameter(self._value(index), change, shape))
+
+    def _noted(self, index: int, parameter: Parameter) -> Parameter:
         self._parameters.append((parameter, index))
         return parameter
 
@@ -187,10 +200,19 @@ class OnnxCall:
         if not all(map(self.is_constant, [index, *places])):
             return None
         factors = [self._value(place) for place in scales]
-        offset = None if zero is None or not self.given(zero) else self._value(zero)
-        parameter = self._constants.dequantized(self._value(index), factors, offset, axis=axis, turned=turned)
-        self._parameters.append((parameter, index))
-        return parameter
+        order = tuple(reversed(range(len(self.shape(index) or ())))) if turned else None
+        return self._per_channel(index, factors, None if zero is None else self.value(zero), axis, order)
+
+    def _per_channel(
+        self,
+        index: int,
+        factors: Sequence[onnx_ir.Value],
+        zero: onnx_ir.Value | None,
+        axis: int,
+        order: tuple[int, ...] | None = None,
+    ) -> Parameter:
+        spread = partial(per_channel, axis=axis, rank=len(self.shape(index) or ()))
+        return self._noted(index, self._constants.dequantized(self._value(index), factors, zero, spread, order))
 
     def dequantized_gates(self, index: int, scale: int, zero: int) -> Parameter | None:
         """A constant input of integers, [directions, in, gates], as the real numbers of the vocabulary's layout.
@@ -205,10 +227,12 @@ class OnnxCall:
         """
         if not all(map(self.is_constant, (index, scale, zero))):
             return None
-        values = (self._value(place) for place in (index, scale, zero))
-        parameter = self._constants.dequantized_gates(*values)
-        self._parameters.append((parameter, index))
-        return parameter
+        value, factor, offset = (self._value(place) for place in (index, scale, zero))
+        directions = self._constants.shape(value)[0]
+        parameter = self._constants.dequantized(
+            value, [factor], offset, lambda numbers: numbers.reshape(directions, 1, -1), (0, 2, 1)
+        )
+        return self._noted(index, parameter)
 
     def in_blocks(
         self,
@@ -230,9 +254,7 @@ class OnnxCall:
             blocks: How many numbers of each axis a block has.
         """
         name = str(self._value(index).name)
-        parameter = Parameter(name, shape, f"uint{bits}", load, bits, scales, blocks=blocks)
-        self._parameters.append((parameter, index))
-        return parameter
+        return self._noted(index, Parameter(name, shape, f"uint{bits}", load, bits, scales, blocks=blocks))
 
     def dynamic_weight(self, axis: int) -> Parameter | None:
         """The second input of an integer product as the real numbers that it stands for.
@@ -250,9 +272,7 @@ class OnnxCall:
         shape = self.shape(1) or ()
         if scale is None or math.prod(self._constants.shape(scale)) not in {1, *shape[axis:][:1]}:
             return None
-        parameter = self._constants.dequantized(self._value(1), [scale], self.value(3), axis=axis, turned=False)
-        self._parameters.append((parameter, 1))
-        return parameter
+        return self._per_channel(1, [scale], self.value(3), axis)
 
     def parameters(self, roles: Mapping[int, str]) -> dict[str, Parameter]:
         """Those inputs as parameters that are constant, by the role that their position has."""

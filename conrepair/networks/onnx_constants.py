@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import numpy as np
 import onnx_ir
 
-from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_session import Sessions
@@ -98,9 +97,8 @@ class OnnxConstants:
         value: onnx_ir.Value,
         factors: Sequence[onnx_ir.Value],
         zero: onnx_ir.Value | None,
-        *,
-        axis: int,
-        turned: bool,
+        spread: Callable[[Array], Array],
+        order: Sequence[int] | None = None,
     ) -> Parameter:
         """Integers whose scales and zero points are other constants, as a node's parameter.
 
@@ -108,55 +106,26 @@ class OnnxConstants:
             value: The integers.
             factors: Whose product is the scale: one, or one for each channel.
             zero: The zero point; None for 0.
-            axis: Of the channels.
-            turned: Whether the vocabulary has the matrix transposed.
+            spread: Lays scales and zero points out along the axes of the integers.
+            order: Of these axes in the vocabulary; None where it's the same.
         """
         shape, kind = self.shape(value), value.dtype
         scales = math.prod((self.array(item).astype(np.float64).reshape(-1) for item in factors), start=np.ones(1))
-        rank = len(shape)
+        axes = range(len(shape)) if order is None else order
 
         def load() -> Array:
             offset = np.zeros(1) if zero is None else self.array(zero).astype(np.float64)
-            steps = self.array(value).astype(np.float64) - per_channel(offset, axis, rank)
-            real = steps * per_channel(scales, axis, rank)
-            return (real.T if turned else real).astype(np.float32)
+            real = (self.array(value).astype(np.float64) - spread(offset)) * spread(scales)
+            return real.transpose(axes).astype(np.float32)
 
         dtype = str(self.array(value).dtype) if kind is None else kind.numpy().name
         return Parameter(
             name=str(value.name),
-            shape=shape[::-1] if turned else shape,
+            shape=tuple(shape[axis] for axis in axes),
             dtype=dtype,
             load=load,
             bits=8 * np.dtype(dtype).itemsize if kind is None else kind.bitwidth,
             scales=tuple(map(float, scales)),
-        )
-
-    def dequantized_gates(self, value: onnx_ir.Value, scale: onnx_ir.Value, zero: onnx_ir.Value) -> Parameter:
-        """The weights of a recurrent operator, [directions, in, gates], as the vocabulary has them.
-
-        Args:
-            value: The integers.
-            scale: Of each direction, or of each of its gates' rows.
-            zero: Zero points, as many.
-        """
-        directions, features, rows = self.shape(value)
-        scales = self.array(scale)
-        dtype = self.array(value).dtype
-
-        def load() -> Array:
-            factor, offset = (
-                self.array(item).reshape(directions, 1, -1).astype(np.float64) for item in (scale, zero)
-            )
-            real = (self.array(value).astype(np.float64) - offset) * factor
-            return real.swapaxes(1, 2).astype(np.float32)
-
-        return Parameter(
-            name=str(value.name),
-            shape=(directions, rows, features),
-            dtype=str(dtype),
-            load=load,
-            bits=8 * dtype.itemsize,
-            scales=tuple(map(float, scales.reshape(-1))),
         )
 
     def _stored(self, value: onnx_ir.Value) -> tuple[onnx_ir.Value, tuple[float, ...], tuple[int, ...]]:

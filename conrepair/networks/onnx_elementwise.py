@@ -18,17 +18,8 @@ _NUMPY_BROADCASTING = 7  # opset; before, an attribute said whether and where
 _LIMIT = float(np.finfo(np.float32).max)  # what older opsets write where there is no limit
 
 
-def _plain(call: OnnxCall) -> None:
-    """An operator that has the same attributes in the vocabulary."""
-    names = OPERATORS[call.operator].attributes
-    given = call.plain_attributes()
-    attributes: dict[str, Attribute] = {name: given[name] for name in names if name in given}
-    call.emit(call.operator, call.varying(), attributes)
-
-
 def _binary(call: OnnxCall) -> None:
     if call.opset < _NUMPY_BROADCASTING or (call.operator == "Mod" and call.attribute("fmod", 0)):
-        call.emit_native()
         return
     first = call.is_constant(0)
     parameters = {"operand": call.parameter(0 if first else 1)} if first or call.is_constant(1) else {}
@@ -60,8 +51,6 @@ def _sum(call: OnnxCall) -> None:
         call.emit("Identity", call.varying())
     elif call.count == 2 and call.operator == "Sum":
         call.emit("Add", call.varying(), parameters=call.parameters({0: "operand", 1: "operand"}))
-    else:
-        call.emit_native()
 
 
 def _clip(call: OnnxCall) -> None:
@@ -71,10 +60,6 @@ def _clip(call: OnnxCall) -> None:
         number = None if given is None else float(np.asarray(given).reshape(-1)[0])
         limits[name] = None if number is None or abs(number) >= _LIMIT else number
     call.emit("Clip", [call.input(index) for index in range(3)], limits)
-
-
-def _prelu(call: OnnxCall) -> None:
-    call.emit("PRelu", call.varying(), parameters=call.parameters({1: "slope"}))
 
 
 def _where(call: OnnxCall) -> None:
@@ -87,9 +72,7 @@ def _identity(call: OnnxCall) -> None:
 
 def _dropout(call: OnnxCall) -> None:
     training = call.numbers(2)
-    if call.varies(2) or (training is not None and training.any()) or call.is_read(1):
-        call.emit_native()
-    else:
+    if not (call.varies(2) or (training is not None and training.any()) or call.is_read(1)):
         _identity(call)
 
 
@@ -110,7 +93,7 @@ def _quick_gelu(call: OnnxCall) -> None:
 
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
-    **{name: _plain for name, item in OPERATORS.items() if item.operands == 1},
+    **{name: OnnxCall.emit_alike for name, item in OPERATORS.items() if item.operands == 1},
     **dict.fromkeys(WITH_OPERAND, _binary),
     "Cast": _cast,
     "CastLike": _cast,
@@ -119,9 +102,9 @@ RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     "Identity": _identity,
     "Max": _extreme,
     "Min": _extreme,
-    "PRelu": _prelu,
+    "PRelu": OnnxCall.emit_alike,
     "Sum": _sum,
     "Where": _where,
-    "com.microsoft.Gelu": _plain,
+    "com.microsoft.Gelu": OnnxCall.emit_alike,
     "com.microsoft.QuickGelu": _quick_gelu,
 }

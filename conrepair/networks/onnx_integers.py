@@ -18,7 +18,6 @@ def _convolution(call: OnnxCall) -> None:
     weight = call.dequantized(3, (4,), 5, axis=0)
     bias = call.dequantized(8, (1, 4)) if call.given(8) else None
     if weight is None or (bias is None and call.given(8)):
-        call.emit_native()
         return
     parameters = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
     attributes = {**window_of(call, kernel_of(call, 3)), "group": call.attribute("group", 1)}
@@ -32,7 +31,6 @@ def _matmul(call: OnnxCall) -> None:
         if call.is_constant(index):
             parameter = call.dequantized(index, (index + 1,), index + 2, axis=axis)
             if parameter is None:
-                call.emit_native()
                 return
             parameters[role] = parameter
     call.emit("MatMul", call.varying((0, 3)), parameters=parameters)
@@ -45,7 +43,6 @@ def _gemm(call: OnnxCall) -> None:
     weight = call.dequantized(3, (4,), 5, axis=0 if turned else 1, turned=turned) if plain else None
     bias = call.dequantized(6, (1, 4)) if call.given(6) else None
     if weight is None or call.rank(0) != _MATRIX or (bias is None and call.given(6)):
-        call.emit_native()
         return
     parameters = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
     call.emit("MatMul", (call.input(0),), parameters=parameters, written={"transB": turned})
@@ -55,7 +52,6 @@ def _dynamic_matmul(call: OnnxCall) -> None:
     """a, b, their zero points; the result is in steps of both scales' product."""
     weight = call.dynamic_weight(-1)
     if weight is None:
-        call.emit_native()
         return
     call.emit("MatMul", (call.input(0),), parameters={"weight": weight})
 
@@ -64,7 +60,6 @@ def _dynamic_convolution(call: OnnxCall) -> None:
     """x, w, their zero points; the result is in steps of both scales' product."""
     weight = call.dynamic_weight(0)
     if weight is None:
-        call.emit_native()
         return
     attributes = {**window_of(call, kernel_of(call)), "group": call.attribute("group", 1)}
     call.emit("Conv", (call.input(0),), attributes, {"weight": weight})
@@ -75,7 +70,6 @@ def _binary(call: OnnxCall) -> None:
     constant = next((index for index in (0, 3) if call.is_constant(index)), None)
     operand = None if constant is None else call.dequantized(constant, (constant + 1,), constant + 2)
     if constant is not None and operand is None:
-        call.emit_native()
         return
     parameters = {} if operand is None else {"operand": operand}
     call.emit(call.operator.removeprefix("QLinear"), call.varying((0, 3)), parameters=parameters)
@@ -92,7 +86,6 @@ def _concatenation(call: OnnxCall) -> None:
     """The result's scale and zero point, then each operand with its own."""
     places = range(2, call.count, 3)
     if any(call.is_constant(index) for index in places):
-        call.emit_native()
         return
     call.emit("Concat", [call.input(index) for index in places], {"axis": call.axis(int(call.attribute("axis")), 2)})
 

@@ -17,14 +17,6 @@ _PER_CHANNEL = 21  # opset in which GroupNormalization's scale got an entry for 
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
 
 
-def _batch(call: OnnxCall) -> None:
-    attributes: dict[str, Attribute] = {
-        "epsilon": float(call.attribute("epsilon", 1e-5)),
-        "training_mode": bool(call.attribute("training_mode", 0)),
-    }
-    call.emit("BatchNormalization", call.varying(), attributes, call.behind("BatchNormalization"))
-
-
 def _layer(call: OnnxCall) -> None:
     rank, axis = call.rank(0), call.axis(int(call.attribute("axis", -1)))
     attributes: dict[str, Attribute] = {
@@ -42,7 +34,6 @@ def _group(call: OnnxCall) -> None:
     if call.opset < _PER_CHANNEL:
         channels = None if sizes is None else sizes[1]
         if channels is None or len(parameters) < 2:
-            call.emit_native()
             return
         parameters = {role: _repeated(call, index, channels // groups) for index, role in ((1, "scale"), (2, "bias"))}
     attributes: dict[str, Attribute] = {"epsilon": float(call.attribute("epsilon", 1e-5)), "groups": groups}
@@ -53,16 +44,6 @@ def _repeated(call: OnnxCall, index: int, times: int) -> Parameter:
     """An entry for each channel from one for each group."""
     length = math.prod(call.shape(index) or ())
     return call.parameter(index, lambda array: np.repeat(array, times), (length * times,))
-
-
-def _instance(call: OnnxCall) -> None:
-    attributes: dict[str, Attribute] = {"epsilon": float(call.attribute("epsilon", 1e-5))}
-    call.emit("InstanceNormalization", call.varying(), attributes, call.behind("InstanceNormalization"))
-
-
-def _lrn(call: OnnxCall) -> None:
-    names = ("alpha", "beta", "bias", "size")
-    call.emit("LRN", call.varying(), {name: call.attribute(name) for name in names})
 
 
 def _lp(call: OnnxCall) -> None:
@@ -92,11 +73,9 @@ def _without_axes(call: OnnxCall) -> None:
 
 
 def _softmax(call: OnnxCall) -> None:
-    old = call.opset < _OWN_AXIS
-    axis = call.axis(int(call.attribute("axis", 1 if old else -1)))
-    sizes = call.sizes(0)
-    if not old or (sizes is not None and all(size == 1 for size in sizes[axis + 1 :])):
-        call.emit(call.operator, call.varying(), {"axis": axis})
+    axis, sizes = call.axis(int(call.attribute("axis"))), call.sizes(0)
+    if call.opset >= _OWN_AXIS or (sizes is not None and all(size == 1 for size in sizes[axis + 1 :])):
+        call.emit_alike()
         return
     shape = call.shape(0)
     matrix = None if shape is None else (math.prod(shape[:axis]), math.prod(shape[axis:]))
@@ -107,24 +86,14 @@ def _softmax(call: OnnxCall) -> None:
 
 
 def _extreme_index(call: OnnxCall) -> None:
-    if call.attribute("select_last_index", 0):
-        call.emit_native()
-        return
-    attributes: dict[str, Attribute] = {
-        "axis": call.axis(int(call.attribute("axis", 0))),
-        "keepdims": bool(call.attribute("keepdims", 1)),
-    }
-    call.emit(call.operator, call.varying(), attributes)
+    if not call.attribute("select_last_index", 0):
+        call.emit_alike()
 
 
 def _cumulative(call: OnnxCall) -> None:
-    axis = call.numbers(1)
-    attributes: dict[str, Attribute] = {
-        "axis": None if axis is None else call.axis(int(axis.reshape(-1)[0])),
-        "exclusive": bool(call.attribute("exclusive", 0)),
-        "reverse": bool(call.attribute("reverse", 0)),
-    }
-    call.emit("CumSum", call.varying(), attributes)
+    given = call.numbers(1)
+    axis = None if given is None else call.axis(int(given.reshape(-1)[0]))
+    call.emit(call.operator, call.varying(), {**call.said(), "axis": axis})
 
 
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
@@ -133,11 +102,9 @@ RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     **{f"Reduce{name}": _reduction for name in _REDUCTIONS},
     "ArgMax": _extreme_index,
     "ArgMin": _extreme_index,
-    "BatchNormalization": _batch,
+    **dict.fromkeys(("BatchNormalization", "InstanceNormalization", "LRN"), OnnxCall.emit_alike),
     "CumSum": _cumulative,
     "GroupNormalization": _group,
-    "InstanceNormalization": _instance,
-    "LRN": _lrn,
     "LayerNormalization": _layer,
     "LogSoftmax": _softmax,
     "LpNormalization": _lp,

@@ -40,9 +40,9 @@ _EITHER = {
 
 
 def describe(call: OnnxCall) -> None:
-    """Let a node's rule add what it is in the vocabulary; without one it stays what it is."""
+    """Let a node's rule add what it is in the vocabulary; without one, or if that adds nothing, it stays as it is."""
     rule = _RULES.get(call.native)
-    if rule is None or (call.operator not in _EITHER and call.is_constant(0)):
-        call.emit_native()
-    else:
+    if rule is not None and (call.operator in _EITHER or not call.is_constant(0)):
         rule(call)
+    if not call.nodes:
+        call.emit_native()

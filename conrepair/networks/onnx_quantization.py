@@ -49,7 +49,6 @@ OPERANDS: Mapping[str, Mapping[int, Places]] = {
 
 def _linear(call: OnnxCall) -> None:
     if call.attribute("block_size", 0):
-        call.emit_native()
         return
     single = call.shape(1) is not None and math.prod(call.shape(1) or ()) == 1
     axis = 1 if single else call.axis(int(call.attribute("axis", 1)))

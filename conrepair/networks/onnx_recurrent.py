@@ -24,7 +24,6 @@ def _recurrent(call: OnnxCall) -> None:
     lengths = call.numbers(_LENGTHS)
     whole = lengths is None or _covers_all(call, lengths)
     if any(call.attribute(name) for name in _OTHER) or not whole:
-        call.emit_native()
         return
     grids = _GRIDS if call.operator == _INTEGERS else {}
     first = bool(call.attribute("layout", 0))
@@ -42,7 +41,6 @@ def _recurrent(call: OnnxCall) -> None:
     for index, (scale, zero) in grids.items():
         weight = call.dequantized_gates(index, scale, zero)
         if weight is None:
-            call.emit_native()
             return
         parameters[_WEIGHTS[index]] = weight
     if call.is_constant(_PEEPHOLES):

@@ -82,7 +82,6 @@ def _range(start: int, end: int, step: int, size: int | None) -> tuple[int, int]
 
 def _tile(call: OnnxCall) -> None:
     if call.opset < 6:  # it had the axis as an input
-        call.emit_native()
         return
     repeats = call.numbers(1)
     call.emit("Tile", call.varying(), {"repeats": None if repeats is None else tuple(map(int, repeats))})
@@ -92,7 +91,6 @@ def _pad(call: OnnxCall) -> None:
     pads = call.numbers(1) if call.given(1) else call.attribute("pads", call.attribute("paddings"))
     axes, rank = call.numbers(3), call.rank(0)
     if call.given(3) and axes is None:
-        call.emit_native()
         return
     flat = None if pads is None else [int(number) for number in pads]
     if flat is not None and axes is not None:
@@ -120,17 +118,8 @@ def _gather(call: OnnxCall) -> None:
 
 
 def _shape(call: OnnxCall) -> None:
-    if call.has_attribute("end") or call.attribute("start", 0):
-        call.emit_native()
-    else:
-        call.emit("Shape", call.varying())
-
-
-def _depth_to_space(call: OnnxCall) -> None:
-    attributes: dict[str, Attribute] = {"blocksize": call.attribute("blocksize")}
-    if call.operator == "DepthToSpace":
-        attributes["mode"] = call.attribute("mode", "DCR")
-    call.emit(call.operator, call.varying(), attributes)
+    if not call.has_attribute("end") and not call.attribute("start", 0):
+        call.emit_alike()
 
 
 _INEXPRESSIBLE = {  # attributes of Resize, with the values that the vocabulary's operator is for
@@ -144,7 +133,6 @@ def _resize(call: OnnxCall) -> None:
     mode, transformation = _text(call, "mode", "nearest"), _text(call, "coordinate_transformation_mode", "")
     other = any(call.attribute(name, usual) != usual for name, usual in _INEXPRESSIBLE.items())
     if other or transformation == "tf_crop_and_resize":
-        call.emit_native()
         return
     old = call.operator == "Upsample" or call.opset < 11
     attributes: dict[str, Attribute] = {
@@ -180,7 +168,7 @@ def _text(call: OnnxCall, name: str, usual: str) -> str:
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     "Concat": _concat,
-    "DepthToSpace": _depth_to_space,
+    "DepthToSpace": OnnxCall.emit_alike,
     "Expand": _expand,
     "Flatten": _reshape,
     "Gather": _gather,
@@ -189,7 +177,7 @@ RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     "Resize": _resize,
     "Shape": _shape,
     "Slice": _slice,
-    "SpaceToDepth": _depth_to_space,
+    "SpaceToDepth": OnnxCall.emit_alike,
     "Split": _split,
     "Squeeze": _reshape,
     "Tile": _tile,

@@ -24,7 +24,6 @@ def _convolution(call: OnnxCall) -> None:
 
 def _pool(call: OnnxCall) -> None:
     if call.attribute("storage_order", 0) and call.is_read(1):
-        call.emit_native()
         return
     window = window_of(call, call.attribute("kernel_shape"))
     window["ceil_mode"] = bool(call.attribute("ceil_mode", 0))
