@@ -8,58 +8,37 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.graph.operators import FUNCTIONS, OPERATORS
-from conrepair.networks import tensorflow_shape as shape
-from conrepair.networks import tensorflow_view as elementwise
+from conrepair.graph.operators import OPERATORS
+from conrepair.networks import tensorflow_shared as shared
 from conrepair.networks.parts import LayerPart
 from conrepair.networks.tensorflow_convolution import convolution, matrix_product, pooling, transposed_convolution
 from conrepair.networks.tensorflow_rules import TensorflowOperation, native_part
 
-__all__ = ["NAMES", "REDUCTIONS", "RESIZES", "parts_of"]
+__all__ = ["NAMES", "RESIZES", "parts_of"]
 
-_BINARY = {
-    "AddV2": "Add",
-    "Add": "Add",
-    "Mul": "Mul",
-    "Maximum": "Max",
-    "Minimum": "Min",
-    "Equal": "Equal",
-    "Sub": "Sub",
-    "RealDiv": "Div",
-    "Div": "Div",
-    "Pow": "Pow",
-    "FloorMod": "Mod",
-    "Greater": "Greater",
-    "GreaterEqual": "GreaterOrEqual",
-    "Less": "Less",
-    "LessEqual": "LessOrEqual",
-    "LogicalAnd": "And",
-    "LogicalOr": "Or",
-}
+_SHARED = {name: op for name, op in {**shared.BINARY, **shared.UNARY}.items() if hasattr(tf.raw_ops, name)}
+_BINARY = {"AddV2": "Add", "RealDiv": "Div"}
 _UNARY = {
-    **{name: name for name in (*FUNCTIONS, "Elu", "Selu") if hasattr(tf.raw_ops, name)},
     "Rint": "Round",
-    "LogicalNot": "Not",
     "Inv": "Reciprocal",
     **dict.fromkeys(("StopGradient", "PreventGradient", "CheckNumerics", "EnsureShape", "Snapshot"), "Identity"),
 }
-NAMES = {op: name for name, op in reversed({**_BINARY, **_UNARY}.items())}
+NAMES = {op: name for name, op in reversed({**_BINARY, **_SHARED, **_UNARY}.items())}
 """TensorFlow's operator for one of the vocabulary that reads one or two tensors; of several, the one to write."""
 
-REDUCTIONS = {name: f"Reduce{name}" for name in ("Mean", "Sum", "Max", "Min", "Prod")}
-RESIZES = {"ResizeBilinear": "linear", "ResizeNearestNeighbor": "nearest", "ResizeBicubic": "cubic"}
+RESIZES = {**shared.RESIZES, "ResizeBicubic": "cubic"}
 
 
 def _concat(operation: TensorflowOperation) -> list[LayerPart]:
     count = len(operation.inputs) - 1
     (axis,) = operation.numbers(count)
-    return shape.concatenation(operation, count, axis % len(operation.result_sizes()))
+    return shared.concatenation(operation, count, axis % len(operation.result_sizes()))
 
 
 def _gather(operation: TensorflowOperation) -> list[LayerPart]:
     if "batch_dims" in operation.definition.attr and operation.option("batch_dims"):
         raise ValueError("of each batch its own")
-    return shape.gathered(operation, operation.numbers(2)[0] if operation.definition.op == "GatherV2" else 0)
+    return shared.gathered(operation, operation.numbers(2)[0] if operation.definition.op == "GatherV2" else 0)
 
 
 def _bias(operation: TensorflowOperation) -> list[LayerPart]:
@@ -93,45 +72,22 @@ def _einsum(operation: TensorflowOperation) -> list[LayerPart]:
 
 
 _RULES: dict[str, Callable[[TensorflowOperation], list[LayerPart]]] = {
-    **{name: elementwise.fixed(op, OPERATORS[op].attributes) for name, op in _UNARY.items()},
-    **{name: elementwise.binary(op) for name, op in _BINARY.items()},
-    **{name: elementwise.along_last(name) for name in ("Softmax", "LogSoftmax")},
-    "Relu6": elementwise.fixed("Clip", {"min": 0.0, "max": 6.0}),
-    "LeakyRelu": elementwise.leaky,
-    "Cast": elementwise.cast,
-    "LRN": elementwise.local_response,
-    "SelectV2": elementwise.where,
-    **dict.fromkeys(("Conv2D", "Conv3D", "DepthwiseConv2dNative"), convolution),
+    **shared.RULES,
+    **{name: shared.fixed(op) for name, op in _UNARY.items()},
+    **{name: shared.binary(op) for name, op in _BINARY.items()},
+    "LRN": shared.local_response,
+    "DepthwiseConv2dNative": convolution,
     **dict.fromkeys(("Conv2DBackpropInput", "Conv3DBackpropInputV2"), transposed_convolution),
     **dict.fromkeys(("MaxPool", "MaxPool3D"), pooling("MaxPool")),
     **dict.fromkeys(("AvgPool", "AvgPool3D"), pooling("AveragePool", count_include_pad=False)),
     "BiasAdd": _bias,
     **dict.fromkeys(("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"), _batch_normalization),
     "MatMul": matrix_product("transpose_a", "transpose_b"),
-    **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), matrix_product("adj_x", "adj_y")),
+    **dict.fromkeys(("BatchMatMulV2", "BatchMatMulV3"), shared.RULES["BatchMatMul"]),
     "Einsum": _einsum,
-    **dict.fromkeys(("Reshape", "Squeeze", "ExpandDims"), shape.reshaped),
-    "Transpose": shape.transposed,
-    **{name: shape.reduction(op) for name, op in REDUCTIONS.items()},
-    "ArgMax": shape.place("ArgMax"),
-    "ArgMin": shape.place("ArgMin"),
-    "Cumsum": shape.cumulative_sum,
-    **dict.fromkeys(("Pad", "PadV2"), shape.padded),
-    "MirrorPad": shape.mirrored,
-    "SpaceToBatchND": shape.batches("SpaceToBatch", "pads"),
-    "BatchToSpaceND": shape.batches("BatchToSpace", "crops"),
     "ConcatV2": _concat,
-    "Pack": shape.stacked,
-    "Split": shape.split(axis=0, data=1),
-    "SplitV": shape.split(axis=2, data=0),
-    "StridedSlice": shape.strided_slice,
-    "Slice": shape.sliced,
     **dict.fromkeys(("Gather", "GatherV2", "ResourceGather"), _gather),
-    "Tile": shape.tiled,
-    "BroadcastTo": shape.expanded,
-    **{name: shape.resized(mode) for name, mode in RESIZES.items()},
-    "DepthToSpace": shape.block_mover("DepthToSpace", mode="DCR"),
-    "SpaceToDepth": shape.block_mover("SpaceToDepth"),
+    "ResizeBicubic": shared.resized("cubic"),
 }
 
 

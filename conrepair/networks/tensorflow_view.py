@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.graph.operators import COMMUTATIVE
+from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.parts import LayerPart, Shape
 
-__all__ = ["Rule", "TensorflowView", "along_last", "binary", "cast", "fixed", "leaky", "local_response", "where"]
+__all__ = ["Rule", "TensorflowView"]
 
 
 class TensorflowView(abc.ABC):
@@ -113,48 +112,3 @@ def _known(shape: Shape) -> tuple[int, ...]:
     if shape is None:
         raise ValueError("a shape isn't known")
     return shape
-
-
-def fixed(op: str, attributes: Mapping[str, Attribute] | None = None) -> Rule:
-    """An operator that has no settings, or always the same."""
-    return lambda view: [LayerPart(op, dict(attributes or {}))]
-
-
-def binary(op: str) -> Rule:
-    """An elementwise operator of two."""
-
-    def rule(view: TensorflowView) -> list[LayerPart]:
-        first = view.is_constant(0)
-        parameters = {"operand": view.parameter(0 if first else 1)} if first or view.is_constant(1) else {}
-        return [LayerPart(op, {"constant_first": first and op not in COMMUTATIVE}, parameters)]
-
-    return rule
-
-
-def along_last(op: str) -> Rule:
-    """An operator along the last axis."""
-    return lambda view: [LayerPart(op, {"axis": view.rank() - 1})]
-
-
-def cast(view: TensorflowView) -> list[LayerPart]:
-    """Numbers in another type."""
-    to = view.option("DstT")
-    return [LayerPart("Identity")] if to == view.option("SrcT") else [LayerPart("Cast", {"to": to})]
-
-
-def leaky(view: TensorflowView) -> list[LayerPart]:
-    """A slope below zero."""
-    return [LayerPart("LeakyRelu", {"alpha": float(view.option("alpha"))})]
-
-
-def local_response(view: TensorflowView) -> list[LayerPart]:
-    """The vocabulary's alpha is of the sum over all neighbours, TensorFlow's of each."""
-    size = 2 * int(view.option("depth_radius")) + 1
-    attributes: dict[str, Attribute] = {name: float(view.option(name)) for name in ("alpha", "beta", "bias")}
-    attributes |= {"alpha": float(view.option("alpha")) * size, "size": size}
-    return [LayerPart("LRN", attributes, channels_last=True)]
-
-
-def where(view: TensorflowView) -> list[LayerPart]:
-    """One of two tensors' numbers each."""
-    return [LayerPart("Where", {}, view.optional(condition=0, x=1, y=2))]

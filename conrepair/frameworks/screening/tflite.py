@@ -13,7 +13,10 @@ import numpy as np
 
 from conrepair.runtime.bounds import check_expansion
 
-__all__ = ["called_subgraphs", "check_tables", "dtype_of", "has_numbers", "is_pointer", "kind_of", "tables_of"]
+__all__ = [
+    *("called_subgraphs", "check_tables", "dtype_of", "has_numbers", "is_pointer", "kind_of"),
+    *("names_of", "tables_of"),
+]
 
 _INDEX, _BRANCHES = "SubgraphIndex", "branchSubgraphIndices"
 _WORDS = {"cond": "the condition", "then": "the first branch", "else": "the second branch"}
@@ -70,7 +73,8 @@ def check_tables(path: str) -> Any:
 
 
 @cache
-def _names(enumeration: str) -> Mapping[int, str]:
+def names_of(enumeration: str) -> Mapping[int, str]:
+    """What the schema calls the numbers of one of its enumerations."""
     from ai_edge_litert import schema_py_generated as schema
 
     return {number: name for name, number in vars(getattr(schema, enumeration)).items() if name.isupper()}
@@ -78,7 +82,7 @@ def _names(enumeration: str) -> Mapping[int, str]:
 
 def dtype_of(code: int) -> str:
     """Name of a tensor's type."""
-    return _names("TensorType")[code].lower()
+    return names_of("TensorType")[code].lower()
 
 
 def kind_of(model: Any, operator: Any) -> str:
@@ -90,7 +94,7 @@ def kind_of(model: Any, operator: Any) -> str:
     """
     code = model.operatorCodes[operator.opcodeIndex]
     # Files from before the list of operators outgrew a byte have the number in the older field only.
-    return _names("BuiltinOperator").get(max(code.builtinCode, code.deprecatedBuiltinCode), "")
+    return names_of("BuiltinOperator").get(max(code.builtinCode, code.deprecatedBuiltinCode), "")
 
 
 def has_numbers(model: Any, tensor: Any) -> bool:
