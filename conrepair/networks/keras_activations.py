@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from keras import activations, layers
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.graph.operators import OPERATORS
+from conrepair.networks import keras_ops
+from conrepair.networks.keras_ops import KINDS
 from conrepair.networks.keras_parts import KerasCall, Rule, weight
 from conrepair.networks.parts import LayerPart
 
 __all__ = ["FUNCTIONS", "RULES", "activation_parts", "recurrent_name"]
 
-_RELU6: dict[str, Attribute] = {"min": 0.0, "max": 6.0}
-_HARD_SIGMOID: dict[str, Attribute] = {"alpha": 1 / 6, "beta": 0.5}
-FUNCTIONS: dict[Any, tuple[str, dict[str, Attribute]]] = {
-    activations.relu: ("Relu", {}),
-    activations.relu6: ("Clip", _RELU6),
-    activations.sigmoid: ("Sigmoid", {}),
-    activations.tanh: ("Tanh", {}),
-    activations.elu: ("Elu", {"alpha": 1.0}),
-    activations.celu: ("Celu", {"alpha": 1.0}),
-    activations.selu: ("Selu", dict(OPERATORS["Selu"].attributes)),
-    activations.gelu: ("Gelu", {"approximate": "none"}),
-    activations.silu: ("Swish", {"alpha": 1.0}),
-    activations.softplus: ("Softplus", {}),
-    activations.softsign: ("Softsign", {}),
-    activations.mish: ("Mish", {}),
-    activations.exponential: ("Exp", {}),
-    activations.leaky_relu: ("LeakyRelu", {"alpha": 0.2}),
-    activations.hard_sigmoid: ("HardSigmoid", _HARD_SIGMOID),
-    activations.hard_silu: ("HardSwish", {}),
-    activations.hard_shrink: ("Shrink", {"lambd": 0.5, "bias": 0.0}),
-    activations.soft_shrink: ("Shrink", {"lambd": 0.5, "bias": 0.5}),
-}
-"""Operator and attributes; softmax follows the rank."""
+_CALLED = {"exponential": "Exp"}
+"""Functions that keras.ops calls otherwise."""
+
+_NOTHING = (None, activations.linear)
+
+
+def _operations() -> Iterator[tuple[Any, Any]]:
+    """Activation functions, each with the operation that computes it, set as the function is by default."""
+    for name, function in vars(activations).items():
+        kind = KINDS.get(_CALLED.get(name, name.title().replace("_", "")))
+        if inspect.isfunction(function) and kind is not None:
+            taken, said = inspect.signature(kind).parameters, inspect.signature(function).parameters
+            yield function, kind(**{name: said[name].default for name in taken.keys() & said.keys()})
+
+
+_OPERATIONS = dict(_operations())
+
+
+def _parts(operation: Any, rank: int | None) -> list[LayerPart]:
+    """What an operation or a layer is for one tensor."""
+    rule = RULES.get(type(operation)) or keras_ops.RULES.get(type(operation))
+    return [] if rule is None else rule(KerasCall(operation, (None if rank is None else (0,) * rank,), ()))
 
 
 def activation_parts(function: Any, rank: int | None, *, channels_last: bool = False) -> list[LayerPart]:
@@ -46,24 +48,17 @@ def activation_parts(function: Any, rank: int | None, *, channels_last: bool = F
         rank: Of the tensor that it's given.
         channels_last: As for the operator in front.
     """
-    if function is None or function is activations.linear:
+    if function in _NOTHING:
         return []
     native = getattr(function, "__name__", type(function).__name__)
-    if function in (activations.softmax, activations.log_softmax) and rank is not None:
-        op = "Softmax" if function is activations.softmax else "LogSoftmax"
-        return [LayerPart(op, {"axis": rank - 1}, channels_last=channels_last, native=native)]
-    if isinstance(function, layers.Layer) and type(function) in RULES:
-        return [
-            LayerPart(part.op, part.attributes, part.parameters, channels_last, native)
-            for part in RULES[type(function)](KerasCall(function, ((0,) * (rank or 1),), ()))
-        ]
-    op, attributes = FUNCTIONS.get(function, (native, {}))
-    return [LayerPart(op, attributes, channels_last=channels_last, native=native)]
+    operation = function if isinstance(function, layers.Layer) else _OPERATIONS.get(function)
+    parts = _parts(operation, rank) or [LayerPart(native)]
+    return [LayerPart(part.op, part.attributes, part.parameters, channels_last, native) for part in parts]
 
 
 def recurrent_name(function: Any) -> str:
     """What a recurrent layer's activation is called in the vocabulary."""
-    if function is None or function is activations.linear:
+    if function in _NOTHING:
         return "Identity"
     if function in FUNCTIONS:
         return FUNCTIONS[function][0]
@@ -100,7 +95,16 @@ RULES: dict[type, Rule] = {
     layers.Activation: _activation,
     layers.ReLU: _relu,
     layers.Softmax: _softmax,
-    layers.LeakyReLU: lambda call: [LayerPart("LeakyRelu", {"alpha": float(call.operation.negative_slope)})],
-    layers.ELU: lambda call: [LayerPart("Elu", {"alpha": float(call.operation.alpha)})],
+    layers.LeakyReLU: keras_ops.RULES[KINDS["LeakyRelu"]],
+    layers.ELU: keras_ops.RULES[KINDS["Elu"]],
     layers.PReLU: lambda call: [LayerPart("PRelu", {}, {"slope": weight(call.operation.alpha)})],
 }
+
+_ALONG_AXES = {activations.softmax, activations.log_softmax}
+FUNCTIONS: dict[Any, tuple[str, Mapping[str, Attribute]]] = {
+    function: (part.op, part.attributes)
+    for function, operation in _OPERATIONS.items()
+    if function not in _ALONG_AXES
+    for part in _parts(operation, None)
+}
+"""Operator and attributes; softmax follows the rank."""

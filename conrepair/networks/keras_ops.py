@@ -13,7 +13,7 @@ from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
 from conrepair.networks.keras_parts import KerasCall, Rule, constant
 from conrepair.networks.parts import LayerPart, slice_parts
 
-__all__ = ["BINARY", "NAMES", "REDUCTIONS", "RULES"]
+__all__ = ["BINARY", "KINDS", "NAMES", "REDUCTIONS", "RULES"]
 
 BINARY = {
     "Add": "Add",
@@ -64,10 +64,6 @@ def _binary(op: str) -> Rule:
         return [LayerPart(op, {"constant_first": first}, {"operand": constant(known)})]
 
     return rule
-
-
-def _unary(op: str) -> Rule:
-    return lambda call: [LayerPart(op, dict(OPERATORS[op].attributes))]
 
 
 def _reduction(op: str) -> Rule:
@@ -193,18 +189,19 @@ def _get_item(call: KerasCall) -> list[LayerPart]:
     return slice_parts(call.shapes[0], call.outputs[0], keys)
 
 
-def _setting(op: str, attribute: str, read: Callable[[Any], Attribute]) -> Rule:
-    return lambda call: [LayerPart(op, {attribute: read(call.operation)})]
+def _setting(op: str, read: Callable[[Any], Attribute] = float, **names: str) -> Rule:
+    """An operator of one tensor, and Keras's argument for each attribute that isn't always the vocabulary's."""
 
+    def rule(call: KerasCall) -> list[LayerPart]:
+        said = {attribute: read(getattr(call.operation, name)) for attribute, name in names.items()}
+        return [LayerPart(op, {**OPERATORS[op].attributes, **said})]
 
-def _soft_shrink(call: KerasCall) -> list[LayerPart]:
-    threshold = float(call.operation.threshold)
-    return [LayerPart("Shrink", {"lambd": threshold, "bias": threshold})]
+    return rule
 
 
 _BY_NAME: dict[str, Rule] = {
     **{name: _binary(op) for name, op in BINARY.items()},
-    **{name: _unary(op) for name, op in _UNARY.items()},
+    **{name: _setting(op) for name, op in _UNARY.items()},
     **{name: _reduction(op) for name, op in REDUCTIONS.items()},
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze", "Ravel"), _reshape),
     "Matmul": _matmul,
@@ -227,19 +224,24 @@ _BY_NAME: dict[str, Rule] = {
     "GetItem": _get_item,
     "Relu6": lambda call: [LayerPart("Clip", {"min": 0.0, "max": 6.0})],
     "HardSigmoid": lambda call: [LayerPart("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5})],
-    "Gelu": _setting("Gelu", "approximate", lambda function: "tanh" if function.approximate else "none"),
-    "LeakyRelu": _setting("LeakyRelu", "alpha", lambda function: float(function.negative_slope)),
-    "Elu": _setting("Elu", "alpha", lambda function: float(function.alpha)),
-    "HardShrink": lambda call: [LayerPart("Shrink", {"lambd": float(call.operation.threshold), "bias": 0.0})],
-    "SoftShrink": _soft_shrink,
-    "Einsum": _setting("Einsum", "equation", lambda function: str(function.subscripts)),
+    "Gelu": _setting("Gelu", lambda approximate: "tanh" if approximate else "none", approximate="approximate"),
+    "LeakyRelu": _setting("LeakyRelu", alpha="negative_slope"),
+    **{name: _setting(name, alpha="alpha") for name in ("Celu", "Elu")},
+    "HardShrink": _setting("Shrink", lambd="threshold"),
+    "SoftShrink": _setting("Shrink", lambd="threshold", bias="threshold"),
+    "Einsum": _setting("Einsum", str, equation="subscripts"),
 }
 
 
-def _modules() -> list[Any]:
-    return [getattr(keras.src.ops, name) for name in ("numpy", "nn", "core", "math")]
-
-
-RULES: dict[type, Rule] = {
-    getattr(module, name): rule for name, rule in _BY_NAME.items() for module in _modules() if hasattr(module, name)
+KINDS: dict[str, type] = {
+    name: getattr(module, name)
+    for module in (
+        *(getattr(keras.src.ops, name) for name in ("numpy", "nn", "core", "math")),
+        keras.src.activations.activations,
+    )
+    for name in _BY_NAME
+    if hasattr(module, name)
 }
+"""Keras's classes of functions by name."""
+
+RULES: dict[type, Rule] = {kind: _BY_NAME[name] for name, kind in KINDS.items()}

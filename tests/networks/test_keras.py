@@ -113,10 +113,11 @@ def _mlp(x: Any) -> Any:
         "leaky_relu",
         "exponential",
         "soft_shrink",
+        "celu",
     ):
         x = layers.Dense(5, activation=name)(x)
     x = layers.ELU(0.7)(layers.ReLU(negative_slope=0.1)(layers.RMSNormalization()(x)))
-    x = ops.hard_shrink(ops.soft_shrink(x, 0.1), 0.2)
+    x = ops.celu(ops.hard_shrink(ops.soft_shrink(x, 0.1), 0.2), 0.7)
     x = layers.Activation("log_softmax")(layers.ReLU(threshold=0.2)(x))
     return layers.Rescaling(2.0, 1.0)(x)
 
@@ -213,6 +214,7 @@ def test_the_vocabulary_covers_what_is_usual(tmp_path: Path) -> None:
     left = {"GlobalAveragePooling1D", "NotEqual", "Rescaling", "KerasLSTM"}  # with a mask, or not in it
     assert seen - checked <= left
     assert {"Conv", "ConvTranspose", "LSTM", "GRU", "RNN", "Attention", "Gather", "Resize", "PRelu"} <= checked
+    assert "KerasCelu" not in seen
 
 
 # --- What Keras makes of layers ---
