@@ -126,10 +126,10 @@ def _select(call: TorchCall) -> TorchPart | None:
 
 
 def _index_select(call: TorchCall) -> TorchPart:
-    roles = {"table": call["self"], "indices": call["index"]}
-    inputs = [value for value in roles.values() if call.depends(value)]
-    parameters = {role: call.parameter(value) for role, value in roles.items() if not call.depends(value)}
-    return TorchPart("Gather", {"axis": axis(call["dim"], call.rank(call["self"]))}, inputs, parameters)
+    place = axis(call["dim"], call.rank(call["self"]))
+    return TorchPart(
+        "Gather", {"axis": place}, *call.sorted_by_role({"table": call["self"], "indices": call["index"]})
+    )
 
 
 def _repeat(call: TorchCall) -> TorchPart | None:
@@ -202,8 +202,7 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(_DROPOUTS, _dropout),
     **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
     "permute": _permute,
-    "transpose": _transpose,
-    "swapaxes": _transpose,
+    **dict.fromkeys(("transpose", "swapaxes"), _transpose),
     **dict.fromkeys(("t", "numpy_T", "mT"), _reversed_axes),
     **dict.fromkeys(("cat", "concat", "concatenate"), _concatenate),
     "stack": _stack,

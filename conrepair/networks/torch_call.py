@@ -123,6 +123,12 @@ class TorchCall:
         name = dtype_name(dtype)
         return Parameter("", (), name, lambda: np.array(number, numpy_dtype(name)))
 
+    def sorted_by_role(self, roles: Mapping[str, Any]) -> tuple[list[Node | str | None], dict[str, Parameter]]:
+        """What depends on the network's inputs, in order, and the rest as parameters; None is left out."""
+        inputs: list[Node | str | None] = [value for value in roles.values() if self.depends(value)]
+        constants = {role: value for role, value in roles.items() if value is not None and not self.depends(value)}
+        return inputs, {role: self.operand(value, like=self.node) for role, value in constants.items()}
+
 
 Rule: TypeAlias = Callable[[TorchCall], TorchPart | Sequence[TorchPart] | None]
 """Gives None for a use of the operator that the vocabulary has no word for."""

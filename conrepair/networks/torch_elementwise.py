@@ -177,11 +177,7 @@ def _masked(call: TorchCall) -> TorchPart | None:
 
 
 def _choice(call: TorchCall, roles: Mapping[str, Any]) -> TorchPart:
-    inputs = [value for value in roles.values() if call.depends(value)]
-    parameters = {
-        role: call.operand(value, like=call.node) for role, value in roles.items() if not call.depends(value)
-    }
-    return TorchPart("Where", {}, inputs, parameters)
+    return TorchPart("Where", {}, *call.sorted_by_role(roles))
 
 
 RULES: Mapping[str, Rule] = {
@@ -197,13 +193,10 @@ RULES: Mapping[str, Rule] = {
     "softplus": _softplus,
     "round": _round,
     "threshold": _threshold,
-    "prelu": _prelu,
-    "_prelu_kernel": _prelu,
+    **dict.fromkeys(("prelu", "_prelu_kernel"), _prelu),
     **dict.fromkeys(("hardtanh", "clamp", "clip", "clamp_min", "clamp_max"), _clip),
     "rsub": _reversed_difference,
-    "div": _quotient,
-    "divide": _quotient,
-    "true_divide": _quotient,
+    **dict.fromkeys(("div", "divide", "true_divide"), _quotient),
     "pow": _power,
     **dict.fromkeys(("to", "_to_copy", "type_as"), _cast),
     "where": _where,

@@ -7,26 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.fx import Node
 
 from conrepair.frameworks.torch import dtype_name
-from conrepair.graph.layer_graph import Attribute, Parameter, Tensor
+from conrepair.graph.layer_graph import Attribute, Tensor
 from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis, pair, sizes
 from conrepair.networks.torch_elementwise import operand
 
 __all__ = ["RULES"]
-
-
-def _split(call: TorchCall, roles: Mapping[str, Any]) -> tuple[list[Node | str | None], dict[str, Parameter]]:
-    """Weights that are computed from the inputs become inputs, others parameters."""
-    inputs: list[Node | str | None] = []
-    parameters = {}
-    for role, node in roles.items():
-        if call.depends(node):
-            inputs.append(node)
-        elif node is not None:
-            parameters[role] = call.parameter(node)
-    return inputs, parameters
 
 
 def _convolution(call: TorchCall) -> TorchPart | None:
@@ -46,7 +33,7 @@ def _convolution(call: TorchCall) -> TorchPart | None:
     }
     if transposed:
         attributes["output_padding"] = pair(call["output_padding"], spatial)
-    inputs, parameters = _split(call, {"weight": weight, "bias": call["bias"]})
+    inputs, parameters = call.sorted_by_role({"weight": weight, "bias": call["bias"]})
     return TorchPart("ConvTranspose" if transposed else "Conv", attributes, [call["input"], *inputs], parameters)
 
 
@@ -72,12 +59,8 @@ def _linear(call: TorchCall) -> TorchPart | None:
 
 
 def _matmul(call: TorchCall) -> TorchPart | None:
-    first, second = call["self"], call["other"] if call["mat2"] is None else call["mat2"]
-    if not call.depends(first):
-        return TorchPart("MatMul", {}, [second], {"left": call.parameter(first)})
-    if call.depends(second):
-        return TorchPart("MatMul", {}, [first, second])
-    return TorchPart("MatMul", {}, [first], {"weight": call.parameter(second)})
+    second = call["other"] if call["mat2"] is None else call["mat2"]
+    return TorchPart("MatMul", {}, *call.sorted_by_role({"left": call["self"], "weight": second}))
 
 
 def _addmm(call: TorchCall) -> TorchPart | None:
@@ -86,60 +69,40 @@ def _addmm(call: TorchCall) -> TorchPart | None:
         return None
     if not call.depends(call["mat1"]):
         return None
-    inputs, parameters = _split(call, {"weight": call["mat2"]})
+    inputs, parameters = call.sorted_by_role({"weight": call["mat2"]})
     return TorchPart("MatMul", {}, [call["mat1"], *inputs], {**parameters, "bias": call.parameter(call["self"])})
 
 
 def _batch_norm(call: TorchCall) -> TorchPart | None:
-    roles = {
-        "scale": call["weight"],
-        "bias": call["bias"],
-        "mean": call["running_mean"],
-        "variance": call["running_var"],
-    }
-    return _normalized(
-        call, "BatchNormalization", roles, {"epsilon": call["eps"], "training_mode": bool(call["training"])}
-    )
+    statistics = {"mean": call["running_mean"], "variance": call["running_var"]}
+    return _normalized(call, "BatchNormalization", {"training_mode": bool(call["training"])}, statistics)
 
 
 def _instance_norm(call: TorchCall) -> TorchPart | None:
-    if call["use_input_stats"]:
-        roles = {"scale": call["weight"], "bias": call["bias"]}
-        return _normalized(call, "InstanceNormalization", roles, {"epsilon": call["eps"]})
-    return _batch_norm(call)
+    return _normalized(call, "InstanceNormalization", {}) if call["use_input_stats"] else _batch_norm(call)
 
 
 def _group_norm(call: TorchCall) -> TorchPart | None:
     groups = call["num_groups"] if call["num_groups"] is not None else call["group"]
-    roles = {"scale": call["weight"], "bias": call["bias"]}
-    return _normalized(call, "GroupNormalization", roles, {"epsilon": call["eps"], "groups": int(groups)})
+    return _normalized(call, "GroupNormalization", {"groups": int(groups)})
 
 
 def _layer_norm(call: TorchCall) -> TorchPart | None:
-    roles = {"scale": call["weight"], "bias": call["bias"]}
-    return _normalized(call, "LayerNormalization", roles, {"epsilon": call["eps"], "axes": _normalized_axes(call)})
-
-
-def _rms_norm(call: TorchCall) -> TorchPart | None:
-    epsilon = call["eps"] if call["eps"] is not None else torch.finfo(call.value(call["input"]).dtype).eps
-    return _normalized(
-        call, "RMSNormalization", {"scale": call["weight"]}, {"epsilon": epsilon, "axes": _normalized_axes(call)}
-    )
-
-
-def _normalized_axes(call: TorchCall) -> tuple[int, ...]:
     rank = call.rank(call["input"])
-    return tuple(range(rank - len(call["normalized_shape"]), rank))
+    axes = tuple(range(rank - len(call["normalized_shape"]), rank))
+    return _normalized(call, "RMSNormalization" if call.name == "rms_norm" else "LayerNormalization", {"axes": axes})
 
 
 def _normalized(
-    call: TorchCall, op: str, roles: Mapping[str, Any], attributes: Mapping[str, Attribute]
+    call: TorchCall, op: str, attributes: Mapping[str, Attribute], statistics: Mapping[str, Any] | None = None
 ) -> TorchPart | None:
-    inputs, parameters = _split(call, roles)
+    roles = {"scale": call["weight"], "bias": call["bias"], **(statistics or {})}
+    inputs, parameters = call.sorted_by_role(roles)
     several = isinstance(call.value(), tuple | list)
     if inputs or not call.depends(call["input"]) or (several and any(map(call.is_read, (1, 2)))):
         return None
-    return TorchPart(op, attributes, [call["input"]], parameters)
+    epsilon = torch.finfo(call.value(call["input"]).dtype).eps if call["eps"] is None else call["eps"]
+    return TorchPart(op, {"epsilon": epsilon, **attributes}, [call["input"]], parameters)
 
 
 def _embedding(call: TorchCall) -> TorchPart | None:
@@ -201,7 +164,7 @@ def _attention(call: TorchCall) -> TorchPart | None:
     scale = call["scale"] if call["scale"] is not None else call.value(call["query"]).shape[-1] ** -0.5
     if call["dropout_p"]:
         return None
-    inputs, parameters = _split(call, {name: call[name] for name in ("query", "key", "value", "attn_mask")})
+    inputs, parameters = call.sorted_by_role({name: call[name] for name in ("query", "key", "value", "attn_mask")})
     grouped = bool(call["enable_gqa"])
     attributes = {"scale": float(scale), "is_causal": bool(call["is_causal"]), "enable_gqa": grouped}
     return TorchPart("ScaledDotProductAttention", attributes, inputs, parameters)
@@ -228,27 +191,16 @@ RULES: Mapping[str, Rule] = {
             "_adaptive_avg_pool": _adaptive_pool,
         }.items()
     },
-    "max_pool2d_with_indices": _pool,
-    "max_pool3d_with_indices": _pool,
+    **dict.fromkeys(("max_pool2d_with_indices", "max_pool3d_with_indices"), _pool),
     "convolution": _convolution,
     "linear": _linear,
-    "matmul": _matmul,
-    "mm": _matmul,
-    "bmm": _matmul,
+    **dict.fromkeys(("matmul", "mm", "bmm"), _matmul),
     "addmm": _addmm,
-    "batch_norm": _batch_norm,
-    "native_batch_norm": _batch_norm,
-    "_native_batch_norm_legit_no_training": _batch_norm,
+    **dict.fromkeys(("batch_norm", "native_batch_norm", "_native_batch_norm_legit_no_training"), _batch_norm),
     "instance_norm": _instance_norm,
-    "group_norm": _group_norm,
-    "native_group_norm": _group_norm,
-    "layer_norm": _layer_norm,
-    "native_layer_norm": _layer_norm,
-    "rms_norm": _rms_norm,
+    **dict.fromkeys(("group_norm", "native_group_norm"), _group_norm),
+    **dict.fromkeys(("layer_norm", "native_layer_norm", "rms_norm"), _layer_norm),
     "embedding": _embedding,
     "scaled_dot_product_attention": _attention,
-    "softmax": _softmax,
-    "_softmax": _softmax,
-    "log_softmax": _softmax,
-    "_log_softmax": _softmax,
+    **dict.fromkeys(("softmax", "_softmax", "log_softmax", "_log_softmax"), _softmax),
 }
