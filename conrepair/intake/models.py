@@ -60,7 +60,8 @@ def model_file(
     if isinstance(model, str | os.PathLike):
         return model_path(argument_path(name, model)), False
     kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(model).__mro__]
-    write = next((write for name, write in _WRITERS.items() if any(kind.startswith(name) for kind in kinds)), None)
+    known = (how for start, how in _WRITERS.items() if any(kind.startswith(start) for kind in kinds))
+    file, write = next(known, ("", None))
     if write is None:
         found = recorded_file(model, folder, data, name) if recorded else None
         if found is None:
@@ -70,7 +71,7 @@ def model_file(
     try:
         with warnings.catch_warnings():  # what its library says of its own ways of writing is no news to who compares
             warnings.simplefilter("ignore")
-            return write(model, folder, inputs, data), True
+            return write(model, folder / file, inputs, data) or folder / file, True
     except UsageError:
         raise
     except Exception as error:
@@ -81,44 +82,29 @@ def model_file(
         ) from error
 
 
-def _onnx(model: Any, folder: Path, *_: Any) -> Path:
+def _saved(model: Any, path: Path, *_: Any) -> None:
+    model.save(str(path))
+
+
+def _onnx(model: Any, path: Path, *_: Any) -> None:
     import onnx
 
-    path = folder / "model.onnx"
-    large = model.ByteSize() > onnx.checker.MAXIMUM_PROTOBUF
-    onnx.save(model, path, save_as_external_data=large)
-    return path
+    onnx.save(model, path, save_as_external_data=model.ByteSize() > onnx.checker.MAXIMUM_PROTOBUF)
 
 
-def _onnx_ir(model: Any, folder: Path, *_: Any) -> Path:
+def _onnx_ir(model: Any, path: Path, *_: Any) -> None:
     import onnx_ir
 
-    path = folder / "model.onnx"
     onnx_ir.save(model, path)
-    return path
 
 
-def _keras(model: Any, folder: Path, *_: Any) -> Path:
-    path = folder / "model.keras"
-    model.save(path)
-    return path
-
-
-def _exported(model: Any, folder: Path, *_: Any) -> Path:
+def _exported(model: Any, path: Path, *_: Any) -> None:
     import torch
 
-    path = folder / "model.pt2"
     torch.export.save(model, path)
-    return path
 
 
-def _scripted(model: Any, folder: Path, *_: Any) -> Path:
-    path = folder / "model.pt"
-    model.save(str(path))
-    return path
-
-
-def _module(model: Any, folder: Path, inputs: Sequence[TensorSpec], data: Path | None) -> Path:
+def _module(model: Any, path: Path, inputs: Sequence[TensorSpec], data: Path | None) -> None:
     """Export a module in its evaluation mode; its batch is left open where it can be."""
     import torch
 
@@ -134,7 +120,7 @@ def _module(model: Any, folder: Path, inputs: Sequence[TensorSpec], data: Path |
             program = torch.export.export(model, arguments)
     finally:
         model.train(training)
-    return _exported(program, folder)
+    _exported(program, path)
 
 
 def _in_type_of(model: Any, example: Any) -> Any:
@@ -177,13 +163,12 @@ def _examples(inputs: Sequence[TensorSpec], data: Path | None) -> list[Any]:
     )
 
 
-def _tensorflow(model: Any, folder: Path, *_: Any) -> Path:
+def _tensorflow(model: Any, path: Path, *_: Any) -> None:
     import tensorflow as tf
 
-    path = folder / "saved_model"
     if isinstance(model, tf.Module):
         tf.saved_model.save(model, path)
-        return path
+        return
     function = model
     if hasattr(model, "get_concrete_function"):
         if getattr(model, "input_signature", None) is None:
@@ -192,44 +177,37 @@ def _tensorflow(model: Any, folder: Path, *_: Any) -> Path:
     module = tf.Module()
     module.held = getattr(function, "variables", ())
     tf.saved_model.save(module, path, signatures=function)
-    return path
 
 
-def _bytes(model: Any, folder: Path, *_: Any) -> Path:
+def _bytes(model: Any, path: Path, *_: Any) -> None:
     """The bytes of a file, whose format they say themselves."""
-    path = folder / "model"
     path.write_bytes(model)
-    return path
 
 
-def _program_of_onnx(model: Any, folder: Path, *_: Any) -> Path:
-    path = folder / "model.onnx"
-    model.save(path)
-    return path
-
-
-def _session(model: Any, folder: Path, *_: Any) -> Path:
+def _session(model: Any, path: Path, *_: Any) -> Path | None:
     """The file that a session was made of, or the bytes."""
     if held := getattr(model, "_model_bytes", None):
-        return _bytes(held, folder)
-    path = Path(getattr(model, "_model_path", None) or folder / "gone")
-    if not path.is_file():
+        _bytes(held, path)
+        return None
+    file = getattr(model, "_model_path", None)
+    if not file or not Path(file).is_file():
         raise UsageError("the onnxruntime.InferenceSession doesn't say what it was made of. Give the model's file.")
-    return path.absolute()
+    return Path(file).absolute()
 
 
-_WRITERS: dict[str, Callable[..., Path]] = {  # by the beginning of a class's name, or of one that it inherits
-    "torch.jit._script.ScriptModule": _scripted,
-    "torch.jit._script.RecursiveScriptModule": _scripted,
-    "torch.export.exported_program.ExportedProgram": _exported,
-    "torch.nn.modules.module.Module": _module,
-    "keras.src.models.model.Model": _keras,
-    "onnx.onnx_ml_pb2.ModelProto": _onnx,
-    "onnx.onnx_ml.ModelProto": _onnx,
-    "onnx_ir._core.Model": _onnx_ir,
-    "onnx_ir.Model": _onnx_ir,
-    "tensorflow.python": _tensorflow,
-    "builtins.bytes": _bytes,
-    "torch.onnx.ONNXProgram": _program_of_onnx,
-    "onnxruntime.capi.onnxruntime_inference_collection.InferenceSession": _session,
+_WRITERS: Mapping[str, tuple[str, Callable[..., Path | None]]] = {
+    "torch.jit._script.ScriptModule": ("model.pt", _saved),
+    "torch.jit._script.RecursiveScriptModule": ("model.pt", _saved),
+    "torch.export.exported_program.ExportedProgram": ("model.pt2", _exported),
+    "torch.nn.modules.module.Module": ("model.pt2", _module),
+    "keras.src.models.model.Model": ("model.keras", _saved),
+    "onnx.onnx_ml_pb2.ModelProto": ("model.onnx", _onnx),
+    "onnx.onnx_ml.ModelProto": ("model.onnx", _onnx),
+    "onnx_ir._core.Model": ("model.onnx", _onnx_ir),
+    "onnx_ir.Model": ("model.onnx", _onnx_ir),
+    "tensorflow.python": ("saved_model", _tensorflow),
+    "builtins.bytes": ("model", _bytes),
+    "torch.onnx.ONNXProgram": ("model.onnx", _saved),
+    "onnxruntime.capi.onnxruntime_inference_collection.InferenceSession": ("model", _session),
 }
+"""A file's name, and what writes it, or says which one there is; by the beginning of a class's name or a base's."""
