@@ -26,37 +26,39 @@ def _affine(layer: Any) -> dict[str, Any]:
     }
 
 
-def _batch_normalization(call: KerasCall) -> list[LayerPart]:
-    layer = call.operation
-    axis = call.axis(layer.axis)
+def _by_channel(call: KerasCall, op: str, roles: Mapping[str, Any], **attributes: Attribute) -> list[LayerPart]:
+    axis = call.axis(call.operation.axis)
     if axis not in (1, call.rank - 1):
         raise ValueError("along another axis than the channels'")
+    attributes["epsilon"] = float(call.operation.epsilon)
+    return [LayerPart(op, attributes, _parameters(roles), axis == call.rank - 1)]
+
+
+def _batch_normalization(call: KerasCall) -> list[LayerPart]:
+    layer = call.operation
     roles = _affine(layer) | {"mean": layer.moving_mean, "variance": layer.moving_variance}
-    attributes = {"epsilon": float(layer.epsilon), "training_mode": False}
-    return [LayerPart("BatchNormalization", attributes, _parameters(roles), axis == call.rank - 1)]
+    return _by_channel(call, "BatchNormalization", roles, training_mode=False)
+
+
+def _along_axes(call: KerasCall, op: str, roles: Mapping[str, Any]) -> list[LayerPart]:
+    layer = call.operation
+    attributes: dict[str, Attribute] = {"epsilon": float(layer.epsilon), "axes": call.axes(layer.axis)}
+    return [LayerPart(op, attributes, _parameters(roles), True)]
 
 
 def _layer_normalization(call: KerasCall) -> list[LayerPart]:
-    layer = call.operation
-    if getattr(layer, "rms_scaling", False):
+    if getattr(call.operation, "rms_scaling", False):
         raise ValueError("scaled by the variance alone, which is no root mean square")
-    attributes: dict[str, Attribute] = {"epsilon": float(layer.epsilon), "axes": call.axes(layer.axis)}
-    return [LayerPart("LayerNormalization", attributes, _parameters(_affine(layer)), True)]
+    return _along_axes(call, "LayerNormalization", _affine(call.operation))
 
 
 def _rms_normalization(call: KerasCall) -> list[LayerPart]:
-    layer = call.operation
-    attributes: dict[str, Attribute] = {"epsilon": float(layer.epsilon), "axes": call.axes(layer.axis)}
-    return [LayerPart("RMSNormalization", attributes, _parameters({"scale": layer.scale}), True)]
+    return _along_axes(call, "RMSNormalization", {"scale": call.operation.scale})
 
 
 def _group_normalization(call: KerasCall) -> list[LayerPart]:
     layer = call.operation
-    axis = call.axis(layer.axis)
-    if axis not in (1, call.rank - 1):
-        raise ValueError("along another axis than the channels'")
-    attributes = {"epsilon": float(layer.epsilon), "groups": int(layer.groups)}
-    return [LayerPart("GroupNormalization", attributes, _parameters(_affine(layer)), axis == call.rank - 1)]
+    return _by_channel(call, "GroupNormalization", _affine(layer), groups=int(layer.groups))
 
 
 def _rescaling(call: KerasCall) -> list[LayerPart]:
@@ -66,11 +68,8 @@ def _rescaling(call: KerasCall) -> list[LayerPart]:
     if "first" in str(getattr(layer, "data_format", "")) and max(scale.ndim, offset.ndim):
         raise ValueError("a number for each channel of another axis than the last")
     factor = LayerPart("Mul", {"constant_first": False}, {"operand": constant(scale)}, True)
-    return (
-        [factor, LayerPart("Add", {"constant_first": False}, {"operand": constant(offset)}, True)]
-        if offset.any()
-        else [factor]
-    )
+    added = LayerPart("Add", {"constant_first": False}, {"operand": constant(offset)}, True)
+    return [factor, added] if offset.any() else [factor]
 
 
 def _normalization(call: KerasCall) -> list[LayerPart]:
@@ -90,11 +89,6 @@ def _unit_normalization(call: KerasCall) -> list[LayerPart]:
     return [LayerPart("LpNormalization", {"p": 2, "axes": call.axes(call.operation.axis), "epsilon": 1e-12})]
 
 
-def _identity(call: KerasCall) -> list[LayerPart]:
-    del call
-    return [LayerPart("Identity")]
-
-
 _NOTHING = (
     *(layers.Dropout, layers.SpatialDropout1D, layers.SpatialDropout2D, layers.SpatialDropout3D),
     *(layers.GaussianDropout, layers.GaussianNoise, layers.AlphaDropout),
@@ -109,5 +103,5 @@ RULES: dict[type, Rule] = {
     layers.UnitNormalization: _unit_normalization,
     layers.Rescaling: _rescaling,
     layers.Normalization: _normalization,
-    **dict.fromkeys(_NOTHING, _identity),
+    **dict.fromkeys(_NOTHING, lambda _: [LayerPart("Identity")]),
 }
