@@ -20,7 +20,7 @@ from conrepair.frameworks.onnx_files.border import Border, plain_border
 from conrepair.frameworks.onnx_files.file import STORED, describe_proto, read_valid, with_quantization
 from conrepair.frameworks.onnx_files.readable import as_read
 from conrepair.frameworks.proto_file import read_proto
-from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.runtime.errors import InferenceError, ModelLoadError
 
 __all__ = ["FRAMEWORK", "OnnxFramework", "OnnxRunnable", "spec_of_value", "write_optimized"]
@@ -71,11 +71,8 @@ class OnnxRunnable(Runnable):
         options.log_severity_level, options.intra_op_num_threads = _NEVER, threads
         # Waiting threads must not spin: the photos of the next batch are decoded meanwhile.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        try:
+        with loading(model, "an ONNX model"):
             self._session, border = _open(Path(model.path), options, list(without) or None, providers)
-        # onnxruntime raises one class per status code, without a common base of their own.
-        except Exception as error:
-            raise load_error(model, "an ONNX model", error) from error
         self.providers = tuple(self._session.get_providers())
         self.inputs, self.outputs = (
             tuple(_with_border(spec_of_value(value), border) for value in values)
@@ -136,11 +133,8 @@ def write_optimized(model: Model, path: Path, optimization: str, without: Collec
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = _LEVELS[optimization]
     options.log_severity_level, options.optimized_model_filepath = _NEVER, str(path)
-    try:
+    with loading(model, "an ONNX model"):
         _open(Path(model.path), options, list(without) or None)
-    # onnxruntime raises one class per status code, without a common base of their own.
-    except Exception as error:
-        raise load_error(model, "an ONNX model", error) from error
 
 
 class OnnxFramework:

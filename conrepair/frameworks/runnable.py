@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -12,10 +13,10 @@ import numpy.typing as npt
 from conrepair.data.stored_values import to_real, to_stored
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
-from conrepair.runtime.errors import DataError, DeviceError, InferenceError, ModelLoadError
+from conrepair.runtime.errors import ConrepairError, DataError, DeviceError, InferenceError, ModelLoadError
 from conrepair.runtime.words import shortened
 
-__all__ = ["Framework", "Runnable", "load_error"]
+__all__ = ["Framework", "Runnable", "load_error", "loading"]
 
 _REASON = 500
 # Of a C++ library's message: file, line and signature of the function that complains.
@@ -116,6 +117,23 @@ class Runnable(abc.ABC):
     @abc.abstractmethod
     def _run(self, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
         """Compute one batch of feeds that fit the inputs."""
+
+
+@contextlib.contextmanager
+def loading(model: Model, what: str, *, passing: type[ConrepairError] | tuple[()] = ()) -> Iterator[None]:
+    """Turn whatever a library raises of a file into `load_error`: reading damaged ones raises errors of any type.
+
+    Args:
+        model: Which.
+        what: The format it's taken for ("an ONNX model").
+        passing: Errors that say what's wrong already.
+    """
+    try:
+        yield
+    except passing:
+        raise
+    except Exception as error:
+        raise load_error(model, what, error) from error
 
 
 def load_error(model: Model, what: str, error: Exception) -> ModelLoadError:

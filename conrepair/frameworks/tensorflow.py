@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.frameworks.screening.admission import admitted
 from conrepair.frameworks.states.tensorflow import states_of
 from conrepair.frameworks.tensorflow_gradients import products
@@ -53,10 +53,8 @@ def load_function(model: Model) -> tuple[Any, Any]:
         path = stack.enter_context(admitted(model))
         if not path.is_dir():
             return _load_frozen(model, path), None
-        try:
+        with loading(model, "a SavedModel"):
             loaded = tf.saved_model.load(str(path))
-        except Exception as error:
-            raise load_error(model, "a SavedModel", error) from error
         name = preferred_signature(list(loaded.signatures))
         if name is None:
             raise ModelLoadError(
@@ -196,7 +194,7 @@ def narrower_type(nodes: Sequence[Any]) -> str:
 
 def _load_frozen(model: Model, path: Path) -> Any:
     graph = tf.compat.v1.GraphDef()
-    try:
+    with loading(model, "a frozen TensorFlow graph"):
         graph.ParseFromString(path.read_bytes())
         placeholders = [node.name for node in graph.node if node.op == "Placeholder"]
         consumed = {name.split(":")[0].lstrip("^") for node in graph.node for name in node.input}
@@ -209,8 +207,6 @@ def _load_frozen(model: Model, path: Path) -> Any:
             [tensor(f"{name}:0") for name in placeholders],
             {name: tensor(f"{name}:0") for name in results},
         )
-    except Exception as error:
-        raise load_error(model, "a frozen TensorFlow graph", error) from error
     return _Named(function, placeholders)
 
 

@@ -14,7 +14,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model, short_text
-from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.frameworks.screening.tflite import check_tables, dtype_of, has_numbers, kind_of, tables_of
 from conrepair.frameworks.states.tflite import states_of
 from conrepair.runtime.words import natural_order
@@ -60,14 +60,12 @@ class TfliteRunnable(Runnable):
         """
         self._path, self._threads = model.path, threads or os.cpu_count()
         self._resolver = getattr(OpResolverType, KERNELS[kernels])
-        try:
+        with loading(model, "a TFLite model"):
             self.states = states_of(check_tables(model.path))
             self._open()
             names = signature_names(self.interpreter)
             self._input_details = in_order(self.interpreter.get_input_details(), names)
             self._output_details = in_order(self.interpreter.get_output_details(), names)
-        except Exception as error:
-            raise load_error(model, "a TFLite model", error) from error
         self.inputs = tuple(_spec(detail, names) for detail in self._input_details)
         self.outputs = tuple(
             replace(_spec(detail, names), name=name)
@@ -127,14 +125,11 @@ class TfliteFramework:
         """Describe from the flatbuffer, after the interpreter has accepted it."""
         runnable = TfliteRunnable(model)
         content = tables_of(Path(model.path).read_bytes())
-        try:
+        with loading(model, "a TFLite model"):
             operators, weights, matrices = count_operators(content)
             written = {item.name.decode(): content.buffers[item.buffer].data for item in content.metadata or []}
             metadata = {name: short_text(b"" if data is None else bytes(data)) for name, data in written.items()}
             sizes = {runnable.tensor_names[name]: size for name, size in _table_sizes(content).items()}
-        # Reading a damaged flatbuffer raises whatever its bytes make of it.
-        except Exception as error:
-            raise load_error(model, "a TFLite model", error) from error
         return Description(
             format="TFLite",
             inputs=tuple(replace(spec, high=sizes.get(spec.name)) for spec in runnable.inputs),

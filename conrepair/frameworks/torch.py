@@ -20,7 +20,7 @@ from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.factories import call_factory
 from conrepair.frameworks.model import Description, Model
-from conrepair.frameworks.runnable import Array, Runnable, load_error
+from conrepair.frameworks.runnable import Array, Runnable, load_error, loading
 from conrepair.frameworks.screening.admission import HOW_TO_TRUST, admitted
 from conrepair.frameworks.states.torch import states_of
 from conrepair.frameworks.torch_checkpoint import CheckpointError, network_in
@@ -78,11 +78,9 @@ def _loaded(model: Model, path: Path) -> torch.nn.Module:
             if "weights_only" in str(error):
                 raise _pickle_error(model) from error
             raise load_error(model, "an exported PyTorch program", error) from error
-    try:
+    with loading(model, "TorchScript"):
         if is_torchscript(path):
             return torch.jit.load(path, map_location="cpu").eval()
-    except Exception as error:
-        raise load_error(model, "TorchScript", error) from error
     return _unpickle(model, path)
 
 

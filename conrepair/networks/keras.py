@@ -9,7 +9,7 @@ import keras
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.keras import KerasRunnable
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.runnable import loading
 from conrepair.networks.keras_graph import layer_graph
 from conrepair.networks.keras_steps import is_functional, steps_of
 from conrepair.networks.keras_trace import trace
@@ -45,11 +45,8 @@ def _open(model: Model, inputs: Sequence[TensorSpec], *, double: bool) -> KerasN
             f"{model.path} is a subclassed model: its layers are called by code of its own, not by a graph. "
             "It's analysed through ONNX instead."
         )
-    try:
+    with loading(model, "a graph of Keras layers"):
         return KerasNetwork(model, runnable, inputs)
-    # Layers raise errors of any type when they are called.
-    except Exception as error:
-        raise load_error(model, "a graph of Keras layers", error) from error
 
 
 class KerasNetwork(PieceNetwork):

@@ -13,7 +13,7 @@ from onnx_ir.passes.common import LiftConstantsToInitializersPass, RemoveInitial
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.border import Border
-from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.runnable import load_error, loading
 from conrepair.networks.onnx_file import load_mapped
 from conrepair.onnx_passes.computing import GRAPHS
 from conrepair.onnx_passes.fold_constants import RANDOM
@@ -89,11 +89,8 @@ def open_source(model: Model, inputs: Sequence[TensorSpec]) -> OnnxSource:
         ModelLoadError: if it can't be read.
         ConversionError: if its own functions can't be inlined.
     """
-    try:
+    with loading(model, "an ONNX model"):
         loaded, border = load_mapped(Path(model.path))
-    # onnx_ir, protobuf and the file system raise types of their own; whichever it is, the file is no model.
-    except Exception as error:
-        raise load_error(model, "an ONNX model", error) from error
     if not loaded.graph.outputs:
         raise load_error(model, "an ONNX model", ValueError("it has no outputs"))
     name_default_domain(loaded)

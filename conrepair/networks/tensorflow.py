@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.runnable import loading
 from conrepair.frameworks.tensorflow import load_function
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.networks.network import Network
@@ -40,13 +40,8 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
         ModelLoadError: if it can't be loaded or taken apart.
     """
     function, owner = load_function(model)
-    try:
+    with loading(model, "a graph of TensorFlow's operators", passing=ModelLoadError):
         return TensorFlowNetwork(function, owner, inputs)
-    except ModelLoadError:
-        raise
-    # TensorFlow raises errors of any type.
-    except Exception as error:
-        raise load_error(model, "a graph of TensorFlow's operators", error) from error
 
 
 class TensorFlowNetwork(PieceNetwork):

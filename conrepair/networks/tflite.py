@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.runnable import loading
 from conrepair.graph.layer_graph import Tensor
 from conrepair.networks.network import Network
 from conrepair.networks.tflite_constants import TfliteConstants
@@ -119,10 +119,5 @@ def open_network(model: Model, inputs: Sequence[TensorSpec] | None) -> TfliteNet
         ModelLoadError: if it can't be loaded.
         DataError: if the inputs' sizes aren't all known.
     """
-    try:
+    with loading(model, "a TFLite model", passing=ConrepairError):
         return TfliteNetwork(TfliteFile(model.path), inputs)
-    except ConrepairError:
-        raise
-    # Reading a damaged flatbuffer raises whatever its bytes make of it.
-    except Exception as error:
-        raise load_error(model, "a TFLite model", error) from error

@@ -16,7 +16,7 @@ from conrepair.frameworks.identity import model_files, onnx_tensors
 from conrepair.frameworks.model import Description, Model, short_text
 from conrepair.frameworks.onnx_files.quantization import io_quantization
 from conrepair.frameworks.proto_file import inner_graphs, nodes_of, read_proto
-from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.runnable import loading
 from conrepair.runtime.errors import ModelLoadError
 
 __all__ = ["STORED", "describe_proto", "nodes_of", "read_valid", "specs_of_proto", "table_sizes", "with_quantization"]
@@ -48,15 +48,13 @@ def read_valid(model: Model) -> onnx.ModelProto:
         ModelLoadError: if they aren't.
     """
     path = Path(model.path)
-    try:
+    with loading(model, "an ONNX model"):
         proto = read_proto(path)
         outside = any(tensor.external_data for tensor in onnx_tensors(proto.graph))
         linked = [file for file in model_files(path)[1:] if file.is_symlink()] if outside else []
         if not linked:
             onnx.checker.check_model(model.path)
             _check_names(proto.graph)
-    except Exception as error:
-        raise load_error(model, "an ONNX model", error) from error
     if linked:
         raise ModelLoadError(
             f"{path}: its data {linked[0].name} is a link, as in a hub's cache, which ONNX's libraries don't follow. "

@@ -14,7 +14,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.exported import load_exported
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline
-from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.runnable import loading
 from conrepair.frameworks.screening.admission import admitted
 from conrepair.frameworks.torch import dtype_name, exported_inputs, flatten
 from conrepair.runtime.errors import ModelLoadError
@@ -33,15 +33,11 @@ def read(model: Model) -> Outline:
     Raises:
         ModelLoadError: if it can't be read, or isn't admitted.
     """
-    try:
+    with loading(model, "an exported PyTorch program", passing=ModelLoadError):
         with admitted(model) as path:
             program = load_exported(path, trust=model.trust)
         inputs = exported_inputs(program)
         outputs = _outputs(program, inputs)
-    except ModelLoadError:
-        raise
-    except Exception as error:
-        raise load_error(model, "an exported PyTorch program", error) from error
     signature = program.graph_signature
     parameters = _tensors(program, signature.parameters)
     weights: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from conrepair.frameworks.onnx_files.file import describe_proto, nodes_of, read_
 from conrepair.frameworks.onnx_files.readable import NotReadableError, as_read
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.frameworks.proto_file import read_proto
-from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.runnable import loading
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import shortened
@@ -58,10 +58,8 @@ def check(model: Model, found: Outline | None) -> None:
     """
     read_valid(model)
     if found is None:
-        try:
+        with loading(model, "an ONNX model"):
             outline(model)
-        except Exception as error:
-            raise load_error(model, "an ONNX model", error) from error
         return
     if found.missing:
         raise ModelLoadError(f"{model.path} can't be loaded as an ONNX model: {'; '.join(found.missing)}.")

@@ -11,7 +11,7 @@ from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.outlines.outline import Outline
 from conrepair.frameworks.registry import framework
-from conrepair.frameworks.runnable import load_error
+from conrepair.frameworks.runnable import load_error, loading
 from conrepair.frameworks.screening.admission import admitted
 from conrepair.runtime.errors import ModelLoadError
 
@@ -50,14 +50,8 @@ def _read(model: Model, what: str, unsaid: str) -> Outline:
         unsaid: What the format doesn't say.
     """
     reader: Any = importlib.import_module(f"conrepair.frameworks.outlines.{model.framework}")
-    try:
-        with admitted(model) as place:
-            found: Outline = reader.outline(dataclasses.replace(model, path=str(place)))
-    except ModelLoadError:
-        raise
-    # Reading a damaged file raises whatever its bytes make of it.
-    except Exception as error:
-        raise load_error(model, what, error) from error
+    with loading(model, what, passing=ModelLoadError), admitted(model) as place:
+        found: Outline = reader.outline(dataclasses.replace(model, path=str(place)))
     if found.missing:
         raise load_error(model, what, ValueError("it needs what isn't here"))
     description = found.description
