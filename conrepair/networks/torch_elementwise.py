@@ -9,18 +9,18 @@ import torch
 
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute
-from conrepair.graph.operators import COMMUTATIVE
+from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS
 from conrepair.networks.torch_call import Rule, TorchCall, TorchPart
 
 __all__ = ["BINARY", "HARD_SIGMOID", "RULES", "SETTINGS", "UNARY", "binary", "operand"]
 
+_WITH_SETTINGS = {"Softplus", "Round"}
 UNARY = {
-    "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "hardswish": "HardSwish", "mish": "Mish", "erf": "Erf",
-    "special_erf": "Erf", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "neg": "Neg", "reciprocal": "Reciprocal",
-    "abs": "Abs", "sign": "Sign", "sgn": "Sign", "floor": "Floor", "ceil": "Ceil", "sin": "Sin", "cos": "Cos",
-    "logical_not": "Not", "rsqrt": "Rsqrt", "square": "Square", "log1p": "Log1p", "expm1": "Expm1",
-    "special_expm1": "Expm1", "selu": "Selu", "silu": "Swish",
+    **{op.lower(): op for op in FUNCTIONS if hasattr(torch.ops.aten, op.lower()) and op not in _WITH_SETTINGS},
+    "special_erf": "Erf", "special_expm1": "Expm1", "sgn": "Sign", "logical_not": "Not", "selu": "Selu", "silu": "Swish",
 }  # fmt: skip
+"""Of one tensor; most are called as in the vocabulary."""
+
 BINARY = {
     "add": "Add", "sub": "Sub", "subtract": "Sub", "mul": "Mul", "multiply": "Mul", "maximum": "Max",
     "minimum": "Min", "eq": "Equal", "gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual",
