@@ -17,7 +17,8 @@ __all__ = ["BINARY", "HARD_SIGMOID", "RULES", "SETTINGS", "UNARY", "binary", "op
 _WITH_SETTINGS = {"Softplus", "Round"}
 UNARY = {
     **{op.lower(): op for op in FUNCTIONS if hasattr(torch.ops.aten, op.lower()) and op not in _WITH_SETTINGS},
-    "special_erf": "Erf", "special_expm1": "Expm1", "sgn": "Sign", "logical_not": "Not", "selu": "Selu", "silu": "Swish",
+    "special_erf": "Erf", "special_expm1": "Expm1", "sgn": "Sign", "logical_not": "Not", "selu": "Selu",
+    "silu": "Swish",
 }  # fmt: skip
 """Of one tensor; most are called as in the vocabulary."""
 
