@@ -26,16 +26,12 @@ __all__ = ["KerasOrigin", "Masks", "layer_graph", "parts_of"]
 # The operators that each call of a Keras model stands for.
 
 _RULES: dict[type, Rule] = {
-    rule: function
-    for module in (
-        keras_activations,
-        keras_convolution,
-        keras_normalization,
-        keras_ops,
-        keras_recurrent,
-        keras_shape,
-    )
-    for rule, function in module.RULES.items()
+    **keras_activations.RULES,
+    **keras_convolution.RULES,
+    **keras_normalization.RULES,
+    **keras_ops.RULES,
+    **keras_recurrent.RULES,
+    **keras_shape.RULES,
 }
 _MASKED = {"LSTM", "GRU", "RNN", "Attention"}  # that have a tensor for what's masked
 
