@@ -72,7 +72,7 @@ def _einsum(operation: TensorflowOperation) -> list[LayerPart]:
 
 
 _RULES: dict[str, Callable[[TensorflowOperation], list[LayerPart]]] = {
-    **shared.RULES,
+    **{name: rule for name, rule in shared.RULES.items() if hasattr(tf.raw_ops, name)},
     **{name: shared.fixed(op) for name, op in _UNARY.items()},
     **{name: shared.binary(op) for name, op in _BINARY.items()},
     "LRN": shared.local_response,
