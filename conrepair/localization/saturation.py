@@ -13,7 +13,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.activations import Activations
-from conrepair.localization.diagnosis.computing import compute
+from conrepair.localization.diagnosis.functions import compute
 from conrepair.localization.judgement import Judged
 from conrepair.localization.located import Guilty
 from conrepair.localization.matching import Pair

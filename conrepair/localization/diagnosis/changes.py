@@ -11,9 +11,9 @@ import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node, Parameter
-from conrepair.localization.diagnosis.computing import Values, compute
+from conrepair.graph.operators import WITH_OPERAND
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.functions import BINARY
+from conrepair.localization.diagnosis.functions import Values, compute
 from conrepair.localization.diagnosis.mutations import Change, Changed, with_other, with_others, without
 from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
 
@@ -81,7 +81,7 @@ def exchanged_pieces(region: Region) -> Exchange | None:
         region: Guilty, with a target in pieces.
     """
     nodes, graph, begins = region.target.nodes, region.target.graph, {*region.target.begins}
-    layers = sorted((node for node in nodes if node.parameters), key=lambda node: node.op in BINARY)
+    layers = sorted((node for node in nodes if node.parameters), key=lambda node: node.op in WITH_OPERAND)
     alike = [pair for pair in itertools.combinations(layers, 2) if _sizes(pair[0]) == _sizes(pair[1]) > [1]]
     if not alike or not region.source.nodes or (values := _computed(region)) is None:
         return None
@@ -126,7 +126,7 @@ def _candidates(region: Region) -> Iterator[Changed]:
         if isinstance(value, float)
     }
     for (place, node), (name, number) in itertools.product(enumerate(nodes), numbers.items()):
-        if node.op in BINARY and _is_number(node) and not np.isclose(_number(node), number, rtol=1e-3, atol=0):
+        if node.op in WITH_OPERAND and _is_number(node) and not np.isclose(_number(node), number, rtol=1e-3, atol=0):
             yield with_other(nodes, place, _with_number(node, number), end, name)
     yield from (without(nodes, node.inputs[0], node.outputs[0], end) for node in nodes if node.inputs[0])
     yield from with_others(nodes, end)

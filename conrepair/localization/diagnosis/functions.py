@@ -1,19 +1,20 @@
-"""What an elementwise piece of a network computes, told by its values on a grid."""
+"""What nodes compute in NumPy, and which function an elementwise piece is, told by its values on a grid."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from conrepair.editors.operation import operation_of, what_is_read
-from conrepair.graph.attributes import as_real
-from conrepair.graph.layer_graph import Attribute, Node
+from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.operators.record import Operator
 
-__all__ = ["BINARY", "GRID", "KNOWN", "UNARY", "is_elementwise", "known_function", "run", "same_function"]
+__all__ = ["GRID", "KNOWN", "Values", "compute", "evaluate", "is_elementwise", "known_function", "same_function"]
 
 Values = npt.NDArray[np.float64]
 
@@ -21,59 +22,43 @@ GRID: Values = np.concatenate([np.linspace(-12, 12, 193), np.linspace(-4, 4, 160
 """Where functions are compared: finely where they bend."""
 
 _CLOSE = 1e-6
-_AFFINE = ("scale", "offset")
 _FINE = slice(193, 1794)  # where the grid is dense
 _MOST_JUMPS = 0.6  # of neighbours on the dense part; a smooth function changes at each
+_LAST = ("slope", "scale", "bias")  # roles that operators read behind all others, in their records' order
+_SIZED = {"Reshape", "Expand"}  # to a shape, which the graph knows
 
-
-def _of(operator: Operator) -> Callable[[Values, Mapping[str, Attribute]], Values]:
-    return lambda x, attributes: np.asarray(operator.compute(x, **attributes))
-
-
-UNARY: Mapping[str, Callable[[Values, Mapping[str, Attribute]], Values]] = {
-    **{name: _of(item) for name, item in OPERATORS.items() if item.operands == 1 and not item.logical},
-    "Rescaling": lambda x, a: as_real(a.get("scale", 1.0)) * x + as_real(a.get("offset", 0.0)),
+_RECORDS: Mapping[str, Operator] = {
+    **OPERATORS,
+    "Rescaling": Operator(
+        *(lambda x, scale, offset: scale * x + offset, "", {}, {"scale": 1.0, "offset": 0.0}), operands=1
+    ),
+    "SquaredDifference": Operator(lambda one, two: np.square(one - two), "", operands=2),
 }
-"""By operator: functions of values and of a node's attributes."""
+"""By name, with what only frameworks' own operators compute."""
 
-BINARY = frozenset(
-    name for name, item in OPERATORS.items() if item.family.startswith("arithmetic") or item.family == "comparison"
-)
-"""Operators of two tensors, or of one and a constant."""
+_OTHERWISE: Mapping[str, Mapping[str, Attribute]] = {"HardSigmoid": {"alpha": 1 / 6}, "Gelu": {"approximate": "tanh"}}
+"""Attributes that are as usual as those that operators have when nothing is said."""
 
-KNOWN: Mapping[str, tuple[str, Mapping[str, Attribute]]] = {
-    "ReLU": ("Clip", {"min": 0.0, "max": None}),
-    "ReLU6": ("Clip", {"min": 0.0, "max": 6.0}),
-    "HardSwish": ("HardSwish", {}),
-    "HardSigmoid (1/6)": ("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5}),
-    "HardSigmoid (0.2)": ("HardSigmoid", {"alpha": 0.2, "beta": 0.5}),
-    "SiLU": ("Swish", {"alpha": 1.0}),
-    "exact GELU": ("Gelu", {"approximate": "none"}),
-    "GELU by tanh": ("Gelu", {"approximate": "tanh"}),
-    "Mish": ("Mish", {}),
-    "sigmoid": ("Sigmoid", {}),
-    "tanh": ("Tanh", {}),
-    "softplus": ("Softplus", {}),
-    "SELU": ("Selu", {}),
-    "ELU": ("Elu", {"alpha": 1.0}),
-    "the identity": ("Identity", {}),
-}
-"""Functions that frameworks write in several operators, with the operator that says it in one."""
+KNOWN: Sequence[tuple[str, Mapping[str, Attribute]]] = [
+    (name, OPERATORS[name].given(attributes))
+    for name, item in OPERATORS.items()
+    if name == "Identity" or (item.family.startswith("function") and item.operands == 1 and not item.exact)
+    for attributes in ({}, *([_OTHERWISE[name]] if name in _OTHERWISE else ()))
+]
+"""Functions that frameworks write in several operators, as the operator that says it in one, and its attributes."""
+
+_ON_GRID = [OPERATORS[name].compute(GRID, **attributes) for name, attributes in KNOWN]
 
 
 def is_elementwise(node: Node) -> bool:
     """Whether a node computes each element from the elements at the same place, and numbers for the whole tensor."""
-    if node.op == "Where":
-        return all(all(size == 1 for size in parameter.shape) for parameter in node.parameters.values())
-    if node.op == "Rescaling" and not all(isinstance(node.attributes.get(name), int | float) for name in _AFFINE):
+    record = _RECORDS.get(node.op)
+    if record is None or record.logical or any(math.prod(item.shape) != 1 for item in node.parameters.values()):
         return False
-    if node.op in UNARY:
-        return all(parameter.shape in ((), (1,)) for parameter in node.parameters.values())
-    if node.op not in BINARY:
-        return False
-    if "operand" not in node.parameters:
-        return len(node.inputs) == 2
-    return all(size == 1 for size in node.parameters["operand"].shape)
+    if any(isinstance(value, tuple) for value in node.attributes.values()):
+        return False  # a number for each channel
+    read = len([*filter(None, node.inputs), *node.parameters])
+    return read == record.operands > 0 or node.op == "Where"
 
 
 def same_function(one: Values, two: Values) -> bool:
@@ -84,26 +69,20 @@ def same_function(one: Values, two: Values) -> bool:
     return bool(np.all(np.abs(one - two)[finite] <= _CLOSE * (1 + np.abs(one[finite]))))
 
 
-def known_function(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
-    """The function that values on the grid are: in words, its operator and attributes."""
-    for words, (operator, attributes) in KNOWN.items():
-        if same_function(UNARY[operator](GRID, attributes), values):
-            return words, operator, attributes
-    return _clipped(values) or _stepped(values)
+def known_function(values: Values) -> tuple[str, Mapping[str, Attribute]] | None:
+    """The function that values on the grid are: its operator and attributes."""
+    known = (function for function, others in zip(KNOWN, _ON_GRID, strict=True) if same_function(others, values))
+    return next(known, None) or _clipped(values) or _stepped(values)
 
 
-def _clipped(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
+def _clipped(values: Values) -> tuple[str, Mapping[str, Attribute]] | None:
     low, high = float(values.min()), float(values.max())
     if not same_function(np.clip(GRID, low, high), values):
         return None
-    bounds: dict[str, Attribute] = {
-        "min": low if low > GRID.min() else None,
-        "max": high if high < GRID.max() else None,
-    }
-    return f"a clipping to {low:g} and {high:g}", "Clip", bounds
+    return "Clip", {"min": low if low > GRID.min() else None, "max": high if high < GRID.max() else None}
 
 
-def _stepped(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
+def _stepped(values: Values) -> tuple[str, Mapping[str, Attribute]] | None:
     """Rounding to a lattice: level on short stretches, in steps of one height, never far from what it stands for."""
     fine = values[_FINE]
     changes = np.diff(fine)
@@ -116,17 +95,63 @@ def _stepped(values: Values) -> tuple[str, str, Mapping[str, Attribute]] | None:
     inside = (fine > fine.min()) & (fine < fine.max())
     if np.abs(fine - GRID[_FINE])[inside].max(initial=0) > step * (1 + _CLOSE):
         return None
-    return f"a rounding to steps of {step:g}", "Rounding", {"step": step}
+    return "Rounding", {"step": step}
 
 
-def run(node: Node, operands: Sequence[Values]) -> Values | None:
-    """What an elementwise node computes of its operands; None of others, or of another number of operands."""
-    if node.op in UNARY and len(operands) == 1:
-        return np.asarray(UNARY[node.op](operands[0], node.attributes))
-    if node.op != "Where" and node.op not in BINARY:
-        return None
-    record = OPERATORS[node.op]
-    if len(operands) + len(node.parameters) != record.operands:
-        return None  # one of what it reads follows from sizes
-    values = what_is_read(operation_of(node), operands, lambda array: array.astype(np.float64))
-    return np.asarray(record.compute(*values))
+def evaluate(nodes: Sequence[Node], begin: str, end: str) -> Values | None:
+    """Compute elementwise nodes on the grid.
+
+    Args:
+        nodes: In order, all elementwise.
+        begin: The only tensor that is read from outside.
+        end: The tensor that is wanted.
+
+    Returns:
+        Values on `GRID`; None when something can't be computed.
+    """
+    found = (compute(nodes, {begin: GRID}) or {}).get(end)
+    return None if found is None else found.reshape(GRID.shape)  # a lone number may have more axes
+
+
+def compute(
+    nodes: Sequence[Node], known: Mapping[str, Values], graph: LayerGraph | None = None
+) -> dict[str, Values] | None:
+    """Compute nodes in float64.
+
+    Args:
+        nodes: In order.
+        known: What they read from outside, by the tensors' names.
+        graph: Has the tensors' shapes, for nodes that give another one.
+
+    Returns:
+        All tensors by name; None when a node isn't one of those that can be computed here.
+    """
+    values = dict(known)
+    with np.errstate(all="ignore"):
+        for node in nodes:
+            if len(node.outputs) != 1 or any(name not in values for name in node.inputs if name):
+                return None
+            read = [values[name] for name in node.inputs if name]
+            try:
+                values[node.outputs[0]] = np.asarray(_value(node, read, graph), np.float64)
+            except (TypeError, ValueError, KeyError, NotImplementedError):
+                return None  # not said, or shapes or types that don't fit: a changed node may make them so
+    return values
+
+
+def _value(node: Node, read: Sequence[Values], graph: LayerGraph | None) -> object:
+    """What a node of one result computes of its operands.
+
+    Raises:
+        ValueError: if something else that it reads follows from sizes, or isn't said.
+    """
+    record, count, sized = _RECORDS[node.op], len(read) + len(node.parameters), node.op in _SIZED
+    if (node.sizes and not sized) or count != (record.operands or count):
+        raise ValueError(f"{node.op} reads {count} operands")
+    values = what_is_read(operation_of(node), read, lambda array: array.astype(np.float64))
+    last = [node.parameters.get(role) for role in record.parameters if role in _LAST]
+    values += [parameter.numpy().astype(np.float64) for parameter in itertools.takewhile(bool, last) if parameter]
+    if len(values) != count:
+        raise ValueError(f"{node.op} reads {len(values)} of {count} operands")
+    shape = graph.tensors[node.outputs[0]].shape if graph and sized else node.attributes.get("shape")
+    return record.compute(*values, **{**node.attributes, "shape": shape})

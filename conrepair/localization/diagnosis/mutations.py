@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.graph.layer_graph import Node
-from conrepair.localization.diagnosis.computing import Values, evaluate
-from conrepair.localization.diagnosis.functions import same_function
+from conrepair.localization.diagnosis.functions import Values, evaluate, same_function
 from conrepair.localization.diagnosis.steps import ORDERED
 
 __all__ = ["Change", "Changed", "fixing_mutation", "with_other", "with_others", "without"]

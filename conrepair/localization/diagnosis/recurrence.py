@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Node
-from conrepair.graph.operators import RECURRENT_ACTIVATIONS
-from conrepair.localization.diagnosis.functions import UNARY
+from conrepair.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
 
 __all__ = ["GATES", "PARTS", "WAYS", "Layer", "Layers", "directions", "layers_of_node", "recurrent_layer"]
 __all__ += ["wrong_forms"]
@@ -96,7 +95,7 @@ class Layer:
 
     def _bent(self, place: int, values: Values) -> Values:
         name = self.activations[place]
-        return UNARY[name](values, _SLOPE.get(name, {}))
+        return np.asarray(OPERATORS[name].compute(values, **_SLOPE.get(name, {})))
 
 
 Layers = tuple[Layer, ...]
@@ -124,7 +123,7 @@ def layers_of_node(node: Node) -> Layers | None:
     activations = tuple(map(str, named)) if isinstance(named, tuple) else usual
     if len(activations) == len(usual):
         activations *= len(directions)
-    if len(activations) != len(usual) * len(directions) or not {*activations} <= {*UNARY}:
+    if len(activations) != len(usual) * len(directions) or not {*activations} <= {*OPERATORS}:
         return None
     return tuple(
         Layer(

@@ -12,8 +12,8 @@ import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.localization.diagnosis.computing import Values, compute
 from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.functions import Values, compute
 from conrepair.localization.diagnosis.gates import carried_gates, gate_differences
 from conrepair.localization.diagnosis.recurrence import PARTS, Layer, Layers, directions, recurrent_layer, wrong_forms
 from conrepair.localization.diagnosis.region import CLOSE, Region, left_of

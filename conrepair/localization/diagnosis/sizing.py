@@ -9,8 +9,8 @@ import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
+from conrepair.graph.operators import WITH_OPERAND
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.functions import BINARY
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.layout import lies_along
@@ -45,7 +45,7 @@ def _broadcast_elsewhere(region: Region) -> Iterator[Finding]:
         if layout is None or partner is None or lies_along(layout.source) == lies_along(layout.target):
             continue
         ours, theirs = (
-            next((node for node in side.nodes if read in node.inputs and node.op in BINARY), None)
+            next((node for node in side.nodes if read in node.inputs and node.op in WITH_OPERAND), None)
             for side, read in ((region.source, partner), (region.target, name))
         )
         if ours is None or theirs is None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Attribute, Node, Parameter
-from conrepair.localization.diagnosis.computing import Values, evaluate
-from conrepair.localization.diagnosis.functions import is_elementwise, known_function
+from conrepair.localization.diagnosis.functions import Values, evaluate, is_elementwise, known_function
 
 __all__ = ["MOVES", "ORDERED", "Paired", "Step", "function_step", "step_of"]
 
@@ -92,7 +91,7 @@ def function_step(nodes: Sequence[Node], begin: str, end: str) -> Step | None:
     if values is None:
         return None
     known = known_function(values)
-    op, attributes = (known[1], known[2]) if known else ("Function", {})
+    op, attributes = known or ("Function", {})
     if len(nodes) == 1 and not known:
         return step_of(nodes[0])
     parameters = nodes[0].parameters if len(nodes) == 1 else {}

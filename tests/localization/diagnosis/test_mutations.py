@@ -8,7 +8,7 @@ import pytest
 from elementwise_pieces import graph_of
 
 from conrepair.graph.layer_graph import LayerGraph
-from conrepair.localization.diagnosis.computing import evaluate
+from conrepair.localization.diagnosis.functions import evaluate
 from conrepair.localization.diagnosis.mutations import Change, fixing_mutation
 
 GELU = [
