@@ -1,27 +1,124 @@
-"""Which one change of a piece makes the pieces compute what the source's operator does: proven by computing it."""
+"""Changes of nodes, one at a time, and which of them makes a piece compute what it should: proven by computing it."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node, Parameter
-from conrepair.graph.operators import WITH_OPERAND
+from conrepair.graph.operators import ELEMENTWISE_BINARY, FUNCTIONS, OPERATORS, WITH_OPERAND
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.functions import Values, compute
-from conrepair.localization.diagnosis.mutations import Change, Changed, with_other, with_others, without
+from conrepair.localization.diagnosis.functions import Values, compute, evaluate, same_function
 from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
+from conrepair.localization.diagnosis.steps import ORDERED
 
-__all__ = ["Exchange", "change_findings", "exchanged_pieces", "fixing_change"]
+__all__ = ["Change", "Exchange", "change_findings", "exchanged_pieces", "fixing_change", "fixing_mutation"]
 
 _MOST_NODES = 64
 _MOST_PAIRS = 24  # of layers that are tried for one another
 _MOST_VALUES = 1 << 20  # of the largest tensor
+_REDUCTIONS = [name for name, item in OPERATORS.items() if {"axes", "keepdims"} <= item.attributes.keys()]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of some nodes.
+
+    Attributes:
+        nodes: As they're written: the one that's changed, or all that are taken out, in order.
+        other: What the one would be if it were right; None where they are too many.
+        number: The attribute of another operator that its number should be; "" where it isn't about a number.
+    """
+
+    nodes: tuple[Node, ...]
+    other: Node | None = None
+    number: str = ""
+
+
+Changed = tuple[Change, tuple[Node, ...], str]
+"""A change, the nodes that are there with it, and the tensor of theirs that is what all compute."""
+
+
+def fixing_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> Change | None:
+    """Find the change that makes a chain compute a function.
+
+    Taking one node out is tried first, then exchanging its operands, then other operators, then taking out several
+    nodes between two tensors, the fewest first.
+
+    Args:
+        nodes: Elementwise, in order.
+        begin: The only tensor that they read from outside.
+        end: The tensor that they compute.
+        wanted: Values of the function on the grid.
+    """
+    pairs = ((early, node.outputs[0]) for node in nodes for early in _before(nodes, node.outputs[0]))
+    short = sorted((without(nodes, *pair, end) for pair in pairs), key=lambda item: len(item[0].nodes))
+    short = [item for item in short if item[1]]
+    single = sum(len(change.nodes) == 1 for change, _, _ in short)
+    tried = itertools.chain(short[:single], with_others(nodes, end), short[single:])
+    return next((change for change, left, last in tried if _computes(left, begin, last, wanted)), None)
+
+
+def without(nodes: Sequence[Node], early: str, late: str, end: str) -> Changed:
+    """Nodes without those between two tensors, of which the first stands for the later one."""
+    given = [replace(node, inputs=tuple(early if name == late else name for name in node.inputs)) for node in nodes]
+    last = early if late == end else end
+    needed = {last, *_before(given, last)}
+    gone = tuple(node for node in nodes if node.outputs[0] not in needed)
+    return Change(gone), tuple(node for node in given if node.outputs[0] in needed), last
+
+
+def with_others(nodes: Sequence[Node], end: str) -> Iterator[Changed]:
+    """Nodes with one of them exchanged: by the same with its operands exchanged, then by other operators."""
+    for others in (_exchanged, _replaced):
+        for place, node in enumerate(nodes):
+            yield from (with_other(nodes, place, other, end) for other in others(node))
+
+
+def with_other(nodes: Sequence[Node], place: int, other: Node, end: str, number: str = "") -> Changed:
+    """Nodes with another one at a place."""
+    return Change((nodes[place],), other, number), (*nodes[:place], other, *nodes[place + 1 :]), end
+
+
+def _before(nodes: Sequence[Node], name: str) -> dict[str, None]:
+    """Every tensor that one is computed from."""
+    found: dict[str, None] = {}
+    wanted = {name}
+    for node in reversed(nodes):
+        if node.outputs[0] in wanted:
+            read = [item for item in node.inputs if item]
+            wanted.update(read)
+            found.update(dict.fromkeys(read))
+    return found
+
+
+def _computes(nodes: Sequence[Node], begin: str, end: str, wanted: Values) -> bool:
+    values = evaluate(nodes, begin, end)
+    return values is not None and same_function(wanted, values)
+
+
+def _exchanged(node: Node) -> Iterator[Node]:
+    if node.op not in ORDERED:
+        return
+    if "operand" in node.parameters:
+        first = not node.attributes.get("constant_first")
+        yield replace(node, attributes={**node.attributes, "constant_first": first})
+    else:
+        yield replace(node, inputs=node.inputs[::-1])
+
+
+def _replaced(node: Node) -> Iterator[Node]:
+    for family in (ELEMENTWISE_BINARY, FUNCTIONS, _REDUCTIONS):
+        if node.op in family:
+            yield from (replace(node, op=op) for op in family if op != node.op)
+
+
+# In pieces of a layer, by their values.
 
 
 @dataclass(frozen=True)

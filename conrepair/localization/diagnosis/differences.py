@@ -14,10 +14,10 @@ from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.attributes import AttributeDifference, attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.biases import bias_lost_before, with_whole_biases
 from conrepair.localization.diagnosis.changed import portion_of
+from conrepair.localization.diagnosis.changes import fixing_mutation
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import same_function
 from conrepair.localization.diagnosis.masks import hide_alike, mask_words
-from conrepair.localization.diagnosis.mutations import fixing_mutation
 from conrepair.localization.diagnosis.normalization import (
     explain_folding,
     lacks_normalization,

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Attribute, Node, Parameter
+from conrepair.graph.operators import COMMUTATIVE, WITH_OPERAND
 from conrepair.localization.diagnosis.functions import Values, evaluate, is_elementwise, known_function
 
 __all__ = ["MOVES", "ORDERED", "Paired", "Step", "function_step", "step_of"]
 
-ORDERED = frozenset({"Sub", "Div", "Pow"})
+ORDERED = WITH_OPERAND - COMMUTATIVE
 """Operators that mind the order of their operands."""
 
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})

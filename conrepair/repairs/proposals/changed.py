@@ -8,8 +8,7 @@ from itertools import islice
 import numpy as np
 
 from conrepair.graph.layer_graph import Node
-from conrepair.localization.diagnosis.changes import fixing_change
-from conrepair.localization.diagnosis.mutations import Change
+from conrepair.localization.diagnosis.changes import Change, fixing_change
 from conrepair.repairs.edits import Edit, Remove, SetParameter
 from conrepair.repairs.proposals.attributes import attribute_proposals
 from conrepair.repairs.proposals.everywhere import everywhere

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conrepair.graph.layer_graph import Node
-from conrepair.localization.diagnosis.mutations import fixing_mutation
+from conrepair.localization.diagnosis.changes import fixing_mutation
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.repairs.edits import Edit, Remove, SetAttributes, SetOperator, SwapInputs
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting

@@ -8,8 +8,8 @@ import pytest
 from elementwise_pieces import graph_of
 
 from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localization.diagnosis.changes import Change, fixing_mutation
 from conrepair.localization.diagnosis.functions import evaluate
-from conrepair.localization.diagnosis.mutations import Change, fixing_mutation
 
 GELU = [
     "[div] d = Div (x, root2)",
