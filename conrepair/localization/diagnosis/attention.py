@@ -7,13 +7,18 @@ from collections.abc import Mapping
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.region import Side
 
-__all__ = ["ROLES", "gives_scores", "roles_of"]
+__all__ = ["ROLES", "gives_scores", "is_product", "roles_of"]
 
 ROLES = ("queries", "keys", "values")
 """In the order of operators that compute attention as a whole."""
 
 _WHOLE = {"Attention", "ScaledDotProductAttention"}
 _FAR = 6  # operators between a product and its softmax: a scale, a mask, casts
+
+
+def is_product(node: Node) -> bool:
+    """Whether a node multiplies two tensors."""
+    return node.op == "MatMul" and len(set(filter(None, node.inputs))) == 2
 
 
 def gives_scores(node: Node, graph: LayerGraph) -> bool:
@@ -23,7 +28,7 @@ def gives_scores(node: Node, graph: LayerGraph) -> bool:
         node: Of the graph.
         graph: The network's.
     """
-    if node.op != "MatMul" or len(set(filter(None, node.inputs))) != 2:
+    if not is_product(node):
         return False
     ahead = list(node.outputs)
     for _ in range(_FAR):

@@ -9,8 +9,11 @@ from conrepair.graph.kinds import OF_INPUTS, Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.diagnosis.composites import composite_findings
 from conrepair.localization.diagnosis.differences import static_findings
-from conrepair.localization.diagnosis.exchanged import exchanged_operands
-from conrepair.localization.diagnosis.exchanged_tensors import exchange_findings, exchanged_layer_findings
+from conrepair.localization.diagnosis.exchanged_tensors import (
+    crossed_findings,
+    exchange_findings,
+    exchanged_layer_findings,
+)
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.recurrent import recurrent_findings
 from conrepair.localization.diagnosis.region import Region, Side
@@ -104,11 +107,11 @@ def _certain(region: Region, healthy: Healthy) -> list[Finding]:
         *rotary_findings(region),
         *recurrent_findings(region),
     ]
-    if not proven and not any(exchanged_operands(region)):
+    if not proven and not any(crossed_findings(region)):
         proven = list(exchanged_layer_findings(region))
     findings = proven or composite_findings(region, healthy, findings) or findings
     if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
-        moved = [*size_findings(region), *exchanged_operands(region), *turned_findings(region)]
+        moved = [*size_findings(region), *crossed_findings(region), *turned_findings(region)]
         origins = list(origin_findings(region))
         findings = moved or [*(shuffled_findings(region) if origins else ()), *origins] or findings
     return [item for item in findings if item.is_certain] or findings[:1]

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.localization.diagnosis.attention import ROLES, roles_of
+from conrepair.localization.diagnosis.attention import ROLES, gives_scores, is_product, roles_of
 from conrepair.localization.diagnosis.changes import Exchange, exchanged_pieces
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region, error_in, left_of
@@ -16,13 +16,21 @@ from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["exchange_findings", "exchanged_layer_findings", "exchanged_layers", "fixing_exchange"]
+__all__ = [
+    "crossed_findings",
+    "crossed_products",
+    "exchange_findings",
+    "exchanged_layer_findings",
+    "exchanged_layers",
+]
+__all__ += ["exchanged_layers", "fixing_exchange"]
 
 _MOST = 15  # pairs of tensors that are tried: all of six
 _MOST_LAYERS = 6  # pairs of layers: all of four
 _LAYERS = frozenset({"MatMul", "Conv", "ConvTranspose"})
 _FAR = 16  # operators between the layers and a piece, or between them and where both come together
 _ENDS = 4  # tensors that are looked at there
+_NEAR = 5  # operators between a product and a piece that reads it, with the product
 
 
 def fixing_exchange(region: Region) -> Exchange | None:
@@ -193,3 +201,43 @@ def _comes_together_right(region: Region, names: tuple[str, str], end: str, uncu
         return False
     error = error_in(layout, expected, region.trial(end, region.fed, uncut))
     return math.isfinite(error) and _is_right(region, names, end, (layout, expected, error), uncut)
+
+
+# A product whose operands have changed places is the right one with its axes in another order, so all that lies
+# before it has its partner, and what reads it is right where it's fed the source's order.
+
+
+def crossed_findings(region: Region) -> Iterator[Finding]:
+    """Such products, in words."""
+    for product, source in crossed_products(region):
+        words, rule = (f"the operands of {name} are exchanged" for name in (f"`{product.layer}`", product.native))
+        if gives_scores(product, region.target.graph):
+            rule = "queries and keys are exchanged"
+            words = f"{rule}: `{product.layer}` has its operands exchanged"
+        ours, theirs = _with_operands(source, region.source.graph), _with_operands(product, region.target.graph)
+        yield Finding(Kind.GRAPH, words, ours, theirs, f"exchanged {product.layer}", rule=rule)
+
+
+def crossed_products(region: Region) -> Iterator[tuple[Node, Node | None]]:
+    """Such products of the target, just in front of a piece, each with the source's."""
+    end, error = region.target.end, error_in(region.layout, region.expected, region.layout.to_target(region.computed))
+    for turned in region.target.begins:
+        layout, products = (
+            region.layouts.get(turned),
+            [
+                next(filter(is_product, itertools.islice(side.graph.nearest([name]), _NEAR)), None)
+                for side, name in ((region.target, turned), (region.source, region.partners.get(turned, "")))
+            ],
+        )
+        if layout is None or layout.is_plain or layout.source != layout.target or products[0] is None:
+            continue
+
+        def fed(name: str, turned: str = turned, layout: Layout = layout) -> Array:
+            return layout.to_source(region.fed(name)) if name == turned else region.fed(name)
+
+        if error_in(region.layout, region.expected, region.trial(end, fed)) <= left_of(error):
+            yield products[0], products[1]
+
+
+def _with_operands(product: Node | None, graph: LayerGraph) -> tuple[str, ...]:
+    return () if product is None else (product.layer, *map(graph.layer_of, filter(None, product.inputs)))

@@ -9,8 +9,7 @@ import numpy as np
 from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.changes import Exchange
-from conrepair.localization.diagnosis.exchanged import crossed_products
-from conrepair.localization.diagnosis.exchanged_tensors import exchanged_layers, fixing_exchange
+from conrepair.localization.diagnosis.exchanged_tensors import crossed_products, exchanged_layers, fixing_exchange
 from conrepair.localization.diagnosis.folding import CHANNELWISE
 from conrepair.localization.diagnosis.rotary import OtherForm, other_forms
 from conrepair.localization.diagnosis.steps import MOVES
@@ -77,7 +76,7 @@ def exchange_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """
     graph = setting.region.target.graph
     fixing = fixing_exchange(setting.region) or exchanged_layers(setting.region)
-    crossed = (Exchange(node.inputs[0], node.inputs[1], (node,)) for node in crossed_products(setting.region))
+    crossed = (Exchange(node.inputs[0], node.inputs[1], (node,)) for node, _ in crossed_products(setting.region))
     for exchange in crossed if fixing is None else (fixing,):
         for one, two, readers in _alike(exchange, graph):
             places = [setting.in_editor.of(node) for node in readers]
