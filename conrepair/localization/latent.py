@@ -19,7 +19,6 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.diagnosis.diagnose import diagnose
 from conrepair.localization.diagnosis.region import Cuts, Region, Side, region_of
-from conrepair.localization.diagnosis.siblings import Healthy
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
@@ -95,8 +94,7 @@ def latent_faults(
             for item in judged
             if not item.guilty and item.cut.pair in known and _could_differ(*between.sides(item.cut.pair), among.cuts)
         }
-        healthy = Healthy(between, [item.cut.pair for item in wanted.values()])
-        for latent in _differing(first, among, wanted, healthy, size, folder) if wanted else ():
+        for latent in _differing(first, among, wanted, size, folder) if wanted else ():
             name = latent.piece.judged.cut.pair.target
             if name not in shown or latent.piece.judged.introduced > shown[name].piece.judged.introduced:
                 shown[name] = latent
@@ -143,11 +141,10 @@ def _static(
             found[item.cut.pair.target] = dataclasses.replace(item, introduced=error, guilty=True)
     if not found:
         return {}
-    healthy = Healthy(cuts, [item.cut.pair for item in judged if not item.guilty])
     right.compute([item.cut.pair.source for item in found.values()])
     words = "files differ, and results don't on these inputs"
     return {
-        item.cut.pair.target: _diagnosed(item, region(), healthy, words)
+        item.cut.pair.target: _diagnosed(item, region(), words)
         for item, _, region in _isolated(first, alignment, found, right.__getitem__, right.__getitem__)
     }
 
@@ -205,7 +202,6 @@ def _differing(
     first: tuple[Activations, Activations],
     alignment: Alignment,
     wanted: dict[str, Judged],
-    healthy: Healthy,
     size: str,
     folder: Path,
 ) -> list[Latent]:
@@ -232,7 +228,7 @@ def _differing(
             continue
         judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
         words = f"where what it reads {size}, results differ by {error.relative_l2:.2g}"
-        found.append(_diagnosed(judged, region(), healthy, words))
+        found.append(_diagnosed(judged, region(), words))
     return found
 
 
@@ -274,8 +270,8 @@ def _isolated(
         yield wanted[name], array, functools.partial(region, wanted[name].cut.pair, array)
 
 
-def _diagnosed(item: Judged, region: Region, healthy: Healthy, words: str) -> Latent:
-    fault = diagnose(region, item, healthy)
+def _diagnosed(item: Judged, region: Region, words: str) -> Latent:
+    fault = diagnose(region, item)
     evidence = (fault.evidence[0], f"no sample shows it: {words}", *fault.evidence[1:])
     return Latent(dataclasses.replace(fault, evidence=evidence), Guilty(region, item))
 

@@ -13,8 +13,7 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import Answer, exchanged_outputs, explained, misfits
 from conrepair.localization.diagnosis.diagnose import Diagnosis, diagnose_each
-from conrepair.localization.diagnosis.region import Cuts, Region, region_of
-from conrepair.localization.diagnosis.siblings import Healthy
+from conrepair.localization.diagnosis.region import Region, region_of
 from conrepair.localization.input_order import with_exchanged_inputs
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
@@ -185,8 +184,7 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
         value=functools.partial(_value, right),
     )
     pieces = [_piece(region, item, right, computed) for item in guilty]
-    healthy = Healthy(Cuts(graphs, alignment.cuts), [item.cut.pair for item in judged if not item.guilty])
-    each = [item for piece in pieces for item in _diagnosed(piece, healthy)]
+    each = [item for piece in pieces for item in _diagnosed(piece)]
     layers = [item.fault.target_layers[0] for item in each if not item.alone]
     faults = merge([(item.fault, item.cause) for item in _as_one_training(each, target.graph)], layers)
     faults = exchanged_outputs(faults, answers)
@@ -207,9 +205,9 @@ def _piece(
     return Guilty(region(pair, right[pair.source], _fit(computed[pair.target], pair)), item)
 
 
-def _diagnosed(piece: Guilty, healthy: Healthy) -> list[Diagnosis]:
+def _diagnosed(piece: Guilty) -> list[Diagnosis]:
     region, pair = piece.region, piece.judged.cut.pair
-    found = diagnose_each(region, piece.judged, healthy)
+    found = diagnose_each(region, piece.judged)
     if pair.target in region.target.graph.outputs and pair.source in region.source.graph.outputs:
         return [replace(item, fault=explained(item.fault, region.expected, region.computed)) for item in found]
     return found

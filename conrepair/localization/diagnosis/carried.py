@@ -15,7 +15,7 @@ from conrepair.localization.diagnosis.parameters import difference
 from conrepair.localization.diagnosis.region import Region
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["CarriedParameter", "carried_differences", "carried_pairs"]
+__all__ = ["CarriedParameter", "are_other_numbers", "carried_differences", "carried_pairs"]
 
 _SAME = 1e-5
 _MOST_PARTS = 4
@@ -60,10 +60,7 @@ def carried_pairs(region: Region) -> Iterator[tuple[CarriedParameter, CarriedPar
     of that. Else only where one parameter of a size is left over on each side do they belong together: conversions
     compute new ones from several, too.
     """
-    ours, theirs = _held(region.source.nodes), _held(region.target.nodes)
-    ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
-    kept = [item for item in ours if not any(_overlaps(item, other) for other in theirs)]
-    left = [item for item in theirs if not any(_overlaps(other, item) for other in ours)]
+    ours, kept, left = _left_over(region)
     nearest = [(_nearest(item, ours), item) for item in left]
     near = [(one, item) for one, item in nearest if one is not None]
     yield from near
@@ -74,6 +71,21 @@ def carried_pairs(region: Region) -> Iterator[tuple[CarriedParameter, CarriedPar
         others = [item for item in left if item.values.size == one.values.size]
         if len(same_size) == len(others) == 1:
             yield one, others[0]
+
+
+def are_other_numbers(region: Region) -> bool:
+    """Whether what isn't the same on both sides is as many numbers of each size."""
+    _, kept, left = _left_over(region)
+    sizes = [sorted(item.values.size for item in side) for side in (kept, left)]
+    return sizes[0] == sizes[1] != []
+
+
+def _left_over(region: Region) -> tuple[list[CarriedParameter], list[CarriedParameter], list[CarriedParameter]]:
+    """All parameters of the source, and those of either side that the other hasn't."""
+    ours, theirs = _held(region.source.nodes), _held(region.target.nodes)
+    ours = [item for item in ours if item.values.any()]  # nothing is left of zeros that are added
+    kept = [item for item in ours if not any(_overlaps(item, other) for other in theirs)]
+    return ours, kept, [item for item in theirs if not any(_overlaps(other, item) for other in ours)]
 
 
 def _nearest(given: CarriedParameter, ours: Sequence[CarriedParameter]) -> CarriedParameter | None:

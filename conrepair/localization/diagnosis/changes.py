@@ -9,19 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Node, Parameter
+from conrepair.graph.layer_graph import Attribute, Node, Parameter
 from conrepair.graph.operators import ELEMENTWISE_BINARY, FUNCTIONS, OPERATORS, WITH_OPERAND
-from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import Values, compute, evaluate, same_function
 from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
 from conrepair.localization.diagnosis.steps import ORDERED
 
-__all__ = ["Change", "Exchange", "change_findings", "exchanged_pieces", "fixing_change", "fixing_mutation"]
+__all__ = ["Change", "Exchange", "exchanged_pieces", "fixing_change", "fixing_mutation", "number_of"]
 
 _MOST_NODES = 64
 _MOST_PAIRS = 24  # of layers that are tried for one another
 _MOST_VALUES = 1 << 20  # of the largest tensor
+_MOST_WORK = 1 << 30  # numbers that are computed for all changes together
+_MOST_GONE = 3  # nodes behind one another that may be too many
+_MOST_AXES = 4  # whose orders are tried
 _REDUCTIONS = [name for name, item in OPERATORS.items() if {"axes", "keepdims"} <= item.attributes.keys()]
 
 
@@ -30,14 +31,22 @@ class Change:
     """A change of some nodes.
 
     Attributes:
-        nodes: As they're written: the one that's changed, or all that are taken out, in order.
-        other: What the one would be if it were right; None where they are too many.
+        nodes: As they're written: the one that's changed, or that lacks one behind it, or all that are taken out, in
+            order.
+        other: What the one would be if it were right, or what it lacks; None where they are too many.
         number: The attribute of another operator that its number should be; "" where it isn't about a number.
+        attribute: Of the one, that should be another; "" where it isn't about one.
     """
 
     nodes: tuple[Node, ...]
     other: Node | None = None
     number: str = ""
+    attribute: str = ""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the other one should stand behind the node."""
+        return self.other is not None and self.other.inputs == self.nodes[0].outputs[:1]
 
 
 Changed = tuple[Change, tuple[Node, ...], str]
@@ -56,12 +65,17 @@ def fixing_mutation(nodes: Sequence[Node], begin: str, end: str, wanted: Values)
         end: The tensor that they compute.
         wanted: Values of the function on the grid.
     """
-    pairs = ((early, node.outputs[0]) for node in nodes for early in _before(nodes, node.outputs[0]))
-    short = sorted((without(nodes, *pair, end) for pair in pairs), key=lambda item: len(item[0].nodes))
-    short = [item for item in short if item[1]]
+    short = _shortened(nodes, end)
     single = sum(len(change.nodes) == 1 for change, _, _ in short)
     tried = itertools.chain(short[:single], with_others(nodes, end), short[single:])
     return next((change for change, left, last in tried if _computes(left, begin, last, wanted)), None)
+
+
+def _shortened(nodes: Sequence[Node], end: str) -> list[Changed]:
+    """Nodes without those between any two tensors, the fewest first."""
+    pairs = ((early, node.outputs[0]) for node in nodes for early in _before(nodes, node.outputs[0]))
+    short = sorted((without(nodes, *pair, end) for pair in pairs), key=lambda item: len(item[0].nodes))
+    return [item for item in short if item[1]]
 
 
 def without(nodes: Sequence[Node], early: str, late: str, end: str) -> Changed:
@@ -136,27 +150,8 @@ class Exchange:
     readers: tuple[Node, ...]
 
 
-def change_findings(region: Region) -> Iterator[Finding]:
-    """The piece at fault, if one change fixes all."""
-    change = fixing_change(region)
-    if change is None:
-        return
-    node, other = change.nodes[-1], change.other
-    whole = region.source.nodes[-1].layer
-    kind = Kind.HYPERPARAMETERS if change.number else Kind.GRAPH
-    if other is None:
-        words = f"`{node.layer}` is one too many: without it, the pieces compute what `{whole}` does"
-    elif change.number:
-        given, wanted = (_number(item) for item in (node, other))
-        words = f"`{node.layer}` has {given:g}, where `{whole}` has {change.number} {wanted:g}"
-    else:
-        right = f"were {other.op} instead of {node.op}" if node.op != other.op else "had its operands exchanged"
-        words = f"the pieces would compute what `{whole}` does if `{node.layer}` {right}"
-    yield Finding(kind, words, region.source.layers, (node.layer, *region.target.layers))
-
-
 def fixing_change(region: Region) -> Change | None:
-    """Find it by trying: numbers that the source has, then nodes taken out, exchanged, replaced.
+    """Find it by trying: numbers that the source has, nodes taken out, exchanged, replaced; attributes; nodes put in.
 
     Args:
         region: Guilty, with a target in pieces.
@@ -164,7 +159,8 @@ def fixing_change(region: Region) -> Change | None:
     if (values := _computed(region)) is None:
         return None
     begins = {name: values[name] for name in region.target.begins}
-    for change, nodes, end in _candidates(region):
+    most = _MOST_WORK // sum(array.size for array in values.values())
+    for change, nodes, end in itertools.islice(_candidates(region), most):
         after = compute(nodes, begins, region.target.graph)
         if _comes_right(region, values, None if after is None else after[end]):
             return change
@@ -223,10 +219,41 @@ def _candidates(region: Region) -> Iterator[Changed]:
         if isinstance(value, float)
     }
     for (place, node), (name, number) in itertools.product(enumerate(nodes), numbers.items()):
-        if node.op in WITH_OPERAND and _is_number(node) and not np.isclose(_number(node), number, rtol=1e-3, atol=0):
+        given = number_of(node) if node.op in WITH_OPERAND and _is_number(node) else number
+        if not np.isclose(given, number, rtol=1e-3, atol=0):
             yield with_other(nodes, place, _with_number(node, number), end, name)
     yield from (without(nodes, node.inputs[0], node.outputs[0], end) for node in nodes if node.inputs[0])
     yield from with_others(nodes, end)
+    for place, node in enumerate(nodes):
+        read = region.target.graph.tensors.get(node.inputs[0])
+        for name, value in _other_attributes(node, len(read.shape or ()) if read else 0):
+            other = replace(node, attributes={**node.attributes, name: value})
+            yield Change((node,), other, attribute=name), (*nodes[:place], other, *nodes[place + 1 :]), end
+    yield from (item for item in _shortened(nodes, end) if 1 < len(item[0].nodes) <= _MOST_GONE)
+    for (place, node), operator in itertools.product(reversed([*enumerate(nodes)]), FUNCTIONS):
+        other = Node("", "", operator, operator, node.outputs[:1], (f"{operator} behind",))
+        yield _with_behind(nodes, place, other, end)
+
+
+def _other_attributes(node: Node, axes: int) -> Iterator[tuple[str, Attribute]]:
+    """Other axes than a node works along, as many as those, and other orders."""
+    for name, value in node.attributes.items():
+        if name == "axis" and isinstance(value, int):
+            yield from ((name, axis) for axis in range(axes) if axis != value % axes)
+        elif name == "axes" and isinstance(value, tuple):
+            yield from ((name, other) for other in itertools.combinations(range(axes), len(value)) if other != value)
+        elif name == "perm" and axes <= _MOST_AXES:
+            yield from ((name, other) for other in itertools.permutations(range(axes)) if other != value)
+
+
+def _with_behind(nodes: Sequence[Node], place: int, other: Node, end: str) -> Changed:
+    """Nodes with another one behind the one at a place."""
+    [(before, behind)] = zip(other.inputs, other.outputs, strict=True)
+    later = [
+        replace(node, inputs=tuple(behind if name == before else name for name in node.inputs))
+        for node in nodes[place + 1 :]
+    ]
+    return Change((nodes[place],), other), (*nodes[: place + 1], other, *later), behind if end == before else end
 
 
 def _is_number(node: Node) -> bool:
@@ -234,7 +261,8 @@ def _is_number(node: Node) -> bool:
     return operand is not None and all(size == 1 for size in operand.shape)
 
 
-def _number(node: Node) -> float:
+def number_of(node: Node) -> float:
+    """The one that's its constant operand."""
     return float(node.parameters["operand"].numpy().reshape(-1)[0])
 
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
-from conrepair.localization.diagnosis.carried import carried_differences
-from conrepair.localization.diagnosis.changes import change_findings
+from conrepair.localization.diagnosis.carried import are_other_numbers, carried_differences
+from conrepair.localization.diagnosis.changes import fixing_change, number_of
+from conrepair.localization.diagnosis.differences import extra_finding
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.readings import fused
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.shuffled import shuffled_findings
-from conrepair.localization.diagnosis.siblings import Healthy, closest_sibling
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.turns import odd_ones
 from conrepair.localization.diagnosis.wiring import wiring_findings
@@ -73,12 +73,11 @@ def is_composite(region: Region) -> bool:
     return _in_pieces(_operators(region.source), _operators(region.target))
 
 
-def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding]) -> list[Finding]:
-    """What differs within the pieces of a composite, from what they are elsewhere.
+def composite_findings(region: Region, known: Sequence[Finding]) -> list[Finding]:
+    """What differs within the pieces of a composite.
 
     Args:
         region: Guilty.
-        healthy: What is right.
         known: What comparing the sides by steps says.
 
     Returns:
@@ -96,14 +95,32 @@ def composite_findings(region: Region, healthy: Healthy, known: Sequence[Finding
         return grouped
     if odd := odd_ones(region):
         return odd
-    sibling = closest_sibling(region, healthy)
-    certain = [item for item in sibling or () if item.is_certain]
-    if certain and len(certain) < sum(item.is_certain for item in known):
-        return certain
-    carried = list(carried_differences(region))
-    if carried or (sibling is not None and not certain):
-        return carried or _numbers(region)
-    return list(change_findings(region)) or _unexplained(region, known)
+    found = list(carried_differences(region)) or list(_change_findings(region))
+    return found or (_numbers(region) if are_other_numbers(region) else _unexplained(region, known))
+
+
+def _change_findings(region: Region) -> Iterator[Finding]:
+    """The piece at fault, if one change fixes all."""
+    change = fixing_change(region)
+    if change is None:
+        return
+    if change.other is None:
+        yield replace(extra_finding(change.nodes, region), source_layers=region.source.layers)
+        return
+    node, other, whole = change.nodes[-1], change.other, region.source.nodes[-1].layer
+    then = f"the pieces would compute what `{whole}` does"
+    if change.is_missing:
+        words = f"{other.native} is missing behind `{node.layer}`: with it, {then}"
+    elif change.number:
+        words = f"`{node.layer}` has {number_of(node):g}, where `{whole}` has {change.number} {number_of(other):g}"
+    elif name := change.attribute:
+        given, right = (str(item.attributes[name]).replace(",)", ")") for item in (node, other))
+        words = f"`{node.layer}` has {name} {given}: with {right}, {then}"
+    else:
+        right = f"were {other.op} instead of {node.op}" if node.op != other.op else "had its operands exchanged"
+        words = f"{then} if `{node.layer}` {right}"
+    kind = Kind.HYPERPARAMETERS if change.number or change.attribute else Kind.GRAPH
+    yield Finding(kind, words, region.source.layers, (node.layer, *region.target.layers))
 
 
 def _in_pieces(whole: Counter[str], pieces: Counter[str]) -> bool:
@@ -111,12 +128,12 @@ def _in_pieces(whole: Counter[str], pieces: Counter[str]) -> bool:
 
 
 def _numbers(region: Region) -> list[Finding]:
-    """Where all operators are right, it's numbers."""
+    """Where others stand in the place of the source's, it's numbers."""
     weighted = [[node.layer for node in side.nodes if node.parameters] for side in (region.source, region.target)]
     if not weighted[1]:
         return []
     source, target = map(tuple, weighted)
-    words = f"the operators from `{target[0]}` on are those of others that are right: parameters differ"
+    words = f"the operators from `{target[0]}` on have other numbers than the source, as many of each size"
     return [Finding(Kind.PARAMETERS, words, source or region.source.layers, target, f"in {target[0]}", weight=0.5)]
 
 

@@ -19,7 +19,6 @@ from conrepair.localization.diagnosis.recurrent import recurrent_findings
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.rotary import rotary_findings
 from conrepair.localization.diagnosis.shuffled import origin_findings, shuffled_findings, turned_findings
-from conrepair.localization.diagnosis.siblings import Healthy
 from conrepair.localization.diagnosis.sizing import mask_findings, size_findings
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.values import relation
@@ -51,24 +50,23 @@ class Diagnosis:
     alone: bool = True
 
 
-def diagnose(region: Region, judged: Judged, healthy: Healthy) -> LocatedFault:
+def diagnose(region: Region, judged: Judged) -> LocatedFault:
     """Diagnose a region, as one fault.
 
     Args:
         region: What lies between the cuts.
         judged: Its measurement.
-        healthy: Regions that are right.
     """
-    return _diagnosis(_certain(region, healthy), region, judged).fault
+    return _diagnosis(_certain(region), region, judged).fault
 
 
-def diagnose_each(region: Region, judged: Judged, healthy: Healthy) -> list[Diagnosis]:
+def diagnose_each(region: Region, judged: Judged) -> list[Diagnosis]:
     """The same, where several layers in a row are wrong, each by itself: no cut lies between them then.
 
     Returns:
         What's likeliest first.
     """
-    certain = _certain(region, healthy)
+    certain = _certain(region)
     groups = _apart(certain, region)
     if len(groups) < 2:
         return [_diagnosis(certain, region, judged)]
@@ -97,7 +95,7 @@ def _is_lost_function(finding: Finding, region: Region) -> bool:
     return finding.cause.startswith("missing ") and all(not node.parameters and node.op not in MOVES for node in lost)
 
 
-def _certain(region: Region, healthy: Healthy) -> list[Finding]:
+def _certain(region: Region) -> list[Finding]:
     """What differs for certain; the likeliest difference where none does."""
     findings = [*mask_findings(region), *static_findings(region)] or _exchanged(region)
     proven = [
@@ -109,7 +107,7 @@ def _certain(region: Region, healthy: Healthy) -> list[Finding]:
     ]
     if not proven and not any(crossed_findings(region)):
         proven = list(exchanged_layer_findings(region))
-    findings = proven or composite_findings(region, healthy, findings) or findings
+    findings = proven or composite_findings(region, findings) or findings
     if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
         moved = [*size_findings(region), *crossed_findings(region), *turned_findings(region)]
         origins = list(origin_findings(region))

@@ -45,7 +45,8 @@ from conrepair.localization.diagnosis.steps import MOVES, Step
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout, lies_along
 
-__all__ = ["RegionReading", "called", "kind_of_extra", "layouts_of", "pairings_of", "readings_of", "static_findings"]
+__all__ = ["RegionReading", "called", "extra_finding", "kind_of_extra", "layouts_of", "pairings_of", "readings_of"]
+__all__ += ["static_findings"]
 
 _CASTS = {"Cast", *QUANTIZING}
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
@@ -175,11 +176,21 @@ def _mutated(source: Step, target: Step, region: Region) -> Finding | None:
             return None
         return _missing(together(lost.nodes, region.source.graph)[-1], region)
     if found.other is None:
-        return _extra(together(found.nodes, region.target.graph)[-1], region)
+        return extra_finding(found.nodes, region)
     (node,), other = found.nodes, found.other
     right = f"is {other.op} instead of {node.op}" if node.op != other.op else "has its operands exchanged"
     words = f"`{target.layer}` would compute what `{source.layer}` does if `{node.layer}` {right}"
     return Finding(Kind.GRAPH, words, source.layers, (node.layer, *target.layers))
+
+
+def extra_finding(nodes: Sequence[Node], region: Region) -> Finding:
+    """Nodes of the target that are too many.
+
+    Args:
+        nodes: In order, each reading the one before.
+        region: That they are in.
+    """
+    return _extra(together(nodes, region.target.graph)[-1], region)
 
 
 def layouts_of(region: Region) -> Mapping[int, Layout]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -129,18 +130,22 @@ def compute(
     values = dict(known)
     with np.errstate(all="ignore"):
         for node in nodes:
-            if len(node.outputs) != 1 or any(name not in values for name in node.inputs if name):
+            if any(name not in values for name in node.inputs if name):
                 return None
             read = [values[name] for name in node.inputs if name]
             try:
-                values[node.outputs[0]] = np.asarray(_value(node, read, graph), np.float64)
-            except (TypeError, ValueError, KeyError, NotImplementedError):
+                made = _value(node, read, graph)
+                results = made if isinstance(made, list) else [made]
+                values |= {
+                    name: np.asarray(result, np.float64) for name, result in zip(node.outputs, results, strict=True)
+                }
+            except (TypeError, ValueError, LookupError, NotImplementedError):
                 return None  # not said, or shapes or types that don't fit: a changed node may make them so
     return values
 
 
 def _value(node: Node, read: Sequence[Values], graph: LayerGraph | None) -> object:
-    """What a node of one result computes of its operands.
+    """What a node computes of its operands; a list where it has several results.
 
     Raises:
         ValueError: if something else that it reads follows from sizes, or isn't said.
@@ -148,7 +153,8 @@ def _value(node: Node, read: Sequence[Values], graph: LayerGraph | None) -> obje
     record, count, sized = _RECORDS[node.op], len(read) + len(node.parameters), node.op in _SIZED
     if (node.sizes and not sized) or count != (record.operands or count):
         raise ValueError(f"{node.op} reads {count} operands")
-    values = what_is_read(operation_of(node), read, lambda array: array.astype(np.float64))
+    operation = operation_of(replace(node, outputs=node.outputs[:1]))
+    values = what_is_read(operation, read, lambda array: array.astype(np.float64))
     last = [node.parameters.get(role) for role in record.parameters if role in _LAST]
     values += [parameter.numpy().astype(np.float64) for parameter in itertools.takewhile(bool, last) if parameter]
     if len(values) != count:

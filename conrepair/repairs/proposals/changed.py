@@ -7,9 +7,10 @@ from itertools import islice
 
 import numpy as np
 
+from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.changes import Change, fixing_change
-from conrepair.repairs.edits import Edit, Remove, SetParameter
+from conrepair.repairs.edits import Edit, Graft, Remove, SetAttributes, SetParameter
 from conrepair.repairs.proposals.attributes import attribute_proposals
 from conrepair.repairs.proposals.everywhere import everywhere
 from conrepair.repairs.proposals.operators import exchanged, extra_proposals
@@ -54,15 +55,20 @@ def change_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
         return  # nothing is written in pieces
     change = fixing_change(setting.region)
     place = None if change is None else setting.in_editor.of(change.nodes[-1])
-    edit = None if change is None or place is None else _edit(place, change)
+    edit = None if change is None or place is None else _edit(place, change, setting)
     if edit is not None:
         yield (edit,)
 
 
-def _edit(place: Node, change: Change) -> Edit | None:
+def _edit(place: Node, change: Change, setting: ProposalSetting) -> Edit | None:
     other = change.other
     if other is None:
         return Remove(place.name)
+    if change.is_missing:
+        tensor = setting.in_editor.tensor(other.inputs[0])
+        return None if tensor is None else Graft(tensor, (Operation(other.op, (tensor,)),))
+    if change.attribute:
+        return SetAttributes(place.name, {change.attribute: other.attributes[change.attribute]})
     if change.number:
         if "operand" not in place.parameters:
             return None

@@ -1,4 +1,4 @@
-"""Normalizations that the target writes in pieces: what's wrong with a piece is told by others that are right."""
+"""Normalizations that the target writes in pieces: which piece is wrong is told by computing them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def faults_of(target: networks.Network, folder: Path, count: int = COUNT) -> lis
 
 WRONG: dict[str, tuple[str, str, Kind, str, str]] = {
     "another operator": (
-        "Mul (e{n}, g{n})", "Add (e{n}, g{n})", Kind.GRAPH, "scale1", "`scale1` is Add, where `scale",
+        "Mul (e{n}, g{n})", "Add (e{n}, g{n})", Kind.GRAPH, "scale1", "if `scale1` were Mul instead of Add",
     ),
     "a clamp": (
         "[scale{n}] f{n} = Mul (e{n}, g{n})",
@@ -87,19 +87,20 @@ WRONG: dict[str, tuple[str, str, Kind, str, str]] = {
     "an extra function": (
         "[scale{n}] f{n} = Mul (e{n}, g{n})",
         "[bent] k{n} = Tanh (e{n}) [scale{n}] f{n} = Mul (k{n}, g{n})",
-        Kind.GRAPH, "bent", "Tanh `bent` isn't in",
+        Kind.GRAPH, "bent", "Tanh `bent` is in the target, and not in the source",
     ),
     "nothing under the root": (
         "[root{n}] r{n} = Sqrt (a{n})\n    [divide{n}] e{n} = Div (c{n}, r{n})",
         "[divide{n}] e{n} = Div (c{n}, a{n})",
-        Kind.GRAPH, "add1", "nothing stands behind `add1` for Sqrt",
+        Kind.GRAPH, "add1", "Sqrt is missing behind `add1`",
     ),
     "another axis": (
         "v{n} = ReduceMean <axes = [-1]>", "v{n} = ReduceMean <axes = [1]>", Kind.HYPERPARAMETERS, "variance1",
-        "`variance1` has axes",
+        "`variance1` has axes (1): with (2), the pieces would compute what `norm1` does",
     ),
     "another epsilon": (
-        "Add (v{n}, epsilon)", "Add (v{n}, other)", Kind.HYPERPARAMETERS, "add1", "is 0.5, that of `add",
+        "Add (v{n}, epsilon)", "Add (v{n}, other)", Kind.HYPERPARAMETERS, "add1",
+        "`add1` has 0.5, where `norm1` has epsilon 1e-05",
     ),
 }  # fmt: skip
 

@@ -236,3 +236,14 @@ def test_a_choice_whose_condition_follows_from_sizes_is_not_computed() -> None:
     fill = Parameter("fill", (), "float32", lambda: np.float32(-1e4))
     choice = Node("m", "m", "Where", "Where", ("", "x"), ("y",), {}, {"x": fill})
     assert compute([choice], {"x": GRID}) is None
+
+
+def test_pieces_with_several_results_and_weights_are_computed(tmp_path: Path) -> None:
+    lines = "a, b = Split <axis = 1, num_outputs = 2> (x)\n m = MatMul (a, w)\n c = Concat <axis = 1> (m, b)"
+    text = f"small (float[2, 4] x) => (float[2, 4] y) {{ {lines}\n y = LeakyRelu <alpha = 0.5> (c) }}"
+    weights = {"w": np.array([[0, 1], [-1, 0]], np.float32)}
+    model = onnx_networks.model_of("onnx", onnx_networks.written(tmp_path / "apart.onnx", text, weights, opset=18))
+    graph = onnx_networks.open_network(model, onnx_networks.specs(model, {"x": onnx_networks.drawn(2, 4)})).graph
+    found = compute(graph.nodes, {"x": np.array([[1.0, 2.0, 3.0, -4.0], [5.0, 6.0, -7.0, 8.0]])}, graph)
+    assert found is not None
+    np.testing.assert_array_equal(found["y"], [[-1.0, 1.0, 3.0, -2.0], [-3.0, 5.0, -3.5, 8.0]])
