@@ -11,6 +11,7 @@ import numpy as np
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.functions import compute
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.layout import layouts
@@ -121,9 +122,11 @@ def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region)
         perm = node.attributes.get("perm")
         if node.op != "Transpose" or not isinstance(perm, tuple) or len(perm) > _MOST_AXES:
             continue
-        orders = itertools.permutations(range(len(perm)))
-        others = ((order, replace(node, attributes={"perm": order})) for order in orders)
-        right = [order for order, it in others if np.array_equal(_followed(chain, places, region.target, it), wanted)]
+        right = []
+        for order in itertools.permutations(range(len(perm))):
+            changed = [replace(item, attributes={"perm": order}) if item is node else item for item in chain]
+            moved = _moved(changed, places, region.target)
+            right += [order] if moved is not None and np.array_equal(moved, wanted) else []
         if right and tuple(range(len(perm))) not in right:  # or else it's one too many
             words = f"`{node.layer}` has perm {list(perm)}, and {list(right[0])} would give the source's order"
             rule = f"{node.native} has another perm than gives the source's order"
@@ -135,15 +138,7 @@ def _undone(node: Node, places: Array) -> Array | None:
     perm = node.attributes.get("perm")
     if node.op != "Transpose" or not isinstance(perm, tuple) or len(perm) != places.ndim:
         return None
-    return places.transpose([perm.index(axis) for axis in range(len(perm))])
-
-
-def _followed(chain: Sequence[Node], places: Array, side: Side, changed: Node) -> Array:
-    """Where values are behind moves, of which one is another."""
-    for node in chain:
-        moved = _moved(changed if node.name == changed.name else node, places, side)
-        places = places if moved is None else moved
-    return places
+    return places.transpose(np.argsort(perm))
 
 
 def _finding(stage: _Moved, ours: Sequence[_Moved], region: Region) -> Finding:
@@ -173,22 +168,19 @@ def _moves(side: Side, begin: str, places: Array) -> Iterator[_Moved]:
     inside = {node.name for node in side.nodes}
     while True:
         readers = [node for node in side.graph.consumers.get(begin, ()) if node.name in inside]
-        moved = _moved(readers[0], places, side) if len(readers) == 1 else None
+        moved = _moved(readers, places, side) if len(readers) == 1 else None
         if moved is None:
             return
         nodes, places, begin = (*nodes, readers[0]), moved, readers[0].outputs[0]
         yield _Moved(nodes, places)
 
 
-def _moved(node: Node, places: Array, side: Side) -> Array | None:
-    if node.op not in MOVES - {"Expand"}:
+def _moved(nodes: Sequence[Node], places: Array, side: Side) -> Array | None:
+    """Where values are behind moves, each of which reads the one before."""
+    if any(node.op not in MOVES - {"Expand"} for node in nodes):
         return None
-    if node.op == "Transpose":
-        perm = node.attributes.get("perm")
-        axes = [int(axis) for axis in perm] if isinstance(perm, tuple) else []
-        return places.transpose(axes) if len(axes) == places.ndim else None
-    shape = side.graph.tensors[node.outputs[0]].shape
-    return places.reshape(shape) if shape is not None and np.prod(shape) == places.size else None
+    found = compute(nodes, {nodes[0].inputs[0]: places}, side.graph)
+    return None if found is None else found[nodes[-1].outputs[0]]
 
 
 def _is_any_of(places: Array, stages: Sequence[_Moved]) -> bool:

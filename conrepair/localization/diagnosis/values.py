@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -47,92 +46,78 @@ def relation(expected: Array, computed: Array) -> tuple[Kind | None, str] | None
     one, two = (np.where(np.isfinite(array), array, 0.0) for array in (one, two))
     if np.array_equal(one, two):
         return None  # in any order that makes it the same, too
-    for found in (_zero, _affine, _shifted, _reordered, _rounded, _saturated, _channels, _border):
-        result = next(found(one, two), None)
-        if result is not None:
-            return result
-    return None
+    if not two.any():
+        return None, "zero everywhere"
+    tests = (_affine, _shifted, _reordered, _rounded, _saturated, _channels, _border)
+    return next((found for test in tests if (found := test(one, two)) is not None), None)
 
 
-Found = Iterator[tuple[Kind | None, str]]
+Found = tuple[Kind | None, str] | None
 
 
 def _near(one: Values, two: Values) -> bool:
     return bool(np.linalg.norm(two - one) <= _ALMOST * np.linalg.norm(one))
 
 
-def _zero(one: Values, two: Values) -> Found:
-    if not two.any():
-        yield None, "zero everywhere"
-
-
 def _affine(one: Values, two: Values) -> Found:
     """A x + b for the whole tensor."""
     spread = float(one.std())
     if one.size < 3 or not spread:
-        return
+        return None
     a = float(((one - one.mean()) * (two - two.mean())).mean() / spread**2)
     b = float(two.mean() - a * one.mean())
-    if _near(two, a * one + b) and two.std():
-        parts = [
-            f"{a:.4g} times" if abs(a - 1) > _ALMOST else "",
-            f"{b:+.4g} off" if abs(b) > _ALMOST * spread else "",
-        ]
-        if any(parts):
-            yield None, " and ".join(filter(None, parts)) + " what the source has"
+    factor = f"{a:.4g} times" if abs(a - 1) > _ALMOST else ""
+    offset = f"{b:+.4g} off" if abs(b) > _ALMOST * spread else ""
+    if not (factor or offset) or not _near(two, a * one + b) or not two.std():
+        return None
+    return None, f"{' and '.join(filter(None, (factor, offset)))} what the source has"
 
 
 def _shifted(one: Values, two: Values) -> Found:
     """By a cell along spatial axes, borders left out."""
-    if one.ndim < 3:
-        return
     # Which axes are spatial depends on the layout: every two that are neighbours, and each alone, are tried.
-    axes = range(1, one.ndim)
+    axes = range(1, one.ndim if one.ndim > 2 else 0)
     for group in [*((axis,) for axis in axes), *itertools.pairwise(axes)]:
         if any(one.shape[axis] < 4 for axis in group):
             continue
-        for steps in itertools.product((-1, 0, 1), repeat=len(group)):
-            if not any(steps):
-                continue
-            moved = np.roll(one, steps, group)
-            inner = tuple(slice(1, -1) if axis in group else slice(None) for axis in range(one.ndim))
-            if one[inner].std() and _near(moved[inner], two[inner]) and not _near(one[inner], two[inner]):
-                words = ", ".join(
-                    f"{step:+d} along axis {axis}" for step, axis in zip(steps, group, strict=True) if step
-                )
-                yield None, f"shifted by a cell ({words})"
-                return
+        inner = tuple(slice(1, -1) if axis in group else slice(None) for axis in range(one.ndim))
+        differ = one[inner].std() and not _near(one[inner], two[inner])
+        for steps in itertools.product((-1, 0, 1), repeat=len(group)) if differ else ():
+            if any(steps) and _near(np.roll(one, steps, group)[inner], two[inner]):
+                ways = (f"{step:+d} along axis {axis}" for step, axis in zip(steps, group, strict=True) if step)
+                return None, f"shifted by a cell ({', '.join(ways)})"
+    return None
 
 
 def _reordered(one: Values, two: Values) -> Found:
     gap = float(np.linalg.norm(two - one))
     allowed = min(_ALMOST * float(np.linalg.norm(one)), gap / 50)
     if float(np.linalg.norm(np.sort(one, axis=None) - np.sort(two, axis=None))) > allowed:
-        return
+        return None
     for axis in range(1, one.ndim):
         order = order_along(one, two, axis, _ALMOST)
         if order is not None and (words := order_words(order)):
-            yield Kind.STRUCTURE, f"the same values in another order along axis {axis}: {words}"
-            return
-    yield Kind.STRUCTURE, "the same values in another order"
+            return Kind.STRUCTURE, f"the same values in another order along axis {axis}: {words}"
+    return Kind.STRUCTURE, "the same values in another order"
 
 
 def _rounded(one: Values, two: Values) -> Found:
     relative = float(np.linalg.norm(two - one) / max(float(np.linalg.norm(one)), 1e-300))
     narrow = stored_as(two.astype(np.float32))
     if narrow is not None and relative < _NARROW[narrow]:
-        yield Kind.PRECISION, f"stored as {narrow}"
-    else:
-        levels = np.unique(two)
-        if 2 < levels.size <= _FEW_LEVELS < two.size // 4 and np.unique(one).size > 4 * levels.size:
-            yield Kind.PRECISION, f"stored in {levels.size} levels"
+        return Kind.PRECISION, f"stored as {narrow}"
+    levels = np.unique(two)
+    if 2 < levels.size <= _FEW_LEVELS < two.size // 4 and np.unique(one).size > 4 * levels.size:
+        return Kind.PRECISION, f"stored in {levels.size} levels"
+    return None
 
 
 def _saturated(one: Values, two: Values) -> Found:
     low, high = float(two.min()), float(two.max())
-    if low < high and (one.min() < low or one.max() > high) and _near(np.clip(one, low, high), two):
-        share = float(((one < low) | (one > high)).mean())
-        yield None, f"cut off at {low:.4g} and {high:.4g} ({share:.0%} of the values)"
+    beyond = (one < low) | (one > high)
+    if low == high or not beyond.any() or not _near(np.clip(one, low, high), two):
+        return None
+    return None, f"cut off at {low:.4g} and {high:.4g} ({float(beyond.mean()):.0%} of the values)"
 
 
 def _channels(one: Values, two: Values) -> Found:
@@ -141,33 +126,26 @@ def _channels(one: Values, two: Values) -> Found:
         first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
         if first.shape[1] < 8 or first.shape[0] < 2:
             continue
-        gaps = np.linalg.norm(second - first, axis=1)
-        wrong = gaps > _ALMOST * np.linalg.norm(first, axis=1)
+        wrong = np.linalg.norm(second - first, axis=1) > _ALMOST * np.linalg.norm(first, axis=1)
         if 0 < wrong.sum() <= wrong.size // 4:
             places = ", ".join(map(str, np.flatnonzero(wrong)[:6]))
-            yield None, f"wrong in {int(wrong.sum())} of {wrong.size} slices of axis {axis} ({places})"
-            return
+            return None, f"wrong in {int(wrong.sum())} of {wrong.size} slices of axis {axis} ({places})"
         means, others = first.mean(1, keepdims=True), second.mean(1, keepdims=True)
         centred = first - means
         squares = np.einsum("ij,ij->i", centred, centred)
         a = np.einsum("ij,ij->i", centred, second - others) / np.where(squares == 0, 1, squares)
-        fitted = a[:, None] * centred + others
-        if np.linalg.norm(fitted - second) <= _ALMOST * np.linalg.norm(second):
+        if np.linalg.norm(a[:, None] * centred + others - second) <= _ALMOST * np.linalg.norm(second):
             scaled = "" if np.allclose(a, 1, rtol=0, atol=_ONE) else f"scaled by {span(a)} and "
-            yield None, f"{scaled}shifted, for each slice of axis {axis}"
-            return
+            return None, f"{scaled}shifted, for each slice of axis {axis}"
+    return None
 
 
 def _border(one: Values, two: Values) -> Found:
     """Right but for the first and last cells of spatial axes."""
     gap = (two - one) ** 2
     total = float(gap.sum())
-    if one.ndim < 3 or not total:
-        return
-    for group in itertools.pairwise(range(1, one.ndim)):
-        if any(one.shape[axis] < 5 for axis in group):
-            continue
+    for group in itertools.pairwise(range(1, one.ndim if total else 0)):
         inner = tuple(slice(1, -1) if axis in group else slice(None) for axis in range(one.ndim))
-        if 1 - float(gap[inner].sum()) / total > _BORDER:
-            yield None, f"wrong at the border along axes {list(group)} only"
-            return
+        if all(one.shape[axis] >= 5 for axis in group) and 1 - float(gap[inner].sum()) / total > _BORDER:
+            return None, f"wrong at the border along axes {list(group)} only"
+    return None
