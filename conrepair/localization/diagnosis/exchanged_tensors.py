@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.diagnosis.attention import ROLES, gives_scores, is_product, roles_of
 from conrepair.localization.diagnosis.changes import Exchange, exchanged_pieces
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.region import Region, error_in, left_of
+from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout
-from conrepair.metrics.running_error import relative_l2
 
 __all__ = [
     "crossed_findings",
@@ -43,30 +41,15 @@ def fixing_exchange(region: Region) -> Exchange | None:
     """
     if region.expected.shape != region.computed.shape:
         return None
-    error = relative_l2(region.expected, region.computed)
     for one, two in itertools.islice(_alike(region), _MOST):
-        if _is_right(region, (one, two), region.target.end, (region.layout, region.expected, error)):
+        if _is_right(region, _exchanged(region, one, two), region.target.end):
             return Exchange(one, two, tuple(node for node in region.target.nodes if {one, two} & {*node.inputs}))
     return None
 
 
-def _is_right(
-    region: Region,
-    names: tuple[str, str],
-    end: str,
-    right: tuple[Layout, Array, float],
-    uncut: Collection[str] = (),
-) -> bool:
-    """Whether a tensor comes out right where two cuts are each fed what the other one holds, in its own layout.
-
-    Args:
-        region: Whose cuts they are.
-        names: Theirs.
-        end: What is computed.
-        right: How the source's lies in it, that one, and the relative L2 error as it is.
-        uncut: See `Isolation.trial`.
-    """
-    other = {names[0]: names[1], names[1]: names[0]}
+def _exchanged(region: Region, one: str, two: str) -> Callable[[str], Array]:
+    """What cuts are fed where two are each fed what the other one holds, in its own layout."""
+    other = {one: two, two: one}
 
     def fed(name: str) -> Array:
         if name not in other:
@@ -74,8 +57,26 @@ def _is_right(
         given = other[name]
         return region.layouts[name].to_target(region.layouts[given].to_source(region.fed(given)))
 
-    layout, expected, error = right
-    return error_in(layout, expected, region.trial(end, fed, uncut)) <= left_of(error)
+    return fed
+
+
+def _is_right(region: Region, fed: Callable[[str], Array], end: str, uncut: Collection[str] = ()) -> bool:
+    """Whether a tensor comes out right by what cuts are fed, and isn't as it is.
+
+    Args:
+        region: Whose cuts they are.
+        fed: What they are fed.
+        end: What is computed.
+        uncut: See `Isolation.trial`.
+    """
+    layout, expected = region.layout, region.expected
+    if end != region.target.end:
+        layout, found = region.layouts[end], region.value(region.partners[end])
+        if found is None:
+            return False
+        expected = found
+    error = error_in(layout, expected, region.trial(end, fed, uncut))
+    return error <= CLOSE and error <= left_of(error_in(layout, expected, region.trial(end, region.fed, uncut)))
 
 
 def exchange_findings(region: Region) -> Iterator[Finding]:
@@ -159,7 +160,8 @@ def exchanged_layers(region: Region) -> Exchange | None:
         if not any(node.outputs[0] == region.target.end for node in behind):
             continue
         uncut = {name for node in behind for name in node.outputs}
-        if any(_comes_together_right(region, names, end, uncut) for end in _ends(region, names, behind)):
+        fed = _exchanged(region, *names)
+        if any(_is_right(region, fed, end, uncut) for end in _ends(region, names, behind)):
             return Exchange(*names, tuple(own))
     return exchanged_pieces(region)
 
@@ -195,14 +197,6 @@ def _ends(region: Region, names: Sequence[str], behind: Sequence[Node]) -> list[
     return [name for name in ends if name in region.partners and graph.order[name] >= begin][:_ENDS]
 
 
-def _comes_together_right(region: Region, names: tuple[str, str], end: str, uncut: set[str]) -> bool:
-    expected, layout = region.value(region.partners[end]), region.layouts[end]
-    if expected is None:
-        return False
-    error = error_in(layout, expected, region.trial(end, region.fed, uncut))
-    return math.isfinite(error) and _is_right(region, names, end, (layout, expected, error), uncut)
-
-
 # A product whose operands have changed places is the right one with its axes in another order, so all that lies
 # before it has its partner, and what reads it is right where it's fed the source's order.
 
@@ -220,7 +214,6 @@ def crossed_findings(region: Region) -> Iterator[Finding]:
 
 def crossed_products(region: Region) -> Iterator[tuple[Node, Node | None]]:
     """Such products of the target, just in front of a piece, each with the source's."""
-    end, error = region.target.end, error_in(region.layout, region.expected, region.layout.to_target(region.computed))
     for turned in region.target.begins:
         layout, products = (
             region.layouts.get(turned),
@@ -235,7 +228,7 @@ def crossed_products(region: Region) -> Iterator[tuple[Node, Node | None]]:
         def fed(name: str, turned: str = turned, layout: Layout = layout) -> Array:
             return layout.to_source(region.fed(name)) if name == turned else region.fed(name)
 
-        if error_in(region.layout, region.expected, region.trial(end, fed)) <= left_of(error):
+        if _is_right(region, fed, region.target.end):
             yield products[0], products[1]
 
 
