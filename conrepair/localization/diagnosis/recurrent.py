@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import Values, compute
 from conrepair.localization.diagnosis.gates import carried_gates, gate_differences
-from conrepair.localization.diagnosis.recurrence import PARTS, Layer, Layers, directions, recurrent_layer, wrong_forms
+from conrepair.localization.diagnosis.recurrence import Layer, Layers, recurrent_layer, wrong_forms
 from conrepair.localization.diagnosis.region import CLOSE, Region, left_of
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.quantization import MOST_BITS, rounding_error
@@ -58,13 +58,8 @@ def recurrent_findings(region: Region) -> Iterator[Finding]:
     form = None if run is None else _form(run)
     if form is not None:
         yield _finding(region, form)
-        return
-    found = recurrent_layer(region.source.nodes)
-    differing = [] if found is None else list(gate_differences(*found, region.target.nodes))
-    if differing or run is None or (form := _scaled(run)) is None:
-        yield from differing
-    else:
-        yield _finding(region, form)
+    elif (found := recurrent_layer(region.source.nodes)) is not None:
+        yield from gate_differences(*found, region.target.nodes)
 
 
 def form_of(region: Region) -> RecurrentForm | None:
@@ -86,28 +81,6 @@ def form_of(region: Region) -> RecurrentForm | None:
 def _form(run: _Run) -> RecurrentForm | None:
     found = (item for item in wrong_forms(run.layers) if run.gives(item[1]))
     return next((RecurrentForm(words, run.node, run.layers, wrong) for words, wrong in found), None)
-
-
-def _scaled(run: _Run) -> RecurrentForm | None:
-    """The form where one of its parameters is times a number, which is looked for."""
-    from scipy.optimize import minimize_scalar  # takes half a second to import
-
-    for (name, role), (changed, where) in itertools.product(PARTS.items(), directions(run.layers)):
-
-        def scaled(factor: float, name: str = name, changed: range = changed) -> Layers:
-            return tuple(
-                replace(layer, **{name: factor * getattr(layer, name)}) if place in changed else layer
-                for place, layer in enumerate(run.layers)
-            )
-
-        def squared(factor: float, scaled: Callable[[float], Layers] = scaled) -> float:
-            return run.error(scaled(factor)) ** 2
-
-        factor = float(minimize_scalar(squared, (0.5, 1.5), method="brent").x)
-        if squared(factor) <= run.close**2:
-            words = f"{role} scaled by {factor:.4g}{where}"
-            return RecurrentForm(words, run.node, run.layers, scaled(factor))
-    return None
 
 
 def _finding(region: Region, form: RecurrentForm) -> Finding:
