@@ -9,12 +9,13 @@ import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
+from conrepair.graph.operators import QUANTIZING
 from conrepair.graph.slices import CUT_OFF, HALF_STEP, slices_of
 from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut, CutOff
 from conrepair.localization.reference import DISTURBANCE
 
-__all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error"]
+__all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error", "same_values"]
 
 _SAME_STEP = 2e-3  # relative; folding leaves less, and it takes more to lose a step of eight bits
 _UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
@@ -138,7 +139,7 @@ class QuantizationErrors:
 
     def _of_input(self, name: str) -> CutOff | None:
         """What integers don't hold of an input that they're made of, which nothing computes; None for others."""
-        reals = [same for same in _same_values(self._target, name) if same in self._target.inputs and same != name]
+        reals = [same for same in same_values(self._target, name) if same in self._target.inputs and same != name]
         if not reals or self._given is None or (stored := self._target.tensors[name].stored) is None:
             return None
         found = CutOff(*stored)
@@ -161,7 +162,7 @@ class QuantizationErrors:
     def _cut_of(self, name: str) -> Cut | None:
         """The measurement of a tensor's values, or of the same ones as real numbers."""
         return next(
-            (self._measured[same] for same in _same_values(self._target, name) if same in self._measured), None
+            (self._measured[same] for same in same_values(self._target, name) if same in self._measured), None
         )
 
     def _finest_steps(self) -> Mapping[Quantization, float]:
@@ -330,19 +331,24 @@ def ranges_of(graph: LayerGraph) -> dict[str, tuple[float, float]]:
     found = {}
     for name, tensor in graph.tensors.items():
         if tensor.stored is not None:
-            reals = [same for same in _same_values(graph, name) if graph.tensors[same].stored is None]
+            reals = [same for same in same_values(graph, name) if graph.tensors[same].stored is None]
             found.update(dict.fromkeys([name, *reals], tensor.stored))
     return found
 
 
-def _same_values(graph: LayerGraph, name: str) -> Iterator[str]:
-    """A tensor, then those that it's dequantized to, or quantized from (which a Relu may lie behind)."""
+def same_values(graph: LayerGraph, name: str) -> Iterator[str]:
+    """A tensor, then those that it's quantized or dequantized to, or from (which a Relu may lie behind).
+
+    Args:
+        graph: The tensor's.
+        name: Of the tensor.
+    """
     yield name
     for node in graph.consumers.get(name, ()):
-        if node.op == "DequantizeLinear":
+        if node.op in QUANTIZING:
             yield from node.outputs
     producer = graph.producers.get(name)
-    if producer is not None and producer.op == "QuantizeLinear":
+    if producer is not None and producer.op in QUANTIZING:
         yield from producer.inputs[:1]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,10 @@ from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localization.diagnosis.differences import pairings_of
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.quantization import same_values
 from conrepair.localization.quantized_rules import BELOW_ZERO, OTHER_GRID
 
-__all__ = ["Grids", "contradicted", "is_relu", "same_integers", "zero_point_findings"]
+__all__ = ["Grids", "contradicted", "is_relu", "zero_point_findings"]
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _clipped(region: Region) -> frozenset[str]:
     # What a begin holds is given: whether it's clipped behind it is the region's.
     begins = {name: region.partners[name] for name in region.target.begins if name in region.partners}
     found += [name for name, source in begins.items() if _is_clipped_behind(source, ours)]
-    integers = {same for name in found for same in same_integers(name, theirs)}
+    integers = {same for name in found for same in same_values(theirs, name)}
     return frozenset(name for name in integers if not any(map(is_relu, _around(name, theirs))))
 
 
@@ -117,21 +118,6 @@ def _around(name: str, graph: LayerGraph) -> Iterator[Node]:
 def is_relu(node: Node) -> bool:
     """Whether a node gives nothing below zero, and begins there."""
     return node.op == "Relu" or (node.op == "Clip" and node.attributes.get("min") == 0)
-
-
-def same_integers(end: str, graph: LayerGraph) -> Sequence[str]:
-    """A tensor, what it's dequantized from, and what it's quantized to.
-
-    Args:
-        end: The tensor's name.
-        graph: Its own.
-    """
-    found = [end]
-    producer = graph.producers.get(end)
-    if producer is not None and producer.op == "DequantizeLinear":
-        found.append(producer.inputs[0])
-    found += [node.outputs[0] for node in graph.consumers.get(end, ()) if node.op == "QuantizeLinear"]
-    return found
 
 
 def _layer(name: str, graph: LayerGraph) -> str:

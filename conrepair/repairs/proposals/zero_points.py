@@ -10,7 +10,8 @@ import numpy as np
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Tensor
-from conrepair.localization.diagnosis.zero_points import contradicted, same_integers
+from conrepair.localization.diagnosis.zero_points import contradicted
+from conrepair.localization.quantization import same_values
 from conrepair.repairs.edits import SetRange
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
 
@@ -29,7 +30,7 @@ def zero_point_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """
     region = setting.region
     graph, known = region.target.graph, {**region.partners, region.target.end: region.source.end}
-    stored = {same: partner for name, partner in known.items() for same in same_integers(name, graph)}
+    stored = {same: partner for name, partner in known.items() for same in same_values(graph, name)}
     for grids in contradicted(region):
         tensor, partner = graph.tensors[grids.tensor], stored.get(grids.tensor)
         right = grids.right
