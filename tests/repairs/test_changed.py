@@ -8,6 +8,7 @@ import keras
 import numpy as np
 import pytest
 from keras import layers
+from onnx_networks import drawn, written
 from small_models import model_of
 
 from conrepair.converters.all_converters import converter
@@ -17,7 +18,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
-from conrepair.repairs.edits import SetParameter
+from conrepair.repairs.edits import Graft, SetAttributes, SetParameter
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.patch import PATCH, read_patch
 from conrepair.repairs.repair import repair_models
@@ -64,3 +65,40 @@ def test_a_wrong_epsilon_is_the_sources_again(models: tuple[Model, Model], tmp_p
     assert isinstance(edit, SetParameter)
     assert (edit.node, edit.role, edit.values.shape) == (node.name, "operand", ())
     np.testing.assert_allclose(edit.values, _EPSILON, rtol=1e-6)
+
+
+_PIECES = """[in] d = Tanh (x) [mean] m = ReduceMean <axes = [-1]> (d) [centre] c = Sub (d, m) [square] q = Mul (c, c)
+    [variance] v = ReduceMean <axes = [-1]> (q) [add] a = Add (v, epsilon) [root] r = Sqrt (a) [divide] e = Div (c, r)
+    [scale] f = Mul (e, g) [shift] t = Add (f, h) [last] y = Softplus (t)"""
+_WHOLE = "[in] d = Tanh (x) [norm] t = LayerNormalization <epsilon = 1e-3> (d, g, h) [last] y = Softplus (t)"
+
+
+def _written(path: Path, lines: str) -> Model:
+    numbers = {"g": drawn(8, seed=2, scale=0.2) + 1, "h": drawn(8, seed=3), "epsilon": np.full((), 1e-3, np.float32)}
+    used = {name: array for name, array in numbers.items() if f", {name})" in lines or f", {name}," in lines}
+    text = f"small (float[batch, 3, 8] rows) => (float[batch, 3, 8] y) {{ {lines.replace('(x)', '(rows)')} }}"
+    return model_of("onnx", written(path, text, used, opset=17))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "edit"),
+    [
+        ("[root] r = Sqrt (a) [divide] e = Div (c, r)", "[divide] e = Div (c, a)", Graft),
+        ("[variance] v = ReduceMean <axes = [-1]>", "[variance] v = ReduceMean <axes = [1]>", SetAttributes),
+    ],
+)
+def test_a_piece_that_is_missing_or_works_along_another_axis(
+    right: str, wrong: str, edit: type, tmp_path: Path
+) -> None:
+    rows = np.random.default_rng(5).normal(size=(_COUNT, 3, 8)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", rows=rows)
+    data = DataReference("tensors", _COUNT, str(tmp_path / "data.npz"), sha256_of(tmp_path / "data.npz"))
+    lines = " ".join(_PIECES.split())
+    assert right in lines
+    models = _written(tmp_path / "s.onnx", _WHOLE), _written(tmp_path / "t.onnx", lines.replace(right, wrong))
+    sides = [FedModel(item, framework("onnx").describe(item).inputs, data, None) for item in models]
+    options = RepairOptions(Options(samples=8, batch_size=4), seconds=60, unseen=8)
+    result = repair_models(*sides, tmp_path / "out", options)
+    assert result.mended, result.after.faults
+    (made,) = read_patch(tmp_path / "out" / PATCH)[0].edits
+    assert isinstance(made, edit)
