@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.graph.kinds import OF_INPUTS, Kind
-from conrepair.graph.layer_graph import Array
+from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.composites import composite_findings
 from conrepair.localization.diagnosis.differences import static_findings
 from conrepair.localization.diagnosis.exchanged_tensors import (
@@ -80,19 +80,31 @@ def _apart(findings: Sequence[Finding], region: Region) -> list[list[Finding]]:
     only the target has may be how it writes what it seems to lack; fewer bits are of all that's computed in them.
     """
     groups: dict[str, list[Finding]] = {}
+    gone = {name for item in findings if item.cause.startswith("missing ") for name in item.source_layers[:1]}
+    missing = [node for node in region.source.nodes if node.layer in gone]
     for item in findings:
         if item.cause.startswith("extra ") or item.kind is Kind.PRECISION:
             return [list(findings)]
-        if item.weight >= _BY_ITSELF and (item.cause.startswith("at ") or _is_lost_function(item, region)):
+        if item.weight >= _BY_ITSELF and (item.cause.startswith("at ") or _is_lost_function(item, region, missing)):
             groups.setdefault(item.cause, []).append(item)
     rest = [item for item in findings if not any(item in group for group in groups.values())]
     return [[*group, *(rest if place == 0 else ())] for place, group in enumerate(groups.values())]
 
 
-def _is_lost_function(finding: Finding, region: Region) -> bool:
-    """Whether an activation, or a pooling, is in the source only."""
-    lost = [node for node in region.source.nodes if node.layer in finding.source_layers]
-    return finding.cause.startswith("missing ") and all(not node.parameters and node.op not in MOVES for node in lost)
+def _is_lost_function(finding: Finding, region: Region, missing: Sequence[Node]) -> bool:
+    """Whether an activation, or a pooling, is in the source only, and isn't gone with a branch that it's of."""
+    lost = [node for node in missing if node.layer in finding.source_layers]
+    functions = all(not node.parameters and node.op not in MOVES for node in lost)
+    return bool(lost) and functions and not any(_is_of_lost_branch(node, region, missing) for node in lost)
+
+
+def _is_of_lost_branch(node: Node, region: Region, missing: Sequence[Node]) -> bool:
+    """Whether a node is missing with all that's before it, and with what adds this to a tensor that's still read."""
+    read = {region.partners.get(name) for name in region.target.begins}
+    joins = [other for other in missing if other is not node and len({*other.inputs}) > 1 and read & {*other.inputs}]
+    begins, graph = {*region.source.begins}, region.source.graph
+    before, *whole = (graph.between(begins, [item.outputs[0]]) for item in (node, *joins))
+    return all(item in missing for item in before) and any(node in nodes for nodes in whole)
 
 
 def _certain(region: Region) -> list[Finding]:

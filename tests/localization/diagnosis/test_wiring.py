@@ -94,3 +94,39 @@ def test_an_input_of_one_layer_that_is_another() -> None:
     [finding] = wiring_findings(region)
     assert finding.kind is Kind.GRAPH
     assert "['z'] isn't read by `join` in the target" in finding.words
+
+
+BRANCH = """
+    [first] l = MatMul (x, w)
+    [start] s = Tanh (l)
+    {}
+    [end] e = Tanh ({})
+    [last] y = MatMul (e, u)
+"""
+INNER = "[inner] i = MatMul (s, v) [middle] m = Relu (i)"
+JOINED = "[join] j = Add (s, {})"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "named"),
+    [
+        ((f"{INNER} [outer] o = MatMul (m, v) {JOINED.format('o')}", "j"), ("", "s"), [{"join", "inner", "middle"}]),
+        ((f"{INNER} {JOINED.format('m')}", "j"), (INNER.split(" [middle]")[0], "i"), [{"join"}, {"middle"}]),
+    ],
+)
+def test_a_branch_that_is_gone_with_its_layers_is_one_fault(
+    ours: tuple[str, str], theirs: tuple[str, str], named: list[set[str]], tmp_path: Path
+) -> None:
+    """A function and a sum that are gone from around a layer that stays are two."""
+    feeds = {"x": networks.drawn(4, 6, seed=4, scale=1)}
+    numbers = {"w": (6, 6), "v": (6, 6), "u": (6, 3)}
+    opened = []
+    for name, lines in (("ours", ours), ("theirs", theirs)):
+        text = f"small (float[batch, 6] x) => (float[batch, a] y) {{ {BRANCH.format(*lines)} }}"
+        given = {key: networks.drawn(*shape, seed=place) for place, (key, shape) in enumerate(numbers.items())}
+        used = {key: array for key, array in given.items() if f", {key})" in text}
+        opened.append(networks.opened(networks.written(tmp_path / f"{name}.onnx", text, used), feeds))
+    faults = localize_networks(*opened, [(feeds, feeds)], tmp_path, Options()).result.faults
+    for fault, layers in zip(faults, named, strict=True):
+        assert layers <= {*fault.source_layers}
+        assert fault.source_layers[0] in layers
