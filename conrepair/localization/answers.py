@@ -14,9 +14,9 @@ import scipy
 
 from conrepair.evaluate.answers import as_scores
 from conrepair.graph.kinds import Kind
-from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.alignment import Alignment
-from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.diagnosis.steps import moves_before
 from conrepair.localization.label_mapping import explain_class_permutation, explain_label_shift
 from conrepair.localization.outputs import named_alike, partners, vary
 from conrepair.localization.result import LocatedFault
@@ -226,17 +226,10 @@ def with_changed_face(
 
 def _moves(network: Network, end: str, other: Network, others_end: str) -> list[Node]:
     """What moves values in front of an output and has none of its sort there in another network."""
-    mine, theirs = _moving(network.graph, end), _moving(other.graph, others_end)
+    sides = moves_before(network.graph, end), moves_before(other.graph, others_end)
+    mine, theirs = ([node for node in side if node.op != "Identity"] for side in sides)
     left = Counter(node.op for node in mine) - Counter(node.op for node in theirs)
     return [node for place, node in enumerate(mine) if sum(one.op == node.op for one in mine[:place]) < left[node.op]]
-
-
-def _moving(graph: LayerGraph, tensor: str) -> list[Node]:
-    """Transpositions and the like in front of a tensor, the last one first."""
-    node = graph.producers.get(tensor)
-    if node is None or node.op not in MOVES:
-        return []
-    return [*([] if node.op == "Identity" else [node]), *_moving(graph, node.inputs[0])]
 
 
 def _of_another_size(

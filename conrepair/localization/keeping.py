@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from conrepair.evaluate.whole_numbers import are_texts
 from conrepair.graph.channels import channel_axis
-from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localization.agreement import AnswerPairs
+from conrepair.localization.diagnosis.pairing import paired_nodes
 from conrepair.localization.diagnosis.region import Region
 from conrepair.localization.kept import Element, Histogram, KeptLayer, KeptParameter, Picture
 from conrepair.localization.located import Guilty
@@ -216,8 +217,8 @@ def _histogram(one: Values, two: Values) -> Histogram:
 def _parameters(region: Region) -> Iterator[KeptParameter]:
     """Of operators that are the same on both sides; those that differ first, otherwise in order."""
     found = []
-    for ours, theirs in _partners(region):
-        for role in [role for role in ours.parameters if role in theirs.parameters]:
+    for ours, theirs in paired_nodes(region.source, region.target):
+        for role in [role for role in ours.parameters if role in theirs.parameters and ours.op == theirs.op]:
             parameters = ours.parameters[role], theirs.parameters[role]
             one, two = (parameter.numpy() for parameter in parameters)
             if all(array.dtype.kind in "fiub" and array.size for array in (one, two)):
@@ -225,15 +226,6 @@ def _parameters(region: Region) -> Iterator[KeptParameter]:
     for _, role, source, target, parameters in sorted(found, key=lambda item: item[0])[:_PARAMETERS]:
         values = _histogram(*(_real(parameter.numpy()) for parameter in parameters))
         yield KeptParameter(role=role, source_node=source, target_node=target, values=values)
-
-
-def _partners(region: Region) -> Iterator[tuple[Node, Node]]:
-    left = list(region.target.nodes)
-    for ours in region.source.nodes:
-        theirs = next((node for node in left if node.op == ours.op), None)
-        if theirs is not None:
-            left.remove(theirs)
-            yield ours, theirs
 
 
 def _short(value: float | np.floating) -> float:

@@ -41,14 +41,13 @@ from conrepair.localization.diagnosis.readings import (
     with_functions,
 )
 from conrepair.localization.diagnosis.region import Region, Side
-from conrepair.localization.diagnosis.steps import MOVES, Step
+from conrepair.localization.diagnosis.steps import CASTS, MOVES, Step
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout, lies_along
 
 __all__ = ["RegionReading", "called", "extra_finding", "kind_of_extra", "layouts_of", "pairings_of", "readings_of"]
 __all__ += ["static_findings"]
 
-_CASTS = {"Cast", *QUANTIZING}
 _ROUNDINGS = {"Round", "Floor", "Ceil"}
 _CLAMPS = {"Clip", "Min", "Max"}
 _HALF = {"float16", "bfloat16"}
@@ -266,7 +265,7 @@ def kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
         return Kind.PRECISION, f": values are rounded to steps of {step.attributes['step']:g}"
     if step.op in _ROUNDINGS:
         return Kind.PRECISION, ": values are rounded"
-    if step.op in _CASTS:
+    if step.op in CASTS:
         return Kind.PRECISION, f": values pass through {step.attributes.get('to') or 'fewer bits'}"
     if step.op == "Transpose":
         reshaped = any(node.op == "Reshape" for node in region.target.nodes)
@@ -505,11 +504,7 @@ def called(step: Step) -> str:
 
 
 def _narrows(step: Step) -> bool:
-    return step.op in {"QuantizeLinear", "DequantizeLinear"} or str(step.attributes.get("to")) in {
-        *_HALF,
-        "int8",
-        "uint8",
-    }
+    return step.op in QUANTIZING or str(step.attributes.get("to")) in {*_HALF, "int8", "uint8"}
 
 
 def _computed_in_half(source: Step, target: Step) -> bool:

@@ -10,6 +10,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.diagnosis.attention import ROLES, gives_scores, is_product, roles_of
 from conrepair.localization.diagnosis.changes import Exchange, exchanged_pieces
 from conrepair.localization.diagnosis.finding import Finding
+from conrepair.localization.diagnosis.folding import LINEAR
 from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout
@@ -25,7 +26,6 @@ __all__ += ["exchanged_layers", "fixing_exchange"]
 
 _MOST = 15  # pairs of tensors that are tried: all of six
 _MOST_LAYERS = 6  # pairs of layers: all of four
-_LAYERS = frozenset({"MatMul", "Conv", "ConvTranspose"})
 _FAR = 16  # operators between the layers and a piece, or between them and where both come together
 _ENDS = 4  # tensors that are looked at there
 _NEAR = 5  # operators between a product and a piece that reads it, with the product
@@ -170,7 +170,7 @@ def _siblings(region: Region) -> Iterator[tuple[Node, Node]]:
     """Layers of the same tensor in front of a piece, whose results could stand for one another."""
     graph = region.target.graph
     before = list(itertools.islice(graph.nearest([region.target.end]), _FAR))
-    readers = dict.fromkeys(name for node in before if node.op in _LAYERS for name in node.inputs)
+    readers = dict.fromkeys(name for node in before if node.op in LINEAR for name in node.inputs)
     for name in readers:
         layers = [node for node in graph.consumers.get(name, ()) if _is_layer(node, region)]
         for one, two in itertools.combinations(layers, 2):
@@ -180,7 +180,7 @@ def _siblings(region: Region) -> Iterator[tuple[Node, Node]]:
 
 
 def _is_layer(node: Node, region: Region) -> bool:
-    return node.op in _LAYERS and "weight" in node.parameters and node.outputs[0] in region.layouts
+    return node.op in LINEAR and "weight" in node.parameters and node.outputs[0] in region.layouts
 
 
 def _behind(graph: LayerGraph, names: Sequence[str]) -> list[Node]:

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.steps import Step
 
-__all__ = ["CHANNELWISE", "Fold", "affine", "affine_of", "channelwise", "fold_batches", "fold_channelwise"]
+__all__ = ["CHANNELWISE", "LINEAR", "Fold", "affine", "affine_of", "channelwise", "fold_batches", "fold_channelwise"]
 __all__ += ["fold_linear", "fold_pad"]
 
 CHANNELWISE = "Channelwise"
@@ -21,7 +22,9 @@ sum that stand for it."""
 
 _WINDOWS = {"Conv", "MaxPool", "AveragePool"}
 _LOWEST = -1e30  # what stands for minus infinity, that no value is smaller than
-_LINEAR = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
+_AFFINE = ("arithmetic.sum", "arithmetic.product")  # families
+LINEAR = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
+"""Layers of sums of products, and which axis of their weights is the results'."""
 
 Fold = Callable[[Step, Step], Step | None]
 """Makes one of a step and its only reader; None where they aren't one."""
@@ -107,13 +110,13 @@ def _integers(values: Iterable[object]) -> list[int]:
 
 def fold_linear(first: Step, second: Step) -> Step | None:
     """A factor and an offset per output channel, behind a layer with weights, are its weights and bias."""
-    if first.op not in _LINEAR or "weight" not in first.parameters:
+    if first.op not in LINEAR or "weight" not in first.parameters:
         return None
     found = affine_of(second, first)
     if found is None:
         return None
     factor, offset = found
-    axis = _LINEAR[first.op]
+    axis = LINEAR[first.op]
     weight, bias = first.parameters["weight"], first.parameters.get("bias")
     channels = _channels(first)
 
@@ -153,7 +156,7 @@ def _channels(step: Step) -> int:
     shape = step.parameters["weight"].shape
     if step.op == "ConvTranspose":
         return int(shape[1]) * int(step.attributes.get("group") or 1)  # type: ignore[arg-type]
-    return int(shape[_LINEAR[step.op]])
+    return int(shape[LINEAR[step.op]])
 
 
 def affine_of(step: Step, first: Step) -> Affine | None:
@@ -176,16 +179,15 @@ def affine(step: Step, channels: int) -> Affine | None:
         held = {role: parameter.numpy().astype(np.float64) for role, parameter in parameters.items()}
         factor = held.get("scale", one) / np.sqrt(held["variance"] + epsilon)
         return factor, held.get("bias", zero) - held["mean"] * factor
-    operand = parameters.get("operand")
-    if operand is None or step.op not in {"Add", "Sub", "Mul", "Div"} or step.attributes.get("constant_first"):
+    operand, record = parameters.get("operand"), OPERATORS.get(step.op)
+    if operand is None or record is None or record.family not in _AFFINE or step.attributes.get("constant_first"):
         return None
     if math.prod(operand.shape) not in (1, channels):
         return None
     values = np.broadcast_to(operand.numpy().astype(np.float64).reshape(-1), (channels,))
-    with np.errstate(divide="ignore"):
-        return {"Add": (one, values), "Sub": (one, -values), "Mul": (values, zero), "Div": (1 / values, zero)}[
-            step.op
-        ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        offset = record.compute(zero, values)
+        return record.compute(one, values) - offset, offset
 
 
 def _along_channels(shape: tuple[int, ...], step: Step, channels: int) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from conrepair.graph.layer_graph import Node
 from conrepair.graph.operators import OPERATORS
+from conrepair.localization.diagnosis.readings import as_written
+from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Step
 
-__all__ = ["of_one_family", "pair_steps"]
+__all__ = ["of_one_family", "pair_steps", "paired_nodes"]
 
 _GAP = 1.0  # for a step that only one side has
 _MOVE_GAP = 0.1
@@ -55,6 +58,18 @@ def pair_steps(source: Sequence[Step], target: Sequence[Step]) -> list[tuple[Ste
             column -= 1
             pairs.append((None, target[column]))
     return pairs[::-1]
+
+
+def paired_nodes(source: Side, target: Side) -> Iterator[tuple[Node, Node]]:
+    """The nodes of both sides that belong together, as they're written.
+
+    Args:
+        source: Of the network that is right.
+        target: Of the other one.
+    """
+    for ours, theirs in pair_steps(as_written(source), as_written(target)):
+        if ours is not None and theirs is not None:
+            yield ours.nodes[0], theirs.nodes[0]
 
 
 def of_one_family(one: str, two: str) -> bool:

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.folding import (
+    LINEAR,
     Fold,
+    affine,
     channelwise,
     fold_batches,
     fold_channelwise,
@@ -17,7 +19,7 @@ from conrepair.localization.diagnosis.folding import (
 )
 from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.diagnosis.region import Side
-from conrepair.localization.diagnosis.steps import Step, function_step, step_of
+from conrepair.localization.diagnosis.steps import CASTS, Step, function_step, step_of
 
 __all__ = ["as_written", "fused", "normalized", "rearranged", "together", "with_functions"]
 
@@ -59,10 +61,8 @@ def _perm(step: Step) -> tuple[int, ...]:
     return tuple(int(axis) for axis in perm) if isinstance(perm, tuple) else ()
 
 
-_LAYERS = {"Conv", "ConvTranspose", "MatMul", "BlockConv"}
 _COMPLETING = {"BatchNormalization", "BatchToSpace"}
-_ARITHMETIC = {"Add", "Sub", "Mul", "Div"}
-_CASTS = {"Cast", "QuantizeLinear", "DequantizeLinear"}
+_LAYERS = {*LINEAR, "BlockConv"}
 
 
 def as_written(side: Side) -> list[Step]:
@@ -133,14 +133,13 @@ def _completes(step: Step, between: Step, graph: LayerGraph) -> bool:
     name = between.outputs[0]
     if step.inputs != (name,) or not graph.read_once(name):
         return False
-    operand = step.parameters.get("operand")
-    constant = step.op in _ARITHMETIC and operand is not None and math.prod(operand.shape) > 1
-    return constant or step.op in _COMPLETING
+    size = math.prod(step.parameters["operand"].shape) if "operand" in step.parameters else 1
+    return step.op in _COMPLETING or (size > 1 and affine(step, size) is not None)
 
 
 def _behind_layer(step: Step, before: Sequence[Step]) -> bool:
     """Whether a step takes each number of a layer's result for itself."""
-    if len(step.inputs) != 1 or (step.values is None and step.op not in _CASTS):
+    if len(step.inputs) != 1 or (step.values is None and step.op not in CASTS):
         return False
     first = next((other for other in before if step.inputs[0] in other.outputs), None)
     return first is not None and (first.op in _LAYERS | _COMPLETING or _behind_layer(first, before))

@@ -54,9 +54,7 @@ def recurrent_findings(region: Region) -> Iterator[Finding]:
     Args:
         region: Guilty, with one recurrent layer in the source.
     """
-    run = _Run.of(region)
-    form = None if run is None else _form(run)
-    if form is not None:
+    if (form := form_of(region)) is not None:
         yield _finding(region, form)
     elif (found := recurrent_layer(region.source.nodes)) is not None:
         yield from gate_differences(*found, region.target.nodes)
@@ -74,11 +72,8 @@ def form_of(region: Region) -> RecurrentForm | None:
     Returns:
         None where no form does.
     """
-    run = _Run.of(region)
-    return None if run is None else _form(run)
-
-
-def _form(run: _Run) -> RecurrentForm | None:
+    if (run := _Run.of(region)) is None:
+        return None
     found = (item for item in wrong_forms(run.layers) if run.gives(item[1]))
     return next((RecurrentForm(words, run.node, run.layers, wrong) for words, wrong in found), None)
 

@@ -12,7 +12,7 @@ from conrepair.graph.layer_graph import Node
 from conrepair.graph.operators import WITH_OPERAND
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region, Side
-from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.diagnosis.steps import MOVES, moves_before
 from conrepair.localization.layout import lies_along
 
 __all__ = ["mask_findings", "size_findings"]
@@ -91,13 +91,8 @@ def _counterparts(region: Region) -> Iterator[tuple[Node, Node]]:
 
 def _moves(side: Side) -> list[Node]:
     """The region's nodes that move values, behind those in front of it."""
-    found = [node for node in side.nodes if node.op in MOVES]
-    for begin in side.begins:
-        node = side.graph.producers.get(begin)
-        while node is not None and node.op in MOVES:
-            found.insert(0, node)
-            node = side.graph.producers.get(node.inputs[0])
-    return found
+    before = [node for begin in side.begins for node in moves_before(side.graph, begin)]
+    return [*reversed(before), *(node for node in side.nodes if node.op in MOVES)]
 
 
 def _differing(one: Node, two: Node) -> tuple[Node, Node] | None:

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from conrepair.graph.layer_graph import Attribute, Node, Parameter
-from conrepair.graph.operators import COMMUTATIVE, WITH_OPERAND
+from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
+from conrepair.graph.operators import COMMUTATIVE, QUANTIZING, WITH_OPERAND
 from conrepair.localization.diagnosis.functions import Values, evaluate, is_elementwise, known_function
 
-__all__ = ["MOVES", "ORDERED", "Paired", "Step", "function_step", "step_of"]
+__all__ = ["CASTS", "MOVES", "ORDERED", "Paired", "Step", "function_step", "moves_before", "step_of"]
 
 ORDERED = WITH_OPERAND - COMMUTATIVE
 """Operators that mind the order of their operands."""
 
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
 """Operators that leave values what they are: conversions add and remove them freely."""
+
+CASTS = {"Cast", *QUANTIZING}
+"""Operators that make values others of another type, and those back."""
+
+
+def moves_before(graph: LayerGraph, name: str) -> Iterator[Node]:
+    """The operators that moved a tensor's values, the nearest first, back to the first that does something else.
+
+    Args:
+        graph: The tensor's.
+        name: Of the tensor.
+    """
+    node = graph.producers.get(name)
+    while node is not None and node.op in MOVES:
+        yield node
+        node = graph.producers.get(node.inputs[0])
 
 
 @dataclass(frozen=True)

@@ -117,10 +117,6 @@ class _Way:
     end: Node
     alone: bool
 
-    @property
-    def operators(self) -> tuple[str, ...]:
-        return tuple(node.op for node in self.between)
-
 
 def odd_operators(region: Region, turns: int) -> Iterator[Finding]:
     """Operators that stand, are missing, or are others where all other turns have the same.
@@ -140,12 +136,15 @@ def odd_operators(region: Region, turns: int) -> Iterator[Finding]:
     for way in _ways(nodes, readers):
         before = tuple(sorted(producers[name].op for name in way.begin.inputs if name in producers))
         behind = tuple(sorted(node.op for node in readers[way.end.name].values()))
-        places[(way.begin.op, before), (way.end.op, behind)][way.operators].append(way)
+        places[(way.begin.op, before), (way.end.op, behind)][tuple(node.op for node in way.between)].append(way)
     for kinds in places.values():
         for (_, odd), (_, usual) in itertools.permutations(kinds.items(), 2):
-            if _is_rare(len(odd), len(usual), turns):
-                for way in _instead(odd, usual):
-                    yield from _odd_way(way, usual, region)
+            common, all_alone = usual[0], all(way.alone for way in usual)
+            for way in _instead(odd, usual) if _is_rare(len(odd), len(usual), turns) else ():
+                if way.between and not common.between and way.alone:
+                    yield from _extra(way, region)
+                elif not way.between and all_alone:
+                    yield _lacking(way, common, region)
     yield from _replaced(region, producers, readers, turns)
 
 
@@ -165,15 +164,6 @@ def _replaced(
                 for node in odd:
                     words = f"`{node.layer}` is {node.native}, where other turns have {usual[0].native}"
                     yield Finding(Kind.GRAPH, words, region.source.layers, (node.layer,), weight=0.8)
-
-
-def _odd_way(way: _Way, usual: Sequence[_Way], region: Region) -> Iterator[Finding]:
-    """What's on a way that isn't on most that begin and end alike, or isn't there."""
-    common = usual[0]
-    if way.between and not common.between and way.alone:
-        yield from _extra(way, region)
-    elif not way.between and all(other.alone for other in usual):
-        yield _lacking(way, common, region)
 
 
 def _is_rare(odd: int, usual: int, turns: int) -> bool:

@@ -9,8 +9,7 @@ import numpy as np
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.pairing import pair_steps
-from conrepair.localization.diagnosis.readings import as_written
+from conrepair.localization.diagnosis.pairing import paired_nodes
 from conrepair.localization.diagnosis.region import Region, Side
 
 __all__ = ["has_vanished", "vanished_findings"]
@@ -20,7 +19,7 @@ _BACK = 3  # nodes in front of a region: what's added there shows where it's div
 
 def vanished_findings(region: Region) -> Iterator[Finding]:
     """What vanished in a region, or in front of it: there it changes so little that nothing shows it."""
-    pairs = [*_pairs(region.source, region.target), *_before(region)]
+    pairs = [*paired_nodes(region.source, region.target), *_before(region)]
     told = set[str]()
     for ours, theirs in pairs:
         for name, number in _vanished(ours, theirs):
@@ -35,13 +34,7 @@ def vanished_findings(region: Region) -> Iterator[Finding]:
 
 def has_vanished(source: Side, target: Side) -> bool:
     """Whether a number of the target's side is 0 or infinite, as half precision doesn't have the source's."""
-    return any(found for ours, theirs in _pairs(source, target) for found in _vanished(ours, theirs))
-
-
-def _pairs(source: Side, target: Side) -> Iterator[tuple[Node, Node]]:
-    for ours, theirs in pair_steps(as_written(source), as_written(target)):
-        if ours is not None and theirs is not None:
-            yield ours.nodes[0], theirs.nodes[0]
+    return any(found for ours, theirs in paired_nodes(source, target) for found in _vanished(ours, theirs))
 
 
 def _before(region: Region) -> Iterator[tuple[Node, Node]]:

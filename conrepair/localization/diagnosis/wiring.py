@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conrepair.graph.kinds import Kind
+from conrepair.graph.operators import COMMUTATIVE
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region, Side
 
@@ -51,7 +52,7 @@ def _order(region: Region, ours: Sequence[str], theirs: Sequence[str]) -> Iterat
         for side in (region.source, region.target)
     ]
     for one, two in zip(*sides, strict=False):
-        if one.op != two.op or one.op in {"Add", "Mul", "Max", "Min"}:
+        if one.op != two.op or one.op in COMMUTATIVE:
             continue
         translated = [region.partners.get(name) for name in two.inputs]
         if (

@@ -12,7 +12,7 @@ from conrepair.localization.diagnosis.changes import Exchange
 from conrepair.localization.diagnosis.exchanged_tensors import crossed_products, exchanged_layers, fixing_exchange
 from conrepair.localization.diagnosis.folding import CHANNELWISE
 from conrepair.localization.diagnosis.rotary import OtherForm, other_forms
-from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.diagnosis.steps import moves_before
 from conrepair.repairs.edits import ExchangeReads, Graft
 from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
@@ -97,7 +97,5 @@ def _alike(exchange: Exchange, graph: LayerGraph) -> Iterator[tuple[str, str, li
 
 def _moved(name: str, readers: Sequence[Node], graph: LayerGraph) -> list[tuple[str, list[Node]]]:
     """A tensor, and what it was moved from, each with who reads it on the way."""
-    found = [(name, [node for node in readers if name in node.inputs])]
-    while (node := graph.producers.get(found[-1][0])) is not None and node.op in MOVES and node.inputs[0]:
-        found.append((node.inputs[0], [node]))
-    return found
+    before = [(node.inputs[0], [node]) for node in moves_before(graph, name) if node.inputs[0]]
+    return [(name, [node for node in readers if name in node.inputs]), *before]
