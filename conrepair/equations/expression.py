@@ -1,9 +1,9 @@
 """Operators applied to operators, as text: what is looked for in a graph, written into one, or computed.
 
-`Log(1 + Exp(x))` is three nodes; `e = Exp(x); (e - 1) / (e + 1)` names what is read twice. Names that nothing defines
-are tensors, or numbers of the node (`Elu(x, alpha=alpha)`); `**attributes` are all attributes that a node has.
-`None` is an input that's left out; `[x0, -1, x2 * 2]` are whole numbers, of which names are numbers of the node, or a
-tensor's sizes by its name and the axis.
+`Log(1 + Exp(x))` is three nodes; `e = Exp(x); (e - 1) / (e + 1)` names what is read twice, `a, b = Split(x)` several
+results. Names that nothing defines are tensors, or numbers of the node (`Elu(x, alpha=alpha)`); `**attributes` are
+all attributes that a node has. `None` is an input that's left out; `[x0, -1, x2 * 2]` are whole numbers, of which names
+are numbers of the node, or a tensor's sizes by its name and the axis.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-__all__ = ["ALL", "Expression", "Term", "computed", "horner", "names_in", "parse"]
+__all__ = ["ALL", "ITEM", "Expression", "Term", "computed", "horner", "names_in", "parse"]
 
 ALL = "**"  # in place of an attribute's name
+ITEM = "[]"  # in place of an operator's: one of several results, at the `place` that is its attribute
 _NAMES = {"Mult": "Mul", "Lt": "Less", "Gt": "Greater", "USub": "Neg"}  # Python's nodes that ONNX calls otherwise
 
 
@@ -55,6 +56,10 @@ def parse(text: str) -> Expression:
         match step:
             case ast.Assign([ast.Name(name)], value):
                 known[name] = _read(value, known)
+            case ast.Assign([ast.Tuple(names)], value):
+                results = _read(value, known)
+                for place, name in enumerate(names):
+                    known[ast.unparse(name)] = Term(ITEM, (results,), (("place", place),))
             case ast.Expr(value):
                 return _read(value, known)
     raise ValueError(f"{text!r} computes nothing")
@@ -138,6 +143,8 @@ def _attribute(node: ast.expr, known: Mapping[str, Expression]) -> Any:
         said = ast.literal_eval(node)
         return tuple(said) if isinstance(said, list) else said
     except ValueError:
+        if isinstance(node, ast.Tuple):
+            return tuple(_attribute(item, known) for item in node.elts)
         return _read(node, known)
 
 

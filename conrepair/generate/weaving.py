@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from conrepair.equations.expression import computed, parse
 from conrepair.generate.drawing import Fresh, chosen_dtype
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.pieces import Piece
@@ -154,24 +153,6 @@ class Weaver:
             NotAllowedError: if the operator's specification forbids it.
         """
         return self.nodes(op, *inputs, outputs=outputs, **attributes)[0]
-
-    def write(self, text: str, **values: str) -> str:
-        """Add the nodes of an equation; its result.
-
-        Args:
-            text: In the language of `conrepair.equations`; its numbers become constants of the first tensor's type.
-            **values: Tensors, by the equation's names.
-
-        Raises:
-            NotAllowedError: if an operator's specification forbids its node.
-        """
-        dtype = self.type_of(next(iter(values.values()))).dtype
-        return computed(
-            parse(text),
-            values,
-            lambda number: self.constant(number, dtype),
-            lambda term, read: self.node(term.operator, *read, **dict(term.attributes)),
-        )
 
     def nodes(self, op: str, *inputs: str | None, outputs: int = 1, **attributes: Any) -> list[str]:
         """Add a node; all its outputs.

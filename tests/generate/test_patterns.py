@@ -13,6 +13,7 @@ from benchmarks.generate.firing_onnxruntime import OPTIMIZATIONS, Optimizer, fir
 from benchmarks.generate.firing_relax import PASSES
 from conrepair.generate.graph import Draft
 from conrepair.generate.onnx_form import model_of
+from conrepair.generate.patterns.language import written
 from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.values.search import Settling, flaw_of
@@ -103,9 +104,27 @@ def test_what_the_opset_has_as_an_input_becomes_a_constant() -> None:
 
 
 def test_an_equation_is_written_as_nodes() -> None:
+    text = """
+half(y, by):
+    y / (by + 1)
+softmax with a choice:
+    x = new(2, 3, dtype="float64"); e = Exp(x - ReduceMax(x, axes=(0 - 1,)))
+    a, b = Split(half(e, ReduceSum(e, axes=(-1,))), outputs=2, axis=1, split=(2 - 1, size(x, 1) - 1))
+    all(one(-a, -a), hidden(Abs(b)))"""
     draft = Draft(20)
-    weaver = Weaver(draft, Random(0), Support(), 4096, "equation")
-    x = weaver.new("float64", (2, 3))
-    weaver.write("e = Exp(x - ReduceMax(x, axes=(-1,))); e / (ReduceSum(e, axes=(-1,)) + 1)", x=x)
-    assert [node.op for node in draft.nodes] == ["ReduceMax", "Sub", "Exp", "ReduceSum", "Add", "Div"]
+    ((name, behind, body),) = written(text)
+    body(Weaver(draft, Random(0), Support(), 4096, name))
+    assert (name, behind) == ("softmax with a choice", [])
+    operators = " ".join(node.op for node in draft.nodes)
+    assert operators == "ReduceMax Sub Exp ReduceSum Add Div Split Neg Abs"
     assert {tensor.type.dtype for tensor in draft.tensors.values()} == {"float64", "int64"}
+    assert [draft.tensors[name].type.shape for name in draft.nodes[6].outputs] == [(2, 1), (2, 2)]
+    assert draft.hidden == set(draft.nodes[8].outputs)
+
+
+def test_what_is_no_word_is_refused() -> None:
+    with pytest.raises(ValueError, match="neither an equation's name"):
+        list(written("no colon\n    Relu(some())"))
+    ((_, _, body),) = written("unknown:\n    sum_of(some())")
+    with pytest.raises(KeyError, match="sum_of"):
+        body(Weaver(Draft(20), Random(0), Support(), 4096, "unknown"))

@@ -12,7 +12,6 @@ import pytest
 
 from conrepair.generate.graph import Draft
 from conrepair.generate.networks import made
-from conrepair.generate.patterns.convolutions import pad_pool
 from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import NotAllowedError, Support
 from conrepair.generate.slips import Slipping
@@ -83,7 +82,7 @@ def test_all_nodes_of_an_operator_slip_alike() -> None:
 
 def test_what_a_specification_allows_is_drawn_anew() -> None:
     found = Counter[str]()
-    for draft in filter(None, (slipped(seed, pad_pool) for seed in range(600))):
+    for draft in filter(None, (slipped(seed, patterns()["pad and pool"].body) for seed in range(600))):
         for node in draft.nodes:
             if node.op == "AveragePool":
                 said = {"kernel_shape": (3, 3), "count_include_pad": 1}

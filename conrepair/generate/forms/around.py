@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from conrepair.generate.forms.form import form
+from conrepair.generate.forms.form import form, written_forms
 from conrepair.generate.ports import NotAllowedError
-from conrepair.generate.tensors import FLOATS, NUMERIC
 from conrepair.generate.weaving import Weaver
+
+written_forms("""
+dead branch:
+    hidden(apply(one("Sigmoid", "Abs", "Neg"), Tanh(some(FLOATS, rank=ANY_RANK))))
+one tensor twice:
+    x = some(NUMERIC, rank=ANY_RANK); apply(one("Add", "Sub", "Mul", "Max", "Min"), x, x)
+shared weight:
+    x = some(FLOATS); factor = new(width(x), dtype=dtype(x)); (x + factor) * factor
+scalar against one element:
+    type = a_type(FLOATS); both = apply(one("Add", "Mul", "Sub"), new(dtype=type), new(1, dtype=type))
+    some(dtypes=(type,), rank=ANY_RANK) * both
+""")
 
 
 @form("duplicated node")
@@ -18,18 +29,6 @@ def duplicated(w: Weaver) -> None:
     node = w.random.choice(nodes)
     inputs = [name or None for name in node.inputs]
     w.takes_over(node.outputs[0], w.node(node.op, *inputs, **node.attributes))
-
-
-@form("dead branch")
-def dead(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS)
-    w.draft.hidden.add(w.node(w.random.choice(["Sigmoid", "Abs", "Neg"]), w.node("Tanh", x)))
-
-
-@form("one tensor twice")
-def twice(w: Weaver) -> None:
-    x = w.pick_or_new(NUMERIC)
-    w.node(w.random.choice(["Add", "Sub", "Mul", "Max", "Min"]), x, x)
 
 
 @form("input that is an output")
@@ -46,22 +45,6 @@ def shown_inside(w: Weaver) -> None:
     if not names:
         raise NotAllowedError("nothing inside is read")
     w.draft.shown.add(w.random.choice(names))
-
-
-@form("shared weight")
-def shared(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
-    made = w.type_of(x)
-    weight = w.new(made.dtype, made.shape[-1:])
-    w.node("Mul", w.node("Add", x, weight), weight)
-
-
-@form("scalar against one element")
-def scalar_against_one(w: Weaver) -> None:
-    dtype = w.dtype(FLOATS)
-    scalar, single = w.new(dtype, ()), w.new(dtype, (1,))
-    both = w.node(w.random.choice(["Add", "Mul", "Sub"]), scalar, single)
-    w.node("Mul", w.pick_or_new((dtype,)), both)
 
 
 @form("several broadcast inputs")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from conrepair.generate.families import registered
+from conrepair.generate.patterns.language import written
 from conrepair.generate.weaving import Body
 
-__all__ = ["QUOTA", "Form", "form", "forms"]
+__all__ = ["QUOTA", "Form", "form", "forms", "written_forms"]
 
 QUOTA = 0.05
 """The share of networks that get a form, unless a configuration says another."""
@@ -39,6 +40,16 @@ def form(name: str) -> Callable[[Body], Body]:
         return body
 
     return put
+
+
+def written_forms(text: str) -> None:
+    """Register forms that are equations.
+
+    Args:
+        text: See `conrepair.generate.patterns.language`.
+    """
+    for name, _, body in written(text):
+        form(name)(body)
 
 
 @cache

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from conrepair.generate.forms.form import form
+from conrepair.generate.forms.form import form, written_forms
 from conrepair.generate.tensors import FLOATS
 from conrepair.generate.weaving import Weaver
 
-
-@form("size of zero")
-def empty(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
-    made = w.type_of(x)
-    nothing = w.node("Slice", x, w.constant([0]), w.constant([0]), w.constant([0]))
-    other = w.new(made.dtype, (0, *made.shape[1:]))
-    behind = w.node(w.random.choice(["Add", "Mul", "Concat"]), nothing, other) if w.random.random() < 0.5 else nothing
-    w.node("Concat", behind, x, axis=0)
-
-
-@form("rank of zero")
-def scalar(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS)
-    made = w.type_of(x)
-    total = w.node("ReduceMax", x, keepdims=0)
-    w.node("Mul", w.node("Tanh", total), w.new(made.dtype, ()))
+written_forms("""
+size of zero:
+    x = some(FLOATS); nothing = Slice(x, ints(0), ints(0), ints(0)); other = new(0, tail(x), dtype=dtype(x))
+    Concat(one(nothing, nothing + other, nothing * other), x, axis=0)
+rank of zero:
+    x = some(FLOATS, rank=ANY_RANK); Tanh(ReduceMax(x, keepdims=0)) * new(dtype=dtype(x))
+reshape to a computed shape:
+    x = some(FLOATS); over(x, Reshape(x, Shape(x)))
+shape that is reshaped:
+    Reshape(Shape(some(FLOATS)), ints(1, -1)) * ints(2)
+""")
 
 
 @form("rank six")
@@ -33,16 +27,3 @@ def six_axes(w: Weaver) -> None:
         shape.insert(w.random.randint(0, len(shape)), 1)
     wide = w.node("Reshape", x, w.constant(shape))
     w.node("Transpose", wide, perm=tuple(w.random.sample(range(6), 6)))
-
-
-@form("reshape to a computed shape")
-def computed_shape(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
-    w.takes_over(x, w.node("Reshape", x, w.node("Shape", x)))
-
-
-@form("shape that is reshaped")
-def reshaped_shape(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 5))
-    shape = w.node("Reshape", w.node("Shape", x), w.constant([1, -1]))
-    w.node("Mul", shape, w.constant([2]))

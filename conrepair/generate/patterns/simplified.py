@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from conrepair.generate.patterns.parts import read, scalar, width
-from conrepair.generate.patterns.pattern import of_image, of_matrix, of_real, of_row, of_rows, of_table, pattern
+from conrepair.generate.patterns.pattern import pattern, written_patterns
 from conrepair.generate.tensors import FLOATS
 from conrepair.generate.weaving import Weaver
 
-
-@of_row("largest of a monotone function", "onnxoptimizer:eliminate_nop_monotone_argmax")
-def monotone_argmax(w: Weaver, x: str) -> None:
-    op = w.random.choice(["Exp", "Log", "Sqrt", "Softmax", "LogSoftmax"])
-    axis = w.random.randrange(w.type_of(x).rank)
-    w.node("ArgMax", w.node(op, x), axis=axis, keepdims=w.random.randint(0, 1))
-
-
-@of_real("one operator again", "onnxoptimizer:eliminate_consecutive_idempotent_ops")
-def idempotent(w: Weaver, x: str) -> None:
-    op = w.random.choice(["Abs", "Ceil", "Floor", "Relu", "Round", "Sign"])
-    w.node(op, w.node(op, x))
+written_patterns("""
+largest of a monotone function: onnxoptimizer:eliminate_nop_monotone_argmax
+    x = some(least=2); y = apply(one("Exp", "Log", "Sqrt", "Softmax", "LogSoftmax"), x)
+    ArgMax(y, axis=axis(x), keepdims=drawn(0, 1))
+one operator again: onnxoptimizer:eliminate_consecutive_idempotent_ops
+    op = one("Abs", "Ceil", "Floor", "Relu", "Round", "Sign"); apply(op, apply(op, some()))
+axis dropped and put back: onnxoptimizer:fuse_consecutive_reduce_unsqueeze
+    op = one("ReduceMean", "ReduceMax", "ReduceMin", "ReduceSum", "ReduceL1", "ReduceL2")
+    x = some(least=2); axes = some_axes(x); Unsqueeze(apply(op, x, axes=axes, keepdims=0), axes=axes)
+one move after another: onnxoptimizer:fuse_consecutive_transposes
+    x = table(); Transpose(Transpose(x, perm=shuffled(x)), perm=shuffled(x))
+logarithm of a softmax: onnxoptimizer:fuse_consecutive_log_softmax
+    x = some(least=2); Log(Softmax(x, axis=axis(x)))
+shape of parts: onnxoptimizer:eliminate_slice_after_shape onnxoptimizer:eliminate_shape_gather
+    x = table(); r = rank(x); begin = axis(x); shape = Shape(x)
+    end = Slice(shape, starts=(begin - r,), ends=(r,), axes=(0,))
+    one(end, Gather(shape, ints(begin, drawn(-r, r - 1)), axis=0)) + drawn(0, 2)
+sizes put together: onnxoptimizer:fuse_concat_into_reshape
+    x = table(); first = Unsqueeze(Gather(Shape(x), indices=0, axis=0), axes=(0,))
+    Reshape(x, Concat(first, one(ints(-1), ints(0, -1), ints(size(x, 1), -1)), axis=0))
+operator without effect: onnxoptimizer:eliminate_nop_pad onnxoptimizer:eliminate_nop_concat
+    x = table(); r = rank(x); concat = Concat(x, axis=drawn(-r, r - 1)); pad = Pad(x, pads=repeated(0, 2 * r))
+    split = Split(x, axis=0, split=(size(x, 0),)); tile = Tile(x, repeats=repeated(1, r))
+    read(one(pad, concat, tile, split, Flatten(x, axis=1), Reshape(x, shape=sizes(x))))
+pad of a pool: onnxoptimizer:fuse_pad_into_pool onnxruntime:Pad_Fusion
+    x = Pad(image(), pads=(0, 0, drawn(0, 2), drawn(0, 2), 0, 0, drawn(0, 2), drawn(0, 2)))
+    op = one("MaxPool", "AveragePool")
+    own = apply(op, x, kernel_shape=(2, 2), pads=(drawn(0, 1), drawn(0, 1), drawn(0, 1), drawn(0, 1)))
+    one(apply(op, x, kernel_shape=(2, 2)), own)
+weights of one input: onnxoptimizer:fuse_qkv
+    x = rows(); units = one(3, 4)
+    all(product(x, units) * 0.5, product(x, units) * 0.5, product(x, units) * 0.5)
+product and sum, of vectors too: onnxoptimizer:fuse_matmul_add_bias_into_gemm
+    x = matrix(); n, d = sizes(x)
+    product(x, 3) + one(weight(3), weight(1, 3), weight(1), weight(n, 1), weight(1, 1, 3))
+""")
 
 
 @pattern("reshape that copies a size", "onnxoptimizer:eliminate_consecutive_idempotent_ops")
@@ -31,89 +52,9 @@ def copied_size(w: Weaver) -> None:
     w.node("Reshape", inner, shape=w.random.choice([[0, -1], [0, 0], [-1, sizes[1]], [0, 0, 1]]))
 
 
-@of_row("axis dropped and put back", "onnxoptimizer:fuse_consecutive_reduce_unsqueeze")
-def reduce_unsqueeze(w: Weaver, x: str) -> None:
-    axes = sorted(w.random.sample(range(rank := w.type_of(x).rank), w.random.randint(1, rank)))
-    op = w.random.choice(["ReduceMean", "ReduceMax", "ReduceMin", "ReduceSum", "ReduceL1", "ReduceL2"])
-    w.node("Unsqueeze", w.node(op, x, axes=axes, keepdims=0), axes=axes)
-
-
-@of_table("one move after another", "onnxoptimizer:fuse_consecutive_transposes")
-def transposes(w: Weaver, x: str) -> None:
-    places = list(range(w.type_of(x).rank))
-    inner = w.node("Transpose", x, perm=tuple(w.random.sample(places, len(places))))
-    w.node("Transpose", inner, perm=tuple(w.random.sample(places, len(places))))
-
-
 @pattern("squeezes in a row", "onnxoptimizer:fuse_consecutive_squeezes", "onnxoptimizer:fuse_consecutive_unsqueezes")
 def squeezes(w: Weaver) -> None:
     x = w.pick_or_new(FLOATS, rank=range(1, 4), least=2)
-    wide = w.node(
-        "Unsqueeze", w.node("Unsqueeze", x, axes=[w.random.choice([0, -1])]), axes=[w.random.choice([0, 1])]
-    )
-    single = [axis for axis, size in enumerate(w.type_of(wide).shape) if size == 1]
-    narrow = w.node("Squeeze", wide, axes=[w.random.choice(single)])
-    single = [axis for axis, size in enumerate(w.type_of(narrow).shape) if size == 1]
-    w.node("Squeeze", narrow, axes=[w.random.choice(single)])
-
-
-@of_row("logarithm of a softmax", "onnxoptimizer:fuse_consecutive_log_softmax")
-def log_softmax(w: Weaver, x: str) -> None:
-    w.node("Log", w.node("Softmax", x, axis=w.random.randrange(w.type_of(x).rank)))
-
-
-@of_table("shape of parts", "onnxoptimizer:eliminate_slice_after_shape", "onnxoptimizer:eliminate_shape_gather")
-def shape_part(w: Weaver, x: str) -> None:
-    rank = w.type_of(x).rank
-    sizes = w.node("Shape", x)
-    begin = w.random.randrange(rank)
-    if w.random.random() < 0.5:
-        part = w.node("Slice", sizes, starts=[begin - rank], ends=[rank], axes=[0])
-    else:
-        part = w.node("Gather", sizes, w.constant([begin, w.random.randrange(-rank, rank)]), axis=0)
-    w.node("Add", part, w.constant(w.random.randint(0, 2)))
-
-
-@of_table("sizes put together", "onnxoptimizer:fuse_concat_into_reshape")
-def concat_reshape(w: Weaver, x: str) -> None:
-    shape = w.type_of(x).shape
-    first = w.node("Unsqueeze", w.node("Gather", w.node("Shape", x), w.constant(0), axis=0), axes=[0])
-    last = w.random.choice([[-1], [0, -1], [shape[1], -1]])
-    w.node("Reshape", x, w.node("Concat", first, w.constant(last), axis=0))
-
-
-@of_table("operator without effect", "onnxoptimizer:eliminate_nop_pad", "onnxoptimizer:eliminate_nop_concat")
-def without_effect(w: Weaver, x: str) -> None:
-    made = w.type_of(x)
-    rank = made.rank
-    nodes: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("Pad", {"pads": [0] * 2 * rank}),
-        ("Concat", {"axis": w.random.randrange(-rank, rank)}),
-        ("Tile", {"repeats": [1] * rank}),
-        ("Split", {"axis": 0, "split": [made.shape[0]]}),
-        ("Flatten", {"axis": 1}),
-        ("Reshape", {"shape": list(made.shape)}),
-    )
-    op, said = w.random.choice(nodes)
-    read(w, w.node(op, x, **said))
-
-
-@of_image("pad of a pool", "onnxoptimizer:fuse_pad_into_pool", "onnxruntime:Pad_Fusion")
-def pad_pool(w: Weaver, x: str) -> None:
-    pads = [0, 0, *(w.random.randint(0, 2) for _ in range(2)), 0, 0, *(w.random.randint(0, 2) for _ in range(2))]
-    op = w.random.choice(["MaxPool", "AveragePool"])
-    own: dict[str, Any] = {} if w.random.random() < 0.5 else {"pads": tuple(w.random.randint(0, 1) for _ in range(4))}
-    w.node(op, w.node("Pad", x, pads=pads), kernel_shape=(2, 2), **own)
-
-
-@of_rows("weights of one input", "onnxoptimizer:fuse_qkv")
-def query_key_value(w: Weaver, x: str) -> None:
-    sizes = [width(w, x), w.random.choice([3, 4])]
-    for _ in range(3):
-        w.node("Mul", w.node("MatMul", x, w.weight(*sizes)), scalar(w, 0.5))
-
-
-@of_matrix("product and sum, of vectors too", "onnxoptimizer:fuse_matmul_add_bias_into_gemm")
-def product_sum(w: Weaver, x: str) -> None:
-    product = w.node("MatMul", x, w.weight(width(w, x), 3))
-    w.node("Add", product, w.weight(*w.random.choice([(3,), (1, 3), (1,), (w.type_of(x).shape[0], 1), (1, 1, 3)])))
+    for op, places in (("Unsqueeze", (0, -1)), ("Unsqueeze", (0, 1)), ("Squeeze", ()), ("Squeeze", ())):
+        single = [axis for axis, size in enumerate(w.type_of(x).shape) if size == 1]
+        x = w.node(op, x, axes=[w.random.choice(places or single)])

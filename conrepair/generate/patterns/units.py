@@ -2,92 +2,41 @@
 
 from __future__ import annotations
 
-from conrepair.generate.patterns.convolutions import batch_norm
-from conrepair.generate.patterns.parts import FLOAT, conv, linear, width
-from conrepair.generate.patterns.pattern import of_image, of_matrix, of_tokens, pattern
-from conrepair.generate.weaving import Weaver
+from conrepair.generate.patterns.pattern import written_patterns
 
-
-@pattern("gated linear unit", "relax:CombineParallelMatmul", "xla:dot-merger")
-def gated(w: Weaver) -> None:
-    x = w.pick_or_new(FLOAT, rank=(2, 3))
-    inner = w.random.choice([2, 4, 8])
-    gate, value = (w.node("MatMul", x, w.new("float32", (width(w, x), inner))) for _ in range(2))
-    both = w.node("Mul", w.node("Mul", gate, w.node("Sigmoid", gate)), value)
-    w.node("MatMul", both, w.new("float32", (inner, width(w, x))))
-
-
-@of_tokens("gate by a split", "inductor:split_cat")
-def split_gate(w: Weaver, x: str) -> None:
-    value, gate = w.nodes("Split", linear(w, x, 8), outputs=2, axis=-1, split=[4, 4])
-    w.node("Mul", value, w.node("Sigmoid", gate))
-
-
-@of_image("residual block", "onnxruntime:ConvAddActivationFusion")
-def residual(w: Weaver, x: str) -> None:
-    channels = w.type_of(x).shape[1]
-    weight = w.weight(channels, channels, 3, 3)
-    inner = w.node("Relu", w.node("Conv", x, weight, pads=(1, 1, 1, 1)))
-    w.node("Relu", w.node("Add", w.node("Conv", inner, weight, pads=(1, 1, 1, 1)), x))
-
-
-@of_image("residual block with batch norms", "onnxruntime:ConvBNFusion", "relax:FoldBatchnormToConv2D")
-def normal_residual(w: Weaver, x: str) -> None:
-    channels = w.type_of(x).shape[1]
-    inner = w.node("Relu", batch_norm(w, conv(w, x, 4, bias=False)))
-    w.node("Relu", w.node("Add", batch_norm(w, conv(w, inner, channels, bias=False)), x))
-
-
-@of_image("squeeze and excitation", "tflite:HardSwish", "onnxruntime:ConvActivationFusion")
-def squeeze_excitation(w: Weaver, x: str) -> None:
-    mean = w.node("GlobalAveragePool", x)
-    inner = w.node("Relu", conv(w, mean, 2, 1))
-    w.node("Mul", x, w.node(w.random.choice(["Sigmoid", "HardSigmoid"]), conv(w, inner, w.type_of(x).shape[1], 1)))
-
-
-@of_image("inverted residual", "onnxruntime:ConvActivationFusion", "onnxruntime:NchwcTransformer")
-def inverted_residual(w: Weaver, x: str) -> None:
-    wide = w.node("Clip", conv(w, x, 8, 1), min=0.0, max=6.0)
-    deep = w.node("Clip", conv(w, wide, 8, group=8), min=0.0, max=6.0)
-    w.node("Add", conv(w, deep, w.type_of(x).shape[1], 1), x)
-
-
-@of_image("upsampled and joined", "onnxruntime:NchwcTransformer", "tflite:ResizeNearest")
-def upsampled(w: Weaver, x: str) -> None:
-    small = w.node("MaxPool", conv(w, x, 8), kernel_shape=(2, 2), strides=(2, 2), ceil_mode=1)
-    n, _, high, wide = w.type_of(small).shape
-    large = w.node("Resize", small, scales=[1.0, 1.0, 2.0, 2.0], mode=w.random.choice(["nearest", "linear"]))
-    other = w.new("float32", (n, 4, 2 * high, 2 * wide))
-    conv(w, w.node("Concat", large, other, axis=1), 4)
-
-
-@of_image("classifier's head", "tflite:FuseFullyConnectedAndAdd", "xla:algsimp")
-def head(w: Weaver, x: str) -> None:
-    flat = w.node("Flatten", w.node("GlobalAveragePool", x), axis=1)
-    made = w.node("Gemm", flat, w.weight(5, width(w, flat)), w.weight(5), transB=1)
-    w.node("Softmax", made, axis=-1)
-
-
-@of_matrix("recurrent cell written out", "tflite:UnidirectionalLSTM", "inductor:split_cat")
-def cell(w: Weaver, x: str) -> None:
-    rows = w.type_of(x).shape[0]
-    state, memory = w.new("float32", (rows, 3)), w.new("float32", (rows, 3))
-    gates = w.node("Add", linear(w, x, 12), linear(w, state, 12, bias=False))
-    i, f, g, o = w.nodes("Split", gates, outputs=4, axis=1, split=[3] * 4)
-    w.write("Sigmoid(o) * Tanh(Sigmoid(f) * memory + Sigmoid(i) * Tanh(g))", i=i, f=f, g=g, o=o, memory=memory)
-
-
-@of_matrix("gated recurrent cell", "tflite:UnidirectionalGRU", "inductor:pointwise")
-def gated_cell(w: Weaver, x: str) -> None:
-    state = w.new("float32", (w.type_of(x).shape[0], 4))
-    gate = w.node("Sigmoid", w.node("Add", linear(w, x, 4), linear(w, state, 4, bias=False)))
-    new = w.node("Tanh", linear(w, x, 4))
-    w.write("gate * state + (1 - gate) * new", gate=gate, state=state, new=new)
-
-
-@of_image("pyramid of pools", "inductor:pointwise_cat")
-def pyramid(w: Weaver, x: str) -> None:
-    parts = [x]
-    for _ in range(2):
-        parts.append(w.node("MaxPool", parts[-1], kernel_shape=(3, 3), pads=(1, 1, 1, 1)))
-    w.node("Concat", *parts, axis=1)
+written_patterns("""
+gated linear unit: relax:CombineParallelMatmul xla:dot-merger
+    x = some(rank=(2, 3)); d = width(x); inner = one(2, 4, 8)
+    MatMul(silu(MatMul(x, new(d, inner))) * MatMul(x, new(d, inner)), new(inner, d))
+gate by a split: inductor:split_cat
+    value, gate = Split(linear(tokens(), 8), outputs=2, axis=-1, split=(4, 4)); value * Sigmoid(gate)
+residual block: onnxruntime:ConvAddActivationFusion
+    x = image(); c = channels(x); kernel = weight(c, c, 3, 3); inner = Relu(Conv(x, kernel, pads=(1, 1, 1, 1)))
+    Relu(Conv(inner, kernel, pads=(1, 1, 1, 1)) + x)
+residual block with batch norms: onnxruntime:ConvBNFusion relax:FoldBatchnormToConv2D
+    x = image(); inner = Relu(batch_norm(conv(x, 4, bias=False)))
+    Relu(batch_norm(conv(inner, channels(x), bias=False)) + x)
+squeeze and excitation: tflite:HardSwish onnxruntime:ConvActivationFusion
+    x = image(); excited = conv(Relu(conv(GlobalAveragePool(x), 2, 1)), channels(x), 1)
+    x * one(Sigmoid(excited), HardSigmoid(excited))
+inverted residual: onnxruntime:ConvActivationFusion onnxruntime:NchwcTransformer
+    x = image(); wide = Clip(conv(x, 8, 1), min=0, max=6); deep = Clip(conv(wide, 8, group=8), min=0, max=6)
+    conv(deep, channels(x), 1) + x
+upsampled and joined: onnxruntime:NchwcTransformer tflite:ResizeNearest
+    small = MaxPool(conv(image(), 8), kernel_shape=(2, 2), strides=(2, 2), ceil_mode=1); n, c, h, w = sizes(small)
+    large = Resize(small, scales=(1.0, 1.0, 2.0, 2.0), mode=one("nearest", "linear"))
+    conv(Concat(large, new(n, 4, 2 * h, 2 * w), axis=1), 4)
+classifier's head: tflite:FuseFullyConnectedAndAdd xla:algsimp
+    flat = Flatten(GlobalAveragePool(image()), axis=1)
+    Softmax(Gemm(flat, weight(5, width(flat)), weight(5), transB=1), axis=-1)
+recurrent cell written out: tflite:UnidirectionalLSTM inductor:split_cat
+    x = matrix(); n, d = sizes(x); gates = linear(x, 12) + product(new(n, 3), 12)
+    i, f, g, o = Split(gates, outputs=4, axis=1, split=(3, 3, 3, 3))
+    Sigmoid(o) * Tanh(Sigmoid(f) * new(n, 3) + Sigmoid(i) * Tanh(g))
+gated recurrent cell: tflite:UnidirectionalGRU inductor:pointwise
+    x = matrix(); n, d = sizes(x); state = new(n, 4)
+    gate = Sigmoid(linear(x, 4) + product(state, 4)); gate * state + (1 - gate) * Tanh(linear(x, 4))
+pyramid of pools: inductor:pointwise_cat
+    x = image(); first = MaxPool(x, kernel_shape=(3, 3), pads=(1, 1, 1, 1))
+    Concat(x, first, MaxPool(first, kernel_shape=(3, 3), pads=(1, 1, 1, 1)), axis=1)
+""")
