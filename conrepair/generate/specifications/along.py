@@ -14,7 +14,7 @@ def shares(s: Setting) -> None:
 
 
 @operator("CumSum")
-@operator("CumProd", least_opset=26)
+@operator("CumProd")
 def running(s: Setting) -> None:
     x = s.input("x", rank=range(1, 7))
     s.axis("axis", x.rank)

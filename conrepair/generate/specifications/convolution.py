@@ -65,7 +65,7 @@ def transposed(s: Setting) -> None:
     s.output([n, w.shape[1] * group, *sizes])
 
 
-@operator("DeformConv", least_opset=19)
+@operator("DeformConv")
 def deformed(s: Setting) -> None:
     n, c, *space = image(s, ranks=[4])
     group, offsets = s.integer("group", 1, c), s.integer("offset_group", 1, c)
@@ -85,7 +85,7 @@ def deformed(s: Setting) -> None:
     s.output([n, w.shape[0], *places])
 
 
-@operator("Col2Im", least_opset=18)
+@operator("Col2Im")
 def from_columns(s: Setting) -> None:
     space = s.sizes("image_shape", AnyShape((1, 2, 3), 1))
     windows = sliding(s, space)

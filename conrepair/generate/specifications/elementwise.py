@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import onnx
 
 from conrepair.generate.expressions import Number
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
 from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import REALS, Range
-from conrepair.operators.all_operators import ROUNDED
+from conrepair.operators.all_operators import RECORDS
 
 _INFINITE = float("inf")
+_USUAL = {"alpha": (1.0, 0.2, 1 / 6, 1.702), "bias": (0.5,), "gamma": (1.0,)}
+"""Attributes' values that networks often have besides the default."""
 
-LIMITED = {name: item.domain for name, item in sorted(ROUNDED.items()) if item.domain}
-"""Where functions of one number are finite."""
 
-
-@operator("Abs", "Asinh", "Atan", "Ceil", "Cos", "Cosh", "Erf", "Exp", "Floor", "HardSwish", "Identity", "Neg")
-@operator("Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Tan", "Tanh")
-@operator("Mish", "BitwiseNot", least_opset=18)
-@operator(*LIMITED)
-@operator("IsNaN", still=True)
 def of_each(s: Setting) -> None:
-    x = s.input(domain=LIMITED.get(s.op))
-    s.output(x.shape)
-
-
-_SETTINGS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
-    **{op: {"alpha": (1.0, 0.01, 0.2)} for op in ("Celu", "Elu", "LeakyRelu", "ThresholdedRelu")},
-    "HardSigmoid": {"alpha": (0.2, 1 / 6), "beta": (0.5,)},
-    "Selu": {"alpha": (1.6732632, 1.0), "gamma": (1.0507010, 1.0)},
-    "Shrink": {"bias": (0.0, 0.5), "lambd": (0.5,)},
-    "Swish": {"alpha": (1.0, 1.702)},
-}
-"""Attributes that are real numbers, each with the usual ones."""
-
-
-@operator(*_SETTINGS.keys() - {"Swish"})
-@operator("Swish", least_opset=24)
-def with_settings(s: Setting) -> None:
-    x = s.input()
-    for name, usual in _SETTINGS[s.op].items():
-        s.real(name, -100.0, 100.0, usual=usual)
+    record = RECORDS[s.op]
+    x = s.input(domain=record.domain)
+    for name, default in record.attributes.items():
+        if isinstance(default, float):
+            s.real(name, -100.0, 100.0, usual=(default, *_USUAL.get(name, ())))
     s.require(s.op != "Celu" or s.attributes["alpha"] != 0, "a division by alpha")
     s.output(x.shape)
 
 
-@operator("Gelu", least_opset=20)
+def of_two(s: Setting) -> None:
+    a = s.input()
+    b = s.input(shape=Broadcast(a.shape))
+    s.output(s.broadcast(a.shape, b.shape))
+
+
+# All of the standard's that compute each element by itself and have no attributes but real numbers.
+for _name, _record in RECORDS.items():
+    _is_plain = all(isinstance(default, float | bool) for default in _record.attributes.values())
+    if onnx.defs.has(_name) and _record.operands and _is_plain:
+        operator(_name)(of_each if _record.operands == 1 else of_two)
+
+operator("BitwiseAnd", "BitwiseOr", "BitwiseXor")(of_two)
+
+
+@operator("BitwiseNot")
+@operator("IsNaN", still=True)
+def of_any_bits(s: Setting) -> None:
+    s.output(s.input().shape)
+
+
+@operator("Gelu")
 def gelu(s: Setting) -> None:
     x = s.input("X")
     s.choice("approximate", ("none", "tanh"))
@@ -82,20 +82,21 @@ def untrained_dropout(s: Setting) -> None:
         s.output(x.shape)
 
 
+@operator("Where")
+def chosen(s: Setting) -> None:
+    x = s.input("X")
+    y = s.input("Y", Broadcast(x.shape))
+    both = s.broadcast(x.shape, y.shape)
+    condition = s.input("condition", Broadcast(both))
+    s.output(s.broadcast(both, condition.shape))
+
+
 @operator("IsInf", still=True)
 def infinite(s: Setting) -> None:
     x = s.input("X")
     s.flag("detect_negative")
     s.flag("detect_positive")
     s.output(x.shape)
-
-
-@operator("Add", "Mul", "Sub")
-@operator("BitwiseAnd", "BitwiseOr", "BitwiseXor", least_opset=18)
-def of_two(s: Setting) -> None:
-    a = s.input("A")
-    b = s.input("B", Broadcast(a.shape))
-    s.output(s.broadcast(a.shape, b.shape))
 
 
 @operator("Div")

@@ -74,7 +74,7 @@ def scattered_parts(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("TensorScatter", least_opset=24)
+@operator("TensorScatter")
 def written_into(s: Setting) -> None:
     x = s.input("past_cache", rank=range(2, 7))
     axis = s.axis("axis", x.rank)

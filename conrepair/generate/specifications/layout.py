@@ -92,7 +92,7 @@ def sliced(s: Setting) -> None:
     s.output(shape)
 
 
-@operator("CenterCropPad", least_opset=18)
+@operator("CenterCropPad")
 def centered(s: Setting) -> None:
     x = s.input("input_data", rank=range(1, 7))
     axes = s.axes("axes", x.rank) if s.has("axes") else tuple(range(x.rank))

@@ -67,7 +67,7 @@ def by_layer(s: Setting) -> None:
             s.output([*x.shape[:axis], *(1 for _ in x.shape[axis:])], "float32")
 
 
-@operator("RMSNormalization", least_opset=23)
+@operator("RMSNormalization")
 def by_square(s: Setting) -> None:
     x = s.input("X", rank=range(1, 7))
     axis = s.axis("axis", x.rank)

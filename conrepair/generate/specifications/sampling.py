@@ -19,7 +19,7 @@ def at_a_grid(s: Setting) -> None:
     s.output([n, c, *places])
 
 
-@operator("AffineGrid", least_opset=20)
+@operator("AffineGrid")
 def grid(s: Setting) -> None:
     theta = s.input("theta", Either((Dims((Size(0), 2, 3)), Dims((Size(0), 3, 4)))))
     n, dims, _ = theta.shape

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+import onnx
+
 from conrepair.generate.families import registered
 from conrepair.generate.setting import Setting
 
@@ -34,21 +36,23 @@ class Specification:
 
 
 _ALL: dict[str, Specification] = {}
+_OPSETS = range(17, onnx.defs.onnx_opset_version() + 1)
 
 
-def operator(*names: str, least_opset: int = 17, still: bool = False) -> Callable[[Body], Body]:
+def operator(*names: str, least_opset: int = 0, still: bool = False) -> Callable[[Body], Body]:
     """Register a specification for operators.
 
     Args:
         names: In ONNX's schemas.
-        least_opset: From which on it's so.
+        least_opset: From which on it's so, where that isn't the one that ONNX has it from.
         still: Whether what they make of finite values doesn't depend on them.
     """
 
     def put(body: Body) -> Body:
         family = body.__module__.rpartition(".")[2]
         for name in names:
-            _ALL[name] = Specification(name, body, family, least_opset, still)
+            first = next((opset for opset in _OPSETS if onnx.defs.has(name, opset)), _OPSETS[0])
+            _ALL[name] = Specification(name, body, family, least_opset or first, still)
         return body
 
     return put
