@@ -33,6 +33,10 @@ create table if not exists reductions (
     primary key (network, entry)
 ) without rowid;
 """
+_TRIED = """
+insert or ignore into tries
+values (:network, :entry, :verdict, :suspicion, :message, :seconds, :near, :plainly, :odd)
+"""
 _REDUCED = "insert or replace into reductions values (?, ?, ?, ?, ?)"
 
 
@@ -107,22 +111,15 @@ class Database:
             entry: The system and its setting.
             found: By network.
         """
-        rows = [
-            (
-                network,
-                entry,
-                item.verdict,
-                None if item.suspicion is None else json.dumps(encode(item.suspicion)),
-                item.message,
-                item.seconds,
-                item.near,
-                item.plainly,
-                item.odd,
-            )
-            for network, item in found
-        ]
+        rows = [{"network": network, "entry": entry, **vars(item)} for network, item in found]
+        for row in rows:
+            row["suspicion"] = row["suspicion"] and json.dumps(encode(row["suspicion"]))
+        self._put(_TRIED, rows)
+
+    def _put(self, statement: str, rows: Sequence[Any]) -> None:
+        """All rows, or none."""
         self._connection.execute("begin")
-        self._connection.executemany("insert or ignore into tries values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._connection.executemany(statement, rows)
         self._connection.execute("commit")
 
     def suspects(self, turn: int = 0) -> list[Suspect]:
@@ -137,16 +134,9 @@ class Database:
             "and not (made.verdict = ? and json_extract(made.told, '$.turn') < ?)) order by network, entry",
             (SUSPECT, WAITS, turn),
         )
-        return [
-            Suspect(
-                network,
-                entry,
-                from_json(Suspicion, json.loads(told)),
-                None if plainly is None else bool(plainly),
-                odd,
-            )
-            for network, entry, told, plainly, odd in rows
-        ]
+        names = ("network", "entry", "suspicion", "plainly", "odd")
+        found = [{**dict(zip(names, row, strict=True)), "suspicion": json.loads(row[2])} for row in rows]
+        return [from_json(Suspect, item) for item in found]
 
     def add_reduction(self, suspect: Suspect, verdict: str, told: Mapping[str, Any], cause: str = "") -> None:
         """Keep what was made of a suspicion.
@@ -157,10 +147,7 @@ class Database:
             told: All of it.
             cause: The key of the finding.
         """
-        self._connection.execute(
-            _REDUCED,
-            (suspect.network, suspect.entry, verdict, json.dumps(told), cause),
-        )
+        self._put(_REDUCED, [(suspect.network, suspect.entry, verdict, json.dumps(told), cause)])
 
     def put_off(self, suspects: Iterable[Suspect], turn: int) -> None:
         """Leave suspicions for later, all or nothing: others like them are looked into.
@@ -170,9 +157,7 @@ class Database:
             turn: In which they aren't asked for.
         """
         told = json.dumps({"turn": turn})
-        self._connection.execute("begin")
-        self._connection.executemany(_REDUCED, [(item.network, item.entry, WAITS, told, "") for item in suspects])
-        self._connection.execute("commit")
+        self._put(_REDUCED, [(item.network, item.entry, WAITS, told, "") for item in suspects])
 
     def reductions(self) -> Iterator[tuple[str, str, str, dict[str, Any], str]]:
         """Network, entry, verdict, what was told, and the finding's key, in the order of `suspects`."""

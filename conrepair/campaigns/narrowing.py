@@ -9,6 +9,7 @@ from conrepair.campaigns.narrowing_targets import NarrowingTarget, target
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result, Task
 from conrepair.engine.session import Session
+from conrepair.frameworks.model import from_json
 from conrepair.generate.checks import check_wishes
 from conrepair.generate.generated import versions
 from conrepair.generate.narrowing.table import Acceptance, NarrowingRow, taken_of
@@ -103,4 +104,4 @@ def _task(asked: NarrowingTarget, op: str, opset: int, seconds: float, before: C
 def _found(result: Result) -> Acceptance:
     if result.entry is None:  # it ends one worker after the other
         return Acceptance(0, 0, refusals={str(result.failure): 1})
-    return taken_of([NarrowingRow.of_json(row) for row in result.entry.result["rows"]])
+    return taken_of([from_json(NarrowingRow, row) for row in result.entry.result["rows"]])

@@ -11,6 +11,7 @@ import numpy as np
 
 from conrepair.campaigns.generate_jobs import bounded
 from conrepair.campaigns.narrowing_targets import NarrowingTarget, target
+from conrepair.frameworks.model import to_json
 from conrepair.generate.graph import Draft
 from conrepair.generate.narrowing.facts import WEIGHTS, facts_of
 from conrepair.generate.narrowing.settings import changed, settings_of
@@ -79,7 +80,7 @@ def narrow(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             other = changed(setting, (kind, name, value), support)
             if other is not None and ask(other, weighted, (kind, name)):
                 break
-    return {"rows": [row.as_json() for row in rows], "seconds": time.process_time() - begun}
+    return {"rows": [to_json(row) for row in rows], "seconds": time.process_time() - begun}
 
 
 _asked: set[str] = set()  # targets that this process has tried

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,22 +85,11 @@ class _Constrained(Support):
     """What a runtime takes, as far as constraints allow it."""
 
     def __init__(self, support: Support, constraints: Sequence[Function]) -> None:
-        self._support, self._constraints = support, constraints
-
-    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-        return self._support.choices(op, bound, variable, dtypes)
-
-    def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-        return self._support.dtypes(dtypes)
-
-    def ranks(self, ranks: Collection[int]) -> Collection[int]:
-        return self._support.ranks(ranks)
+        self.within, self._constraints = support, constraints
 
     def allows(self, setting: Setting) -> bool:
         try:
-            return self._support.allows(setting) and all(
-                item.says(setting) in (True, None) for item in self._constraints
-            )
+            return super().allows(setting) and all(item.says(setting) in (True, None) for item in self._constraints)
         except NotAllowedError:
             return False
 

@@ -162,10 +162,10 @@ def each_generated(
 @cache
 def versions() -> Mapping[str, str]:
     """What a seed's networks depend on: libraries, and the sources of this package, its specifications included."""
-    own = hashlib.sha256()
-    folder = Path(__file__).parent
-    for file in sorted([*folder.rglob("*.py"), *folder.rglob("*.gz")]):
-        own.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+    own, root = hashlib.sha256(), Path(__file__).parents[1]
+    folders = (root / name for name in ("equations", "generate", "operators"))
+    for file in sorted(file for folder in folders for file in folder.rglob("*") if file.suffix in {".py", ".gz"}):
+        own.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     libraries = {name: importlib.metadata.version(name) for name in _LIBRARIES}
     return {"conrepair": __version__, "specifications": own.hexdigest()[:16], **libraries}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from conrepair.generate.ports import Support
-from conrepair.generate.setting import Setting
 
 __all__ = ["Limits"]
 
@@ -23,17 +22,14 @@ class Limits(Support):
     def __init__(
         self, support: Support, operators: Collection[str], dtypes: Collection[str], ranks: Collection[int]
     ) -> None:
-        self._support, self._operators, self._dtypes = support, frozenset(operators), dtypes
+        self.within, self._operators, self._dtypes = support, frozenset(operators), dtypes
         self._ranks = frozenset(ranks)
 
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-        return self._support.choices(op, bound, variable, dtypes) if op in self._operators else ()
+        return super().choices(op, bound, variable, dtypes) if op in self._operators else ()
 
     def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dtype for dtype in dtypes if dtype in self._dtypes) if self._dtypes else dtypes
 
     def ranks(self, ranks: Collection[int]) -> tuple[int, ...]:
         return tuple(rank for rank in ranks if rank in self._ranks)
-
-    def allows(self, setting: Setting) -> bool:
-        return self._support.allows(setting)

@@ -60,20 +60,26 @@ class Operand:
 
 
 class Support:
-    """Which element types a runtime takes: all that the standard does, unless it's another class."""
+    """Which element types a runtime takes: all that the standard does, unless it's another class.
+
+    Attributes:
+        within: The one that it narrows, which is asked for all that it doesn't say itself.
+    """
+
+    within: Support | None = None
 
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
         """Those of some types that one type variable of an operator may have, given those of others."""
-        return dtypes
+        return dtypes if self.within is None else self.within.choices(op, bound, variable, dtypes)
 
     def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
         """Those of some types that tensors may have, whatever reads or makes them."""
-        return dtypes
+        return dtypes if self.within is None else self.within.dtypes(dtypes)
 
     def ranks(self, ranks: Collection[int]) -> Collection[int]:
         """Those of some numbers of axes that tensors may have."""
-        return ranks
+        return ranks if self.within is None else self.within.ranks(ranks)
 
     def allows(self, setting: Setting) -> bool:
         """Whether a setting that is known whole is taken."""
-        return True
+        return self.within is None or self.within.allows(setting)

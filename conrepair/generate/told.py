@@ -10,23 +10,8 @@ from onnx import helper
 
 __all__ = ["told_by"]
 
-_CARRIERS = frozenset(
-    {
-        "Add",
-        "Cast",
-        "Concat",
-        "Gather",
-        "Identity",
-        "Max",
-        "Min",
-        "Mul",
-        "Reshape",
-        "Slice",
-        "Squeeze",
-        "Sub",
-        "Unsqueeze",
-    }
-)
+_MOVING = {"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"}
+_CARRIERS = _MOVING | {"Add", "Max", "Min", "Mul", "Sub"}
 """Operators between a shape and who needs one."""
 
 _MOST = 64

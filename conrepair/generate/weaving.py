@@ -71,6 +71,7 @@ class Weaver:
         *,
         rank: int | Collection[int] = range(1, MAX_RANK + 1),
         least: int = 1,
+        new: bool = False,
     ) -> str:
         """A tensor of the network.
 
@@ -78,9 +79,10 @@ class Weaver:
             dtypes: Element types that it may have.
             rank: Numbers of axes that it may have.
             least: Smallest size of each axis.
+            new: Whether a new one is made where there is none of that sort.
 
         Raises:
-            NotAllowedError: if the network has none.
+            NotAllowedError: if the network has none, and none is to be made.
         """
         pattern, dtypes = AnyShape((rank,) if isinstance(rank, int) else tuple(rank), least), self._meant(dtypes)
         names = [
@@ -88,25 +90,13 @@ class Weaver:
             for name, tensor in self.draft.tensors.items()
             if tensor.free and tensor.type.dtype in dtypes and pattern.allows(tensor.type.shape)
         ]
-        if not names:
+        if names:
+            return self.random.choice(names)
+        if not new:
             raise NotAllowedError("the network has no tensor of that sort")
-        return self.random.choice(names)
-
-    def pick_or_new(
-        self,
-        dtypes: Collection[str] = FLOATS,
-        *,
-        rank: int | Collection[int] = range(1, MAX_RANK + 1),
-        least: int = 1,
-    ) -> str:
-        """A tensor of the network, or a new one where there is none of that sort."""
-        try:
-            return self.pick(dtypes, rank=rank, least=least)
-        except NotAllowedError:
-            ranks = (rank,) if isinstance(rank, int) else tuple(rank)
-            made = self._fresh.take(Port("", self._meant(dtypes), AnyShape(ranks, least)), self.random).type
-            cube = made.shape[-1:] * made.rank
-            return self.new(made.dtype, cube if self.square and prod(cube) <= self._most else made.shape)
+        made = self._fresh.take(Port("", dtypes, pattern), self.random).type
+        cube = made.shape[-1:] * made.rank
+        return self.new(made.dtype, cube if self.square and prod(cube) <= self._most else made.shape)
 
     def new(self, dtype: str, shape: Collection[int], values: Range | None = None) -> str:
         """A new tensor that no node makes: an input, or a weight."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from random import Random
 
 import pytest
 
+from conrepair.frameworks.model import from_json, to_json
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.narrowing.facts import Facts, facts_of, sort_of
 from conrepair.generate.narrowing.narrowed import Narrowed
@@ -76,7 +78,7 @@ def test_nothing_beside_what_is_to_blame_is_given_up() -> None:
 
 def test_rows_are_what_they_were_in_a_file() -> None:
     (row,) = rows(1, refused=True, types={"T": "float32"}, ranks={"X": 2}, values={"axis": "negative"})
-    assert NarrowingRow.of_json(row.as_json()) == row
+    assert from_json(NarrowingRow, json.loads(json.dumps(to_json(row)))) == row
 
 
 @pytest.mark.parametrize(

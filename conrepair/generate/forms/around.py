@@ -49,7 +49,7 @@ def shown_inside(w: Weaver) -> None:
 
 @form("several broadcast inputs")
 def broadcast(w: Weaver) -> None:
-    x = w.pick_or_new(("float32",), rank=(3, 4))
+    x = w.pick(("float32",), rank=(3, 4), new=True)
     made = w.type_of(x)
     shapes = (
         tuple(size if place == axis else 1 for place, size in enumerate(made.shape)) for axis in range(made.rank)

@@ -43,6 +43,6 @@ two transposes that cancel:
 
 @form("two casts that cancel")
 def two_casts(w: Weaver) -> None:
-    x = w.pick_or_new(INTEGERS)
+    x = w.pick(INTEGERS, new=True)
     wide = w.node("Cast", x, to=element_type("int64" if w.type_of(x).dtype != "uint64" else "uint64"))
     w.takes_over(x, w.node("Cast", wide, to=element_type(w.type_of(x).dtype)))

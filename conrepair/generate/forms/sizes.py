@@ -21,7 +21,7 @@ shape that is reshaped:
 
 @form("rank six")
 def six_axes(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(2, 5))
+    x = w.pick(FLOATS, rank=range(2, 5), new=True)
     shape = list(w.type_of(x).shape)
     while len(shape) < 6:
         shape.insert(w.random.randint(0, len(shape)), 1)

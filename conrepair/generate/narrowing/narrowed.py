@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from conrepair.generate.narrowing.facts import facts_of
 from conrepair.generate.narrowing.table import Acceptance
@@ -21,21 +21,15 @@ class Narrowed(Support):
     """
 
     def __init__(self, support: Support, taken: Mapping[str, Acceptance]) -> None:
-        self._support, self._taken = support, taken
+        self.within, self._taken = support, taken
 
     def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-        left = self._support.choices(op, bound, variable, dtypes)
+        left = super().choices(op, bound, variable, dtypes)
         found = self._taken.get(op)
         if found is None:
             return left
         return tuple(dtype for dtype in left if found.taken and dtype not in found.no_types.get(variable, ()))
 
-    def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
-        return self._support.dtypes(dtypes)
-
-    def ranks(self, ranks: Collection[int]) -> Collection[int]:
-        return self._support.ranks(ranks)
-
     def allows(self, setting: Setting) -> bool:
         found = self._taken.get(setting.op)
-        return self._support.allows(setting) and (found is None or found.allows(facts_of(setting)))
+        return super().allows(setting) and (found is None or found.allows(facts_of(setting)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.generate.narrowing.facts import KINDS, Fact, Facts, facts_in
@@ -31,16 +31,6 @@ class NarrowingRow:
     facts: Facts
     refusal: str | None
     changed: tuple[str, str] | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """For a file."""
-        return {**asdict(self.facts), "refusal": self.refusal, "changed": self.changed}
-
-    @staticmethod
-    def of_json(value: Mapping[str, Any]) -> NarrowingRow:
-        """From a file."""
-        changed = value["changed"] and (value["changed"][0], value["changed"][1])
-        return NarrowingRow(Facts(value["types"], value["ranks"], value["values"]), value["refusal"], changed)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ _AXES = (1, 2, 3, 4)
 
 def some(w: Weaver, dtypes: Collection[str] = _FLOAT, rank: int | Collection[int] = _AXES, least: int = 1) -> str:
     """A tensor of the network, or a new one where there is none of that sort."""
-    return w.pick_or_new(dtypes, rank=rank, least=least)
+    return w.pick(dtypes, rank=rank, least=least, new=True)
 
 
 def made(w: Weaver, dtypes: Collection[str] = _FLOAT) -> str:

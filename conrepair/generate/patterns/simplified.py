@@ -54,7 +54,7 @@ def copied_size(w: Weaver) -> None:
 
 @pattern("squeezes in a row", "onnxoptimizer:fuse_consecutive_squeezes", "onnxoptimizer:fuse_consecutive_unsqueezes")
 def squeezes(w: Weaver) -> None:
-    x = w.pick_or_new(FLOATS, rank=range(1, 4), least=2)
+    x = w.pick(FLOATS, rank=range(1, 4), least=2, new=True)
     for op, places in (("Unsqueeze", (0, -1)), ("Unsqueeze", (0, 1)), ("Squeeze", ()), ("Squeeze", ())):
         single = [axis for axis, size in enumerate(w.type_of(x).shape) if size == 1]
         x = w.node(op, x, axes=[w.random.choice(places or single)])
