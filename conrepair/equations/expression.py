@@ -58,8 +58,8 @@ def parse(text: str) -> Expression:
                 known[name] = _read(value, known)
             case ast.Assign([ast.Tuple(names)], value):
                 results = _read(value, known)
-                for place, name in enumerate(names):
-                    known[ast.unparse(name)] = Term(ITEM, (results,), (("place", place),))
+                for place, item in enumerate(names):
+                    known[ast.unparse(item)] = Term(ITEM, (results,), (("place", place),))
             case ast.Expr(value):
                 return _read(value, known)
     raise ValueError(f"{text!r} computes nothing")

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from conrepair.generate.expressions import Expression, Number, Unknown
+from conrepair.generate.expressions import APPLY, Expression, Number, Unknown
 from conrepair.generate.ports import NotAllowedError
 from conrepair.generate.sizes import drawn_size
 
@@ -88,21 +88,7 @@ def _term(number: Number, terms: Mapping[Unknown, Any]) -> Any:
             return (
                 left // right if isinstance(left, int) and isinstance(right, int) else _int(z3, left, right) / right
             )
-        case "%":
-            return left % right
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "==":
-            return left == right
-        case "!=":
-            return left != right
-        case "<=":
-            return left <= right
-    return left < right
+    return APPLY[number.op](left, right)
 
 
 def _int(z3: Any, number: Any, other: Any) -> Any:

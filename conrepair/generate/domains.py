@@ -50,6 +50,7 @@ class Domain(Protocol):
 
     def checks(self, value: Any) -> list[Any]:
         """Conditions on sizes that aren't known yet for a value to be one of them."""
+        return []
 
 
 def drawn_whole(random: Random, low: int, high: int | None) -> int:
@@ -63,7 +64,7 @@ def drawn_whole(random: Random, low: int, high: int | None) -> int:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Whole(Domain):
     """A whole number between two bounds, None for no bound; drawn between the usual ones inside of those."""
 
     low: Number | None
@@ -81,7 +82,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Wholes:
+class Wholes(Domain):
     """Whole numbers, each between its own two bounds; drawn between the usual ones inside of those."""
 
     lows: tuple[Number | None, ...]
@@ -108,7 +109,7 @@ class Wholes:
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Domain):
     """One of some values."""
 
     options: Sequence[Any]
@@ -119,12 +120,9 @@ class OneOf:
     def allows(self, value: Any) -> bool:
         return value in self.options
 
-    def checks(self, value: Any) -> list[Any]:
-        return []
-
 
 @dataclass(frozen=True)
-class Real:
+class Real(Domain):
     """A real number between two bounds.
 
     Attributes:
@@ -150,12 +148,9 @@ class Real:
     def allows(self, value: Any) -> bool:
         return not isinstance(value, tuple) and bool(self.low <= value <= self.high)
 
-    def checks(self, value: Any) -> list[Any]:
-        return []
-
 
 @dataclass(frozen=True)
-class Several:
+class Several(Domain):
     """So many values, each of the same sort."""
 
     each: Domain
@@ -167,12 +162,9 @@ class Several:
     def allows(self, value: Any) -> bool:
         return isinstance(value, tuple) and len(value) == self.count and all(map(self.each.allows, value))
 
-    def checks(self, value: Any) -> list[Any]:
-        return []
-
 
 @dataclass(frozen=True)
-class Axes:
+class Axes(Domain):
     """Axes of a tensor of so many, from the end if negative; none is drawn twice, even where that's allowed.
 
     Attributes:
@@ -211,12 +203,9 @@ class Axes:
             count == len(value) or not self.distinct
         )
 
-    def checks(self, value: Any) -> list[Any]:
-        return []
-
 
 @dataclass(frozen=True)
-class Permutation:
+class Permutation(Domain):
     """All axes, in some order."""
 
     rank: int
@@ -227,12 +216,9 @@ class Permutation:
     def allows(self, value: Any) -> bool:
         return isinstance(value, tuple) and sorted(value) == list(range(self.rank))
 
-    def checks(self, value: Any) -> list[Any]:
-        return []
-
 
 @dataclass(frozen=True)
-class Told:
+class Told(Domain):
     """Sizes that a node says, of its output as a rule: unknown while that's given.
 
     Attributes:
@@ -252,9 +238,6 @@ class Told:
 
     def allows(self, value: Any) -> bool:
         return isinstance(value, tuple) != self.alone and self.pattern.allows((value,) if self.alone else value)
-
-    def checks(self, value: Any) -> list[Any]:
-        return []
 
 
 @dataclass

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from conrepair.generate.bodies import Body, BodyStep
+from conrepair.generate.domains import Domain
 from conrepair.generate.drawing import Drawing, Source
 from conrepair.generate.expressions import known
 from conrepair.generate.ports import NotAllowedError, Operand, Port
@@ -24,7 +25,7 @@ _TRIES = 8
 
 
 @dataclass(frozen=True)
-class Bodies:
+class Bodies(Domain):
     """Bodies of a node.
 
     Attributes:
@@ -69,9 +70,6 @@ class Bodies:
             _handed_through(value, place, wanted) if isinstance(wanted, int) else wanted in (None, made[place])
             for place, wanted in enumerate(self.outputs)
         )
-
-    def checks(self, value: Any) -> list[Any]:
-        return []
 
     def _given(self) -> tuple[tuple[str, int], ...]:
         return tuple((made.dtype, made.rank) for made in self.inputs)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from conrepair.generate.domains import Domain
+
 __all__ = ["Equation", "terms_of"]
 
 _USUAL = (
@@ -35,7 +37,7 @@ _WRITTEN = re.compile(r"[a-z]*(\.\.\.)?[a-z]*(,[a-z]*(\.\.\.)?[a-z]*)*(->[a-z]*(
 
 
 @dataclass(frozen=True)
-class Equation:
+class Equation(Domain):
     """An equation that makes sense, with small letters."""
 
     def drawn(self, random: Random) -> str:
@@ -52,9 +54,6 @@ class Equation:
             and set(letters) <= set("".join(terms))
             and ("..." in result) == any("..." in term for term in terms)
         )
-
-    def checks(self, value: Any) -> list[Any]:
-        return []
 
 
 def terms_of(equation: str) -> tuple[list[str], str]:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from typing import Any
 
-__all__ = ["Expression", "Number", "Unknown", "ceil_div", "known", "least", "most", "product", "value_of"]
+__all__ = ["APPLY", "Expression", "Number", "Unknown", "ceil_div", "known", "least", "most", "product", "value_of"]
 
-_APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
+APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -28,6 +28,17 @@ _APPLY: Mapping[str, Callable[[Any, Any], Any]] = {
     "or": lambda left, right: bool(left) or bool(right),
     "and": lambda left, right: bool(left) and bool(right),
 }
+"""What an expression's operator computes."""
+
+
+def _before(op: str) -> Callable[[Any, Any], Any]:
+    """A method that makes an expression of a number and what stands behind it."""
+    return lambda self, other: _made(op, self, other)
+
+
+def _behind(op: str) -> Callable[[Any, Any], Any]:
+    """A method that makes an expression of a number and what stands before it."""
+    return lambda self, other: _made(op, other, self)
 
 
 class Expression:
@@ -40,66 +51,19 @@ class Expression:
         self.op, self.left, self.right = op, left, right
         self.unknowns: frozenset[Unknown] = _unknowns(left) | _unknowns(right)
 
-    def __add__(self, other: Number) -> Number:
-        return _made("+", self, other)
-
-    def __radd__(self, other: Number) -> Number:
-        return _made("+", other, self)
-
-    def __sub__(self, other: Number) -> Number:
-        return _made("-", self, other)
-
-    def __rsub__(self, other: Number) -> Number:
-        return _made("-", other, self)
-
-    def __mul__(self, other: Number) -> Number:
-        return _made("*", self, other)
-
-    def __rmul__(self, other: Number) -> Number:
-        return _made("*", other, self)
-
-    def __floordiv__(self, other: Number) -> Number:
-        return _made("//", self, other)
-
-    def __rfloordiv__(self, other: Number) -> Number:
-        return _made("//", other, self)
-
-    def __mod__(self, other: Number) -> Number:
-        return _made("%", self, other)
-
-    def __rmod__(self, other: Number) -> Number:
-        return _made("%", other, self)
+    __add__, __radd__ = _before("+"), _behind("+")
+    __sub__, __rsub__ = _before("-"), _behind("-")
+    __mul__, __rmul__ = _before("*"), _behind("*")
+    __floordiv__, __rfloordiv__ = _before("//"), _behind("//")
+    __mod__, __rmod__ = _before("%"), _behind("%")
+    __eq__, __ne__ = _before("=="), _before("!=")
+    __le__, __ge__ = _before("<="), _behind("<=")
+    __lt__, __gt__ = _before("<"), _behind("<")
+    __or__ = __ror__ = _before("or")
+    __and__ = __rand__ = _before("and")
 
     def __neg__(self) -> Number:
         return _made("-", 0, self)
-
-    def __eq__(self, other: object) -> Any:
-        return _made("==", self, other)
-
-    def __ne__(self, other: object) -> Any:
-        return _made("!=", self, other)
-
-    def __le__(self, other: Number) -> Any:
-        return _made("<=", self, other)
-
-    def __lt__(self, other: Number) -> Any:
-        return _made("<", self, other)
-
-    def __ge__(self, other: Number) -> Any:
-        return _made("<=", other, self)
-
-    def __gt__(self, other: Number) -> Any:
-        return _made("<", other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return _made("or", self, other)
-
-    __ror__ = __or__
-
-    def __and__(self, other: Any) -> Any:
-        return _made("and", self, other)
-
-    __rand__ = __and__
 
     def __bool__(self) -> bool:
         message = "a size that isn't known yet was asked for its truth: a specification needs `s.require` here"
@@ -160,7 +124,7 @@ def value_of(number: Number, values: Mapping[Unknown, int]) -> Any:
         return number
     if isinstance(number, Unknown):
         return values[number]
-    return _APPLY[number.op](value_of(number.left, values), value_of(number.right, values))
+    return APPLY[number.op](value_of(number.left, values), value_of(number.right, values))
 
 
 def least(left: Number, right: Number) -> Number:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from conrepair.generate.domains import Domain
 from conrepair.generate.expressions import Number, known
 from conrepair.generate.shapes import Sizes
 
@@ -14,7 +15,7 @@ __all__ = ["NewShape", "Parts", "Places"]
 
 
 @dataclass(frozen=True)
-class NewShape:
+class NewShape(Domain):
     """Another shape with the same elements; -1 for what's left, 0 for the size that there is.
 
     Attributes:
@@ -48,9 +49,6 @@ class NewShape:
             and value.count(-1) <= 1
             and all(place < len(self.shape) for place in copied)
         )
-
-    def checks(self, value: Any) -> list[Any]:
-        return []
 
 
 def _other_layout(shape: list[int], random: Random) -> list[int]:
@@ -97,7 +95,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Places:
+class Places(Domain):
     """Where slices begin or end along axes: any numbers; drawn so that something is left.
 
     Attributes:
@@ -118,9 +116,6 @@ class Places:
 
     def allows(self, value: Any) -> bool:
         return isinstance(value, tuple) and len(value) == len(self.sizes)
-
-    def checks(self, value: Any) -> list[Any]:
-        return []
 
     def _place(self, size: Number, step: int, begin: int | None, random: Random) -> int:
         far = self.far if step > 0 else -self.far

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from conrepair.generate.domains import Domain
 from conrepair.generate.setting import Setting
 from conrepair.generate.sizes import drawn_size
 from conrepair.generate.tensors import TensorType
@@ -34,7 +35,7 @@ def literal(s: Setting, name: str, shape: tuple[int, ...] | None = None) -> np.n
 
 
 @dataclass(frozen=True)
-class _Literal:
+class _Literal(Domain):
     """A tensor.
 
     Attributes:
@@ -61,6 +62,3 @@ class _Literal:
             and numpy_helper.to_array(value).dtype.name in self.dtypes
             and self.shape in (None, tuple(value.dims))
         )
-
-    def checks(self, value: Any) -> list[Any]:
-        return []
