@@ -1,58 +1,23 @@
-"""All forms, by name."""
+"""All forms, by name: patterns that are nonsense, and aim at no optimization."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 
 from conrepair.generate.families import registered
-from conrepair.generate.patterns.language import written
-from conrepair.generate.weaving import Body
+from conrepair.generate.patterns.pattern import Pattern, Registry
 
-__all__ = ["QUOTA", "Form", "form", "forms", "written_forms"]
+__all__ = ["QUOTA", "form", "forms", "written_forms"]
 
 QUOTA = 0.05
 """The share of networks that get a form, unless a configuration says another."""
 
-
-@dataclass(frozen=True)
-class Form:
-    """A sort of nonsense.
-
-    Attributes:
-        name: As configurations and results have it.
-        body: Puts it into a network; NotAllowedError where it doesn't fit.
-    """
-
-    name: str
-    body: Body
-
-
-_ALL: dict[str, Form] = {}
-
-
-def form(name: str) -> Callable[[Body], Body]:
-    """Register a form."""
-
-    def put(body: Body) -> Body:
-        _ALL[name] = Form(name, body)
-        return body
-
-    return put
-
-
-def written_forms(text: str) -> None:
-    """Register forms that are equations.
-
-    Args:
-        text: See `conrepair.generate.patterns.language`.
-    """
-    for name, _, body in written(text):
-        form(name)(body)
+_FORMS = Registry()
+form, written_forms = _FORMS.add, _FORMS.add_written
 
 
 @cache
-def forms() -> Mapping[str, Form]:
+def forms() -> Mapping[str, Pattern]:
     """All of them, in the order of the alphabet."""
-    return registered(__name__.rpartition(".")[0], _ALL)
+    return registered(__name__.rpartition(".")[0], _FORMS.known)

@@ -10,7 +10,7 @@ from conrepair.generate.families import registered
 from conrepair.generate.patterns.language import written
 from conrepair.generate.weaving import Body
 
-__all__ = ["Pattern", "pattern", "patterns", "written_patterns"]
+__all__ = ["Pattern", "Registry", "pattern", "patterns", "written_patterns"]
 
 
 @dataclass(frozen=True)
@@ -28,35 +28,41 @@ class Pattern:
     body: Body
 
 
-_ALL: dict[str, Pattern] = {}
+class Registry:
+    """Patterns of a package, each registered by one of its modules."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Pattern] = {}
+
+    def add(self, name: str, *aims: str) -> Callable[[Body], Body]:
+        """Register a function as a pattern.
+
+        Args:
+            name: In a few words.
+            aims: What it sets off, as `Pattern.aims`; nothing for units of usual networks.
+        """
+
+        def put(body: Body) -> Body:
+            self.known[name] = Pattern(name, aims, body)
+            return body
+
+        return put
+
+    def add_written(self, text: str) -> None:
+        """Register patterns that are equations, with their aims behind their names.
+
+        Args:
+            text: See `conrepair.generate.patterns.language`.
+        """
+        for name, aims, body in written(text):
+            self.add(name, *aims)(body)
 
 
-def pattern(name: str, *aims: str) -> Callable[[Body], Body]:
-    """Register a pattern.
-
-    Args:
-        name: In a few words.
-        aims: What it sets off, as `Pattern.aims`; nothing for units of usual networks.
-    """
-
-    def put(body: Body) -> Body:
-        _ALL[name] = Pattern(name, aims, body)
-        return body
-
-    return put
-
-
-def written_patterns(text: str) -> None:
-    """Register patterns that are equations, with their aims behind their names.
-
-    Args:
-        text: See `conrepair.generate.patterns.language`.
-    """
-    for name, aims, body in written(text):
-        pattern(name, *aims)(body)
+_PATTERNS = Registry()
+pattern, written_patterns = _PATTERNS.add, _PATTERNS.add_written
 
 
 @cache
 def patterns() -> Mapping[str, Pattern]:
     """All of them, in the order of the alphabet."""
-    return registered(__name__.rpartition(".")[0], _ALL)
+    return registered(__name__.rpartition(".")[0], _PATTERNS.known)
