@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import functools
+from random import Random
 
+import onnx
 import pytest
 
 from benchmarks.generate.constraints import measured
+from conrepair.generate.drawing import Drawing, Fresh
+from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import Probed
+from conrepair.operators.all_operators import RECORDS
 
 OPSET = 20
 """Of the models; newer operators have the first that has them."""
@@ -26,3 +31,15 @@ def test_a_specification_says_what_the_runtime_takes(op: str, opset: int, count:
     assert found.inside == count
     assert not found.wrong
     assert found.recall_explained > 0.9
+
+
+def test_elementwise_operators_of_the_records_have_specifications() -> None:
+    names = {name for name, item in RECORDS.items() if item.operands and onnx.defs.has(name)}
+    assert names <= specifications().keys()
+    assert specifications()["Swish"].least_opset == 24
+    drawn = set()
+    for seed in range(40):
+        setting = Drawing("HardSigmoid", 20, Random(seed), Support(), source=Fresh(64), most=64)
+        specifications()["HardSigmoid"].body(setting)
+        drawn.add(setting.attributes.get("alpha"))
+    assert {0.2, 1 / 6} <= drawn, "the record's default, and another usual one"
