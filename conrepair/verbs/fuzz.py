@@ -10,7 +10,7 @@ from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.generate import Programmed, comma_names
 from conrepair.verbs.option import Value, option, options
-from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, OR_NONE, SECONDS, SHARE, SWITCH
+from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, OR_NONE, SECONDS, SHARE
 
 __all__ = ["USUAL", "Fuzz"]
 
@@ -18,21 +18,19 @@ USUAL = ("ort-none", "ort-all", "convert-onnxslim", "convert-onnxsim", "convert-
 """Systems that are tried where none are named."""
 
 
-@options
+@options("models")
 class Fuzz(Programmed):
     """Of `fuzz`."""
 
     models: Sequence[str | Path] = option(
         "ONNX files to try, in place of generated networks; or one configuration (.json) with a section `fuzz`.",
         Value(arguments.FILES, metavar="MODEL|CONFIG", many=True),
-        "models",
         flag="",  # in the shell they stand behind the verb
         default=(),
     )
     data: Any = option(
         "Inputs to feed to `models` (.npz/.npy, first axis samples), the first four.",
         DATA,
-        "models",
         usual="random inputs",
         default=None,
     )
@@ -40,55 +38,35 @@ class Fuzz(Programmed):
         "Systems with their settings (ort-all, tvm-O3, torch-compile, convert-onnxslim), separated by commas; "
         "ort-all@1.20.1 is another release, in an environment of its own.",
         Value(comma_names, metavar="SYSTEM,...", many=True),
-        "models",
         usual=", ".join(USUAL),
         default=(),
     )
-    count: int = option("Networks of `nodes` operators.", OR_NONE, "models", default=100)
-    alone: int = option("Networks of one operator, which come first.", OR_NONE, "models", default=100)
-    slips: float = option(
-        "Share of patterns in which one node isn't as it should be.",
-        SHARE,
-        "models",
-        default=0.5,
-    )
+    count: int = option("Networks of `nodes` operators.", OR_NONE, default=100)
+    alone: int = option("Networks of one operator, which come first.", OR_NONE, default=100)
+    slips: float = option("Share of patterns in which one node isn't as it should be.", SHARE, default=0.5)
     bare: float = option(
-        "Share of the networks of several operators that are one pattern and nothing else.",
-        SHARE,
-        "models",
-        default=0.5,
+        "Share of the networks of several operators that are one pattern and nothing else.", SHARE, default=0.5
     )
     varied: float = option(
         "Share of the networks that a system runs with drawn options (passes left out, less fused), share with "
         "inputs that are weights, and share that runs with another number of threads, too. Above 0 what is built is "
         "fed odd numbers (NaN, infinities, zeros) besides.",
         SHARE,
-        "models",
         default=0.3,
     )
     slower: bool = option(
-        "Suspect settings that take more than twice as long as those with most left out, too.",
-        SWITCH,
-        "models",
-        default=False,
+        "Suspect settings that take more than twice as long as those with most left out, too.", default=False
     )
     known: str | Path | None = option(
-        "Findings that are known (JSON): they're named as such, and end nothing.",
-        FILE,
-        "models",
-        default=None,
+        "Findings that are known (JSON): they're named as such, and end nothing.", FILE, default=None
     )
     recheck: str | Path | None = option(
-        "Try the findings of a folder again, by what's installed, and nothing else.",
-        FOLDER,
-        "models",
-        default=None,
+        "Try the findings of a folder again, by what's installed, and nothing else.", FOLDER, default=None
     )
     releases: int | None = option(
         "With recheck: since which release of their library findings are seen, and until which, by asking up to N "
         "before theirs and N behind it, each in an environment of its own.",
         COUNT,
-        "models",
         usual="what is installed is asked",
         default=None,
     )

@@ -14,7 +14,7 @@ from conrepair.generate.wishes import Wishes
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs.option import Options, Value, option, options
-from conrepair.verbs.values import COUNT, OR_NONE, SECONDS, SEED, SHARE, SWITCH
+from conrepair.verbs.values import COUNT, OR_NONE, SECONDS, SEED, SHARE
 
 __all__ = ["Generate", "Networks", "OneByOne", "Programmed", "comma_names"]
 
@@ -71,96 +71,75 @@ _MODELS = Value(arguments.FILES, metavar="MODEL", many=True)
 _NAMES = Value(comma_names, metavar="NAME,...", many=True)
 
 
-@options
+@options("models")
 class Networks(Options):
     """What networks should be like."""
 
-    count: int | None = option(
-        "How many are tried.", OR_NONE, "models", usual="without end", default=None, kw_only=False
-    )
-    nodes: int = option("Operators of each network.", COUNT, "models", default=Wishes.nodes)
-    seed: int = option("Seed of all of them.", SEED, "models", default=0)
-    opset: int = option("Opset of ONNX's operators.", COUNT, "models", default=Wishes.opset)
-    operators: Sequence[str] = option("Only these operators.", _NAMES, "models", usual="all", default=())
-    exclude: Sequence[str] = option("None of these operators.", _NAMES, "models", default=())
-    dtypes: Sequence[str] = option(
-        "Only these element types, such as float32.", _NAMES, "models", usual="all", default=()
-    )
+    count: int | None = option("How many are tried.", OR_NONE, usual="without end", default=None, kw_only=False)
+    nodes: int = option("Operators of each network.", COUNT, default=Wishes.nodes)
+    seed: int = option("Seed of all of them.", SEED, default=0)
+    opset: int = option("Opset of ONNX's operators.", COUNT, default=Wishes.opset)
+    operators: Sequence[str] = option("Only these operators.", _NAMES, usual="all", default=())
+    exclude: Sequence[str] = option("None of these operators.", _NAMES, default=())
+    dtypes: Sequence[str] = option("Only these element types, such as float32.", _NAMES, usual="all", default=())
     ranks: tuple[int, int] = option(
         "Numbers of axes of tensors: the fewest and the most.",
         Value(arguments.pair, _ranks, "N[-N]"),
-        "models",
         usual="0-6",
         default=Wishes.ranks,
     )
-    elements: int = option("Most elements of a tensor.", COUNT, "models", default=Wishes.most)
+    elements: int = option("Most elements of a tensor.", COUNT, default=Wishes.most)
     learn: Sequence[str | Path] = option(
         "Put operators in as a model has them, the models of a folder, or ONNX's own cases (onnx).",
         _MODELS,
-        "models",
         default=(),
     )
     grown_from: Sequence[str | Path] = option(
         "Grow each network from a piece of a model, or of one in a folder, of at most `nodes` operators.",
         _MODELS,
-        "models",
         flag="--from",
         default=(),
     )
-    changes: int = option(
-        "Changes of each network that is grown from a model.", OR_NONE, "models", default=Wishes.changes
-    )
+    changes: int = option("Changes of each network that is grown from a model.", OR_NONE, default=Wishes.changes)
     support: str | None = option(
         "Only what this one takes of ONNX, found by models of one operator: onnxruntime, tvm, a format (keras, "
         "torch, tflite) or a converter (onnx-onnxslim...).",
         Value(arguments.text, metavar="TARGET"),
-        "models",
         default=None,
     )
     single: bool = option(
-        "One input and one output; other tensors that no node makes are weights.",
-        SWITCH,
-        "models",
-        default=Wishes.single,
+        "One input and one output; other tensors that no node makes are weights.", default=Wishes.single
     )
     symbolic: float = option(
         "Share of networks that leave sizes open, half of them the batch, where operators let them.",
         SHARE,
-        "models",
         default=Wishes.symbolic,
     )
     deep: float = option(
-        "Share of networks that are long: operators are put behind the longest chain.",
-        SHARE,
-        "models",
-        default=Wishes.deep,
+        "Share of networks that are long: operators are put behind the longest chain.", SHARE, default=Wishes.deep
     )
     large: float = option(
-        "Share of networks with some tensors of up to a million elements.", SHARE, "models", default=Wishes.large
+        "Share of networks with some tensors of up to a million elements.", SHARE, default=Wishes.large
     )
     folded: float = option(
         "Share of networks in which nodes may depend on weights alone, and outputs on no input.",
         SHARE,
-        "models",
         default=Wishes.folded,
     )
     extremes: float = option(
         "Share of networks some of whose inputs and weights are at the ends of what they may be.",
         SHARE,
-        "models",
         default=Wishes.extremes,
     )
     forms: Mapping[str, float] | None = option(
         "Share of networks with a form of legal nonsense, by the form's name (docs/generate.md).",
         _shares("FORM=SHARE", "size of zero=0.1"),
-        "models",
         flag="--form",
         default=None,
     )
     patterns: Mapping[str, float] | None = option(
         "Share of networks with a pattern, by the pattern's name.",
         _shares("PATTERN=SHARE", "conv and batch norm=0.5"),
-        "models",
         flag="--pattern",
         default=None,
     )
@@ -168,24 +147,17 @@ class Networks(Options):
         "How likely a pattern (nodes that set an optimization off, or that real networks have) is put in for each "
         "five nodes.",
         SHARE,
-        "models",
         default=Wishes.woven,
     )
     slips: float = option(
         "Share of patterns in which one node isn't as it should be: an axis kept, dropped or moved, a constant of "
         "another shape, a node between that changes nothing.",
         SHARE,
-        "models",
         default=Wishes.slips,
     )
-    bare: float = option(
-        "Share of networks that are one pattern and nothing else.", SHARE, "models", default=Wishes.bare
-    )
+    bare: float = option("Share of networks that are one pattern and nothing else.", SHARE, default=Wishes.bare)
     backward: float = option(
-        "How likely an operator is put in front of an input, and not behind a tensor.",
-        SHARE,
-        "models",
-        default=Wishes.backward,
+        "How likely an operator is put in front of an input, and not behind a tensor.", SHARE, default=Wishes.backward
     )
 
     @property
@@ -196,27 +168,25 @@ class Networks(Options):
         return Wishes(**other, **{name: getattr(self, name) for name in names})
 
 
-@options
+@options("models")
 class OneByOne(Networks):
     """Of `conrepair.generated`, which makes networks in this process."""
 
     functions: Sequence[Callable[[Any], Any]] = option(
         "Filters (of a parameter `network`) and constraints (of `setting`) that return what is kept.",
         Value(arguments.FUNCTIONS),
-        "models",
         flag="",
         default=(),
     )
     judge: bool = option(
         "Run each with ONNX Runtime's optimizations and with ONNX's reference, too.",
-        SWITCH,
-        "output",
+        group="output",
         flag="",
         default=False,
     )
 
 
-@options
+@options("models")
 class Programmed(Networks):
     """What functions of a user's own narrow."""
 
@@ -224,20 +194,17 @@ class Programmed(Networks):
         "Your own filter of networks, constraint of settings, or (of campaigns) filter of findings: a function of "
         "`network`, `setting` or `finding` that returns whether it's kept (docs/generate.md). Needs `trust`.",
         Value(arguments.NAMES, metavar="FILE.py:NAME", many=True),
-        "models",
         flag="--function",
         default=(),
     )
     trust: bool = option(
         "Run what `functions` names: only your own programs, or those of somebody whose programs you would run. They "
         "aren't confined (docs/security.md).",
-        SWITCH,
-        "models",
         default=False,
     )
 
 
-@options
+@options("search")
 class Generate(Programmed):
     """Of `conrepair generate` and the configuration's section of that name, which write networks to a folder."""
 
@@ -250,14 +217,10 @@ class Generate(Programmed):
         "models",
         default=(),
     )
-    workers: int = option("Worker processes.", COUNT, "search", key="limits.workers", default=2)
+    workers: int = option("Worker processes.", COUNT, key="limits.workers", default=2)
     seconds: float | None = option(
-        "Begin no further network after S seconds.", SECONDS, "search", usual="no limit", searches=True, default=None
+        "Begin no further network after S seconds.", SECONDS, usual="no limit", searches=True, default=None
     )
     network_seconds: float = option(
-        "Time limit in seconds for each network, and each conversion.",
-        SECONDS,
-        "search",
-        flag="--each",
-        default=60.0,
+        "Time limit in seconds for each network, and each conversion.", SECONDS, flag="--each", default=60.0
     )

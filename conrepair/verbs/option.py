@@ -8,8 +8,10 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, ParamSpec, Self, TypeVar, dataclass_transform
 
+from conrepair.intake import arguments
 from conrepair.intake.arguments import Reader
 from conrepair.runtime.errors import UsageError
 
@@ -40,6 +42,9 @@ class Value:
     metavar: str = ""
     many: bool = False
     choices: tuple[str, ...] = ()
+
+
+_SWITCH = Value(arguments.flag, parsed=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +79,8 @@ class About:
 
 def option(
     words: str,
-    value: Value,
-    group: str,
+    value: Value = _SWITCH,
+    group: str = "",
     *,
     default: Any = MISSING,
     kw_only: bool = True,
@@ -85,8 +90,8 @@ def option(
 
     Args:
         words: Whole sentences.
-        value: How it's read.
-        group: Of help.
+        value: How it's read; without one the option is a switch.
+        group: Of help; "": the one that the class names.
         default: Its value where nobody gives one; none: it must be given.
         kw_only: Whether Python calls it by its name alone.
         **more: What else `About` has, by its names: usual, typed, flag, key, searches.
@@ -101,9 +106,21 @@ def model(words: str, *, kw_only: Literal[False]) -> Any:
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option, model))
-def options(verb: type[Asked]) -> type[Asked]:
-    """Make a class of options a dataclass, frozen and by keyword."""
-    return dataclass(frozen=True, kw_only=True)(verb)
+def options(group: str = "") -> Callable[[type[Asked]], type[Asked]]:
+    """Make a class of options a dataclass, frozen and by keyword.
+
+    Args:
+        group: Of help, for those of its options that name no other.
+    """
+
+    def made(verb: type[Asked]) -> type[Asked]:
+        for item in vars(verb).values():
+            if isinstance(item, dataclasses.Field) and _KEY in item.metadata:
+                told = item.metadata[_KEY]
+                item.metadata = MappingProxyType({_KEY: dataclasses.replace(told, group=told.group or group)})
+        return dataclass(frozen=True, kw_only=True)(verb)
+
+    return made
 
 
 @dataclass(frozen=True, kw_only=True)

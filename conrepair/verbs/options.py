@@ -12,7 +12,7 @@ from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, model, option, options, written
-from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED, SWITCH
+from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED
 
 if TYPE_CHECKING:
     from conrepair.data.pictures.recipe import Recipe
@@ -73,14 +73,12 @@ def _backends_options(name: str, value: Any) -> Any:
     return (arguments.OPTIONS if isinstance(value, Mapping) else arguments.NAMES)(name, value)
 
 
-@options
+@options("general")
 class Loaded(Options):
     """Of every verb that loads a model."""
 
     progress: bool = option(
         "Show progress on standard error; the log `conrepair` has it in any case, at level INFO.",
-        SWITCH,
-        "general",
         flag="",  # a shell shows it unless --quiet is given
         default=False,
     )
@@ -97,23 +95,19 @@ class Loaded(Options):
     timeout: float = option(
         "Seconds for each model or step, in worker processes.",
         SECONDS,
-        "general",
         default=600.0,
         flag="",  # a command has one limit for all that it does, which `cli.time_limit` declares
     )
     trust: bool = option(
         "Load files that hold code or reach beyond the model: only your own, or those of somebody whose "
         "programs you would run (docs/security.md). Ordinary files need none of it.",
-        SWITCH,
-        "models",
+        group="models",
         default=False,
     )
     in_process: bool = option(
         "Run everything in this process, for objects and files of one's own: a debugger works, but a library that "
         "crashes takes the process along, nothing is stopped for its time, and what a file makes a library do is "
         "kept from nothing (docs/security.md).",
-        SWITCH,
-        "general",
         flag="",
         default=False,
     )
@@ -136,7 +130,7 @@ def samples(drawn: int, of_data: str, *, default: None = None) -> Any:
     )
 
 
-@options
+@options("inputs")
 class Fed(Loaded):
     """Of every verb that runs a model.
 
@@ -151,7 +145,6 @@ class Fed(Loaded):
     data: Any = option(
         "What models are fed, first axis samples: a folder of photos, .npz/.npy, arrays, or what gives batches.",
         DATA,
-        "inputs",
         usual="random inputs are drawn",
         typed="Folder of photos, or .npz/.npy arrays.",
         default=None,
@@ -159,24 +152,18 @@ class Fed(Loaded):
     recipe: _Recipe = option(
         "Preprocessing of photos: torchvision, keras:tf, keras:torch, tflite, ..., or a recipe.json.",
         _PREPARED,
-        "inputs",
         default=None,
     )
     samples: int | None = samples(32, ", and all of the data")
     steps: int | None = option(
         "Inputs in a row that make a sample, from a fresh start: models that keep a state are compared step by step.",
         COUNT,
-        "inputs",
         usual="4 for models that keep a state, else 1",
         default=None,
     )
-    seed: int = option("Seed of random inputs.", SEED, "inputs", default=0)
-    low: float | None = option(
-        "Lower bound of random inputs.", NUMBER, "inputs", usual="the files' own, else -1", default=None
-    )
-    high: float | None = option(
-        "Upper bound of random inputs.", NUMBER, "inputs", usual="the files' own, else 1", default=None
-    )
+    seed: int = option("Seed of random inputs.", SEED, default=0)
+    low: float | None = option("Lower bound of random inputs.", NUMBER, usual="the files' own, else -1", default=None)
+    high: float | None = option("Upper bound of random inputs.", NUMBER, usual="the files' own, else 1", default=None)
 
     @property
     def count(self) -> int:
@@ -189,7 +176,7 @@ class Fed(Loaded):
         return None if self.data is None else self.of_data if self.samples is None else self.samples
 
 
-@options
+@options("tolerances")
 class Pair(Fed):
     """Of every verb that compares two models."""
 
@@ -201,7 +188,6 @@ class Pair(Fed):
     rtol: float | None = option(
         "Relative tolerance of each element of the outputs. Where one of both is given, they decide alone.",
         NUMBER,
-        "tolerances",
         usual=written(Tolerance.rtol),
         key="tolerance.rtol",
         default=None,
@@ -209,7 +195,6 @@ class Pair(Fed):
     atol: float | None = option(
         "Absolute tolerance of each element of the outputs.",
         NUMBER,
-        "tolerances",
         usual=written(Tolerance.atol),
         key="tolerance.atol",
         default=None,
@@ -217,29 +202,26 @@ class Pair(Fed):
     strict_signature: bool = option(
         "Inputs and outputs in another layout (channels last for channels first) are a fault, too, though the "
         "network undoes the layout itself and its numbers are right.",
-        SWITCH,
-        "tolerances",
         usual="they're noted, and don't change the verdict",
         key="tolerance.strict_signature",
         default=False,
     )
 
 
-@options
+@options("inputs")
 class Compare(Pair):
     """Of `compare`."""
 
-    batch_size: int = option(_BATCH, COUNT, "inputs", default=16)
+    batch_size: int = option(_BATCH, COUNT, default=16)
     static: bool = option(
         "Run nothing: prove by the files alone that both models compute the same in real numbers, or name the layers "
         "of which that isn't proven, and what differs.",
-        SWITCH,
-        "models",
+        group="models",
         default=False,
     )
 
 
-@options
+@options("tolerances")
 class Layers(Pair):
     """Of every verb that compares layers."""
 
@@ -247,21 +229,18 @@ class Layers(Pair):
     margin: float = option(
         "A layer is at fault if its error is X times what rounding explains.",
         NUMBER,
-        "tolerances",
         key="tolerance.noise_margin",
         default=Tolerance.noise_margin,
     )
     latent: bool = option(
         "Count faults that none of the inputs shows, such as a bound that no value reaches.",
-        SWITCH,
-        "tolerances",
         usual="they're listed, and don't change the verdict",
         key="localize.latent",
         default=False,
     )
 
 
-@options
+@options("models")
 class Localize(Layers):
     """Of `localize`."""
 
@@ -271,7 +250,6 @@ class Localize(Layers):
     between: Sequence[Any] = option(
         "Models on the way from the source to the target, in order.",
         Value(arguments.MODELS, metavar="FILE", many=True),
-        "models",
         flag="--intermediate",
         typed="A model on the way from the source to the target. Repeat it for several, in order.",
         default=(),
@@ -279,13 +257,12 @@ class Localize(Layers):
     suspicious: bool = option(
         "Rank the layers, too, by how much more they differ on inputs that are answered otherwise than on the "
         "others; give many inputs (`data`, `samples`). A ranking convicts none.",
-        SWITCH,
-        "output",
+        group="output",
         default=False,
     )
 
 
-@options
+@options("search")
 class Repair(Layers):
     """Of `repair`."""
 
@@ -302,26 +279,23 @@ class Repair(Layers):
         default=None,
     )
     seconds: float = option(
-        "Try no further edit after S seconds.", SECONDS, "search", key="repair.seconds", searches=True, default=300.0
+        "Try no further edit after S seconds.", SECONDS, key="repair.seconds", searches=True, default=300.0
     )
     advice: float = option(
         "Spend S seconds on other ways to convert the source.",
         SECONDS,
-        "search",
         key="repair.advice_seconds",
         searches=True,
         default=60.0,
     )
     bake_recipe: bool = option(
         "If photos must be preprocessed differently, put operators for that in front of the model's input.",
-        SWITCH,
-        "search",
         key="repair.bake_recipe",
         default=False,
     )
 
 
-@options
+@options("search")
 class Convert(Fed):
     """Of `convert`."""
 
@@ -329,14 +303,11 @@ class Convert(Fed):
 
     model: Any = model(_ONE, kw_only=False)
     to: str = option(
-        "Format to convert to: torch, keras, tensorflow, tflite or onnx.",
-        Value(_format, metavar="FORMAT"),
-        "models",
+        "Format to convert to: torch, keras, tensorflow, tflite or onnx.", Value(_format, metavar="FORMAT"), "models"
     )
     via: Sequence[str] = option(
         "Converters to use, in this order.",
         Value(arguments.NAMES, _listed, "CONVERTERS"),
-        "search",
         usual="the best route",
         typed="Converters to use, separated by commas.",
         default=(),
@@ -344,7 +315,6 @@ class Convert(Fed):
     options: Mapping[str, Mapping[str, Any]] | Sequence[str] = option(
         'Options of converters, as in {"keras-tflite": {"quantize": "int8"}}.',
         Value(_converters_options, metavar="CONVERTER.NAME=VALUE", many=True),
-        "search",
         flag="--option",
         typed="Option of a converter, as in keras-tflite.quantize=int8. Repeat it for several.",
         default=(),
@@ -359,26 +329,22 @@ class Convert(Fed):
     samples: int | None = samples(8, ", and all of the data")
     check: bool = option(
         "Compare the result with its source.",
-        SWITCH,
-        "search",
         flag="--no-check",
         typed="Don't compare the result with its source.",
         default=True,
     )
     mend: bool = option(
         "Look for another way if the route fails.",
-        SWITCH,
-        "search",
         flag="--no-repair",
         typed="Fail if the route fails, and look for no other way.",
         default=True,
     )
     seconds: float = option(
-        "Look for another way for S seconds if the route fails.", SECONDS, "search", searches=True, default=120.0
+        "Look for another way for S seconds if the route fails.", SECONDS, searches=True, default=120.0
     )
 
 
-@options
+@options("output")
 class Inputs(Fed):
     """Of `inputs`."""
 
@@ -386,62 +352,50 @@ class Inputs(Fed):
     output: str | Path | None = option(
         "File for the arrays (.npz); without one they are the result alone.",
         FILE,
-        "output",
         typed="File for the arrays (.npz).",
         default=None,
     )
 
 
-@options
+@options()
 class Inspect(Loaded):
     """Of `inspect`."""
 
     model: Any = model(_ONE, kw_only=False)
 
 
-@options
+@options("compiler")
 class Compiled(Options):
     """How TVM compiles."""
 
     target: str = option(
         'Code to generate: llvm, opencl or cuda, with attributes: "llvm -mcpu=native".',
         Value(arguments.text, metavar="TARGET"),
-        "compiler",
         default="llvm",
     )
     setting: str = option(
         "Optimization level.",
         Value(arguments.text, choices=("O0", "O1", "O2", "O3", "tuned")),
-        "compiler",
         flag="--opt",
         default="O2",
     )
     importer: str | None = option(
         "Convert the model to this format first.",
         Value(arguments.text, choices=("onnx", "torch", "tflite")),
-        "compiler",
         default=None,
     )
-    required_pass: Sequence[str] = option("Run this pass.", _PASSES, "compiler", default=())
-    disabled_pass: Sequence[str] = option("Skip this pass.", _PASSES, "compiler", default=())
-    trials: int = option("Candidates to measure with `setting` tuned.", COUNT, "compiler", default=64)
-    database: str | Path | None = option(
-        "Start `setting` tuned from an earlier tuning.", FOLDER, "compiler", default=None
-    )
-    threads: int | None = option("Threads that a kernel may use.", COUNT, "compiler", default=None)
-    unfused: Sequence[str] = option("Don't fuse this operator.", _OPERATORS, "compiler", default=())
-    unscheduled: Sequence[str] = option(
-        "Give this operator no schedule (on the CPU).", _OPERATORS, "compiler", default=()
-    )
+    required_pass: Sequence[str] = option("Run this pass.", _PASSES, default=())
+    disabled_pass: Sequence[str] = option("Skip this pass.", _PASSES, default=())
+    trials: int = option("Candidates to measure with `setting` tuned.", COUNT, default=64)
+    database: str | Path | None = option("Start `setting` tuned from an earlier tuning.", FOLDER, default=None)
+    threads: int | None = option("Threads that a kernel may use.", COUNT, default=None)
+    unfused: Sequence[str] = option("Don't fuse this operator.", _OPERATORS, default=())
+    unscheduled: Sequence[str] = option("Give this operator no schedule (on the CPU).", _OPERATORS, default=())
     stable: Sequence[str] = option(
-        "Compute this operator of an ONNX model in a form that keeps its digits.", _OPERATORS, "compiler", default=()
+        "Compute this operator of an ONNX model in a form that keeps its digits.", _OPERATORS, default=()
     )
-    float64: Sequence[str] = option(
-        "Compute this operator of an ONNX model in float64.", _OPERATORS, "compiler", default=()
-    )
-    debug_enabled: bool = option(
-        "Keep the result of each kernel, as files.", SWITCH, "compiler", flag="--debug", default=False
-    )
+    float64: Sequence[str] = option("Compute this operator of an ONNX model in float64.", _OPERATORS, default=())
+    debug_enabled: bool = option("Keep the result of each kernel, as files.", flag="--debug", default=False)
 
     @property
     def compiler(self) -> dict[str, Any]:
@@ -450,7 +404,7 @@ class Compiled(Options):
         return {name: getattr(self, name) for name in names}
 
 
-@options
+@options("output")
 class Build(Compiled, Loaded):
     """Of `build`."""
 
@@ -458,14 +412,13 @@ class Build(Compiled, Loaded):
     output: str | Path | None = option(
         "Folder to write; without one the build lies in a folder that goes with the result.",
         FOLDER,
-        "output",
         typed="Folder to write.",
         default=None,
     )
     batch_size: int = option(_BATCH, COUNT, "inputs", default=1)
 
 
-@options
+@options("models")
 class Execute(Fed):
     """Of `execute`."""
 
@@ -475,13 +428,11 @@ class Execute(Fed):
     backend: _BackendName = option(
         "The model's own library, or, with all its optimizations: ONNX Runtime, TFLite, torch.compile, XLA or TVM.",
         Value(arguments.text, choices=get_args(_BackendName)),
-        "models",
         default="libraries",
     )
     options: Mapping[str, Any] | Sequence[str] = option(
         'Options of the backend, as a configuration has them: {"optimization": "basic"}.',
         Value(_backends_options, metavar="NAME=VALUE", many=True),
-        "models",
         flag="--option",
         typed="Option of the backend, as a configuration has it: optimization=basic, or as JSON: "
         """'disabled_optimizers=["MatMulScaleFusion"]'. Repeat it for several.""",

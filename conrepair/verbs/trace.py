@@ -11,7 +11,7 @@ from conrepair.runtime.errors import UsageError
 from conrepair.tracing.search.names import MethodName, ObjectiveName
 from conrepair.verbs.option import Options, Value, model, option, options
 from conrepair.verbs.options import Loaded
-from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED, SWITCH
+from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED
 
 __all__ = ["EXACT", "Accuracy", "Trace"]
 
@@ -21,7 +21,7 @@ EXACT = "exact"
 _SYSTEM = Value(arguments.text, metavar="SYSTEM")
 
 
-@options
+@options("search")
 class Trace(Loaded):
     """Of `trace`."""
 
@@ -63,7 +63,6 @@ class Trace(Loaded):
     method: str = option(
         "How inputs are searched that bring an error to light.",
         Value(arguments.text, choices=get_args(MethodName)),
-        "search",
         default="mega",
     )
     objective: str = option(
@@ -72,28 +71,23 @@ class Trace(Loaded):
         "in whole numbers, the share of answers (largest elements) that change, or flip (a changed answer by the "
         "smallest change of a given sample).",
         Value(arguments.text, choices=get_args(ObjectiveName)),
-        "search",
         default="guide",
     )
-    evaluations: int = option("Inputs that are tried.", COUNT, "search", default=1000)
-    seconds: float = option("Seconds for the search of inputs.", SECONDS, "search", default=60.0, searches=True)
-    low: float = option("Lower bound of inputs.", NUMBER, "search", default=-5.0)
-    high: float = option("Upper bound of inputs.", NUMBER, "search", default=5.0)
+    evaluations: int = option("Inputs that are tried.", COUNT, default=1000)
+    seconds: float = option("Seconds for the search of inputs.", SECONDS, default=60.0, searches=True)
+    low: float = option("Lower bound of inputs.", NUMBER, default=-5.0)
+    high: float = option("Upper bound of inputs.", NUMBER, default=5.0)
     data: Any = option(
         "Inputs to start from (.npz/.npy, first axis samples): how many of their answers change is said first.",
         DATA,
-        "search",
         usual="random inputs",
         default=None,
     )
-    weights: bool = option(
-        "Search the weights, too, up to half of their size around them.", SWITCH, "search", default=False
-    )
-    seed: int = option("Seed of the search.", SEED, "search", default=0)
+    weights: bool = option("Search the weights, too, up to half of their size around them.", default=False)
+    seed: int = option("Seed of the search.", SEED, default=0)
     builds: int | None = option(
         "Most builds, or sessions, that are made to find which switches are to blame.",
         COUNT,
-        "search",
         usual="200, or 25 where rounding explains the deviation",
         default=None,
     )
@@ -108,7 +102,7 @@ class Trace(Loaded):
             raise UsageError("flip is the smallest change of given samples: give them (--data), or take answers")
 
 
-@options
+@options("search")
 class Accuracy(Options):
     """Of `accuracy`."""
 
@@ -123,7 +117,6 @@ class Accuracy(Options):
     dtypes: Sequence[str] = option(
         "Element type.",
         Value(arguments.NAMES, metavar="TYPE", many=True),
-        "search",
         flag="--dtype",
         usual="float32",
         default=(),
@@ -131,14 +124,10 @@ class Accuracy(Options):
     operators: Sequence[str] = option(
         "Operator of ONNX to measure.",
         Value(arguments.NAMES, metavar="OPERATOR", many=True),
-        "search",
         flag="--operator",
         default=(),
     )
     timeout: float = option("Seconds for each system.", SECONDS, "general", default=600.0, flag="")
     output: str | Path | None = option(
-        "Folder for accuracy.json, accuracy.md and accuracy.svg.",
-        FOLDER,
-        "output",
-        default=None,
+        "Folder for accuracy.json, accuracy.md and accuracy.svg.", FOLDER, "output", default=None
     )

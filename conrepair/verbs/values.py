@@ -6,7 +6,7 @@ from conrepair.intake import arguments
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Value
 
-__all__ = ["COUNT", "DATA", "FILE", "FOLDER", "NUMBER", "OR_NONE", "SECONDS", "SEED", "SHARE", "SWITCH"]
+__all__ = ["COUNT", "DATA", "FILE", "FOLDER", "NUMBER", "OR_NONE", "SECONDS", "SEED", "SHARE"]
 
 COUNT = Value(arguments.COUNT, numbers.count, "N")
 DATA = Value(arguments.anything, metavar="PATH")
@@ -17,4 +17,3 @@ OR_NONE = Value(arguments.whole(0), numbers.whole(0), "N")
 SECONDS = Value(arguments.SECONDS, numbers.seconds, "S")
 SEED = Value(arguments.SEED, numbers.seed, "N")
 SHARE = Value(arguments.real(), numbers.share, "SHARE")
-SWITCH = Value(arguments.flag, parsed=True)
