@@ -25,7 +25,7 @@ def load_for_run(path: Path, *, quiet: bool) -> AuditConfig:
     loaded = read_any(path)
     config = runnable_config(path, loaded)
     if loaded.translation is not None:
-        shown = (KeyOutcome.REFUSED,) if quiet else (KeyOutcome.REFUSED, KeyOutcome.KEPT, KeyOutcome.TRANSLATED)
+        shown = (KeyOutcome.REFUSED,) if quiet else (KeyOutcome.REFUSED, KeyOutcome.TRANSLATED)
         lines = account_lines(loaded.translation, shown, count=not quiet)
         if not quiet:
             lines = [

@@ -20,13 +20,11 @@ class KeyOutcome(enum.StrEnum):
 
     Attributes:
         TRANSLATED: The new configuration has it.
-        KEPT: It's read and checked, for a stage that isn't there yet.
         IGNORED: It says nothing here.
         REFUSED: What it asks for isn't done.
     """
 
     TRANSLATED = "translated"
-    KEPT = "kept"
     IGNORED = "ignored"
     REFUSED = "refused"
 
@@ -62,10 +60,6 @@ class Account:
     def translated(self, path: str, words: str) -> None:
         """The new configuration has it."""
         self.note(path, KeyOutcome.TRANSLATED, words)
-
-    def kept(self, path: str, words: str) -> None:
-        """It's read, for a stage to come."""
-        self.note(path, KeyOutcome.KEPT, words)
 
     def ignored(self, path: str, words: str) -> None:
         """It says nothing here."""

@@ -9,7 +9,7 @@ from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import UNREAD, Context
 from conrepair.config.legacy.inputs import account_for_input
 from conrepair.config.legacy.origins import CannotDoError, LegacyOrigin, origin_of
-from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
+from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of, recipe_words, sized
 from conrepair.config.legacy.routes import LegacyRoute, direction, route_of, switched_off
 from conrepair.config.legacy.schema import LegacyLibrary, LegacyModel
 
@@ -149,9 +149,7 @@ def _account_for(context: Context, path: str, given: LegacyLibrary, wish: Wish) 
     account.keys(path, given, {"model": wish.origin.words}, KeyOutcome.TRANSLATED)
     if f"{path}.dependency" not in account:
         account.keys(path, given, {"dependency": recipe_words(wish.recipe)}, KeyOutcome.TRANSLATED)
-    size = isinstance(wish.recipe, dict) and "size" in wish.recipe
-    words = "the recipe's size" if size else "the input says the same"
-    account.keys(path, given, {"image_dimension": words}, KeyOutcome.TRANSLATED if size else KeyOutcome.IGNORED)
+    account_for_size(account, path, given, wish.recipe)
     _account_for_shapes(context, path, given, wish)
 
 

@@ -11,7 +11,7 @@ from conrepair.config.legacy.inputs import account_for_input, declared_input
 from conrepair.config.legacy.libraries import Wish, translate_library
 from conrepair.config.legacy.origins import CannotDoError, LegacyOrigin, origin_of
 from conrepair.config.legacy.paths import ModelNames
-from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
+from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of, recipe_words, sized
 from conrepair.config.legacy.routes import direction
 from conrepair.config.legacy.schema import LegacyModel, LegacyPaths
 
@@ -223,10 +223,4 @@ def _account_for_layers(
     if given.layers.input is not None:
         account_for_input(context, f"{path}.layers", ["input"], given.dtype, declares=declares)
     account.keys(f"{path}.layers", given.layers, {"output": "the model says it"})
-    size = isinstance(recipe, dict) and "size" in recipe
-    account.keys(
-        f"{path}.layers",
-        given.layers,
-        {"image_dimension": "the recipe's size" if size else "the input says the same"},
-        KeyOutcome.TRANSLATED if size else KeyOutcome.IGNORED,
-    )
+    account_for_size(account, f"{path}.layers", given.layers, recipe)

@@ -74,7 +74,7 @@ def account_lines(
         count: Say how many others there are.
     """
     lines = []
-    for outcome in (KeyOutcome.REFUSED, KeyOutcome.KEPT, KeyOutcome.TRANSLATED, KeyOutcome.IGNORED):
+    for outcome in (KeyOutcome.REFUSED, KeyOutcome.TRANSLATED, KeyOutcome.IGNORED):
         entries = [entry for entry in translation.entries if entry.outcome is outcome]
         if outcome in outcomes:
             lines += _lines(entries)

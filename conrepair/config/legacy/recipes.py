@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
+from conrepair.config.legacy.account import Account, KeyOutcome
 from conrepair.config.legacy.origins import CannotDoError
 
-__all__ = ["Recipe", "recipe_of", "recipe_words", "sized"]
+__all__ = ["Recipe", "account_for_size", "recipe_of", "recipe_words", "sized"]
 
 Recipe = str | dict[str, Any]
 
@@ -72,6 +75,21 @@ def sized(recipe: Recipe, image: tuple[int, int] | None, shape: Sequence[Any] | 
     if size in (sizes[1:3], sizes[2:4]):
         return recipe
     return ({"base": recipe} if isinstance(recipe, str) else recipe) | {"size": size}
+
+
+def account_for_size(account: Account, path: str, given: BaseModel, recipe: Recipe) -> None:
+    """Say what becomes of an object's size of pictures.
+
+    Args:
+        account: Of the translation.
+        path: Of the object.
+        given: The object.
+        recipe: From `sized`.
+    """
+    if isinstance(recipe, dict) and "size" in recipe:
+        account.keys(path, given, {"image_dimension": "the recipe's size"}, KeyOutcome.TRANSLATED)
+    else:
+        account.keys(path, given, {"image_dimension": "the input says the same"})
 
 
 def _keras(name: str) -> str:

@@ -11,7 +11,7 @@ from conrepair.config.legacy.account import KeyOutcome
 from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.origins import CannotDoError, origin_of
 from conrepair.config.legacy.paths import ModelNames
-from conrepair.config.legacy.recipes import Recipe, recipe_of, recipe_words, sized
+from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of, recipe_words, sized
 from conrepair.config.legacy.schema import LegacyModel, LegacyRepair, LegacyRepairModel, LegacyRepairSettings
 from conrepair.graph.kinds import EditKind
 
@@ -25,14 +25,6 @@ _SWITCHES: dict[str, EditKind] = {
     "align_dimension": "inputs",
     "enable_dim_fix": "sizes",
     "clear_multiple_outputs": "outputs",
-}
-# Wishes that can be met one way only: the value that can't be, the reason, and what becomes of the other one.
-_ONE_WAY = {
-    "continue_repair_when_image_fixed": (
-        False,
-        "a repair ends when no layer is at fault, not when one photo is answered rightly",
-        "a repair goes on until no layer is at fault",
-    ),
 }
 _SECONDS = 7200.0
 _RECORDED = {
@@ -170,20 +162,12 @@ def _written_for(text: str, models: Sequence[LegacyModel]) -> tuple[str, str] | 
 
 def _pair(context: Context, given: LegacyRepair, names: ModelNames) -> tuple[dict[str, Any], ...]:
     enabled = bool(given.settings.enable_model_repair)
-    sides: list[dict[str, Any]] = []
-    for key, text, data in (
-        ("source", given.source_rel_path, given.source_model_data),
-        ("target", given.target_rel_path, given.target_model_data),
-    ):
-        side = _side(context, key, text, data)
-        if side is None:
-            continue
-        sides.append(side)
-    if len(sides) < 2:
+    source = _side(context, "source", given.source_rel_path, given.source_model_data)
+    target = _side(context, "target", given.target_rel_path, given.target_model_data)
+    if source is None or target is None:
         return ()
-    for side in sides:
+    for side in (source, target):
         side["name"] = names.new(posixpath.basename(side["path"]))
-    source, target = sides
     account = context.account
     account.translated(f"{_PATH}.source_rel_path", f"model '{source['name']}', the file {source['path']}")
     words = f"model '{target['name']}', the file {target['path']}, compared with '{source['name']}'"
@@ -191,7 +175,7 @@ def _pair(context: Context, given: LegacyRepair, names: ModelNames) -> tuple[dic
     target["compare_with"] = source["name"]
     order = ("name", "path", "recipe", "compare_with")
     skip = {} if enabled else {"skip_analysis": True}
-    return tuple({key: side[key] for key in order if key in side} | skip for side in sides)
+    return tuple({key: side[key] for key in order if key in side} | skip for side in (source, target))
 
 
 def _side(context: Context, key: str, text: str | None, data: LegacyRepairModel) -> dict[str, Any] | None:
@@ -219,9 +203,7 @@ def _recipe(context: Context, key: str, data: LegacyRepairModel) -> Recipe:
         account.refused(f"{place}.model_name", str(error))
         recipe = "raw"
     result = sized(recipe, data.image_dimension, data.input)
-    changed = isinstance(result, dict) and "size" in result
-    words = "the recipe's size" if changed else "the input says the same"
-    account.keys(place, data, {"image_dimension": words}, KeyOutcome.TRANSLATED if changed else KeyOutcome.IGNORED)
+    account_for_size(account, place, data, result)
     account.keys(place, data, {"preprocessing_enabled": "the recipe"}, KeyOutcome.TRANSLATED)
     return result
 
@@ -243,23 +225,21 @@ def _account_for_models(context: Context, given: LegacyRepair) -> None:
 
 def _account_for_settings(context: Context, given: LegacyRepair) -> None:
     account, place, settings = context.account, f"{_PATH}.settings", given.settings
-    if settings.enable_model_repair:
-        words = "the layers at fault are named and repaired (stages.localize, stages.repair)"
-        account.keys(place, settings, {"enable_model_repair": words}, KeyOutcome.TRANSLATED)
-    else:
+    words = "the layers at fault are named and repaired (stages.localize, stages.repair)"
+    if not settings.enable_model_repair:
         words = "no repair is asked for; the pair stays, and is left out (skip_analysis)"
-        account.keys(place, settings, {"enable_model_repair": words}, KeyOutcome.TRANSLATED)
+    account.keys(place, settings, {"enable_model_repair": words}, KeyOutcome.TRANSLATED)
     account.keys(place, settings, {"time_limit": "repair.seconds"}, KeyOutcome.TRANSLATED)
     for key, kind in _SWITCHES.items():
         off = getattr(settings, key) is False
         words = f"repair.edits: without '{kind}'" if off else f"repair.edits: '{kind}' are among them"
         account.keys(place, settings, {key: words}, KeyOutcome.TRANSLATED)
-    for key, (refused, reason, words) in _ONE_WAY.items():
-        value = getattr(settings, key)
-        if value is refused:
-            account.refused(f"{place}.{key}", reason)
-        else:
-            account.keys(place, settings, {key: words}, KeyOutcome.TRANSLATED)
+    if settings.continue_repair_when_image_fixed is False:
+        words = "a repair ends when no layer is at fault, not when one photo is answered rightly"
+        account.refused(f"{place}.continue_repair_when_image_fixed", words)
+    else:
+        words = "a repair goes on until no layer is at fault"
+        account.keys(place, settings, {"continue_repair_when_image_fixed": words}, KeyOutcome.TRANSLATED)
 
 
 def _suspiciousness(context: Context, given: LegacyRepair) -> dict[str, Any]:

@@ -24,7 +24,7 @@ Shape = tuple[int | str | None, ...]
 
 
 class _Open(BaseModel):
-    """Accepts unknown keys, which the account names. `Any` is the type of what the older tool never read."""
+    """Accepts other keys, too: those that the older tool never read, as the account says, and unknown ones."""
 
     model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
 
@@ -81,14 +81,12 @@ class LegacyLibrary(_Open):
     opset: int | None = None
     dependency: str | None = None
     model: str | None = None
-    converted_lib_model_name: Any = None
     input_name: str | None = None
     output_name: str | None = None
     scalar_input: bool | None = None
     input: Shape | None = None
     output: Shape | None = None
     image_dimension: tuple[int, int] | None = None
-    args_no: Any = None
     execution_type: str | None = None
     weights_url: str | None = None
     weights_file: str | None = None
@@ -139,15 +137,6 @@ class LegacyModel(_Open):
     dll_libraries: tuple[LegacyLibrary, ...] = ()
     export_dlls: bool | None = None
     export_dll_libraries: tuple[LegacyLibrary, ...] = ()
-    load: Any = None
-    url2: Any = None
-    category: Any = None
-    input_name_url: Any = None
-    ranks_url: Any = None
-    dll_alias: Any = None
-    evaluate_dlls: Any = None
-    dl_input_name: Any = None
-    dll_libraries_disabled: Any = None
 
 
 class LegacyDevice(_Open):
@@ -173,31 +162,24 @@ class LegacyDataset(_Open):
     """A folder of photos."""
 
     title: str | None = None
-    type: Any = None
     dataset_path_relative: str | None = None
 
 
 class LegacyConfig(_Open):
     """A whole configuration."""
 
-    note: Any = None
     preprocessing_enabled: bool | None = None
     debug_enabled: bool | None = None
     backend: str | None = None
     runs_no: int | None = None
-    initial_analysis_enabled: Any = None
-    layer_analysis_enabled: Any = None
-    model_repair_enabled: Any = None
     model_repair_config: LegacyRepair | None = None
     models: tuple[LegacyModel, ...] = ()
     devices: LegacyDevices = LegacyDevices()
     datasets: tuple[LegacyDataset, ...] = ()
     selected_dataset: int | None = None
     opt_level: int | None = None
-    opt_alias: Any = None
     required_pass: Any = None
     disabled_pass: Any = None
     quantize: bool | None = None
     enable_mutations: bool | None = None
     conv_analysis_enabled: bool | None = None
-    conv_analysis_data: Any = None
