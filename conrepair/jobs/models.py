@@ -498,6 +498,7 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     from conrepair.repairs.build import repair_build
     from conrepair.repairs.options import RepairOptions
     from conrepair.repairs.repair import repair_models
+    from conrepair.report.row_paths import placed, relative_to
 
     source, target = (from_json(FedModel, payload[side]) for side in ("source", "target"))
     edits = None if payload["edits"] is None else frozenset(payload["edits"])
@@ -516,12 +517,7 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         result = repair_build(source, target, folder, options, journal)
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
-    if result.model is not None:
-        model = dataclasses.replace(result.model, path=str(Path(result.model.path).relative_to(folder)))
-        result = dataclasses.replace(result, model=model)
-    if result.patch is not None:
-        result = dataclasses.replace(result, patch=str(Path(result.patch).relative_to(folder)))
-    return {"repair": encode(result), "unfinished": result.interrupted}
+    return {"repair": encode(placed(result, relative_to(folder))), "unfinished": result.interrupted}
 
 
 def outline(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from conrepair.frameworks.factories import factory_code
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.subject import FactoryModel, LoadedModel, OnDisk, Subject
+from conrepair.report.row_paths import placed, resolved_in
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.store import Entry
@@ -43,13 +44,8 @@ def source_task(subject: Subject, timeout: float, *, like: str | None = None) ->
 
 def model_of(entry: Entry) -> LoadedModel:
     """The model that a finished task made or described."""
-    model = from_json(Model, entry.result["model"])
-    path = Path(model.path)
-    absolute = path if path.is_absolute() else entry.folder / path
-    return LoadedModel(
-        from_json(Model, to_json(model) | {"path": str(absolute)}),
-        from_json(Description, entry.result["description"]),
-    )
+    model = placed(from_json(Model, entry.result["model"]), resolved_in(entry.folder))
+    return LoadedModel(model, from_json(Description, entry.result["description"]))
 
 
 def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None) -> Task:

@@ -2,73 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
+from conrepair.evaluate.run import Run
 from conrepair.frameworks.model import Model
-from conrepair.report.result import LocalizedStep, LocalizedTarget, Ran, RepairedTarget, Row
+from conrepair.repairs.outcomes import Advice
+from conrepair.repairs.result import RepairResult
+from conrepair.report.result import Build, Compared, LocalizedStep, LocalizedTarget, Ran, RepairedTarget, Row
 
 __all__ = ["placed", "relative_to", "resolved_in"]
 
 _Move = Callable[[str], str]
+Value = TypeVar("Value")
+_PLACES: Mapping[type[Any], tuple[str, ...]] = {
+    Row: ("ran", "localized", "repaired"),
+    Ran: ("artifact", "build", "run"),
+    LocalizedTarget: ("steps",),
+    LocalizedStep: ("compared",),
+    Compared: ("source", "target", "build"),
+    RepairedTarget: ("result", "advice"),
+    RepairResult: ("model", "patch"),
+    Advice: ("model",),
+    Model: ("path",),
+    Build: ("folder",),
+    Run: ("folder",),
+}  # fields that are paths, or hold some
 
 
-def placed(row: Row, move: _Move) -> Row:
-    """A row whose models, builds, outputs and patches lie elsewhere.
+def placed(value: Value, move: _Move) -> Value:
+    """A row, or what it holds, whose models, builds, outputs and patches lie elsewhere.
 
     Args:
-        row: Of any kind.
+        value: A row, a model, a repair's result.
         move: The new path of an old one; "" isn't asked for.
     """
-
-    def moved(path: str) -> str:
-        return move(path) if path else path
-
-    return replace(
-        row,
-        ran=_ran(row.ran, moved),
-        localized=_localized(row.localized, moved),
-        repaired=_repaired(row.repaired, moved),
-    )
+    changed: Value = _placed(value, move)
+    return changed
 
 
-def _model(model: Model, moved: _Move) -> Model:
-    return replace(model, path=moved(model.path))
-
-
-def _ran(ran: Ran, moved: _Move) -> Ran:
-    return replace(
-        ran,
-        artifact=ran.artifact and _model(ran.artifact, moved),
-        build=ran.build and replace(ran.build, folder=Path(moved(str(ran.build.folder)))),
-        run=ran.run and replace(ran.run, folder=Path(moved(str(ran.run.folder)))),
-    )
-
-
-def _localized(localized: LocalizedTarget, moved: _Move) -> LocalizedTarget:
-    return replace(localized, steps=tuple(_step(step, moved) for step in localized.steps))
-
-
-def _step(step: LocalizedStep, moved: _Move) -> LocalizedStep:
-    files = step.compared
-    compared = replace(
-        files,
-        source=_model(files.source, moved),
-        target=_model(files.target, moved),
-        build=moved(files.build),
-    )
-    return replace(step, compared=compared)
-
-
-def _repaired(repaired: RepairedTarget, moved: _Move) -> RepairedTarget:
-    result = repaired.result and replace(
-        repaired.result,
-        model=repaired.result.model and _model(repaired.result.model, moved),
-        patch=repaired.result.patch and moved(repaired.result.patch),
-    )
-    advice = tuple(replace(item, model=item.model and _model(item.model, moved)) for item in repaired.advice)
-    return replace(repaired, result=result, advice=advice)
+def _placed(value: Any, move: _Move) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_placed(item, move) for item in value)
+    if isinstance(value, str | Path):
+        return value and type(value)(move(str(value)))
+    names = _PLACES.get(type(value), ())
+    return replace(value, **{name: _placed(getattr(value, name), move) for name in names}) if names else value
 
 
 def relative_to(folder: Path) -> _Move:

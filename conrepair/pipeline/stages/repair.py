@@ -27,6 +27,7 @@ from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.report.repair.summary import advice_line
 from conrepair.report.result import Problem, RepairedTarget, Row
+from conrepair.report.row_paths import placed, resolved_in
 
 __all__ = ["repair", "rows_to_repair", "with_answers"]
 
@@ -50,12 +51,7 @@ def _with_repair(row: Row, result: Result, problem_of: Callable[[Result], Proble
     """
     if result.entry is None:
         return dataclasses.replace(row, repaired=RepairedTarget(problem=problem_of(result)))
-    repair = from_json(RepairResult, result.entry.result["repair"])
-    if repair.model is not None:
-        path = str(result.entry.folder / repair.model.path)
-        repair = dataclasses.replace(repair, model=dataclasses.replace(repair.model, path=path))
-    if repair.patch is not None:
-        repair = dataclasses.replace(repair, patch=str(result.entry.folder / repair.patch))
+    repair = placed(from_json(RepairResult, result.entry.result["repair"]), resolved_in(result.entry.folder))
     return dataclasses.replace(row, repaired=RepairedTarget(result=repair))
 
 
