@@ -86,10 +86,6 @@ def _build(subject: Subject, origin: FactoryModel, timeout: float) -> Task:
         "initialize": origin.initialize,
         "seed": origin.seed,
     }
-
-    def make(_: Mapping[str, Entry]) -> dict[str, Any]:
-        return payload
-
     package = origin.target.split(".")[0]
     needs = framework_needs("keras" if package in {"keras", "tensorflow"} else "torch")
-    return Task(subject.name, "build", make, needs=needs, timeout=timeout)
+    return Task(subject.name, "build", payload, needs=needs, timeout=timeout)

@@ -8,7 +8,6 @@ from typing import Any
 from conrepair.data.input_range import InputRange
 from conrepair.data.pictures.byte_pictures import Preparation, in_words, taken_apart
 from conrepair.data.pictures.recipe import Recipe
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.pipeline.datasets import with_ranges
@@ -96,9 +95,7 @@ def _task(state: RunState, subject: Subject) -> Task | None:
         "reals": to_json(sides[1]),
         "data": to_json(data),
     }
-    needs = framework_needs(reference.source.model.framework) | framework_needs(subject.source.model.framework)
-    name = f"{subject.name}, preparation"
-    return Task(name, "preparation", lambda _: payload, needs=needs, timeout=state.settings.seconds)
+    return state.task(f"{subject.name}, preparation", "preparation", payload, reference.source, subject.source)
 
 
 def _json(source: LoadedModel) -> Any:

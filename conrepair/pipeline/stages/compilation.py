@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conrepair.backends.all_backends import backend
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.pipeline.compiling import compile_payload, compile_progress, device_of, plan_preparation
 from conrepair.pipeline.settings import BackendChoice
@@ -75,12 +74,12 @@ def compile_task(
     """The compilation of a model, or of a conversion of it, for a backend."""
     batch_size = subject.batch_size
     payload = compile_payload(source.model, config, options, batch_size, runs=True)
-    task = Task(
+    task = state.task(
         name,
         "compile",
-        lambda _: payload,
-        needs=framework_needs(source.model.framework) | {config.name},
-        timeout=state.settings.seconds,
+        payload,
+        source,
+        needs={config.name},
         alone=options.get("setting") == "tuned",
         progress=compile_progress(config),
         device=device_of(config.name, options),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.networks.synthetic_inputs import ChosenValues
@@ -68,8 +67,7 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
         "count": dataset.count,
         "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),
     }
-    needs = frozenset[str]().union(*(framework_needs(item.model.framework) for _, item in made))
-    return Task(f"{name}, inputs", "draw_inputs", lambda _: payload, needs=needs, timeout=state.settings.seconds)
+    return state.task(f"{name}, inputs", "draw_inputs", payload, *(model for _, model in made))
 
 
 def _reader(source: LoadedModel, inputs: Sequence[TensorSpec]) -> dict[str, Any]:

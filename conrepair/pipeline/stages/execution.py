@@ -127,11 +127,9 @@ def _baked(state: RunState, item: Execution) -> str:
     if item.source is None:
         return ""
     payload = execution_of(state, state.subject(item.model), item.source, item.on)
-    needs = framework_needs(item.source.model.framework)
-    name = f"{item.task}, shapes"
-    task = Task(name, "baked", lambda _: payload, needs=needs, timeout=state.settings.seconds)
+    task = state.task(f"{item.task}, shapes", "baked", payload, item.source)
     state.scheduler.run([task])
-    entry = state.scheduler.results[name].entry
+    entry = state.scheduler.results[task.name].entry
     return "" if entry is None else str(entry.result["words"])
 
 
@@ -271,7 +269,7 @@ def _recorded_task(state: RunState, subject: Subject, name: str, source: LoadedM
         "outputs": [spec.name for spec in known[0]] if known else [],
         "samples": subject.dataset.count // state.steps_of(subject),
     }
-    return Task(name, "recorded", lambda _: payload, timeout=state.settings.seconds)
+    return state.task(name, "recorded", payload)
 
 
 def _execution_task(

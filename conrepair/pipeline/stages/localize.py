@@ -10,7 +10,6 @@ from typing import Any
 
 from conrepair.backends.tvm.build import unobservable
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
@@ -246,15 +245,10 @@ def localization_task(
     options = options_of(state.settings, item.intent, target.limits)
     counts, by_files = options.latent_counts or latent, options.static or static
     settings = dataclasses.asdict(dataclasses.replace(options, latent_counts=counts, static=by_files))
+    told = {**payload, "options": settings, "random": list(random)}
     what = " by the files" if static else " of other samples" if first else ""
-    return Task(
-        f"{item.row_name}, localization{what}",
-        "localize",
-        lambda _: {**payload, "options": settings, "random": list(random)},
-        needs=framework_needs(reference.source.model.framework) | framework_needs(item.source.model.framework),
-        timeout=state.settings.seconds,
-        parts=_parts,
-    )
+    name = f"{item.row_name}, localization{what}"
+    return state.task(name, "localize", told, reference.source, item.source, parts=_parts)
 
 
 def _into_build(state: RunState, item: Execution, count: int) -> Task:
@@ -274,12 +268,13 @@ def _into_build(state: RunState, item: Execution, count: int) -> Task:
     }
     settings = dataclasses.asdict(options_of(state.settings, item.intent, subject.limits))
     device = device_of(item.on.name, item.on.options)
-    return Task(
+    return state.task(
         f"{item.looked_at}, localization",
         "localize",
-        lambda _: {**payload, "options": settings},
-        needs=framework_needs(item.source.model.framework) | framework_needs(compiled.model.framework) | {"tvm"},
-        timeout=state.settings.seconds,
+        {**payload, "options": settings},
+        item.source,
+        compiled,
+        needs={"tvm"},
         parts=_parts,
         alone=device != CONFINED,
         device=device,

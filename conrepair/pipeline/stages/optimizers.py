@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.pipeline.compiling import device_of
@@ -57,10 +56,4 @@ def _task(state: RunState, item: Execution) -> Task:
     if source is None:
         raise ValueError("what didn't run can't be wrong")
     payload = execution_of(state, subject, source, item.on)
-    return Task(
-        f"{item.row_name}@{item.backend}, optimizations",
-        "optimizers",
-        lambda _: payload,
-        needs=framework_needs(source.model.framework),
-        timeout=state.settings.seconds,
-    )
+    return state.task(f"{item.row_name}@{item.backend}, optimizations", "optimizers", payload, source)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.stages.localizing import localization_side, options_of
@@ -57,10 +56,5 @@ def _task(state: RunState, item: Execution) -> Task:
         item.source, subject.open_sizes_filled(item.source), *state.data_for(subject, item.source)
     )
     settings = dataclasses.asdict(options_of(state.settings, None, subject.limits))
-    return Task(
-        f"{item.row_name}, rounding",
-        "rounding",
-        lambda _: {"source": source, "options": settings},
-        needs=framework_needs(item.source.model.framework),
-        timeout=state.settings.seconds,
-    )
+    payload = {"source": source, "options": settings}
+    return state.task(f"{item.row_name}, rounding", "rounding", payload, item.source)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from conrepair.data.feeds import DataReference
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.symbolic_sizes import with_sizes_of, with_stated_sizes
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.needs import framework_needs
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result, Runner, Task
 from conrepair.pipeline.compiling import Preparation
@@ -85,6 +87,28 @@ class RunState:
         if result.entry is not None:
             return model_of(result.entry), None
         return None, problem_of(result, loading=loading)
+
+    def task(
+        self,
+        name: str,
+        kind: str,
+        payload: dict[str, Any],
+        *models: LoadedModel,
+        needs: Collection[str] = (),
+        **more: Any,
+    ) -> Task:
+        """A task of models, which needs what loads them, and has the time of an execution.
+
+        Args:
+            name: Of the task.
+            kind: Of its job.
+            payload: The job's.
+            *models: That it loads.
+            needs: What else it imports.
+            **more: As `Task` has it.
+        """
+        own = (framework_needs(item.model.framework) for item in models)
+        return Task(name, kind, payload, needs=frozenset(needs).union(*own), timeout=self.settings.seconds, **more)
 
     def kept(self, task: Task) -> Task:
         """The task with its failures stored, whatever they are, where that's wanted."""
