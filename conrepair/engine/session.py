@@ -6,7 +6,7 @@ import concurrent.futures
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -102,16 +102,20 @@ class Session:
             yield
             stage.advance()
 
-    def call(self, kind: str, payload: Mapping[str, Any], *, needs: frozenset[str], timeout: float) -> Outcome:
-        """Do one job, and keep nothing of it.
+    def call(
+        self, kind: str, payload: dict[str, Any], *, needs: frozenset[str], timeout: float, made: Path | None = None
+    ) -> Outcome:
+        """Do one job, and keep no result of it.
 
         Args:
             kind: Of the job; shown while it runs.
             payload: Its argument.
             needs: Frameworks it imports.
             timeout: In seconds.
+            made: Receives its files, a scratch folder of the store; None: they go, too.
         """
-        with self.store.scratch() as folder, self.shown(kind):
+        place = self.store.scratch() if made is None else contextlib.nullcontext(made)
+        with place as folder, self.shown(kind):
             job = Job(kind, payload, folder, needs, allowed(timeout), reach_of(kind))
             lane, begun = self._executor.idle_lane(needs, job.reach), time.perf_counter()
             future = self._executor.start(lane, job)

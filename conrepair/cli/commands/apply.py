@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from conrepair.cli.next_step import command, tell_next
-from conrepair.engine.job_table import JOBS
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.problems import problem_of_failure
+from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, to_json
@@ -24,12 +23,10 @@ from conrepair.repairs.build_change import changed_options, read_build_patch, wr
 from conrepair.repairs.patch import CONVERTED, RECIPE, read_patch
 from conrepair.repairs.search import STEM
 from conrepair.report.folder import check_folder, run_output
-from conrepair.runtime.deadline import allowed
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import model_path
-from conrepair.runtime.progress import ProgressDisplay, say
-from conrepair.runtime.scratch import SCRATCH, scratch_folder
-from conrepair.runtime.workers import Job, Success, Workers
+from conrepair.runtime.progress import say
+from conrepair.runtime.workers import Success
 
 __all__ = ["apply"]
 
@@ -99,21 +96,15 @@ def _apply_to_build(
 
 @contextlib.contextmanager
 def _done(
-    kind: str, payload: Mapping[str, Any], needs: frozenset[str], seconds: float, *, quiet: bool
+    kind: str, payload: dict[str, Any], needs: frozenset[str], seconds: float, *, quiet: bool
 ) -> Iterator[tuple[dict[str, Any], Path]]:
     """Do a job in a worker; what it returned, and the folder of what it made, which is gone after the block.
 
     Raises:
         ConrepairError: if it failed.
     """
-    with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(scratch_folder(Path(tempfile.gettempdir()), SCRATCH))
-        made = scratch / "made"
-        made.mkdir()
-        workers = stack.enter_context(Workers(1, jobs=JOBS, folders=(scratch,)))
-        with ProgressDisplay(quiet=quiet) as display, display.stage(kind, 1) as stage:
-            outcome = workers.call(Job(kind, payload, made, needs, allowed(seconds)))
-            stage.advance()
+    with Session(quiet=quiet) as session, session.store.scratch() as made:
+        outcome = session.call(kind, payload, needs=needs, timeout=seconds, made=made)
         if not isinstance(outcome, Success):
             problem = problem_of_failure(outcome)
             raise problem.as_error("" if problem.kind == "refused" else kind)
