@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from conrepair.data.feeds import Feeds, FeedSource, batches
+from conrepair.data.feeds import Chosen, Feeds, FeedSource, batches
 from conrepair.data.tensor_spec import TensorSpec
 
 __all__ = ["CalibrationFeeds"]
 
 
-class CalibrationFeeds:
+class CalibrationFeeds(Chosen):
     """Complete feeds by input name, in batches of one, or of the size that the model is fixed to.
 
     The samples are spread evenly over the dataset, as a folder of classes has one class after the other.
@@ -24,19 +22,11 @@ class CalibrationFeeds:
     """
 
     def __init__(self, source: FeedSource, inputs: Sequence[TensorSpec], samples: int) -> None:
-        self._source = source
-        self._inputs = tuple(inputs)
         count = min(samples, source.count)
-        self._indices = [index * source.count // count for index in range(count)]
-        self.count = count
-        self.axes, self.matching = source.axes, source.matching
+        super().__init__(source, [index * source.count // count for index in range(count)])
+        self._inputs = tuple(inputs)
 
     def __iter__(self) -> Iterator[Feeds]:
         """Read the samples; may be done more than once."""
         for batch in batches(self, self._inputs, 1):
             yield batch.feeds
-
-    def read(self, start: int, stop: int) -> Feeds:
-        """See `FeedSource`."""
-        rows = [self._source.read(index, index + 1) for index in self._indices[start:stop]]
-        return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}

@@ -494,22 +494,13 @@ def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "repair", whose model and patch have paths relative to `folder`; "unfinished", whether it was interrupted.
     """
     from conrepair.localization.fed_model import FedModel
-    from conrepair.localization.options import Options
     from conrepair.repairs.build import repair_build
     from conrepair.repairs.options import RepairOptions
     from conrepair.repairs.repair import repair_models
     from conrepair.report.row_paths import placed, relative_to
 
     source, target = (from_json(FedModel, payload[side]) for side in ("source", "target"))
-    edits = None if payload["edits"] is None else frozenset(payload["edits"])
-    options = RepairOptions(
-        from_json(Options, payload["options"]),
-        payload["seconds"],
-        payload["unseen"],
-        edits,
-        payload["bake_recipe"],
-        tuple(payload["labels"]),
-    )
+    options = from_json(RepairOptions, {**payload, "localization": payload["options"]})
     journal = Journal(Path(payload["journal"]), payload["whose"])
     if target.build is None:
         result = repair_models(source, target, folder, options, journal, looked=take())

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from conrepair.crowd.border import with_texts
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Result, Task
 from conrepair.frameworks.detect import detect_framework
@@ -81,7 +82,7 @@ def look_in_one_job(state: RunState) -> Looked | None:
         if result.failure is not None and result.failure.kind in {*ENDED, "refused"}:
             return None
         raise problem_of(result).as_error()
-    found = _moved(result.entry.result, result.entry.result["folder"], str(result.entry.folder))
+    found = with_texts(result.entry.result, {result.entry.result["folder"]: str(result.entry.folder)})
     state.scheduler.results |= {name: from_json(Result, one) for name, one in found["described"].items()}
     looked = from_json(Looked, found["looked"])
     state.subjects = list(looked.subjects)
@@ -122,17 +123,6 @@ def _task(state: RunState) -> Task:
         progress=_Told.said,
         parts=lambda value: value["seconds"],
     )
-
-
-def _moved(value: Any, before: str, now: str) -> Any:
-    """A JSON value whose paths below one folder are below another."""
-    if isinstance(value, str):
-        return now + value[len(before) :] if value.startswith(before) else value
-    if isinstance(value, list):
-        return [_moved(item, before, now) for item in value]
-    if isinstance(value, dict):
-        return {key: _moved(item, before, now) for key, item in value.items()}
-    return value
 
 
 def look(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from conrepair.backends.tvm.build import BUILD
 from conrepair.data.pictures.recipe import Recipe
@@ -13,7 +11,6 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import RECORDED
-from conrepair.frameworks.model import to_json
 from conrepair.localization.result import Localization
 from conrepair.pipeline.datasets import Dataset, dataset_for
 from conrepair.pipeline.recipes import raw_recipe
@@ -21,6 +18,7 @@ from conrepair.pipeline.run import Told, run_models
 from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice, Settings
 from conrepair.pipeline.subject import OnDisk, Subject
+from conrepair.report.encode import encode
 from conrepair.report.result import RunKind
 from conrepair.runtime.errors import ConfigError, UsageError
 
@@ -119,16 +117,6 @@ class PairRequest:
             self.data, samples=self.samples, seed=self.seed, low=self.low, high=self.high, limit=self.limit
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """For the record."""
-        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        values |= {name: None if values[name] is None else str(values[name]) for name in ("source", "target", "data")}
-        values["between"] = [str(path) for path in self.between]
-        values["inputs"] = [to_json(spec) for spec in self.inputs]
-        for name in ("recipe", "target_recipe"):
-            values[name] = None if values[name] is None else dataclasses.asdict(values[name])
-        return values
-
 
 def is_build(path: Path) -> bool:
     """Whether a folder is a build of TVM."""
@@ -210,7 +198,7 @@ def look_into(asked: PairRequest, settings: Settings, session: Session) -> tuple
     asked.check()
     subjects, notes = subjects_of_pair(asked)
     kind: RunKind = "repair" if settings.stages.repair else "localize"
-    looked, told = run_models(session, settings, subjects, asked=asked.to_dict(), notes=notes, kind=kind)
+    looked, told = run_models(session, settings, subjects, asked=encode(asked, text=str), notes=notes, kind=kind)
     for row in (looked.rows[0], looked.rows[-1]):
         problem = row.localized.problem or (row.problem if row.localized.result is None else None)
         if problem is not None:

@@ -24,6 +24,7 @@ from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
 from conrepair.repairs.result import with_form
+from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.about import About
 from conrepair.report.repair.summary import conversion_lines
@@ -64,7 +65,7 @@ def compare_pair(asked: PairRequest, settings: Settings, session: Session, *, fo
         subjects,
         name=name,
         folder=folder and folder / name,
-        asked=asked.to_dict(),
+        asked=encode(asked, text=str),
         notes=notes,
         kind="compare",
     )
