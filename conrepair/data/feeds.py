@@ -17,7 +17,7 @@ from conrepair.data.matching import Matching, matching
 from conrepair.data.pictures.byte_pictures import Preparation, channels_last, taken_apart, to_bytes, to_reals
 from conrepair.data.pictures.prepare import PreparedPhotos
 from conrepair.data.pictures.recipe import Recipe, apply_numeric
-from conrepair.data.sample_axes import UNNAMED, axes_as_fed, batch_symbols, fixed_batch, sample_axes, shared_axes
+from conrepair.data.sample_axes import UNNAMED, axes_as_fed, batch_symbols, fixed_batch, resized, shared_axes
 from conrepair.data.stored_values import quantized
 from conrepair.data.symbolic_sizes import declaration
 from conrepair.data.synthetic import SyntheticRange, draw
@@ -367,19 +367,15 @@ def _described(
     return TensorSpec(name, shape, array.dtype.name, quantization)
 
 
-def _of_one(specs: Sequence[TensorSpec]) -> list[TensorSpec]:
+def _of_one(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     """Specs whose batch, wherever it stands, is 1."""
     symbols = batch_symbols(specs) - {UNNAMED}
-    return [
-        replace(
-            spec,
-            shape=tuple(
-                1 if isinstance(size, str) and (place == axis or size in symbols) else size
-                for place, size in enumerate(spec.shape)
-            ),
-        )
-        for spec, axis in zip(specs, sample_axes(specs), strict=True)
-    ]
+
+    def size(spec: TensorSpec, axis: int, samples: int | None) -> Dimension:
+        known = spec.shape[axis]
+        return 1 if isinstance(known, str) and (axis == samples or known in symbols) else known
+
+    return resized(specs, size)
 
 
 def _definite(spec: TensorSpec, shape: tuple[Dimension, ...]) -> tuple[int, ...]:

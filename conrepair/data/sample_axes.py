@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ __all__ = [
     "batch_symbols",
     "fixed_batch",
     "has_batch",
+    "resized",
     "sample_axes",
     "shared_axes",
     "with_axes_of",
@@ -99,10 +100,21 @@ def any_batch(inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     """Inputs with any number of samples, where they share an axis for them."""
     if not has_batch(inputs):
         return tuple(inputs)
-    pairs = zip(inputs, sample_axes(inputs), strict=True)
+    return resized(inputs, lambda spec, axis, samples: _BATCH if axis == samples else spec.shape[axis])
+
+
+def resized(
+    inputs: Sequence[TensorSpec], size: Callable[[TensorSpec, int, int | None], Dimension]
+) -> tuple[TensorSpec, ...]:
+    """Inputs with other sizes.
+
+    Args:
+        inputs: Of a model.
+        size: The new one of an input, an axis of it, and the axis of its samples.
+    """
     return tuple(
-        replace(spec, shape=tuple(_BATCH if place == axis else size for place, size in enumerate(spec.shape)))
-        for spec, axis in pairs
+        replace(spec, shape=tuple(size(spec, axis, samples) for axis in range(len(spec.shape))))
+        for spec, samples in zip(inputs, sample_axes(inputs), strict=True)
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from conrepair.data.binding import bind_inputs
-from conrepair.data.sample_axes import UNNAMED, batch_symbols, sample_axes, with_differing_axes
+from conrepair.data.sample_axes import UNNAMED, batch_symbols, resized, sample_axes, with_differing_axes
 from conrepair.data.tensor_spec import Dimension, SizeRange, TensorSpec
 from conrepair.runtime.errors import DataError
 
@@ -130,24 +130,18 @@ def _guesses(free: Sequence[str], pictured: set[str]) -> Iterator[dict[str, int]
         yield dict.fromkeys(free, size)
 
 
-def _with_own_symbols(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
+def _with_own_symbols(inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
     """Inputs each of whose open sizes has a symbol; those without a name one for each sort of input, and axis."""
 
-    def symbol(spec: TensorSpec, axis: int, samples: int | None) -> str:
+    def symbol(spec: TensorSpec, axis: int, samples: int | None) -> Dimension:
+        if spec.shape[axis] != UNNAMED:
+            return spec.shape[axis]
         if axis == samples:
             return f"{UNNAMED} batch"
         sort = spec.name if len(spec.shape) < _SORTS_FROM else spec.shape
         return f"{UNNAMED} {axis} of {spec.dtype} {sort}"
 
-    return [
-        replace(
-            spec,
-            shape=tuple(
-                symbol(spec, axis, samples) if size == UNNAMED else size for axis, size in enumerate(spec.shape)
-            ),
-        )
-        for spec, samples in zip(inputs, sample_axes(inputs), strict=True)
-    ]
+    return resized(inputs, symbol)
 
 
 def _picture_symbols(spec: TensorSpec, batch: set[str]) -> set[str]:
