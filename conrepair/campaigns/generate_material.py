@@ -144,7 +144,7 @@ def material_at(models: tuple[str, ...], instances: str, opset: int) -> Material
 
 def _task(path: Path) -> Task:
     payload = {"model": {"path": str(path), "sha256": model_sha256(path)}, "versions": dict(versions())}
-    return Task(str(path), _KIND, payload, needs=frozenset({"onnx"}), timeout=_SECONDS)
+    return Task(str(path), _KIND, lambda _: payload, needs=frozenset({"onnx"}), timeout=_SECONDS)
 
 
 def _models(path: Path) -> Iterator[Path]:

@@ -41,7 +41,7 @@ def element_types(wishes: Wishes) -> dict[str, list[dict[str, str]]]:
 def _asking(wishes: Wishes) -> Task:
     """Ask ONNX Runtime which element types it takes."""
     payload = {"opset": wishes.opset, "operators": list(wishes.names), "versions": dict(versions())}
-    return Task(_ASKING, _ASKING, payload, needs=frozenset({"onnx"}), continues=True)
+    return Task(_ASKING, _ASKING, lambda _: payload, needs=frozenset({"onnx"}), continues=True)
 
 
 def support_of(

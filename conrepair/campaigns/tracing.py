@@ -317,7 +317,7 @@ class Tracing:
         return Task(
             f"{kind} {self._count}",
             kind,
-            dict(payload),
+            lambda _: dict(payload),
             needs=frozenset().union(
                 *(SYSTEMS[side.system].needs(side.setting) for side in asked_for if side.setting)
             ),

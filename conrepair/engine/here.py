@@ -70,7 +70,7 @@ class Here:
         started, words = time.perf_counter(), words_since(self._folder)
         folder = self._folder / str(len(self.results))
         try:
-            payload = task.argument(entries)
+            payload = task.payload(entries)
             task.prepare()
         except ConrepairError as error:
             return refused(error)

@@ -49,9 +49,8 @@ class Task:
     Attributes:
         name: Unique in a run.
         kind: A name of `conrepair.engine.job_table`.
-        payload: The JSON-able argument, or what makes it from the results of what the task depends on; everything
-            that the result depends on must be in it, files by their hash. A `ConrepairError` of it is the task's
-            failure.
+        payload: Makes the JSON-able argument from the results of what it depends on; everything that the result
+            depends on must be in it, files by their hash. A `ConrepairError` of it is the task's failure.
         depends: Names of tasks.
         needs: Frameworks it imports.
         timeout: In seconds.
@@ -73,7 +72,7 @@ class Task:
 
     name: str
     kind: str
-    payload: dict[str, Any] | Callable[[Mapping[str, Entry]], dict[str, Any]]
+    payload: Callable[[Mapping[str, Entry]], dict[str, Any]]
     depends: tuple[str, ...] = ()
     needs: frozenset[str] = frozenset()
     timeout: float = 600.0
@@ -91,14 +90,6 @@ class Task:
     def reach(self) -> str:
         """How far its job reaches."""
         return reach_of(self.kind, device=self.device)
-
-    def argument(self, entries: Mapping[str, Entry]) -> dict[str, Any]:
-        """The payload.
-
-        Args:
-            entries: What was made of what it depends on, by name.
-        """
-        return self.payload(entries) if callable(self.payload) else self.payload
 
 
 @dataclass(frozen=True)
@@ -292,7 +283,7 @@ class Scheduler:
     def _work(self, task: Task) -> _Work | Result:
         """What to do, or the failure of a task that can't be given its payload."""
         try:
-            payload = task.argument(entries_of(task, self.results))
+            payload = task.payload(entries_of(task, self.results))
         except ConrepairError as error:
             return refused(error)
         return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind)))

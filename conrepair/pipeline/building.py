@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
@@ -17,6 +20,7 @@ from conrepair.pipeline.settings import BackendChoice
 from conrepair.pipeline.sources import model_of, source_task
 from conrepair.pipeline.subject import Subject
 from conrepair.report.built import Built
+from conrepair.runtime.store import Entry
 
 __all__ = ["build_model"]
 
@@ -41,13 +45,13 @@ def build_model(
     inputs = source.description.inputs
     for conversion in preparation.conversions if preparation is not None else ():
         payload = conversion_payload(source.model, conversion.step, conversion.options, inputs)
-        task = Task(conversion.name, "convert", payload, needs=conversion.step.needs, timeout=timeout)
+        task = Task(conversion.name, "convert", _always(payload), needs=conversion.step.needs, timeout=timeout)
         source = model_of(session.made(task))
     payload = compile_payload(source.model, compiler, backend_options(compiler), batch_size, runs=False)
     task = Task(
         "build",
         "compile",
-        payload,
+        _always(payload),
         needs=framework_needs(source.model.framework) | {compiler.name},
         timeout=timeout,
         progress=compile_progress(compiler),
@@ -60,3 +64,10 @@ def build_model(
         record=entry.result["build"],
         source=subject.path,
     )
+
+
+def _always(payload: dict[str, Any]) -> Any:
+    def give(_: Mapping[str, Entry]) -> dict[str, Any]:
+        return payload
+
+    return give

@@ -88,4 +88,4 @@ def _build(subject: Subject, origin: FactoryModel, timeout: float) -> Task:
     }
     package = origin.target.split(".")[0]
     needs = framework_needs("keras" if package in {"keras", "tensorflow"} else "torch")
-    return Task(subject.name, "build", payload, needs=needs, timeout=timeout)
+    return Task(subject.name, "build", lambda _: payload, needs=needs, timeout=timeout)

@@ -142,7 +142,7 @@ class Attempts:
     def _result(self, kind: str, payload: dict[str, Any], needs: frozenset[str]) -> Result:
         self._count += 1
         name = f"{kind} {id(self)} {self._count}"
-        task = Task(name, kind, payload, needs=needs, timeout=self._seconds, keep_failure=True)
+        task = Task(name, kind, lambda _: payload, needs=needs, timeout=self._seconds, keep_failure=True)
         self._scheduler.run([task])
         return self._scheduler.results[name]
 

@@ -199,7 +199,7 @@ def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
         task,
         name=f"{item.looked_at}, repair",
         kind="repair",
-        payload=lambda entries: {**task.argument(entries), **own},
+        payload=lambda entries: {**task.payload(entries), **own},
         timeout=state.settings.seconds + state.settings.repair.seconds,
         continues=True,
         parts=_parts,

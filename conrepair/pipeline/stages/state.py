@@ -108,7 +108,8 @@ class RunState:
             **more: As `Task` has it.
         """
         own = (framework_needs(item.model.framework) for item in models)
-        return Task(name, kind, payload, needs=frozenset(needs).union(*own), timeout=self.settings.seconds, **more)
+        needed = frozenset(needs).union(*own)
+        return Task(name, kind, lambda _: payload, needs=needed, timeout=self.settings.seconds, **more)
 
     def kept(self, task: Task) -> Task:
         """The task with its failures stored, whatever they are, where that's wanted."""
