@@ -5,23 +5,29 @@ One of them changes no file: the recipe that the model is to be fed by.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation
-from conrepair.graph.layer_graph import Array, Attribute, Node
+from conrepair.graph.kinds import EditKind
+from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
 from conrepair.graph.operators import QUANTIZING
 
 __all__ = [
+    "EDITS",
+    "AddOutput",
     "ComputeInFloat",
+    "DropOutput",
     "Edit",
     "ExchangeInputs",
     "ExchangeOutputs",
     "ExchangeReads",
     "FileEdit",
     "Graft",
+    "MoveOutputs",
     "Remove",
     "Requantize",
     "SetAttributes",
@@ -32,12 +38,18 @@ __all__ = [
     "SetRecipe",
     "SwapInputs",
     "apply",
+    "gives_numbers",
     "in_words",
+    "kind_of",
 ]
 
 
+class FileEdit:
+    """A change of a model's file."""
+
+
 @dataclass(frozen=True)
-class SetParameter:
+class SetParameter(FileEdit):
     """Other numbers for one node.
 
     Attributes:
@@ -52,7 +64,7 @@ class SetParameter:
 
 
 @dataclass(frozen=True)
-class Requantize:
+class Requantize(FileEdit):
     """Other numbers in place of quantized ones, with the scales that they take.
 
     Attributes:
@@ -69,7 +81,7 @@ class Requantize:
 
 
 @dataclass(frozen=True)
-class SetRange:
+class SetRange(FileEdit):
     """Another scale and zero point for an activation, and for what's only moved from it.
 
     Attributes:
@@ -84,7 +96,7 @@ class SetRange:
 
 
 @dataclass(frozen=True)
-class SetAttributes:
+class SetAttributes(FileEdit):
     """Other attributes for one node.
 
     Attributes:
@@ -97,7 +109,7 @@ class SetAttributes:
 
 
 @dataclass(frozen=True)
-class SetOperator:
+class SetOperator(FileEdit):
     """Another operator of the same operands.
 
     Attributes:
@@ -112,7 +124,7 @@ class SetOperator:
 
 
 @dataclass(frozen=True)
-class Remove:
+class Remove(FileEdit):
     """One node less: who read it reads one of its inputs.
 
     Attributes:
@@ -125,7 +137,7 @@ class Remove:
 
 
 @dataclass(frozen=True)
-class Graft:
+class Graft(FileEdit):
     """A tensor computed by other operators: who read it reads their result.
 
     Attributes:
@@ -140,7 +152,7 @@ class Graft:
 
 
 @dataclass(frozen=True)
-class ComputeInFloat:
+class ComputeInFloat(FileEdit):
     """A tensor that integers computed, computed with real numbers.
 
     Attributes:
@@ -154,7 +166,7 @@ class ComputeInFloat:
 
 
 @dataclass(frozen=True)
-class SwapInputs:
+class SwapInputs(FileEdit):
     """Two inputs of a node, exchanged.
 
     Attributes:
@@ -169,7 +181,7 @@ class SwapInputs:
 
 
 @dataclass(frozen=True)
-class ExchangeReads:
+class ExchangeReads(FileEdit):
     """Two tensors, of which nodes read each in the other's place.
 
     Attributes:
@@ -184,8 +196,8 @@ class ExchangeReads:
 
 
 @dataclass(frozen=True)
-class ExchangeOutputs:
-    """Two outputs of the model, exchanged; their names stay where they are.
+class _Exchange(FileEdit):
+    """Two inputs or outputs of the model.
 
     Attributes:
         one: Position.
@@ -196,21 +208,20 @@ class ExchangeOutputs:
     two: int
 
 
+class ExchangeOutputs(_Exchange):
+    """Two outputs of the model, exchanged; their names stay where they are."""
+
+
+class MoveOutputs(_Exchange):
+    """Two outputs of the model, each given in the other's place, with their names."""
+
+
+class ExchangeInputs(_Exchange):
+    """Two inputs of the model, exchanged; their names stay where they are."""
+
+
 @dataclass(frozen=True)
-class MoveOutputs:
-    """Two outputs of the model, each given in the other's place, with their names.
-
-    Attributes:
-        one: Position.
-        two: The other one's.
-    """
-
-    one: int
-    two: int
-
-
-@dataclass(frozen=True)
-class AddOutput:
+class AddOutput(FileEdit):
     """A tensor, as one more output of the model.
 
     Attributes:
@@ -225,7 +236,7 @@ class AddOutput:
 
 
 @dataclass(frozen=True)
-class DropOutput:
+class DropOutput(FileEdit):
     """An output of the model, given no more; what only it needed goes too.
 
     Attributes:
@@ -236,20 +247,7 @@ class DropOutput:
 
 
 @dataclass(frozen=True)
-class ExchangeInputs:
-    """Two inputs of the model, exchanged; their names stay where they are.
-
-    Attributes:
-        one: Position.
-        two: The other one's.
-    """
-
-    one: int
-    two: int
-
-
-@dataclass(frozen=True)
-class SetInputShapes:
+class SetInputShapes(FileEdit):
     """Other sizes for the model's inputs; other edits are of what comes of that.
 
     Attributes:
@@ -272,27 +270,40 @@ class SetRecipe:
     changes: tuple[str, ...]
 
 
-FileEdit = (
-    SetParameter
-    | Requantize
-    | SetRange
-    | ComputeInFloat
-    | SetAttributes
-    | SetOperator
-    | Remove
-    | Graft
-    | SwapInputs
-    | ExchangeReads
-    | AddOutput
-    | DropOutput
-    | ExchangeOutputs
-    | MoveOutputs
-    | ExchangeInputs
-    | SetInputShapes
-)
 Edit = FileEdit | SetRecipe
 
-_LABEL, _IN_FLOAT = "repaired", "float"
+
+class _Sort(NamedTuple):
+    method: str
+    kind: EditKind
+    words: str = ""
+
+
+EDITS: Mapping[type[Edit], _Sort] = {
+    SetParameter: _Sort("set_parameter", "parameters", "the {role} of `{node}` is the source's"),
+    Requantize: _Sort("requantize", "precision", "the {role} of `{node}` is the source's, with scales of its own"),
+    SetRange: _Sort("set_range", "precision", "`{tensor}` is quantized for values from {low:.4g} to {high:.4g}"),
+    ComputeInFloat: _Sort("graft", "precision"),
+    SetAttributes: _Sort("set_attributes", "attributes"),
+    SetOperator: _Sort("set_operator", "operators", "`{node}` is {operator}"),
+    Remove: _Sort("remove", "operators", "`{node}` is taken out"),
+    Graft: _Sort("graft", "operators"),
+    SwapInputs: _Sort("swap_inputs", "operators", "the inputs {one} and {two} of `{node}` are exchanged"),
+    ExchangeReads: _Sort("exchange_reads", "operators"),
+    AddOutput: _Sort("add_output", "outputs"),
+    DropOutput: _Sort("drop_output", "outputs", "the output {output} is given no more"),
+    ExchangeOutputs: _Sort("exchange_outputs", "outputs", "the outputs {one} and {two} are exchanged"),
+    MoveOutputs: _Sort("move_outputs", "outputs", "the outputs {one} and {two} are given in each other's place"),
+    ExchangeInputs: _Sort("exchange_inputs", "inputs", "the inputs {one} and {two} are exchanged"),
+    SetInputShapes: _Sort("set_input_shapes", "sizes"),
+    SetRecipe: _Sort("", "recipe"),
+}
+"""By class: the editor's method that makes the edit, which takes what the edit says in the same order; what the edit
+changes; and what it does, for a person, where that is said in the same words each time."""
+
+_LABELS = {Graft: "repaired", ComputeInFloat: "float"}
+_OF_GRAPH = {"attributes", "operators"}  # kinds of edits that give no node other parameters
+_TRANSPOSE = "Transpose"
 _LONG = 8  # entries of a table that are too many to list
 
 
@@ -306,42 +317,37 @@ def apply(edit: FileEdit, editor: Editor) -> None:
     Raises:
         NotEditableError: if the model has no such node, or its format can't express the edit.
     """
-    match edit:
-        case SetParameter():
-            editor.set_parameter(_node(edit.node, editor), edit.role, edit.values)
-        case Requantize():
-            editor.requantize(_node(edit.node, editor), edit.role, edit.values)
-            if edit.bias is not None:
-                editor.set_parameter(_node(edit.node, editor), "bias", edit.bias)
-        case SetRange():
-            editor.set_range(edit.tensor, edit.low, edit.high)
-        case ComputeInFloat():
-            editor.graft(edit.tensor, edit.operations, _IN_FLOAT)
-        case SetAttributes():
-            editor.set_attributes(_node(edit.node, editor), edit.attributes)
-        case SetOperator():
-            editor.set_operator(_node(edit.node, editor), edit.operator, edit.attributes)
-        case Remove():
-            editor.remove(_node(edit.node, editor), edit.input)
-        case Graft():
-            readers = [_node(name, editor) for name in edit.readers]
-            editor.graft(edit.tensor, edit.operations, _LABEL, readers)
-        case SwapInputs():
-            editor.swap_inputs(_node(edit.node, editor), edit.one, edit.two)
-        case ExchangeReads():
-            editor.exchange_reads(edit.one, edit.two, [_node(name, editor) for name in edit.readers])
-        case AddOutput():
-            editor.add_output(edit.tensor, edit.operations, edit.place)
-        case DropOutput():
-            editor.drop_output(edit.output)
-        case ExchangeOutputs():
-            editor.exchange_outputs(edit.one, edit.two)
-        case MoveOutputs():
-            editor.move_outputs(edit.one, edit.two)
-        case ExchangeInputs():
-            editor.exchange_inputs(edit.one, edit.two)
-        case SetInputShapes():
-            editor.set_input_shapes(edit.shapes)
+    given = dict(vars(edit))
+    if "node" in given:
+        given["node"] = _node(given["node"], editor)
+    if "readers" in given:
+        given["readers"] = [_node(name, editor) for name in given["readers"]]
+    if isinstance(edit, Graft | ComputeInFloat):
+        editor.graft(edit.tensor, edit.operations, _LABELS[type(edit)], given.get("readers", ()))
+        return
+    bias = given.pop("bias", None)
+    getattr(editor, EDITS[type(edit)].method)(*given.values())
+    if bias is not None:
+        editor.set_parameter(given["node"], "bias", bias)
+
+
+def gives_numbers(edit: Edit) -> bool:
+    """Whether an edit may give a node other parameters."""
+    return EDITS[type(edit)].kind not in _OF_GRAPH
+
+
+def kind_of(edit: Edit, graph: LayerGraph) -> EditKind:
+    """The sort of an edit: what a repair may be confined to.
+
+    Args:
+        edit: Any.
+        graph: The editor's, of the model that it's for.
+    """
+    kind, node = EDITS[type(edit)].kind, getattr(edit, "node", None)
+    operators = {item.op for item in graph.nodes if item.name == node}
+    if isinstance(edit, Graft):
+        operators = {operation.operator for operation in edit.operations}
+    return "transposes" if kind in _OF_GRAPH and operators == {_TRANSPOSE} else kind
 
 
 def _shown(value: Attribute) -> str:
@@ -351,21 +357,17 @@ def _shown(value: Attribute) -> str:
 
 def in_words(edit: Edit) -> str:
     """What an edit does, for a person."""
+    words = EDITS[type(edit)].words.format(**vars(edit))
     match edit:
         case SetParameter() if edit.values.size == 1 and edit.values.dtype.kind == "f":
             return f"the {edit.role} of `{edit.node}` is {edit.values.item():.4g}"
-        case SetParameter():
-            return f"the {edit.role} of `{edit.node}` is the source's"
-        case Requantize():
-            bias = "" if edit.bias is None else ", and so is the bias in steps of them"
-            return f"the {edit.role} of `{edit.node}` is the source's, with scales of its own{bias}"
-        case SetRange():
-            return f"`{edit.tensor}` is quantized for values from {edit.low:.4g} to {edit.high:.4g}"
+        case Requantize() if edit.bias is not None:
+            return f"{words}, and so is the bias in steps of them"
         case ComputeInFloat() if edit.operations[-1].attributes.get("to") == "float16":
-            operators = ", ".join(item.operator for item in edit.operations if item.operator != "Cast")
+            operators = _but_for({"Cast"}, edit.operations)
             return f"`{edit.tensor}` is computed in float32 ({operators}), between Casts: float16 overflows"
         case ComputeInFloat():
-            operators = ", ".join(item.operator for item in edit.operations if item.operator not in QUANTIZING)
+            operators = _but_for(QUANTIZING, edit.operations)
             return f"`{edit.tensor}` is computed with real numbers ({operators}): no change of its integers fixes it"
         case SetAttributes():
             listing = ", ".join(
@@ -373,34 +375,26 @@ def in_words(edit: Edit) -> str:
                 for name, value in edit.attributes.items()
             )
             return f"`{edit.node}` has {listing}"
-        case SetOperator():
-            return f"`{edit.node}` is {edit.operator}"
-        case Remove():
-            return f"`{edit.node}` is taken out"
         case Graft():
             return _graft_in_words(edit)
-        case SwapInputs():
-            return f"the inputs {edit.one} and {edit.two} of `{edit.node}` are exchanged"
         case ExchangeReads():
             readers = " and ".join(f"`{name}`" for name in edit.readers)
             return f"{readers} read{'s' if len(edit.readers) == 1 else ''} `{edit.one}` and `{edit.two}` exchanged"
         case AddOutput():
             computed = ", computed by " + _chain_in_words(edit.operations) if edit.operations else ""
             return f"`{edit.tensor}` is an output{computed}"
-        case DropOutput():
-            return f"the output {edit.output} is given no more"
-        case ExchangeOutputs():
-            return f"the outputs {edit.one} and {edit.two} are exchanged"
-        case MoveOutputs():
-            return f"the outputs {edit.one} and {edit.two} are given in each other's place"
-        case ExchangeInputs():
-            return f"the inputs {edit.one} and {edit.two} are exchanged"
         case SetInputShapes():
             shapes = ([".." if size is None else str(size) for size in shape] for shape in edit.shapes)
             listing = ", ".join(f"[{', '.join(shape)}]" for shape in shapes)
             return f"its inputs are declared with the source's sizes: {listing}"
         case SetRecipe():
             return f"photos are prepared otherwise: {'; '.join(edit.changes)}"
+        case _:
+            return words
+
+
+def _but_for(some: Collection[str], operations: Sequence[Operation]) -> str:
+    return ", ".join(item.operator for item in operations if item.operator not in some)
 
 
 def _graft_in_words(edit: Graft) -> str:
@@ -414,13 +408,13 @@ def _graft_in_words(edit: Graft) -> str:
     return f"`{edit.tensor}` is computed anew{where}, by {operators}, from {others or 'constants'}"
 
 
-def _chain_in_words(operations: tuple[Operation, ...]) -> str:
+def _chain_in_words(operations: Sequence[Operation]) -> str:
     return ", ".join(map(_operation_in_words, operations))
 
 
 def _operation_in_words(operation: Operation) -> str:
     """An operator; of a Transpose, which axes it exchanges is what matters."""
-    axes = operation.attributes.get("perm") if operation.operator == "Transpose" else None
+    axes = operation.attributes.get("perm") if operation.operator == _TRANSPOSE else None
     return f"Transpose [{', '.join(map(str, axes))}]" if isinstance(axes, (list, tuple)) else operation.operator
 
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ CONVERTED = "converted.onnx"
 """What a patch is for, beside it, where the target itself can't be edited."""
 
 _VERSION = 1
-_KINDS = {kind.__name__: kind for kind in get_args(Edit)}
+_KINDS = {kind.__name__: kind for kind in edits.EDITS}
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from conrepair.localization.localize import Found
 from conrepair.localization.located import Guilty
 from conrepair.repairs.bench import Alone, Bench
 from conrepair.repairs.criteria import computed, error_of, extent, fixes, guiltiest, reach, source_of
-from conrepair.repairs.edits import in_words
-from conrepair.repairs.kinds import kind_of
+from conrepair.repairs.edits import in_words, kind_of
 from conrepair.repairs.minimize import minimized
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.all import CHANGES, IN_FLOAT, REWRITINGS, proposals

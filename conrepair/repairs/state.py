@@ -9,16 +9,7 @@ from pathlib import Path
 
 from conrepair.frameworks.model import Model
 from conrepair.localization.localize import Found
-from conrepair.repairs.edits import (
-    ExchangeReads,
-    Graft,
-    Remove,
-    Requantize,
-    SetAttributes,
-    SetOperator,
-    SetParameter,
-    SwapInputs,
-)
+from conrepair.repairs.edits import Requantize, SetAttributes, SetParameter, gives_numbers
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
 
@@ -29,15 +20,6 @@ PARAMETER = "parameter "
 
 VALUES = (SetAttributes, SetParameter, Requantize)
 """Edits that give what is there other values, and leave operators and their order."""
-
-_NO_NUMBERS = (
-    ExchangeReads,
-    Graft,
-    Remove,
-    SetAttributes,
-    SetOperator,
-    SwapInputs,
-)  # edits that give no node other parameters
 
 
 @dataclass(frozen=True)
@@ -60,7 +42,7 @@ class Taken:
     @property
     def changes(self) -> frozenset[str]:
         """Of what it may reach, what its edits do change: parameters only where it gives others."""
-        if not all(isinstance(edit, _NO_NUMBERS) for edit in self.edits):
+        if any(map(gives_numbers, self.edits)):
             return self.reach
         return frozenset(name for name in self.reach if not name.startswith(PARAMETER))
 

@@ -35,8 +35,8 @@ from conrepair.repairs.edits import (
     SetParameter,
     SetRange,
     SetRecipe,
+    kind_of,
 )
-from conrepair.repairs.kinds import kind_of
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models
 
