@@ -160,9 +160,7 @@ def read_patch(path: Path) -> tuple[Patch, str]:
 
 
 def _as_json(edit: Edit, arrays: dict[str, Any]) -> dict[str, Any]:
-    return {"edit": type(edit).__name__} | {
-        field.name: _value(getattr(edit, field.name), arrays) for field in fields(edit)
-    }
+    return {"edit": type(edit).__name__} | {name: _value(item, arrays) for name, item in vars(edit).items()}
 
 
 def _value(value: Any, arrays: dict[str, Any]) -> Any:

@@ -86,7 +86,7 @@ def transplant(
 
 class _Transplant:
     def __init__(self, graph: LayerGraph, known: Mapping[str, KnownTensor]) -> None:
-        self._known, self._batches = known, batch_places(graph)
+        self._graph, self._known, self._batches = graph, known, batch_places(graph)
         self._values: dict[str, _Value] = {}
         self._operations: list[Operation] = []
         self._turned: dict[tuple[str | int, Perm], _Value] = {}
@@ -104,7 +104,7 @@ class _Transplant:
         if any(value.perm != wanted for value in read) and not _is_plain(wanted):
             wanted = tuple(range(len(wanted)))
             read = [self._in_order(value, tuple(range(len(value.perm)))) for value in read]
-        turned, result = _turned(operation, node, wanted)
+        turned, result = _turned(operation, node, wanted, self._graph.tensors[node.outputs[0]].shape)
         places = iter(value.place for value in read)
         inputs = tuple(next(places) if name else "" for name in node.inputs)
         self._put(replace(self._of_any_batch(turned, node), inputs=inputs), node.outputs[0], result)
@@ -235,11 +235,17 @@ def _with_constants(node: Node, constants: Mapping[str, Array]) -> Node:
     )
 
 
-def _turned(operation: Operation, node: Node, perm: Perm) -> tuple[Operation, Perm]:
-    """An operator for operands whose axes are in another order, and the order of its result's axes."""
+def _turned(operation: Operation, node: Node, perm: Perm, shape: tuple[int, ...] | None) -> tuple[Operation, Perm]:
+    """An operator for operands whose axes are in another order, and the order of its result's axes.
+
+    Args:
+        operation: The operator.
+        node: That it was.
+        perm: The order.
+        shape: Of what the node gives; as many axes as its operands where that isn't known.
+    """
     if _is_plain(perm):
-        rank = len(perm)
-        return operation, tuple(range(_rank_of_result(operation, node, rank)))
+        return operation, tuple(range(len(perm if shape is None else shape)))
     if node.op in CHANNELLED:
         return replace(operation, channels_last=not operation.channels_last), perm
     attributes = dict(operation.attributes)
@@ -259,25 +265,6 @@ def _turned(operation: Operation, node: Node, perm: Perm) -> tuple[Operation, Pe
         left = [axis for axis in perm if axis not in gone]
         return turned, tuple(sorted(left).index(axis) for axis in left)
     return turned, perm
-
-
-def _rank_of_result(operation: Operation, node: Node, rank: int) -> int:
-    shape, axes = operation.attributes.get("shape"), operation.attributes.get("axes")
-    if node.op == "Reshape" and isinstance(shape, tuple):
-        return len(shape)
-    if node.op == "Stack":
-        return rank + 1
-    if node.op.startswith("Reduce") and not operation.attributes.get("keepdims", True):
-        return rank - (len(axes) if isinstance(axes, tuple) else rank)
-    if node.op in {"LSTM", "GRU", "RNN"} and operation.attributes.get("return_sequences") is False:
-        return rank - 1
-    if node.op == "Gather":
-        table, indices = (operation.parameters.get(role) for role in ("table", "indices"))
-        if table is not None:
-            return rank + table.ndim - 1
-        return rank + (0 if indices is None else indices.ndim - 1)
-    widest = max((array.ndim for array in operation.parameters.values()), default=0)
-    return max(rank, widest) if node.op in {*ELEMENTWISE_BINARY, "MatMul"} else rank
 
 
 def _moved(value: Attribute, perm: Perm) -> Attribute:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from conrepair.editors.lowering_windows import pads_of_all_axes
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.attributes import attribute_differences, is_same_operator
 from conrepair.localization.diagnosis.differences import layouts_of
@@ -31,15 +32,8 @@ def attribute_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
         padding = next((setting.in_editor.of(item) for item in theirs.nodes if item.op == "Pad"), None)
         pads = wanted.get("pads")
         if padding is not None and isinstance(pads, tuple):
-            yield (SetAttributes(padding.name, {"pads": _of_all_axes(pads, last=theirs.channels_last)}),)
-
-
-def _of_all_axes(pads: tuple[float, ...] | tuple[str, ...], *, last: bool) -> tuple[int, ...]:
-    """Pads of a window as a Pad in front of it has them: batch and channels too, which get none."""
-    half = len(pads) // 2
-    begins, ends = ([int(size) for size in part] for part in (pads[:half], pads[half:]))
-    before, behind = ([0], [0]) if last else ([0, 0], [])
-    return (*before, *begins, *behind, *before, *ends, *behind)
+            around = pads_of_all_axes([int(size) for size in pads], channels_last=theirs.channels_last)
+            yield (SetAttributes(padding.name, {"pads": around}),)
 
 
 def permutation_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
