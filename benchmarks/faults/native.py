@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from benchmarks.faults.fault import Native
-from conrepair.editors.editor import Editor, Step
+from benchmarks.faults.steps import Step, insert
+from conrepair.editors.editor import Editor
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
 
 __all__ = [
@@ -159,7 +160,7 @@ def inserted_behind(
         return tensor.observable and tensor.is_real and condition(graph, node)
 
     def change(editor: Editor, node: Node, generator: np.random.Generator) -> str:
-        editor.insert(node.outputs[0], steps(generator), label)
+        insert(editor, node.outputs[0], steps(generator), label)
         return words.format(name=node.layer)
 
     return on_nodes(nodes_of(*operators, condition=reachable), change)
@@ -182,7 +183,7 @@ def inserted_at(
 
     def change(editor: Editor, place: Node | str, generator: np.random.Generator) -> str:
         name = str(place)
-        editor.insert(name, steps(shape_of(editor.graph, name), generator), label)
+        insert(editor, name, steps(shape_of(editor.graph, name), generator), label)
         return words.format(name=name)
 
     return Native(tensors, change)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from conrepair.editors.operation import NotEditableError, Operation, Step, operations_of
+from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.editors.resizing import new_shapes
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node
 from conrepair.networks.stored import StoredParameter
 
-__all__ = ["Editor", "NotEditableError", "Step"]
+__all__ = ["Editor", "NotEditableError"]
 
 
 class Editor(abc.ABC):
@@ -110,20 +110,6 @@ class Editor(abc.ABC):
         """
         self.refuse(f"{node.name} can't be removed")
 
-    def insert(self, tensor: str, steps: Sequence[Step], label: str, reader: Node | None = None) -> None:
-        """Put a chain of operators between a tensor and all that read it, or one of them.
-
-        Args:
-            tensor: An input of the graph, or a node's result; an output of the graph too.
-            steps: The chain.
-            label: Part of the new names.
-            reader: The only node that shall read the chain's result.
-
-        Raises:
-            NotEditableError: if the format can't.
-        """
-        self.graft(tensor, operations_of(steps, tensor), label, () if reader is None else (reader,))
-
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """Let all that read a tensor, or some of them, read what a few operators compute from others.
 
@@ -148,7 +134,7 @@ class Editor(abc.ABC):
         Raises:
             NotEditableError: if the format can't.
         """
-        self.refuse(f"the inputs of {node.name} can't be exchanged")
+        self.exchange_reads(node.inputs[one], node.inputs[two], [node])
 
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Let nodes that read one of two tensors read the other; who else reads them is left.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -9,7 +10,33 @@ from conrepair.editors.operation import NotEditableError
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.slices import HALF_STEP
 
-__all__ = ["affine_grid", "symmetric_scales"]
+__all__ = ["affine_grid", "grid_of_range", "limits_of", "symmetric_scales"]
+
+_SYMMETRIC = {"int16"}  # types of activations whose zero kernels want to be stored as 0
+
+
+def limits_of(dtype: npt.DTypeLike) -> tuple[int, int]:
+    """The smallest and the largest integer of a type."""
+    limits = ml_dtypes.iinfo(np.dtype(dtype))
+    return int(limits.min), int(limits.max)
+
+
+def grid_of_range(low: float, high: float, dtype: npt.DTypeLike) -> tuple[npt.NDArray[np.float32], int]:
+    """Scale and zero point of an activation.
+
+    Args:
+        low: Smallest real number.
+        high: Largest.
+        dtype: Of the integers.
+
+    Raises:
+        NotEditableError: see `affine_grid`.
+    """
+    least, most = limits_of(dtype)
+    if np.dtype(dtype).name in _SYMMETRIC:
+        high = max(abs(low), abs(high))
+        low, least = -high, -most
+    return affine_grid(low, high, least, most)
 
 
 def affine_grid(low: float, high: float, least: int, most: int) -> tuple[npt.NDArray[np.float32], int]:

@@ -10,9 +10,9 @@ import keras
 import numpy as np
 
 from conrepair.editors.keras_activations import activation_layer
-from conrepair.editors.lowering import CHANNELLED, lower
-from conrepair.editors.lowering_windows import window_of
-from conrepair.editors.operation import Operation, Sizes, Writer, two_read
+from conrepair.editors.lowering import Writer
+from conrepair.editors.lowering_windows import POOLS, window_of
+from conrepair.editors.operation import Operation, Sizes, two_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
@@ -33,7 +33,7 @@ class KerasWriter(Writer[Any]):
         names: Of the new layers.
     """
 
-    channels_last = True
+    channels_last = plain_windows = True
 
     def __init__(self, label: str) -> None:
         """Make one.
@@ -41,7 +41,6 @@ class KerasWriter(Writer[Any]):
         Args:
             label: Of the new layers; a number is added from the second one on.
         """
-        super().__init__(lower)
         self._label = label
         self.names: list[str] = []
 
@@ -52,8 +51,6 @@ class KerasWriter(Writer[Any]):
     def write(self, operation: Operation, operands: Sequence[Any]) -> Any:
         """A layer, or a function."""
         operator = operation.operator
-        if operator in CHANNELLED and not operation.channels_last and len(operands[0].shape) > _FLAT:
-            self.refuse(f"Keras's {operator} has its channels last")
         if operator == "Identity":
             return operands[0]
         make = _WRITERS.get(operator)
@@ -146,7 +143,6 @@ def _product(writer: KerasWriter, operation: Operation, operands: list[Any]) -> 
 def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
     weight, bias = operation.parameters["weight"], operation.parameters.get("bias")
     axes, group = weight.ndim - 2, operation.integer("group", 1)
-    _check_window(writer, operation)
     options: dict[str, Any] = {
         "strides": window_of(operation, "strides", 1),
         "dilation_rate": window_of(operation, "dilations", 1),
@@ -162,17 +158,9 @@ def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any])
 
 
 def _pooling(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    _check_window(writer, operation)
-    if operation.attributes.get("ceil_mode") or set(window_of(operation, "dilations", 1)) > {1}:
-        writer.refuse("Keras's poolings have no windows over the edge, and no dilations")
     kernel, strides = window_of(operation, "kernel_shape", 1), window_of(operation, "strides", 1)
     name = f"{operation.operator.removesuffix('Pool')}Pooling{len(kernel)}D"
     return getattr(keras.layers, name)(kernel, strides)(operands[0])
-
-
-def _check_window(writer: KerasWriter, operation: Operation) -> None:
-    if any(window_of(operation, "pads", 0)) or operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
-        writer.refuse(f"Keras's {operation.operator} has no pads of its own")
 
 
 def _reduction(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
@@ -252,7 +240,7 @@ _WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {
     **dict.fromkeys(BINARY.values(), _binary),
     **dict.fromkeys(REDUCTIONS.values(), _reduction),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
-    **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
+    **dict.fromkeys(POOLS, _pooling),
     "Gelu": _gelu,
     "Clip": _clip,
     "MatMul": _product,

@@ -1,25 +1,26 @@
-"""Operators in terms of simpler ones, for formats that don't have them.
+"""Operators in terms of simpler ones, for formats that don't have them; and what writes them in a format's words.
 
 Inputs of what a lowering gives are positions: the operation's operands first, then results, in order.
 """
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, NoReturn
 
 import numpy as np
 
 from conrepair.editors.lowering_recurrent import unrolled
-from conrepair.editors.lowering_windows import WINDOWS, padded
-from conrepair.editors.operation import Operation, Sizes, Steps
+from conrepair.editors.lowering_windows import POOLS, WINDOWS, is_dilated, padded, window_of
+from conrepair.editors.operation import NotEditableError, Operation, Sizes, Steps, Value
 from conrepair.equations.expression import parse
 from conrepair.equations.operators import EQUATIONS, SOFT_SHRINK, TANH_GELU
 from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, RECURRENT_ACTIVATIONS
 
-__all__ = ["CHANNELLED", "lower"]
+__all__ = ["CHANNELLED", "Writer", "lower"]
 
 _FLAT = 2  # axes of a tensor without places
 _UNBOUNDED = {"min": -math.inf, "max": math.inf}
@@ -157,3 +158,83 @@ _MADE: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], Operations | N
     "GroupNormalization": _group_normalization,
     "Stack": _stack,
 }
+
+
+class Writer(abc.ABC, Generic[Value]):
+    """Writes operations in a format's own words.
+
+    What the format has no operator for is written in simpler ones.
+
+    Attributes:
+        channels_last: Where the format's operators want the channels.
+        plain_windows: Whether its windows have no pads of their own, and its poolings no more than a kernel and
+            strides.
+    """
+
+    channels_last = False
+    plain_windows = False
+
+    @abc.abstractmethod
+    def write(self, operation: Operation, operands: Sequence[Value]) -> Value:
+        """One operation.
+
+        Args:
+            operation: What to compute.
+            operands: For those of its inputs that aren't "", in order.
+
+        Raises:
+            NotEditableError: if the format has no operator for it.
+        """
+
+    @abc.abstractmethod
+    def shape(self, value: Value) -> Sizes | None:
+        """Sizes of a value, as far as they're known."""
+
+    def compute(self, operations: Sequence[Operation], operand: Callable[[str], Value]) -> Value:
+        """Several operations; the last one's result.
+
+        Args:
+            operations: At least one.
+            operand: What stands for one of the model's tensors.
+
+        Raises:
+            NotEditableError: if one can't be expressed.
+        """
+        results: list[Value] = []
+        for operation in operations:
+            read = [
+                results[item] if isinstance(item, int) else operand(item) for item in operation.inputs if item != ""
+            ]
+            results.append(self._one(operation, read))
+        return results[-1]
+
+    def _one(self, operation: Operation, operands: Sequence[Value]) -> Value:
+        shapes = [self.shape(value) for value in operands]
+        try:
+            self._check(operation, shapes[0] if shapes else None)
+            return self.write(operation, operands)
+        except NotEditableError:
+            simpler = lower(operation, shapes, self.channels_last)
+            if simpler is None:
+                raise
+        values = list(operands)
+        for item in simpler:
+            values.append(self._one(item, [values[int(place)] for place in item.inputs]))
+        return values[-1]
+
+    def _check(self, operation: Operation, shape: Sizes | None) -> None:
+        """Refuse channels elsewhere than where the format has them, and windows that it doesn't have."""
+        operator, flat = operation.operator, shape is not None and len(shape) <= _FLAT
+        if operator in CHANNELLED and operation.channels_last != self.channels_last and not flat:
+            self.refuse(f"the format's {operator} has its channels {'last' if self.channels_last else 'first'}")
+        if not self.plain_windows or operator not in WINDOWS:
+            return
+        if any(window_of(operation, "pads", 0)) or operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
+            self.refuse(f"the format's {operator} has no pads of its own")
+        if operator in POOLS and (operation.attributes.get("ceil_mode") or is_dilated(operation)):
+            self.refuse("the format's poolings have no windows over the edge, and no dilations")
+
+    @staticmethod
+    def refuse(reason: str) -> NoReturn:
+        """Say that an operation can't be expressed."""
+        raise NotEditableError(reason)

@@ -10,9 +10,10 @@ import numpy as np
 from conrepair.editors.operation import Operation, Sizes
 from conrepair.graph.layer_graph import Array, Attribute
 
-__all__ = ["WINDOWS", "padded", "pads_of_all_axes", "window_of"]
+__all__ = ["POOLS", "WINDOWS", "is_dilated", "padded", "pads_of_all_axes", "window_of"]
 
-WINDOWS = ("Conv", "ConvTranspose", "MaxPool", "AveragePool")
+POOLS = ("MaxPool", "AveragePool")
+WINDOWS = ("Conv", "ConvTranspose", *POOLS)
 _LEAST = float(np.finfo(np.float32).min)
 
 
@@ -30,6 +31,11 @@ def window_of(operation: Operation, name: str, usual: int) -> tuple[int, ...]:
     weight, kernel = operation.parameters.get("weight"), operation.attributes.get("kernel_shape")
     rank = weight.ndim - 2 if weight is not None else len(kernel) if isinstance(kernel, tuple) else 0
     return (usual,) * (2 * rank if name == "pads" else rank)
+
+
+def is_dilated(operation: Operation) -> bool:
+    """Whether a window leaves out places between its own."""
+    return not set(window_of(operation, "dilations", 1)) <= {1}
 
 
 def pads_of_all_axes(pads: Sequence[int], *, channels_last: bool) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from conrepair.editors.onnx_grids import requantize, set_range
 from conrepair.editors.onnx_integers import is_of_integers, requantize_own, set_own
 from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, put_in_order, take_out
 from conrepair.editors.onnx_save import renew_types, save, with_sizes
-from conrepair.editors.onnx_write import become, set_input
+from conrepair.editors.onnx_write import become, check_operands, check_required, set_input
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
@@ -155,9 +155,9 @@ class OnnxEditor(Editor):
                 self._file.graph.insert_before(target, expand(self._file, target, operator, given))
             else:
                 become(self._file, target, operator)
-                self._check_operands(node, target)
+                check_operands(self._file, target)
                 write_attributes(replace(self._place(node, target), node=changed, said={}), given)
-                self._check_required(node, target)
+                check_required(self._file, target)
             target.resize_outputs(1)
         self._nodes[node.name], self._said[node.name] = changed, said
         self._follow(node)
@@ -364,20 +364,6 @@ class OnnxEditor(Editor):
             self.refuse(
                 f"the changes don't fit together for inputs {', '.join(map(str, self._sizes))}: {complaint}. "
                 "Change what else must fit these sizes too, or leave them out."
-            )
-
-    def _check_required(self, node: Node, target: onnx_ir.Node) -> None:
-        attributes = self._file.schema(target).attributes
-        missing = [name for name, item in attributes.items() if item.required and name not in target.attributes]
-        if missing:
-            self.refuse(f"{node.name} as {target.op_type} needs {', '.join(missing)}; say what they are.")
-
-    def _check_operands(self, node: Node, target: onnx_ir.Node) -> None:
-        schema = self._file.schema(target)
-        if not schema.min_input <= len(target.inputs) <= schema.max_input:
-            self.refuse(
-                f"{node.name} has {len(target.inputs)} operands, {target.op_type} takes "
-                f"{schema.min_input} to {schema.max_input}. Insert and remove nodes instead."
             )
 
 

@@ -67,6 +67,11 @@ _NAMES = {
     ("Split", "sizes"): ("split",),
     **{(operator, "batch_first"): ("layout",) for operator in ("LSTM", "GRU", "RNN")},
 }
+_INSTEAD_OF = {
+    ("Pad", "pads"): ("axes",),
+    ("Split", "sizes"): ("num_outputs",),
+    ("Resize", "scales"): ("axes", "sizes"),
+}
 
 
 @dataclass(frozen=True)
@@ -265,24 +270,12 @@ def _kept(stored: Sequence[int], said: Sequence[Any], wanted: Sequence[Any]) -> 
     ]
 
 
-def _write_all_pads(place: WrittenNode, name: str, value: Attribute) -> None:
-    """Pads of all axes: a list of axes isn't needed any more."""
-    if knows(place.file, place.target, "axes"):
-        place.write("axes", None)
+def _write_instead(place: WrittenNode, name: str, value: Attribute) -> None:
+    """What says it of all axes, or of each piece, in place of what said it otherwise."""
+    for other in _INSTEAD_OF[place.node.op, name]:
+        if knows(place.file, place.target, other):
+            place.write(other, None)
     _write_plain(place, name, value)
-
-
-def _write_sizes(place: WrittenNode, name: str, value: Attribute) -> None:
-    place.target.attributes.pop("num_outputs", None)
-    _write_plain(place, name, value)
-
-
-def _write_scales(place: WrittenNode, name: str, value: Attribute) -> None:
-    """Scales of all axes, instead of sizes or of scales of some."""
-    place.target.attributes.pop("axes", None)
-    if knows(place.file, place.target, "sizes"):
-        place.write("sizes", None)
-    place.write("scales", value)
 
 
 def _write_type(place: WrittenNode, name: str, value: Attribute) -> None:
@@ -299,8 +292,6 @@ _SPECIAL: Mapping[tuple[str, str], Callable[[WrittenNode, str, Attribute], None]
     **{(operator, "shape"): _write_shape for operator in ("Reshape", "Expand")},
     **{("Slice", name): _write_slice for name in ("starts", "ends", "axes", "steps")},
     **{(operator, "axis"): _write_channel for operator in ("QuantizeLinear", "DequantizeLinear")},
-    ("Pad", "pads"): _write_all_pads,
-    ("Split", "sizes"): _write_sizes,
-    ("Resize", "scales"): _write_scales,
+    **dict.fromkeys(_INSTEAD_OF, _write_instead),
     ("Cast", "to"): _write_type,
 }

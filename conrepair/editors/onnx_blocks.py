@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
+from conrepair.editors.grid import limits_of
 from conrepair.editors.onnx_constants import set_plain
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Array
@@ -116,9 +116,8 @@ def requantize_blocks(file: OnnxFile, node: onnx_ir.Node, array: Array) -> None:
         return np.moveaxis(numbers.reshape(*turned, width)[..., : shape[along]], -1, along)
 
     singles = [np.moveaxis(item, along, -1).reshape(-1, 1) for item in (scales.astype(np.float64), zeros)]
-    limits = ml_dtypes.iinfo(dtype.numpy())
     before = _Blocks(rows(held), *singles)
-    after = _anew(rows(array), before, int(limits.min), int(limits.max), asymmetric=given is not None)
+    after = _anew(rows(array), before, *limits_of(dtype.numpy()), asymmetric=given is not None)
     if given is None and after.zeros.any():
         raise NotEditableError(f"{node.name} has no zero points.")
     count = scales.shape[along]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import ml_dtypes
 import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
+from conrepair.editors.grid import limits_of
 from conrepair.editors.onnx_file import OnnxFile, tensor_of
 from conrepair.frameworks.onnx_files.quantization import MOVING
 from conrepair.graph.channels import per_channel
@@ -78,8 +78,7 @@ def whole_steps(steps: Array, dtype: onnx_ir.DataType, label: str) -> Array:
     Raises:
         NotEditableError: if they are more than rounding beyond what the type holds.
     """
-    limits = ml_dtypes.iinfo(dtype.numpy())
-    low, high = int(limits.min), int(limits.max)
+    low, high = limits_of(dtype.numpy())
     if steps.size and (steps.min() < low - _HALF or steps.max() > high + _HALF):
         raise NotEditableError(
             f"the numbers don't fit into {dtype.name.lower()} with the scales of {label} (they'd be from "

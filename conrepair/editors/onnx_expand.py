@@ -9,7 +9,7 @@ import onnx
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.onnx_file import OnnxFile
+from conrepair.editors.onnx_file import OnnxFile, set_inputs
 from conrepair.onnx_passes.lower_opset import lower_opset
 from conrepair.runtime.errors import ConversionError
 
@@ -58,18 +58,15 @@ def expand(file: OnnxFile, node: onnx_ir.Node, operator: str, attributes: Mappin
             known[value] = file.constant(f"{label}/{value.name}", tensor.numpy(), tensor.dtype)
     *front, last = _taken(body.graph)
     for item in [*front, last]:
-        for index, read in enumerate(item.inputs):
-            item.replace_input_with(index, None if read is None else known.get(read, read))
+        set_inputs(item, [None if read is None else known.get(read, read) for read in item.inputs])
     for item in front:
         item.name = file.free(f"{label}/{item.op_type}")
         item.outputs[0].name = file.free(f"{item.name}/result")
     node.op_type, node.domain, node.overload = last.op_type, "", ""
     node.attributes.clear()
     node.attributes.update(last.attributes)
-    node.resize_inputs(len(last.inputs))
-    for index, read in enumerate(last.inputs):
-        node.replace_input_with(index, read)
-    last.resize_inputs(0)
+    set_inputs(node, last.inputs)
+    set_inputs(last, ())
     return front
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from conrepair.onnx_passes.defaults import schema_of
 from conrepair.onnx_passes.infer_shapes import static_shape
 from conrepair.onnx_passes.raise_opset import name_default_domain
 
-__all__ = ["OnnxFile", "sizes_of", "tensor_of"]
+__all__ = ["OnnxFile", "set_inputs", "sizes_of", "tensor_of"]
 
 _FREE_CONSTANTS = 4  # IR version in which constants stopped to be inputs too
 
@@ -194,9 +194,14 @@ class _NodeBefore:
         node.domain, node.op_type, node.overload = self.operator
         node.attributes.clear()
         node.attributes.update(self.attributes)
-        node.resize_inputs(len(self.inputs))
-        for index, value in enumerate(self.inputs):
-            node.replace_input_with(index, value)
+        set_inputs(node, self.inputs)
+
+
+def set_inputs(node: onnx_ir.Node, values: Sequence[onnx_ir.Value | None]) -> None:
+    """Let a node read these values and no others, in place."""
+    node.resize_inputs(len(values))
+    for index, value in enumerate(values):
+        node.replace_input_with(index, value)
 
 
 def tensor_of(array: Array, dtype: onnx_ir.DataType, name: str | None) -> onnx_ir.Tensor[Any] | onnx_ir.StringTensor:

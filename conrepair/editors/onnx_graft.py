@@ -8,13 +8,13 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.lowering import CHANNELLED, lower
+from conrepair.editors.lowering import Writer
 from conrepair.editors.onnx_attributes import WrittenNode, write_attributes
 from conrepair.editors.onnx_expand import expand, is_newer
-from conrepair.editors.onnx_file import OnnxFile
+from conrepair.editors.onnx_file import OnnxFile, set_inputs
 from conrepair.editors.onnx_rewire import hand_over
-from conrepair.editors.onnx_write import become
-from conrepair.editors.operation import CHOICE, Operation, Sizes, Writer, what_is_read
+from conrepair.editors.onnx_write import become, check_operands, check_required
+from conrepair.editors.operation import CHOICE, Operation, Sizes, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.graph.operators import OPERATORS, QUANTIZING
@@ -42,7 +42,6 @@ class OnnxWriter(Writer[onnx_ir.Value]):
             file: It gets the constants.
             label: For the new names.
         """
-        super().__init__(lower)
         self._file, self._label = file, label
         self._shapes: dict[str, Sizes | None] = {}
         self.nodes: list[onnx_ir.Node] = []
@@ -57,8 +56,6 @@ class OnnxWriter(Writer[onnx_ir.Value]):
     def write(self, operation: Operation, operands: Sequence[onnx_ir.Value]) -> onnx_ir.Value:
         """A node; several where the file's opset doesn't have the operator."""
         file, operator = self._file, operation.operator
-        if operation.channels_last and operator in CHANNELLED:
-            self.refuse(f"ONNX's {operator} has its channels first")
         node = onnx_ir.Node("", operator, [], name=file.free(f"{self._label}/{operator}"))
         result = node.outputs[0]
         result.name = file.free(f"{node.name}/result")
@@ -78,23 +75,19 @@ class OnnxWriter(Writer[onnx_ir.Value]):
         if "scale" in operation.parameters and operation.parameters["scale"].size == 1:
             given.pop("axis", None)  # of one scale for all channels
         if is_newer(file, operator) and not operation.parameters and len(operands) == 1:
-            self._reads(node, operands)
+            set_inputs(node, operands)
             self.nodes += [*expand(file, node, operator, given), node]
             return
         become(file, node, operator)
-        self._reads(node, self._inputs(node, operation, operands))
+        set_inputs(node, self._inputs(node, operation, operands))
         shape = self.shape(operands[0]) if operands else None
-        schema = file.schema(node)
         sizes = (
             None if shape is None or any(size is None for size in shape) else tuple(int(size or 0) for size in shape)
         )
         described = Node(str(node.name), str(node.name), operator, operator, (), (), operation.attributes)
         write_attributes(WrittenNode(file, described, node, {}, sizes, frozenset(), whole=True), given)
-        if not schema.min_input <= len(node.inputs) <= schema.max_input:
-            self.refuse(f"{operator} takes {schema.min_input} to {schema.max_input} operands, not {len(node.inputs)}")
-        missing = [name for name, item in schema.attributes.items() if item.required and name not in node.attributes]
-        if missing:
-            self.refuse(f"{operator} needs {', '.join(missing)}")
+        check_operands(file, node)
+        check_required(file, node)
         self.nodes.append(node)
 
     def _inputs(
@@ -121,12 +114,6 @@ class OnnxWriter(Writer[onnx_ir.Value]):
         own = onnx_ir.DataType.from_numpy(np.asarray(array).dtype)
         real = own.is_floating_point() and dtype is not None and dtype.is_floating_point()
         return self._file.constant(f"{node.name}/constant", array, dtype if real and dtype else own)
-
-    @staticmethod
-    def _reads(node: onnx_ir.Node, values: Sequence[onnx_ir.Value | None]) -> None:
-        node.resize_inputs(len(values))
-        for index, value in enumerate(values):
-            node.replace_input_with(index, value)
 
 
 def graft(

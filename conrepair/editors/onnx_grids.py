@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.grid import affine_grid, symmetric_scales
+from conrepair.editors.grid import affine_grid, grid_of_range, limits_of, symmetric_scales
 from conrepair.editors.onnx_blocks import requantize_blocks
 from conrepair.editors.onnx_constants import constant_chain, moved_back, set_plain
 from conrepair.editors.onnx_file import OnnxFile
@@ -25,7 +24,6 @@ __all__ = ["IntegerGrid", "kind_of", "requantize", "rescale_bias", "set_range", 
 
 _INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
 _REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
-_SYMMETRIC = {"int16"}
 
 
 @dataclass(frozen=True)
@@ -93,12 +91,7 @@ def set_range(file: OnnxFile, value: onnx_ir.Value, low: float, high: float) -> 
     before = constant_of(slots[0].node.inputs[slots[0].scale]) if slots else None
     if not slots or dtype is None or before is None or before.size != 1:
         raise NotEditableError(f"{value.name} has no scale of its own that could be changed.")
-    limits = ml_dtypes.iinfo(dtype.numpy())
-    least, most = int(limits.min), int(limits.max)
-    if dtype.name.lower() in _SYMMETRIC:
-        high = max(abs(low), abs(high))
-        low, least = -high, -most
-    scale, zero = affine_grid(low, high, least, most)
+    scale, zero = grid_of_range(low, high, dtype.numpy())
     kind = file.dtype(slots[0].node.inputs[slots[0].scale]) or onnx_ir.DataType.FLOAT
     scales = file.constant(f"{stored.name}/scale", scale.reshape(before.shape), kind)
     zeros = file.constant(f"{stored.name}/zero_point", np.full(before.shape, zero), dtype)
@@ -163,8 +156,7 @@ def store_anew(file: OnnxFile, node: onnx_ir.Node, grid: IntegerGrid, array: Arr
     label = node.name or node.op_type
     if dtype is None or before is None or zeros is None or not dtype.is_integer():
         raise NotEditableError(f"{label} has no constant scale of input {grid.value}.")
-    limits = ml_dtypes.iinfo(dtype.numpy())
-    least, most = int(limits.min), int(limits.max)
+    least, most = limits_of(dtype.numpy())
     axis = grid.axis if before.size > 1 else None
     held = constant_of(node.inputs[grid.value])
     scales: Array = symmetric_scales(array, axis, most, before, held).reshape(before.shape)

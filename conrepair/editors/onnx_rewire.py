@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.onnx_file import OnnxFile
+from conrepair.editors.onnx_file import OnnxFile, set_inputs
 from conrepair.editors.onnx_write import become
 
 __all__ = ["exchange_outputs", "exchange_readers", "hand_over", "put_in_order", "take_out"]
@@ -29,9 +29,7 @@ def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> tuple[onnx_ir.No
     if result.is_graph_output():
         old = list(node.inputs)
         become(file, node, "Identity")
-        node.resize_inputs(0)
-        node.resize_inputs(1)
-        node.replace_input_with(0, source)
+        set_inputs(node, [source])
         node.resize_outputs(1)
         for value in dict.fromkeys(old):
             file.forget(value)

@@ -14,7 +14,7 @@ from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["become", "knows", "set_input", "write"]
+__all__ = ["become", "check_operands", "check_required", "knows", "set_input", "write"]
 
 _Kinds = onnx_ir.AttributeType
 _CONVERSIONS: Mapping[onnx_ir.AttributeType, Callable[[Any], Any]] = {
@@ -87,6 +87,24 @@ def become(file: OnnxFile, node: onnx_ir.Node, operator: str) -> None:
         ) from None
     node.op_type, node.domain, node.overload = operator, "", ""
     node.attributes.clear()
+
+
+def check_operands(file: OnnxFile, node: onnx_ir.Node) -> None:
+    """Refuse a node that reads fewer or more operands than its operator takes."""
+    schema, count = file.schema(node), len(node.inputs)
+    if not schema.min_input <= count <= schema.max_input:
+        raise NotEditableError(
+            f"{node.name} has {count} operands, {node.op_type} takes {schema.min_input} to {schema.max_input}. "
+            "Insert and remove nodes instead."
+        )
+
+
+def check_required(file: OnnxFile, node: onnx_ir.Node) -> None:
+    """Refuse a node without an attribute that its operator must have."""
+    attributes = file.schema(node).attributes
+    missing = [name for name, item in attributes.items() if item.required and name not in node.attributes]
+    if missing:
+        raise NotEditableError(f"{node.name} as {node.op_type} needs {', '.join(missing)}; say what they are.")
 
 
 def _write_attribute(file: OnnxFile, node: onnx_ir.Node, name: str, value: Attribute) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,11 +17,8 @@ __all__ = [
     "CHOICE",
     "NotEditableError",
     "Operation",
-    "Step",
     "Steps",
-    "Writer",
     "operation_of",
-    "operations_of",
     "two_read",
     "what_is_read",
 ]
@@ -30,21 +26,9 @@ __all__ = [
 CHOICE = ("condition", "x", "y")
 """What Where reads, in its order: constants by these roles, operands between them."""
 
-Step = tuple[str, Mapping[str, Any], Sequence[Array]]
-"""An operator as ONNX calls it, its attributes, and the constants behind its first input."""
-
 _IN_PLACE = {"Concat", "Einsum"}  # their inputs say where constants stand
 _IN_FRONT = ("left", "table")
 _BEHIND = ("operand", "weight", "indices")
-_TYPES = {1: "float32", 6: "int32", 7: "int64", 10: "float16", 11: "float64"}  # as ONNX numbers them
-_ROLES = {
-    "QuantizeLinear": ("scale", "zero_point"),
-    "DequantizeLinear": ("scale", "zero_point"),
-    "Gather": ("indices",),
-    "PRelu": ("slope",),
-}
-
-
 _CLIPPED = ("min", "max")  # what Clip has behind its operand
 _NEUTRAL = {"Add": 0.0, "Mul": 1.0, "Max": -np.inf, "Min": np.inf}  # what leaves the other operand as it is
 _OF_CONSTANTS = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide} | {
@@ -103,33 +87,6 @@ def operation_of(node: Node, place: Callable[[str], str | int] = str) -> Operati
     numbers = {role: parameter.numpy() for role, parameter in node.parameters.items()}
     read = tuple(place(name) if name else "" for name in node.inputs)
     return Operation(node.op, read, given, numbers, node.channels_last)
-
-
-def operations_of(steps: Sequence[Step], tensor: str) -> tuple[Operation, ...]:
-    """A chain of ONNX's operators behind a tensor.
-
-    Args:
-        steps: The chain.
-        tensor: What the first one reads.
-
-    Raises:
-        NotEditableError: if a constant has no place in the vocabulary.
-    """
-    found: list[Operation] = []
-    for operator, attributes, constants in steps:
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in attributes.items()}
-        arrays = [np.asarray(array) for array in constants]
-        parameters: dict[str, Array] = {}
-        if operator == "Clip" and arrays:
-            given |= dict(zip(_CLIPPED, (float(array.item()) for array in arrays), strict=False))
-        elif operator == "Cast" and isinstance(number := given.get("to"), int):
-            given["to"] = _TYPES[number]
-        else:
-            parameters = dict(zip(_ROLES.get(operator, ("operand",)), arrays, strict=False))
-        if len(parameters) < len(arrays) and operator != "Clip":
-            raise NotEditableError(f"{operator} has no place for {len(arrays)} constants behind its input")
-        found.append(Operation(operator, (len(found) - 1 if found else tensor,), given, parameters))
-    return tuple(found)
 
 
 class Steps:
@@ -199,6 +156,7 @@ def _number(value: Any) -> Array:
     return np.asarray(value, np.float64)
 
 
+Sizes = tuple[int | None, ...]
 Value = TypeVar("Value")
 
 
@@ -234,78 +192,3 @@ def two_read(
     if len(read) != 2:
         raise NotEditableError(f"{operation.operator} takes two operands, not {len(read)}")
     return read[0], read[1]
-
-
-Sizes = tuple[int | None, ...]
-Lowering = Callable[[Operation, Sequence[Sizes | None], bool], "tuple[Operation, ...] | None"]
-
-
-class Writer(abc.ABC, Generic[Value]):
-    """Writes operations in a format's own words.
-
-    What the format has no operator for is written in simpler ones.
-
-    Attributes:
-        channels_last: Where the format's operators want the channels.
-    """
-
-    channels_last = False
-
-    def __init__(self, lower: Lowering) -> None:
-        """Make one.
-
-        Args:
-            lower: Says an operation in simpler ones; see `conrepair.editors.lowering`.
-        """
-        self._lower = lower
-
-    @abc.abstractmethod
-    def write(self, operation: Operation, operands: Sequence[Value]) -> Value:
-        """One operation.
-
-        Args:
-            operation: What to compute.
-            operands: For those of its inputs that aren't "", in order.
-
-        Raises:
-            NotEditableError: if the format has no operator for it.
-        """
-
-    @abc.abstractmethod
-    def shape(self, value: Value) -> Sizes | None:
-        """Sizes of a value, as far as they're known."""
-
-    def compute(self, operations: Sequence[Operation], operand: Callable[[str], Value]) -> Value:
-        """Several operations; the last one's result.
-
-        Args:
-            operations: At least one.
-            operand: What stands for one of the model's tensors.
-
-        Raises:
-            NotEditableError: if one can't be expressed.
-        """
-        results: list[Value] = []
-        for operation in operations:
-            read = [
-                results[item] if isinstance(item, int) else operand(item) for item in operation.inputs if item != ""
-            ]
-            results.append(self._one(operation, read))
-        return results[-1]
-
-    def _one(self, operation: Operation, operands: Sequence[Value]) -> Value:
-        try:
-            return self.write(operation, operands)
-        except NotEditableError:
-            simpler = self._lower(operation, [self.shape(value) for value in operands], self.channels_last)
-            if simpler is None:
-                raise
-        values = list(operands)
-        for item in simpler:
-            values.append(self._one(item, [values[int(place)] for place in item.inputs]))
-        return values[-1]
-
-    @staticmethod
-    def refuse(reason: str) -> NoReturn:
-        """Say that an operation can't be expressed."""
-        raise NotEditableError(reason)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.editors.lowering import lower
-from conrepair.editors.operation import Operation, Sizes, Writer
+from conrepair.editors.lowering import Writer
+from conrepair.editors.operation import Operation, Sizes
 from conrepair.editors.tensorflow_file import TensorFlowFile
 from conrepair.editors.tensorflow_operators import WRITERS
 from conrepair.graph.layer_graph import Array
@@ -29,7 +29,6 @@ class TensorFlowWriter(Writer[Any]):
         Args:
             file: Whose tensors are read.
         """
-        super().__init__(lower)
         self._file = file
         self._graph = tf.Graph()
         self._read: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.editors.lowering_windows import window_of
+from conrepair.editors.lowering_windows import POOLS, is_dilated, window_of
 from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.networks.parts import depthwise_kernel, in_out_kernel, same_pads
 
@@ -39,8 +39,6 @@ def _kernel(operation: Operation) -> tuple[int, ...]:
 def _checked(operation: Operation, tensor: Any) -> None:
     if tensor.shape.rank not in {_LINE, _PICTURE, _VOLUME}:
         raise NotEditableError(f"TensorFlow's {operation.operator} takes lines, pictures and volumes")
-    if not operation.channels_last:
-        raise NotEditableError(f"TensorFlow's {operation.operator} has its channels last")
     if operation.attributes.get("auto_pad") not in {None, "NOTSET"} or operation.attributes.get("ceil_mode"):
         raise NotEditableError(f"the pads of {operation.operator} aren't known")
 
@@ -134,7 +132,7 @@ def _pooled(operation: Operation, tensor: Any) -> Any:
     words = isinstance(padding, str)
     counted = any(pads) and not largest and bool(operation.attributes.get("count_include_pad"))
     explicit = largest and tensor.shape.rank == _PICTURE
-    if set(window_of(operation, "dilations", 1)) > {1} or counted or not (words or explicit):
+    if is_dilated(operation) or counted or not (words or explicit):
         raise NotEditableError(f"TensorFlow's {operation.operator} has no such pads, and no dilations")
     kinds = {True: (tf.nn.max_pool2d, tf.nn.max_pool3d), False: (tf.nn.avg_pool2d, tf.nn.avg_pool3d)}[largest]
     pool = kinds[tensor.shape.rank == _VOLUME]
@@ -144,8 +142,8 @@ def _pooled(operation: Operation, tensor: Any) -> Any:
 def _normalized(operation: Operation, operands: Sequence[Any]) -> Any:
     (tensor,) = operands
     numbers = operation.parameters
-    if tensor.shape.rank != _PICTURE or not operation.channels_last or operation.attributes.get("training_mode"):
-        raise NotEditableError("TensorFlow's BatchNormalization takes pictures, channels last, statistics given")
+    if tensor.shape.rank != _PICTURE or operation.attributes.get("training_mode"):
+        raise NotEditableError("TensorFlow's BatchNormalization takes pictures, statistics given")
     ones = np.ones_like(numbers["mean"])
     given = [numbers.get("scale", ones), numbers.get("bias", 0 * ones), numbers["mean"], numbers["variance"]]
     scale, offset, mean, variance = (tf.constant(array.astype(np.float32)) for array in given)
@@ -158,8 +156,7 @@ def _normalized(operation: Operation, operands: Sequence[Any]) -> Any:
 WINDOWS: Mapping[str, Callable[[Operation, Sequence[Any]], Any]] = {
     "Conv": _any_rank(_convolution),
     "ConvTranspose": _any_rank(_transposed),
-    "MaxPool": _any_rank(_pooled),
-    "AveragePool": _any_rank(_pooled),
+    **dict.fromkeys(POOLS, _any_rank(_pooled)),
     "BatchNormalization": _normalized,
 }
 """By the vocabulary's name."""

@@ -28,7 +28,7 @@ from conrepair.graph.slices import HALF_STEP
 from conrepair.networks.tflite import open_network
 from conrepair.networks.tflite_linear import GATES
 from conrepair.networks.tflite_operators import BOUNDS, FUSED, RECURRENT
-from conrepair.networks.tflite_subgraphs import InnerConstant
+from conrepair.networks.tflite_subgraphs import InnerConstant, inner_constants
 from conrepair.runtime.files import sha256_of
 
 __all__ = ["EDITOR", "TfliteEditor"]
@@ -68,7 +68,8 @@ class TfliteEditor(Editor):
         TfliteRunnable(model)  # says what is wrong with the file, if anything
         self._file = EditedTfliteFile(Path(model.path))
         network = open_network(model, None)
-        inputs, outputs = (tuple(map(self._file.name, ends)) for ends in self._file.ends)
+        ends, names = (self._file.graph.inputs, self._file.graph.outputs), self._file.names
+        inputs, outputs = (tuple(names[index] for index in end) for end in ends)
         self.graph = replace(network.graph, inputs=inputs, outputs=outputs)
         self._operators = {name: self._file.operators[place] for name, place in network.operators.items()}
         self._fused = {node.name for node in self.graph.nodes if self._is_fused(node)}
@@ -118,7 +119,7 @@ class TfliteEditor(Editor):
     def _stored_at(self, node: Node, role: str, array: Array) -> list[_Place]:
         """Where a parameter's numbers are among operators' inputs, and these as the file lays them out."""
         operator = self._operator(node)
-        inner = self._file.inner_constants(operator).get(role)
+        inner = inner_constants(self._file.model, operator).get(role)
         if inner is not None:
             return [self._inside(node, role, inner, array)]
         positions = GATES[role] if node.op == "LSTM" else [self._position(node, role)]
@@ -152,7 +153,7 @@ class TfliteEditor(Editor):
         if not self._file.is_quantized(index):
             index = self._quantized_as(index)
         operators = set_range(self._file, index, low, high)
-        self.touched |= {tensor, *(self._file.name(item.outputs[0]) for item in operators)}
+        self.touched |= {tensor, *(self._file.names[item.outputs[0]] for item in operators)}
 
     def _quantized_as(self, index: int) -> int:
         """The tensor that real numbers are dequantized from, or quantized to."""
@@ -161,7 +162,7 @@ class TfliteEditor(Editor):
             return int(producer.inputs[0])
         readers = [item for item in self._file.readers(index) if self._file.kind(item) == "QUANTIZE"]
         if not readers:
-            self.refuse(f"{self._file.name(index)} isn't quantized")
+            self.refuse(f"{self._file.names[index]} isn't quantized")
         return int(readers[0].outputs[0])
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
@@ -212,7 +213,7 @@ class TfliteEditor(Editor):
             self._file.replace_output(result, source)
         self._file.operators.remove(operator)
         self._instead[node.outputs[0]] = source
-        self.touched |= {self._file.name(item.outputs[0]) for item in around}
+        self.touched |= {self._file.names[item.outputs[0]] for item in around}
 
     def _activate(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Another activation in the place of a fused one, behind the layer where none is fused so."""
@@ -235,7 +236,7 @@ class TfliteEditor(Editor):
             self._operators[activation.name].builtinOptions.fusedActivationFunction = _NO_ACTIVATION
         source = self._index(tensor)
         targets = [self._operator(item) for item in readers] or self._file.readers(source)
-        writer = TfliteWriter(self._file, f"{self._file.name(source)}/{label}")
+        writer = TfliteWriter(self._file, f"{self._file.names[source]}/{label}")
         result = writer.compute(operations, self._index)
         self._redirect(targets, source, result)
         place_operators(self._file, writer.operators, source)
@@ -244,22 +245,16 @@ class TfliteEditor(Editor):
             if source in self._file.graph.outputs:
                 self._file.replace_output(source, result)
         drop_unread(self._file, source)
-        self.touched |= {tensor, *(self._file.name(item.outputs[0]) for item in writer.operators)}
+        self.touched |= {tensor, *(self._file.names[item.outputs[0]] for item in writer.operators)}
         self.touched |= {name for item in readers for name in self.names(item)}
 
     def _index(self, tensor: str) -> int:
         """The tensor that stands for one by now."""
         if tensor in self._instead:
             return self._instead[tensor]
-        if tensor not in self.graph.tensors or not self._file.has(tensor):
+        if tensor not in self.graph.tensors or tensor not in self._file.names:
             self.refuse(f"the file has no tensor {tensor}")
-        return self._file.index(tensor)
-
-    def swap_inputs(self, node: Node, one: int, two: int) -> None:
-        """Exchange operands."""
-        first, second = (self._index(node.inputs[place]) for place in (one, two))
-        self._exchange([self._operator(node)], first, second)
-        self.touched |= self.names(node)
+        return self._file.names.index(tensor)
 
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Operators stay where they are, unless one would read what comes later."""
@@ -292,13 +287,11 @@ class TfliteEditor(Editor):
 
     def exchange_outputs(self, one: int, two: int) -> None:
         """In the graph, and in its signature."""
-        outputs = self._file.graph.outputs
-        first, second = self._output_now(one), self._output_now(two)
-        outputs[first], outputs[second] = outputs[second], outputs[first]
-        exchanged = {outputs[first]: outputs[second], outputs[second]: outputs[first]}
+        self.move_outputs(one, two)
+        first, second = (self._file.graph.outputs[self._output_now(place)] for place in (one, two))
+        exchanged = {first: second, second: first}
         for entry in self._file.signature_outputs():
             entry.tensorIndex = exchanged.get(entry.tensorIndex, entry.tensorIndex)
-        self.touched |= {self.graph.outputs[one], self.graph.outputs[two]}
 
     def move_outputs(self, one: int, two: int) -> None:
         """In the graph; a signature finds them by their tensors."""
@@ -312,7 +305,7 @@ class TfliteEditor(Editor):
         first, second = self._file.graph.inputs[one], self._file.graph.inputs[two]
         readers = [*self._file.readers(first), *self._file.readers(second)]
         self._exchange(readers, first, second)
-        self.touched |= {self._file.name(item.outputs[0]) for item in readers}
+        self.touched |= {self._file.names[item.outputs[0]] for item in readers}
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """A constant in the place of what says the shape; the batch is what is left."""
@@ -330,7 +323,7 @@ class TfliteEditor(Editor):
     def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
         """Sizes of tensors behind the inputs are what the interpreter makes of them."""
         for name, shape in shapes.items():
-            self._file.set_shape(self._file.index(name), shape)
+            self._file.set_shape(self._file.names.index(name), shape)
 
     def save(self, folder: Path, stem: str) -> Model:
         """A .tflite file."""
@@ -342,7 +335,7 @@ class TfliteEditor(Editor):
         """Where an operator reads a parameter."""
         if (node.name, role) not in self._positions:
             behind = map(self._file.constant_behind, self._operator(node).inputs)
-            names = [None if index is None else self._file.name(index) for index in behind]
+            names = [None if index is None else self._file.names[index] for index in behind]
             if node.parameters[role].name not in names:
                 self.refuse(f"{node.name}: {role} is computed")
             self._positions[node.name, role] = names.index(node.parameters[role].name)
@@ -359,18 +352,18 @@ class TfliteEditor(Editor):
         direct = operator.inputs[position]
         index = self._file.constant_behind(direct)
         if index is None:
-            self.refuse(f"{self._file.name(direct)} isn't constant")
+            self.refuse(f"{self._file.names[direct]} isn't constant")
         readers = self._file.readers(index) + (self._file.readers(direct) if direct != index else [])
         uses = sum([*item.inputs].count(place) for item in readers for place in {index, direct})
         if uses <= (1 if direct == index else 2):
             return index
-        name = f"{self._file.name(index)}/{self._file.name(operator.outputs[0])}"
+        name = f"{self._file.names[index]}/{self._file.names[operator.outputs[0]]}"
         if direct == index:
             own = self._file.copy_tensor(index, name)
         else:
             stored = self._file.real(index)
             if stored is None:
-                self.refuse(f"{self._file.name(index)} isn't real")
+                self.refuse(f"{self._file.names[index]} isn't real")
             own = self._file.add_constant(stored, name)
         operator.inputs[position] = own
         return own
@@ -378,7 +371,7 @@ class TfliteEditor(Editor):
     def _widen(self, place: _Place, index: int) -> None:
         """New scales for channels that don't fit any more."""
         file, real = place.file, place.native
-        scales, tensor = file.scales(index), file.tensor(index)
+        scales, tensor = file.scales(index), file.tensors[index]
         if scales is None or np.any(tensor.quantization.zeroPoint):
             return
         axis = tensor.quantization.quantizedDimension if len(scales) > 1 else None
@@ -426,7 +419,7 @@ class TfliteEditor(Editor):
         index = operator.inputs[1]
         before = self._file.constant(index)
         if before is None:
-            self.refuse(f"{self._file.name(index)} isn't constant")
+            self.refuse(f"{self._file.names[index]} isn't constant")
         table = np.array(value).reshape((2, -1)).T if name == "pads" else np.array(value)
         self._file.set_constant(self._own(operator, 1), table.astype(before.dtype))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import mmap
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,6 @@ from conrepair.frameworks.screening.tflite import called_subgraphs
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_file import TfliteFile
 from conrepair.networks.tflite_packing import is_outside, outside_bytes, packed
-from conrepair.networks.tflite_subgraphs import InnerConstant, inner_constants
 from conrepair.runtime.files import whole_output
 
 __all__ = ["EditedTfliteFile"]
@@ -103,15 +101,6 @@ class EditedTfliteFile(TfliteFile):
         for operator in self.operators:
             operator.inputs, operator.outputs = _numbers(operator.inputs), _numbers(operator.outputs)
 
-    @property
-    def ends(self) -> tuple[list[int], list[int]]:
-        """The graph's inputs and its outputs."""
-        return self.graph.inputs, self.graph.outputs
-
-    def inner_constants(self, operator: Any) -> dict[str, InnerConstant]:
-        """The constants of the subgraphs that an operator calls, by role."""
-        return inner_constants(self.model, operator)
-
     def callers(self, subgraph: int) -> int:
         """How many operators call a subgraph."""
         operators = (operator for graph in self.model.subgraphs for operator in graph.operators or [])
@@ -130,25 +119,9 @@ class EditedTfliteFile(TfliteFile):
         self.model.operatorCodes.append(code)
         operator.opcodeIndex = len(self.model.operatorCodes) - 1
 
-    def name(self, index: int) -> str:
-        """A tensor's name, with its number where others have the same."""
-        return self.names[index]
-
-    def index(self, name: str) -> int:
-        """The tensor of that name."""
-        return self.names.index(name)
-
-    def has(self, name: str) -> bool:
-        """Whether a tensor is called so."""
-        return name in self.names
-
-    def tensor(self, index: int) -> Any:
-        """A tensor."""
-        return self.tensors[index]
-
     def set_shape(self, index: int, shape: Sequence[int | None]) -> None:
         """Other sizes for an input; None for one that stays. What is computed from it gets its sizes when saved."""
-        tensor = self.tensor(index)
+        tensor = self.tensors[index]
         tensor.shape = _replaced(tensor.shape, shape)
         if tensor.shapeSignature is not None and len(tensor.shapeSignature):
             tensor.shapeSignature = _replaced(tensor.shapeSignature, shape)
@@ -167,7 +140,7 @@ class EditedTfliteFile(TfliteFile):
         """A tensor's numbers as stored; None for one that isn't constant, or can't be changed."""
         if index < 0 or self.dtype(index) not in _CHANGED or not self.is_stored(index):
             return None
-        return None if self.tensor(index).sparsity is not None else self.numbers(index)
+        return None if self.tensors[index].sparsity is not None else self.numbers(index)
 
     def constant_behind(self, index: int) -> int | None:
         """The constant that a tensor is, or that it's made from by a DEQUANTIZE."""
@@ -198,19 +171,19 @@ class EditedTfliteFile(TfliteFile):
     def set_constant(self, index: int, array: Array) -> None:
         """Give a tensor other numbers, of its type; whoever shares the old ones keeps them."""
         data = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
-        place = self.tensor(index).buffer
+        place = self.tensors[index].buffer
         if place and self._uses(place) == 1:
             self.model.buffers[place].data = data
             return
         buffer = schema.BufferT()
         buffer.data = data
         self.model.buffers.append(buffer)
-        self.tensor(index).buffer = len(self.model.buffers) - 1
+        self.tensors[index].buffer = len(self.model.buffers) - 1
 
     def add_constant(self, array: Array, name: str, like: int | None = None) -> int:
         """A new constant tensor, with the quantization of another one."""
-        index = self._add(schema.TensorT() if like is None else copy.deepcopy(self.tensor(like)), name)
-        tensor = self.tensor(index)
+        index = self._add(schema.TensorT() if like is None else copy.deepcopy(self.tensors[like]), name)
+        tensor = self.tensors[index]
         tensor.shape, tensor.shapeSignature, tensor.isVariable = np.array(array.shape, np.int32), None, False
         if like is None:
             tensor.type = _type_code(array.dtype.name)
@@ -225,7 +198,7 @@ class EditedTfliteFile(TfliteFile):
             name: Its name.
             dtype: Another type, without quantization.
         """
-        tensor = copy.deepcopy(self.tensor(like))
+        tensor = copy.deepcopy(self.tensors[like])
         tensor.buffer = 0
         if dtype is not None:
             tensor.type, tensor.quantization = _type_code(dtype), None
@@ -233,7 +206,7 @@ class EditedTfliteFile(TfliteFile):
 
     def copy_tensor(self, index: int, name: str) -> int:
         """A second tensor with the same content."""
-        return self._add(copy.deepcopy(self.tensor(index)), name)
+        return self._add(copy.deepcopy(self.tensors[index]), name)
 
     def readers(self, index: int) -> list[Any]:
         """The operators that read a tensor."""
@@ -274,7 +247,7 @@ class EditedTfliteFile(TfliteFile):
     def save(self, path: Path) -> None:
         """Write the file whole, without the content of constants that nothing reads any more."""
         for index in set(range(len(self.names))) - self._read() - self._unread:
-            tensor = self.tensor(index)
+            tensor = self.tensors[index]
             if self._uses(tensor.buffer) == 1:
                 self.model.buffers[tensor.buffer].data = None
             tensor.buffer = 0  # the one that holds nothing
@@ -295,7 +268,7 @@ class EditedTfliteFile(TfliteFile):
         for detail in interpreter.get_tensor_details():
             index = detail["index"]
             if index < len(self.names) and self.constant(index) is None:
-                known, found = self.tensor(index), np.array(detail["shape"], np.int32)
+                known, found = self.tensors[index], np.array(detail["shape"], np.int32)
                 if self.shape(index) == tuple(found):
                     continue
                 known.shape = found
@@ -306,7 +279,7 @@ class EditedTfliteFile(TfliteFile):
     def _read(self) -> set[int]:
         """The tensors that operators read or give, and the graph's inputs and outputs."""
         operands = (index for item in self.operators for index in (*item.inputs, *item.outputs))
-        return {*itertools.chain(*self.ends), *operands}
+        return {*self.graph.inputs, *self.graph.outputs, *operands}
 
     def _uses(self, buffer: int) -> int:
         """How many tensors, or pieces of metadata, have their content in a buffer."""

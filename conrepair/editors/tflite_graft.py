@@ -9,9 +9,9 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.lowering import CHANNELLED, lower
+from conrepair.editors.lowering import Writer
 from conrepair.editors.lowering_windows import window_of
-from conrepair.editors.operation import Operation, Sizes, Writer, two_read, what_is_read
+from conrepair.editors.operation import Operation, Sizes, two_read, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result, slices_of
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_options import new_options, options_for, set_options
@@ -36,7 +36,7 @@ class TfliteWriter(Writer[int]):
         operators: The new ones, each behind those that it reads.
     """
 
-    channels_last = True
+    channels_last = plain_windows = True
 
     def __init__(self, file: EditedTfliteFile, label: str) -> None:
         """Make one.
@@ -45,7 +45,6 @@ class TfliteWriter(Writer[int]):
             file: It gets the new tensors.
             label: For the new names.
         """
-        super().__init__(lower)
         self._file, self._label = file, label
         self.operators: list[Any] = []
         self._constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
@@ -59,8 +58,6 @@ class TfliteWriter(Writer[int]):
         operator, file = operation.operator, self._file
         if not operands:
             self.refuse(f"a {operator} of constants alone isn't written to TFLite files")
-        if operator in CHANNELLED and not operation.channels_last:
-            self.refuse(f"TFLite's {operator} has its channels last")
         if any(file.is_quantized(place) for place in operands):
             same = operator == "DequantizeLinear" or len(operands) == 1
             if operator not in _QUANTIZED or not same:
@@ -96,7 +93,7 @@ class TfliteWriter(Writer[int]):
     def _add(self, operation: Operation, operands: Sequence[int], kind: str, options: Any, inputs: _Inputs) -> int:
         file, first = self._file, operands[0]
         result = file.add_tensor(first, self._name(), _TYPES[kind](operation) if kind in _TYPES else None)
-        tensor = file.tensor(result)
+        tensor = file.tensors[result]
         shape = shape_of_result(operation, [file.shape(place) for place in operands])
         if shape is None or any(size is None for size in shape):
             self.refuse(f"the shape of {operation.operator}'s result isn't known")
@@ -119,7 +116,7 @@ class TfliteWriter(Writer[int]):
 
 def _open(file: EditedTfliteFile, place: int) -> Sizes:
     """Sizes, None for those that may be any."""
-    signature = file.tensor(place).shapeSignature
+    signature = file.tensors[place].shapeSignature
     if signature is None or not len(signature):
         return file.shape(place)
     return tuple(None if size < 0 else int(size) for size in signature)
@@ -174,8 +171,7 @@ def _product(writer: TfliteWriter, operation: Operation, operands: Sequence[int]
 
 def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     weight = operation.parameters["weight"]
-    shape = writer.shape(operands[0]) or ()
-    _check_window(writer, operation, shape)
+    shape = _picture(writer, operation, operands)
     group = operation.integer("group", 1)
     kind = "DEPTHWISE_CONV_2D" if group > 1 and group == shape[-1] else "CONV_2D"
     if group > 1 and kind == "CONV_2D":
@@ -192,9 +188,7 @@ def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[
 
 
 def _pooling(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    _check_window(writer, operation, writer.shape(operands[0]) or ())
-    if operation.attributes.get("ceil_mode") or set(window_of(operation, "dilations", 1)) > {1}:
-        writer.refuse("TFLite's poolings have no windows over the edge, and no dilations")
+    _picture(writer, operation, operands)
     kind, options = options_for(operation.operator, {})
     options.padding = schema.Padding.VALID
     options.strideH, options.strideW = window_of(operation, "strides", 1)
@@ -202,11 +196,11 @@ def _pooling(writer: TfliteWriter, operation: Operation, operands: Sequence[int]
     return kind, options, list(operands)
 
 
-def _check_window(writer: TfliteWriter, operation: Operation, shape: Sizes) -> None:
+def _picture(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> Sizes:
+    shape = writer.shape(operands[0]) or ()
     if len(shape) != _IMAGE:
         writer.refuse(f"TFLite's {operation.operator} takes pictures")
-    if any(window_of(operation, "pads", 0)) or operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
-        writer.refuse(f"TFLite's {operation.operator} has no pads of its own")
+    return shape
 
 
 def _reduction(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -343,7 +337,9 @@ def place_operators(file: EditedTfliteFile, operators: Sequence[Any], source: in
         # As they stand, as far as possible.
         item = next((item for item in waiting if not computed.intersection(item.inputs)), None)
         if item is None:
-            raise NotEditableError(f"what is put in place of {file.name(source)} would read what is computed from it")
+            raise NotEditableError(
+                f"what is put in place of {file.names[source]} would read what is computed from it"
+            )
         waiting.remove(item)
         ready.append(item)
         computed -= set(item.outputs)

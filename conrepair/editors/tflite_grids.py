@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.grid import affine_grid, symmetric_scales
+from conrepair.editors.grid import affine_grid, grid_of_range, limits_of, symmetric_scales
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_operators import POOLS
@@ -38,7 +38,6 @@ _PRODUCTS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": tuple((0, 1 + gate, 12 + gate) for gate in range(4)),
 }
 """Places of what's multiplied, by which weights, and of the bias in steps of both."""
-_SYMMETRIC = {"int16"}
 
 
 def set_range(file: EditedTfliteFile, index: int, low: float, high: float) -> tuple[Any, ...]:
@@ -57,12 +56,7 @@ def set_range(file: EditedTfliteFile, index: int, low: float, high: float) -> tu
         NotEditableError: if a kernel prescribes the scale, or isn't known here.
     """
     group = _group(file, index)
-    limits = np.iinfo(file.dtype(index))
-    least, most = int(limits.min), int(limits.max)
-    if file.dtype(index) in _SYMMETRIC:
-        high = max(abs(low), abs(high))
-        low, least = -high, -most
-    scale, zero = affine_grid(low, high, least, most)
+    scale, zero = grid_of_range(low, high, file.dtype(index))
     for place in group:
         real = file.real(place)
         _set_grid(file, place, scale.reshape(1), zero)
@@ -89,17 +83,17 @@ def set_constant_grid(file: EditedTfliteFile, operator: Any, index: int, real: A
     """
     before = file.scales(index)
     if before is None or not file.is_quantized(index):
-        raise NotEditableError(f"{file.name(index)} isn't quantized")
-    quantization = file.tensor(index).quantization
-    limits = np.iinfo(file.dtype(index))
+        raise NotEditableError(f"{file.names[index]} isn't quantized")
+    quantization = file.tensors[index].quantization
+    least, most = limits_of(file.dtype(index))
     if symmetric and not np.any(quantization.zeroPoint):
         axis = quantization.quantizedDimension if len(before) > 1 else None
-        scales, zero = symmetric_scales(real, axis, int(limits.max), before, file.constant(index)), 0
+        scales, zero = symmetric_scales(real, axis, most, before, file.constant(index)), 0
     elif len(before) == 1:
-        single, zero = affine_grid(float(real.min()), float(real.max()), int(limits.min), int(limits.max))
+        single, zero = affine_grid(float(real.min()), float(real.max()), least, most)
         scales = single.reshape(1)
     else:
-        raise NotEditableError(f"{file.name(index)} has a zero point for each channel")
+        raise NotEditableError(f"{file.names[index]} has a zero point for each channel")
     _set_grid(file, index, scales, zero)
     file.set_constant(index, file.stored(index, real))
     rescale_bias(file, operator)
@@ -125,7 +119,7 @@ def _rescale_bias(file: EditedTfliteFile, operator: Any, position: int, factors:
     if real is None or data is None or weight is None:
         return
     if sum([*item.inputs].count(place) for item in file.operators) > 1:
-        place = file.copy_tensor(place, f"{file.name(place)}/{file.name(operator.outputs[0])}")
+        place = file.copy_tensor(place, f"{file.names[place]}/{file.names[operator.outputs[0]]}")
         operator.inputs[position] = place
     _set_grid(file, place, (data * weight).astype(np.float32), 0)
     file.set_constant(place, file.stored(place, real))
@@ -138,11 +132,11 @@ def _group(file: EditedTfliteFile, index: int) -> list[int]:
         place = ahead.pop()
         producer = file.producer(place)
         if producer is not None and file.kind(producer) in _PRESCRIBED:
-            raise NotEditableError(f"the scale of {file.name(place)} is prescribed by {file.kind(producer)}")
+            raise NotEditableError(f"the scale of {file.names[place]} is prescribed by {file.kind(producer)}")
         for operator in [*file.readers(place), *([] if producer is None else [producer])]:
             kind = file.kind(operator)
             if kind not in _MOVING | _FREE:
-                raise NotEditableError(f"what {kind} wants of the scale of {file.name(place)} isn't known")
+                raise NotEditableError(f"what {kind} wants of the scale of {file.names[place]} isn't known")
             joined = [*operator.inputs, *operator.outputs] if kind in _MOVING else []
             for other in joined:
                 same = other >= 0 and file.is_quantized(other) and file.dtype(other) == file.dtype(index)
@@ -154,7 +148,7 @@ def _group(file: EditedTfliteFile, index: int) -> list[int]:
 
 def _set_grid(file: EditedTfliteFile, index: int, scales: Array, zero: int) -> None:
     """In a quantization of the tensor's own, without the range that it was calibrated for."""
-    tensor = file.tensor(index)
+    tensor = file.tensors[index]
     tensor.quantization = copy.copy(tensor.quantization)
     tensor.quantization.scale = np.asarray(scales, np.float32)
     tensor.quantization.zeroPoint = np.full(len(scales), zero, np.int64)

@@ -166,11 +166,6 @@ class TorchEditor(Editor):
             self.refuse(f"the program has no tensor {tensor}")
         return node
 
-    def swap_inputs(self, node: Node, one: int, two: int) -> None:
-        """Exchange operands, or items of a list of them."""
-        first, second = self._nodes[node.inputs[one]], self._nodes[node.inputs[two]]
-        self._exchange(first, second, [self._nodes[node.name]])
-
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Nodes stay where they are, unless one would read what comes later."""
         self._exchange(self._value(one), self._value(two), [self._nodes[reader.name] for reader in readers])

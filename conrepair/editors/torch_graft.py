@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from conrepair.editors.lowering import CHANNELLED, lower
-from conrepair.editors.lowering_windows import window_of
-from conrepair.editors.operation import Operation, Sizes, Writer, two_read, what_is_read
+from conrepair.editors.lowering import Writer
+from conrepair.editors.lowering_windows import POOLS, window_of
+from conrepair.editors.operation import Operation, Sizes, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.torch_operators import PAD_MODES, even_pads, pads_listed, target_of
 from conrepair.editors.torch_state import add_buffer
@@ -46,7 +46,6 @@ class TorchWriter(Writer[torch.fx.Node]):
             source: The node whose module the new ones are in.
             label: For the new names.
         """
-        super().__init__(lower)
         self._program, self._source, self._label = program, source, label
         self.nodes: list[torch.fx.Node] = []
 
@@ -60,8 +59,6 @@ class TorchWriter(Writer[torch.fx.Node]):
     def write(self, operation: Operation, operands: Sequence[torch.fx.Node]) -> torch.fx.Node:
         """One of ATen's operators."""
         operator = operation.operator
-        if operation.channels_last and operator in CHANNELLED and len(self.shape(operands[0]) or ()) > _FLAT:
-            self.refuse(f"PyTorch's {operator} has its channels first")
         if operator == "Identity":
             return operands[0]
         make = _WRITERS.get(operator, _plain)
@@ -279,7 +276,7 @@ def _epsilon(operation: Operation) -> float:
 _WRITERS: Mapping[str, Callable[[TorchWriter, Operation, list[Any]], _Written]] = {
     **dict.fromkeys((*ELEMENTWISE_BINARY, *BINARY.values()), _binary),
     **dict.fromkeys(_REDUCTIONS, _reduction),
-    **dict.fromkeys(("MaxPool", "AveragePool"), _pooling),
+    **dict.fromkeys(POOLS, _pooling),
     **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
     "Clip": _clip,
     "MatMul": _product,

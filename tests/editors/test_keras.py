@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from keras import layers
 
+from benchmarks.faults.steps import insert
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.operation import Operation
@@ -137,7 +138,7 @@ def test_a_call_in_a_model_that_is_called_twice_is_refused(tmp_path: Path) -> No
         with pytest.raises(NotEditableError, match="in a model that is called several times"):
             editor.remove(node_of(editor, name))
         with pytest.raises(NotEditableError, match="in a model that is called several times"):
-            editor.insert(name, [("Tanh", {}, [])], "bent")
+            insert(editor, name, [("Tanh", {}, [])], "bent")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies
 from onnx_networks import drawn, opened, residual, written
 from small_models import images, model_of, onnx_convnet
 
+from benchmarks.faults.steps import insert
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx import OnnxEditor
 from conrepair.frameworks.identity import model_sha256
@@ -148,7 +149,7 @@ def test_operators_that_the_opset_lacks_are_written_in_its_words(operator: str, 
         outputs(editor.save(tmp_path, "set"), x=feed)[0], reference(feed), rtol=1e-4, atol=1e-6
     )
     editor = chain(tmp_path, "[n] y = Identity (x)", 13)
-    editor.insert("x", [(operator, {}, [])], "new")
+    insert(editor, "x", [(operator, {}, [])], "new")
     result = outputs(editor.save(tmp_path, "inserted"), x=feed)[0]
     np.testing.assert_allclose(result, reference(feed), rtol=1e-4, atol=1e-6)
 
@@ -170,7 +171,7 @@ def test_a_constant_is_found_again_where_it_was_exchanged(tmp_path: Path) -> Non
 def test_bounds_are_constants_or_attributes_of_a_new_node(tmp_path: Path) -> None:
     for opset in (9, 17):
         editor = chain(tmp_path, "[n] y = Identity (x)", opset)
-        editor.insert("y", [("Clip", {}, [np.float32(-0.25), np.float32(0.5)])], "bounded")
+        insert(editor, "y", [("Clip", {}, [np.float32(-0.25), np.float32(0.5)])], "bounded")
         feed = drawn(2, 4, scale=2)
         np.testing.assert_array_equal(outputs(editor.save(tmp_path, "c"), x=feed)[0], np.clip(feed, -0.25, 0.5))
 
@@ -184,7 +185,7 @@ def test_a_refused_change_leaves_the_model_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(NotEditableError):
         editor.set_attributes(node, {"max": 0.5, "alpha": 1.0})
     with pytest.raises(NotEditableError):
-        editor.insert("x", [("Relu", {}, []), ("Relu", {"slope": 1.0}, [])], "new")
+        insert(editor, "x", [("Relu", {}, []), ("Relu", {"slope": 1.0}, [])], "new")
     assert not editor.touched
     assert Path(editor.save(tmp_path, "after").path).read_bytes() == Path(before.path).read_bytes()
 
@@ -215,7 +216,7 @@ def test_functions_are_kept_and_what_is_inside_is_refused(tmp_path: Path) -> Non
     inside = next(node for node in editor.graph.nodes if node.layer == "call")
     with pytest.raises(NotEditableError, match="inside a function"):
         editor.remove(inside)
-    editor.insert("h", [("Neg", {}, [])], "turned")
+    insert(editor, "h", [("Neg", {}, [])], "turned")
     assert [item.name for item in onnx.load(editor.save(tmp_path, "changed").path).functions] == ["Swiglu"]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 import torch
 
-from conrepair.editors.operation import Operation
+from conrepair.editors.keras_graft import KerasWriter
+from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.editors.tensorflow_windows import WINDOWS
 
 _PADS = [(0, 0), (1, 1), (0, 1), (2, 1)]  # before and behind
@@ -29,3 +31,12 @@ def test_pads_of_a_convolution_with_a_bias(group: int, axes: int, before_and_beh
     arrays = (torch.from_numpy(array) for array in (padded, weight, bias))
     expected = convolve(*arrays, stride=2, groups=group).clamp(0, 6).numpy()
     np.testing.assert_allclose(np.moveaxis(result, -1, 1), expected, atol=1e-5)
+
+
+def test_a_pooling_with_places_between_its_own_is_refused() -> None:
+    window = {"kernel_shape": (3, 3), "strides": (1, 1), "dilations": (2, 2), "pads": (0,) * 4}
+    operation = Operation("MaxPool", ("x",), window, channels_last=True)
+    with pytest.raises(NotEditableError, match="no dilations"):
+        WINDOWS["MaxPool"](operation, [tf.zeros((1, 8, 8, 4))])
+    with pytest.raises(NotEditableError, match="no dilations"):
+        KerasWriter("pooled").compute([operation], {"x": keras.Input((8, 8, 4))}.__getitem__)

@@ -16,6 +16,7 @@ from quantized_faults import in_eight_bits
 from saturating import exact_products
 from small_models import model_of
 
+from benchmarks.faults.steps import insert
 from conrepair.converters.all_converters import converter
 from conrepair.data.feeds import DataReference
 from conrepair.data.tensor_spec import Quantization
@@ -90,7 +91,7 @@ def test_an_activation_in_few_bits_is_not_where_layers_read_real_numbers(
 ) -> None:
     editor = open_editor(models[1])
     scale = [np.array(step, np.float32), np.array(0, np.int8)]
-    editor.insert("r", [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)], "stored")
+    insert(editor, "r", [("QuantizeLinear", {}, scale), ("DequantizeLinear", {}, scale)], "stored")
     (fault,) = located(models[0], editor.save(tmp_path, "wrong"), tmp_path).faults
     assert any("stored" in name for name in fault.target_layers)
 
@@ -102,7 +103,7 @@ def test_behind_a_fault_quantized_layers_are_proven_right(tmp_path: Path, factor
     right = networks.source(tmp_path)
     made = networks.converted(right, "onnx-quantize-dynamic", tmp_path / "made")
     editor = open_editor(made)
-    editor.insert("b", [("Mul", {}, [np.array(factor, np.float32)])], "scaled")
+    insert(editor, "b", [("Mul", {}, [np.array(factor, np.float32)])], "scaled")
     sides = (networks.subject(item, tmp_path) for item in (right, editor.save(tmp_path, "wrong")))
     found = localize_models(*sides, tmp_path / "work", Options(samples=8, batch_size=4, quantized=True))
     (row,) = [row for row in found.layers if row.guilty]

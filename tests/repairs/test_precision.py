@@ -15,6 +15,7 @@ from quantized_networks import converted, source, subject
 from small_models import model_of
 
 import conrepair
+from benchmarks.faults.steps import insert
 from conrepair.editors.open_editor import open_editor
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.evaluate.verdict import Verdict
@@ -161,15 +162,15 @@ def test_an_activation_gets_the_range_of_the_source(
 
 def test_weights_of_a_tflite_file_get_scales_and_the_bias_its_steps(made: dict[str, Model], tmp_path: Path) -> None:
     file = EditedTfliteFile(Path(made["tflite"].path))
-    layer = next(item for item in file.operators if file.name(item.outputs[0]).startswith("small_1/d_1/"))
-    tensor = file.tensor(layer.inputs[1])
+    layer = next(item for item in file.operators if file.names[item.outputs[0]].startswith("small_1/d_1/"))
+    tensor = file.tensors[layer.inputs[1]]
     tensor.quantization.scale = np.asarray(tensor.quantization.scale, np.float32) * 3
     file.save(tmp_path / "wrong.tflite")
     result, edits = repaired(made, model_of("tflite", tmp_path / "wrong.tflite"), tmp_path)
     assert [type(edit) for edit in edits] == [Requantize]
     assert_stored_as_before(result)
     fixed = EditedTfliteFile(tmp_path / "out" / "repaired.tflite")
-    layer = next(item for item in fixed.operators if fixed.name(item.outputs[0]).startswith("small_1/d_1/"))
+    layer = next(item for item in fixed.operators if fixed.names[item.outputs[0]].startswith("small_1/d_1/"))
     data, weight, bias = (fixed.scales(place) for place in layer.inputs)
     assert data is not None
     assert weight is not None
@@ -194,7 +195,7 @@ def test_a_result_in_few_bits_is_found_where_only_weights_were_meant_to_be(
 
     def change(editor: Any) -> None:
         tensor = next(node.outputs[0] for node in editor.graph.nodes if node.layer.startswith("small_1/Relu_2"))
-        editor.insert(tensor, steps, "stored")
+        insert(editor, tensor, steps, "stored")
 
     result, edits = repaired(made, edited(made["weights"], change, tmp_path), tmp_path)
     assert all("stored" in edit.node for edit in edits)

@@ -9,6 +9,7 @@ import onnx
 from onnx_networks import drawn, written
 from small_models import model_of
 
+from benchmarks.faults.steps import insert
 from conrepair.converters.all_converters import converter
 from conrepair.data.feeds import DataReference
 from conrepair.editors.open_editor import open_editor
@@ -59,7 +60,7 @@ def test_an_operator_added_behind_a_layer_of_integers_is_taken_out(tmp_path: Pat
     right = model_of("onnx", written(tmp_path / "right.onnx", text, {"w": drawn(16, 16), "v": drawn(16, 8, seed=1)}))
     path = quantized(right, tmp_path / "made")
     editor = open_editor(model_of("onnx", path))
-    editor.insert(editor.graph.outputs[0], [("Softmax", {"axis": 1}, [])], "twice")
+    insert(editor, editor.graph.outputs[0], [("Softmax", {"axis": 1}, [])], "twice")
     wrong = editor.save(tmp_path / "faulty", "wrong")
     result = repair_models(subject(right, tmp_path), subject(wrong, tmp_path), tmp_path / "out", _OPTIONS)
     assert result.before.faults

@@ -149,17 +149,17 @@ def test_nothing_is_said_of_right_files(made: dict[str, Model], form: str, tmp_p
 def test_values_beyond_one_end_get_the_same_steps_elsewhere(made: dict[str, Model], tmp_path: Path) -> None:
     file = EditedTfliteFile(Path(made["tflite"].path))
     (index,) = {item.outputs[0] for item in file.operators if file.kind(item) == "QUANTIZE"}
-    before, zero = file.scales(index), int(file.tensor(index).quantization.zeroPoint[0])
+    before, zero = file.scales(index), int(file.tensors[index].quantization.zeroPoint[0])
     moved = {index, *(item.outputs[0] for item in file.readers(index) if file.kind(item) == "TRANSPOSE")}
     for place in moved:
-        file.tensor(place).quantization.zeroPoint = np.array([zero + 80])
+        file.tensors[place].quantization.zeroPoint = np.array([zero + 80])
     file.save(tmp_path / "wrong.tflite")
     result = _repaired(made, model_of("tflite", tmp_path / "wrong.tflite"), tmp_path)
     words = [text for fault in result.before.faults for text in fault.evidence]
     assert any("a range that lies elsewhere, as by another zero point" in text for text in words), words
     repaired = EditedTfliteFile(tmp_path / "out" / "repaired.tflite")
     assert repaired.scales(index) == before
-    assert abs(int(repaired.tensor(index).quantization.zeroPoint[0]) - zero) <= 3, "calibrated on these samples"
+    assert abs(int(repaired.tensors[index].quantization.zeroPoint[0]) - zero) <= 3, "calibrated on these samples"
 
 
 def test_what_no_output_shows_is_noted_and_left(
@@ -167,7 +167,7 @@ def test_what_no_output_shows_is_noted_and_left(
 ) -> None:
     file = EditedTfliteFile(Path(made["tflite"].path))
     (index,) = {item.outputs[0] for item in file.operators if file.kind(item) == "ADD"}
-    file.tensor(index).quantization.zeroPoint = np.array([-122])
+    file.tensors[index].quantization.zeroPoint = np.array([-122])
     file.save(tmp_path / "wrong.tflite")
     files = [str(made["right"].path), str(tmp_path / "wrong.tflite")]
     assert main(["repair", "-q", *files, "-o", str(tmp_path / "out"), "--advice", "0"]) == 0

@@ -6,6 +6,7 @@ import numpy as np
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import nodes_of, on_nodes
+from benchmarks.faults.steps import insert
 from conrepair.editors.editor import Editor
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
@@ -16,7 +17,7 @@ _OPERATORS = ("HardSwish", "Sigmoid", "Tanh", "Elu", "Selu", "Softplus", "Mish",
 
 
 def _change(editor: Editor, node: Node, _: np.random.Generator) -> str:
-    editor.insert(node.outputs[0], [(node.op, node.attributes, [])], "twice")
+    insert(editor, node.outputs[0], [(node.op, node.attributes, [])], "twice")
     return f"{node.op} of {node.layer} is applied twice"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import image_inputs, inserted_at, shape_of
-from conrepair.editors.editor import Step
+from benchmarks.faults.steps import Step
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph
 

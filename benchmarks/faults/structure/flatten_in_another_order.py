@@ -6,6 +6,7 @@ import numpy as np
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import nodes_of, on_nodes, shape_of
+from benchmarks.faults.steps import insert
 from conrepair.editors.editor import Editor
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
@@ -15,7 +16,7 @@ __all__ = ["FAULT"]
 
 def _change(editor: Editor, node: Node, _: np.random.Generator) -> str:
     perm = [0, 3, 1, 2] if node.channels_last else [0, 2, 3, 1]
-    editor.insert(node.inputs[0], [("Transpose", {"perm": perm}, [])], "flattened", node)
+    insert(editor, node.inputs[0], [("Transpose", {"perm": perm}, [])], "flattened", node)
     return f"{node.layer} flattens another layout"
 
 

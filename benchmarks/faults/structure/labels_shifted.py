@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.native import float_outputs, inserted_at
-from conrepair.editors.editor import Step
+from benchmarks.faults.steps import Step
 from conrepair.graph.kinds import Kind
 
 __all__ = ["FAULT"]
