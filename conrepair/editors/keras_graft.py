@@ -207,7 +207,7 @@ def _reshape(writer: KerasWriter, operation: Operation, operands: list[Any]) -> 
 
 
 def _slice(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return operands[0][tuple(slices_of(operation, len(operands[0].shape)))]
+    return operands[0][slices_of(operation, len(operands[0].shape))]
 
 
 def _pad(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:

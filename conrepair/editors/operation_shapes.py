@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from conrepair.editors.lowering_windows import window_of
-from conrepair.editors.operation import CHOICE, Operation, Sizes
+import numpy as np
+
+from conrepair.editors.lowering_windows import WINDOWS, window_of
+from conrepair.editors.operation import CHOICE, Operation, Sizes, what_is_read
+from conrepair.graph.operators import OPERATORS
+from conrepair.operators.moves import cuts
 
 __all__ = ["shape_of_result", "slices_of"]
 
-_FAR = 1 << 20  # behind any axis' begin
-_FIRST = {"Softmax", "LogSoftmax", "LayerNormalization", "BatchNormalization", "InstanceNormalization", "Cast"}
+_OPEN = (12, 24)  # sizes in place of open ones: what's taken apart, or put together, can be so with these
+_OF_FIRST = {"softmax", "normalization"}  # families whose results are of their first operand's shape
+_MOVING = {
+    name
+    for name, item in OPERATORS.items()
+    if callable(item.value) and not item.operands and item.family not in _OF_FIRST
+} - {"Einsum", "Expand", "Split"}
 
 
 def shape_of_result(operation: Operation, shapes: Sequence[Sizes | None]) -> Sizes | None:
@@ -27,10 +36,16 @@ def shape_of_result(operation: Operation, shapes: Sequence[Sizes | None]) -> Siz
     if any(shape is None for shape in shapes):
         return None
     known = [shape for shape in shapes if shape is not None]
-    rule = _RULES.get(operation.operator)
-    if rule is not None:
-        return rule(operation, known)
-    if operation.operator in _FIRST:
+    operator = operation.operator
+    if operator == "MatMul":
+        return _product(operation, known)
+    if operator in WINDOWS:
+        return _window(operation, known)
+    if operator == "Reshape":
+        return _reshaped(operation, known[0])
+    if operator in _MOVING:
+        return _computed(operation, known)
+    if operator in OPERATORS and OPERATORS[operator].family in _OF_FIRST:
         return known[0]
     constants = [operation.parameters[role].shape for role in ("operand", *CHOICE) if role in operation.parameters]
     return _broadcast([*known, *constants])
@@ -75,98 +90,28 @@ def _steps(length: int, stride: int, ceil: bool) -> int:
     return (-(-length // stride) if ceil else length // stride) + 1
 
 
-def _reduced(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    rank, axes = len(shapes[0]), operation.attributes.get("axes")
-    gone = {int(axis) % rank for axis in axes} if isinstance(axes, tuple) else set(range(rank))
-    if operation.attributes.get("keepdims", True):
-        return tuple(1 if axis in gone else size for axis, size in enumerate(shapes[0]))
-    return tuple(size for axis, size in enumerate(shapes[0]) if axis not in gone)
-
-
-def _concatenated(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    axis = operation.integer("axis") % len(shapes[0])
-    sizes = [shape[axis] for shape in (*shapes, *(array.shape for array in operation.parameters.values()))]
-    whole = None if any(size is None for size in sizes) else sum(size or 0 for size in sizes)
-    return (*shapes[0][:axis], whole, *shapes[0][axis + 1 :])
-
-
-def _stacked(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    axis = operation.integer("axis") % (len(shapes[0]) + 1)
-    return (*shapes[0][:axis], len(shapes), *shapes[0][axis:])
-
-
-def _reshaped(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    wanted = operation.attributes["shape"]
-    sizes = [int(size) for size in wanted] if isinstance(wanted, tuple) else []
-    before = shapes[0]
-    if -1 not in sizes:
-        return tuple(sizes)
-    rest = -math.prod(sizes)
-    left = (
-        None if any(size is None for size in before) or not rest else math.prod(size or 0 for size in before) // rest
-    )
+def _reshaped(operation: Operation, shape: Sizes) -> Sizes:
+    sizes = operation.integers("shape")
+    left, rest = None, -math.prod(sizes)
+    if -1 in sizes and rest and None not in shape:
+        left = math.prod(size or 0 for size in shape) // rest
     return tuple(left if size < 0 else size for size in sizes)
 
 
-def _transposed(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    perm = operation.attributes["perm"]
-    return tuple(shapes[0][int(axis)] for axis in perm) if isinstance(perm, tuple) else shapes[0]
+def slices_of(operation: Operation, rank: int) -> tuple[slice, ...]:
+    """What a Slice takes of each axis of an operand of some rank."""
+    return cuts(rank, **{name: operation.integers(name) for name in ("starts", "ends", "axes", "steps")})
 
 
-def _padded(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    pads = operation.attributes["pads"]
-    numbers = [int(size) for size in pads] if isinstance(pads, tuple) else [0] * 2 * len(shapes[0])
-    half = len(numbers) // 2
-    return tuple(
-        None if size is None else size + numbers[axis] + numbers[half + axis] for axis, size in enumerate(shapes[0])
-    )
-
-
-def slices_of(operation: Operation, rank: int) -> list[slice]:
-    """What a Slice takes of each axis.
-
-    Args:
-        operation: With `starts` and `ends`; where it says no axes, of the first ones.
-        rank: Of its operand.
-    """
-    tables = [operation.attributes.get(name) for name in ("starts", "ends", "axes", "steps")]
-    starts, ends, axes, steps = (
-        [int(item) for item in table] if isinstance(table, tuple) else [] for table in tables
-    )
-    found = [slice(None)] * rank
-    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        axis = axes[place] if axes else place
-        step = steps[place] if steps else 1
-        # Backwards to the first one has no end that can be counted.
-        found[axis] = slice(start, None if step < 0 and end < -_FAR else end, step)
-    return found
-
-
-def _sliced(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    parts = slices_of(operation, len(shapes[0]))
-    return tuple(
-        size if part == slice(None) else None if size is None else len(range(size)[part])
-        for size, part in zip(shapes[0], parts, strict=True)
-    )
-
-
-def _gathered(operation: Operation, shapes: Sequence[Sizes]) -> Sizes:
-    table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
-    data = table.shape if table is not None else shapes[0]
-    chosen = indices.shape if indices is not None else shapes[-1]
-    axis = operation.integer("axis", 0) % len(data)
-    return (*data[:axis], *chosen, *data[axis + 1 :])
-
-
-_RULES: Mapping[str, Callable[[Operation, Sequence[Sizes]], Sizes | None]] = {
-    "MatMul": _product,
-    **dict.fromkeys(("Conv", "ConvTranspose", "MaxPool", "AveragePool"), _window),
-    **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"), _reduced),
-    "Concat": _concatenated,
-    "Stack": _stacked,
-    "Reshape": _reshaped,
-    "Transpose": _transposed,
-    "Pad": _padded,
-    "Gather": _gathered,
-    "Slice": _sliced,
-}
+def _computed(operation: Operation, shapes: Sequence[Sizes]) -> Sizes | None:
+    """Of what it makes of zeros, which take no room: open sizes are two different ones, and so is what follows."""
+    found = []
+    for size in _OPEN[: 1 + any(None in shape for shape in shapes)]:
+        sizes = [[size if known is None else known for known in shape] for shape in shapes]
+        read = what_is_read(operation, [np.broadcast_to(np.int8(0), shape) for shape in sizes], np.asarray)
+        try:
+            with np.errstate(all="ignore"):
+                found.append(np.shape(OPERATORS[operation.operator].compute(*read, **operation.attributes)))
+        except (IndexError, TypeError, ValueError):
+            return None  # it can't be so, or isn't said in full
+    return tuple(one if one == two else None for one, two in zip(found[0], found[-1], strict=True))

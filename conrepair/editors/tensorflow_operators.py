@@ -118,7 +118,7 @@ def _padded(operation: Operation, operands: Sequence[Any]) -> Any:
 
 
 def _sliced(operation: Operation, operands: Sequence[Any]) -> Any:
-    return operands[0][tuple(slices_of(operation, operands[0].shape.rank))]
+    return operands[0][slices_of(operation, operands[0].shape.rank)]
 
 
 def _gathered(operation: Operation, operands: Sequence[Any]) -> Any:

@@ -10,10 +10,11 @@ import numpy as np
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.operators.record import BY_CHANNEL, Array, Attribute, Function, Operator
 
-__all__ = ["MOVES", "pad"]
+__all__ = ["MOVES", "cuts", "pad"]
 
 _MOVED = "what is derived moves as numbers do"
 _NOT_ONNX = "ONNX has no such operator"
+_FAR = 1 << 20  # behind any axis' begin
 
 
 def _move(
@@ -26,11 +27,19 @@ def _split(x: Array, *, axis: int, sizes: Sequence[int]) -> list[Array]:
     return np.split(x, np.cumsum(sizes)[:-1], axis)
 
 
+def cuts(
+    rank: int, *, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int]
+) -> tuple[slice, ...]:
+    """What a Slice takes of each axis of a tensor."""
+    found = [slice(None)] * rank
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        # Backwards to the first one has no end that can be counted.
+        found[axis] = slice(start, None if step < 0 and end < -_FAR else end, step)
+    return tuple(found)
+
+
 def _slice(x: Array, **where: Sequence[int]) -> Array:
-    cuts = [slice(None)] * x.ndim
-    for start, end, axis, step in zip(*(where[name] for name in ("starts", "ends", "axes", "steps")), strict=True):
-        cuts[axis] = slice(start, None if end < 0 and step < 0 else end, step)  # to before the first one
-    return x[tuple(cuts)]
+    return x[cuts(x.ndim, **where)]
 
 
 def pad(x: Array, *, pads: Sequence[int] | Array, mode: str, value: float) -> Array:
