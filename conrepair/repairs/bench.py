@@ -172,9 +172,7 @@ class Bench:
         kept = kept_pieces(found.graph, theirs.network.graph, found.alignment.pairs, ends)
         if kept is None or theirs.network.original is not None:
             return {}
-        sides = (self._source, self._ours), (dataclasses.replace(self._target, model=model), theirs)
-        feeds = feeds_of(*sides, self._size, self._samples)
-        errors = errors_alone(self._reference, theirs.network, *kept, feeds)
+        errors = errors_alone(self._reference, theirs.network, *kept, self._feeds(model, theirs))
         seen = {}
         for piece in shown:
             source = piece.judged.cut.pair.source
@@ -183,7 +181,7 @@ class Bench:
                 nearer = (now.mismatched, now.error) < (before.mismatched, before.error)
                 seen[source] = Alone(now.error, now.error <= margin * piece.judged.floor, nearer)
         right = [pair for pair in kept[1] if pair.source in seen and seen[pair.source].right]
-        for source in self._failing(theirs, feeds_of(*sides, self._size, self._samples), kept[0], right):
+        for source in self._failing(theirs, self._feeds(model, theirs), kept[0], right):
             seen[source] = dataclasses.replace(seen[source], right=False)
         return seen
 
@@ -209,8 +207,7 @@ class Bench:
         inside = frozenset().union(*map(computed, pieces)) if pieces else frozenset()
         pairs = [pair for pair in found.alignment.pairs if pair.source not in inside or pair.source in ends]
         wanted = [pair for pair in found.alignment.pairs if pair.source in ends]
-        sides = (self._source, self._ours), (dataclasses.replace(self._target, model=model), theirs)
-        return self._failing(theirs, feeds_of(*sides, self._size, self._samples), pairs, wanted)
+        return self._failing(theirs, self._feeds(model, theirs), pairs, wanted)
 
     def range_of(self, tensor: str, *, of_others: bool = False) -> tuple[float, float]:
         """The smallest and the largest value of a tensor of the source, over all samples that are localized by.
@@ -271,18 +268,19 @@ class Bench:
         self._ours, theirs = looked.opened
         self._reference, self._known = looked.reference, looked.found
         self._last = self._target.model, theirs
-        sides = (self._source, self._ours), (self._target, theirs)
-        feeds = feeds_of(*sides, self._size, self._samples)
+        feeds = self._feeds(self._target.model, theirs)
         self._reference.hold(self._folder / "reference", (ours for ours, _ in feeds))
 
-    def _localized(self, model: Model, options: Options) -> Found:
+    def _feeds(self, model: Model, theirs: OpenedNetwork) -> Iterable[Feeds]:
+        """What the source and a target are fed, batch by batch."""
         target = dataclasses.replace(self._target, model=model)
+        return feeds_of((self._source, self._ours), (target, theirs), self._size, self._samples)
+
+    def _localized(self, model: Model, options: Options) -> Found:
         theirs = self._opened(model)
         with tempfile.TemporaryDirectory(dir=self._folder) as name:
-            folder = Path(name)
-            sides = (self._source, self._ours), (target, theirs)
-            feeds = feeds_of(*sides, self._size, self._samples)
-            return localize_target(self._reference, theirs.network, feeds, folder, options)
+            feeds = self._feeds(model, theirs)
+            return localize_target(self._reference, theirs.network, feeds, Path(name), options)
 
     def _opened(self, model: Model) -> OpenedNetwork:
         """A target, opened; the last one is held."""

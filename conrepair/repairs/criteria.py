@@ -19,6 +19,7 @@ __all__ = [
     "is_as_good",
     "reach",
     "source_of",
+    "sources_of",
     "unplaced",
 ]
 
@@ -89,7 +90,7 @@ def fixes(again: Found, found: Found, piece: Guilty | None) -> bool:
         found: Without it.
         piece: That it's for; None for one that is for outputs.
     """
-    guilty, known = _sources(again.guilty), _sources(found.guilty)
+    guilty, known = sources_of(again.guilty), sources_of(found.guilty)
     if piece is None:
         return len(again.result.faults) < len(found.result.faults) and guilty <= known
     if source_of(piece) in guilty or unplaced(again) > unplaced(found):
@@ -114,5 +115,6 @@ def is_as_good(fewer: Found, found: Found) -> bool:
     return no_more and error_of(fewer) <= _NO_FURTHER * error_of(found)
 
 
-def _sources(pieces: Sequence[Guilty]) -> set[str]:
+def sources_of(pieces: Sequence[Guilty]) -> set[str]:
+    """The source's tensors at the ends of pieces."""
     return set(map(source_of, pieces))

@@ -17,6 +17,7 @@ from conrepair.localization.fed_model import FedModel
 from conrepair.localization.localize import Found
 from conrepair.localization.recipe_words import changes_in_words
 from conrepair.repairs.bench import Bench
+from conrepair.repairs.criteria import sources_of
 from conrepair.repairs.edits import SetRecipe
 from conrepair.runtime.errors import DataError
 
@@ -89,7 +90,7 @@ def repair_preparation(
             continue
         bench.feed(fed)
         again = bench.localize(model)
-        fixes = not prepared_wrongly(again) and _guilty(again) <= _guilty(before)
+        fixes = not prepared_wrongly(again) and sources_of(again.guilty) <= sources_of(before.guilty)
         if not again.result.faults or (certain and fixes):
             gain = f"outputs differ by {again.result.output_error:.1e}, {before.result.output_error:.1e} before"
             if best is None or not again.result.faults:
@@ -136,7 +137,3 @@ def fed_by(recipe: Recipe, source: FedModel, target: FedModel, folder: Path) -> 
     photos = [Path(photo.path) for photo in target.photos]
     PhotoPreparation(photos, {recipe.spatial: folder}, lambda _: None).wait()
     return dataclasses.replace(target, recipe=recipe, data=DataReference("photos", len(photos), str(folder)))
-
-
-def _guilty(found: Found) -> set[str]:
-    return {piece.judged.cut.pair.source for piece in found.guilty}

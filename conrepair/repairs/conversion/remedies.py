@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -102,54 +103,42 @@ def detours(steps: Sequence[RouteStep], place: int, source: Model) -> Iterator[R
     Those of tools in environments of their own, which would have to be made first, are left out. What is used only
     where it's named comes last: the result is compared with the source like every other.
     """
-    seen = {tuple(step.converter.name for step in steps)}
+    own = tuple(step.converter.name for step in steps)
     for at in (place, *reversed(range(place))):
         for other in _same_edge(steps[at].converter):
             if at > 0 or other.accepts(source) is None:
                 yield _instead(steps, at, RouteStep(other, {}), f"{other.name} for {steps[at].converter.name}")
     here, there = steps[0].converter.source, steps[-1].converter.target
-    for edges in (_others(steps[place].converter, named=False), _others(steps[place].converter, named=True)):
-        for names in _routes(here, there, edges, source):
-            if names not in seen:
-                seen.add(names)
-                changed = tuple(RouteStep(CONVERTERS[name], {}) for name in names)
-                yield Remedy(changed, f"another route: {' > '.join(names)}", 0)
+    for names in _routes(here, there, source, steps[place].converter):
+        if names != own:
+            changed = tuple(RouteStep(CONVERTERS[name], {}) for name in names)
+            yield Remedy(changed, f"another route: {' > '.join(names)}", 0)
 
 
 def all_routes(source: Model, target: str) -> Iterator[tuple[str, ...]]:
     """Routes from a model to another format, by the names of their converters, the best-known first."""
-    seen: set[tuple[str, ...]] = set()
-    if source.framework == target:
-        return
-    for named in (False, True):
-        for names in _routes(source.framework, target, _others(None, named=named), source):
-            if names not in seen:
-                seen.add(names)
-                yield names
+    if source.framework != target:
+        yield from _routes(source.framework, target, source)
 
 
-def _others(failing: Converter | None, *, named: bool) -> list[Converter]:
-    """All but the one that fails; with `named`, those too that are used only where they're named."""
-    others = [
-        edge
-        for edge in CONVERTERS.values()
-        if (failing is None or edge.name != failing.name) and edge.source != edge.target
-    ]
-    if not named:
-        return others
-    return [replace(edge, automatic=True) for edge in others if edge.environment is None]
+def _routes(here: str, there: str, source: Model, failing: Converter | None = None) -> Iterator[tuple[str, ...]]:
+    """Routes without the converter that fails, by the names of their converters, each once.
 
-
-def _routes(here: str, there: str, edges: list[Converter], source: Model) -> Iterator[tuple[str, ...]]:
-    """Routes by the names of their converters, each without the first one of those before it."""
-    while True:
-        try:
-            route = find_route(here, there, edges, model=source)
-        except ConfigError:
-            return
-        names = tuple(step.name for step in route.steps)
-        yield names
-        edges = [edge for edge in edges if edge.name != names[0]]
+    Each is without the first one of those before it; at last come those that are used only where they're named.
+    """
+    others = [edge for edge in CONVERTERS.values() if edge.source != edge.target]
+    others = [edge for edge in others if failing is None or edge.name != failing.name]
+    by_name = [replace(edge, automatic=True) for edge in others if edge.environment is None]
+    seen = set[tuple[str, ...]]()
+    for edges in (others, by_name):
+        with contextlib.suppress(ConfigError):
+            while True:
+                route = find_route(here, there, edges, model=source)
+                names = tuple(step.name for step in route.steps)
+                if names not in seen:
+                    seen.add(names)
+                    yield names
+                edges = [edge for edge in edges if edge.name != names[0]]
 
 
 def _same_edge(step: Converter) -> list[Converter]:
