@@ -107,7 +107,9 @@ def search(
         OSError: if there's no room for candidates.
     """
     end = time.monotonic() + seconds
-    return _EditSearch(bench, model, folder, end, Journal() if journal is None else journal, kinds).run()
+    before = bench.localize(model)
+    outcome = SearchOutcome(before, RepairState((), model, before))
+    return _EditSearch(bench, model, folder, end, Journal() if journal is None else journal, kinds, outcome).run()
 
 
 Candidates = Iterator[tuple[Guilty | None, Proposal]]
@@ -119,6 +121,7 @@ class _EditSearch:
     """A search; see `search`.
 
     Attributes:
+        outcome: So far.
         refused: What the format can't express, each once.
         failed: What went wrong with candidates, each once.
         spent: Proposals that made their piece no better, by its tensor in the source.
@@ -131,52 +134,46 @@ class _EditSearch:
     end: float
     journal: Journal
     kinds: frozenset[EditKind] | None
+    outcome: SearchOutcome
     refused: dict[str, None] = field(default_factory=dict)
     failed: dict[str, None] = field(default_factory=dict)
     spent: dict[str, set[str]] = field(default_factory=dict)
     helped: Sequence[Proposer] = CHANGES
 
     def run(self) -> SearchOutcome:
-        before = self.bench.localize(self.model)
-        outcome = SearchOutcome(before, RepairState((), self.model, before))
-        hopeless = self._fix_together(outcome, CHANGES)
+        before = self.outcome.before
+        hopeless = self._fix_together(CHANGES)
         # Where as many pieces as one rule makes guilty are left, what none of them was repaired by fixes no other.
-        if not outcome.taken and len(before.guilty) >= _RULE:
+        if not self.outcome.taken and len(before.guilty) >= _RULE:
             hopeless = frozenset(map(source_of, before.guilty))
-        if len(hopeless) > 1 and not self._over(outcome) and not self._fix_ends(outcome):
-            self._fix_together(outcome, REWRITINGS, hopeless)
-        states = [outcome.state]
+        if len(hopeless) > 1 and not self._over() and not self._fix_ends():
+            self._fix_together(REWRITINGS, hopeless)
+        states = [self.outcome.state]
         retreats = list[tuple[RepairState, frozenset[str]]]()
-        while outcome.after.result.faults and self._fix_one(outcome, retreats):
-            states.append(outcome.state)
+        while self.outcome.after.result.faults and self._fix_one(retreats):
+            states.append(self.outcome.state)
             # What one piece needed, others need, too.
-            if not self._over(outcome):
-                self._fix_together(outcome, self.helped)
-        if outcome.after.result.faults:
-            outcome.state = min(states, key=lambda state: error_of(state.found))
-        outcome.state = minimized(
-            outcome.state,
-            lambda taken: self._judged(taken, outcome),
-            lambda: self._over(outcome),
-            lambda taken: self.journal.add(self._line(taken)),
+            if not self._over():
+                self._fix_together(self.helped)
+        if self.outcome.after.result.faults:
+            self.outcome.state = min(states, key=lambda state: error_of(state.found))
+        self.outcome.state = minimized(
+            self.outcome.state, self._judged, self._over, lambda taken: self.journal.add(self._line(taken))
         )
-        outcome.refused, outcome.failed = tuple(self.refused), tuple(self.failed)
-        return outcome
+        self.outcome.refused, self.outcome.failed = tuple(self.refused), tuple(self.failed)
+        return self.outcome
 
-    def _fix_together(
-        self, outcome: SearchOutcome, sort: Sequence[Proposer], among: Set[str] | None = None
-    ) -> Set[str]:
+    def _fix_together(self, sort: Sequence[Proposer], among: Set[str] | None = None) -> Set[str]:
         """Fix what one sort of changes can, in all pieces at once, where there are several.
 
         Args:
-            outcome: So far; changed.
             sort: Of changes.
             among: Pieces, by their tensors in the source; None: all.
 
         Returns:
             Those that no such change makes any better.
         """
-        found = outcome.after
+        found = self.outcome.after
         if len(found.guilty) < 2:
             return frozenset()
 
@@ -185,18 +182,18 @@ class _EditSearch:
                 yield from (proposal for _, proposal in self._wanted(self._unspent([piece], found, sort)))
 
         judging = Judging(
-            lambda taken: self._made(taken, outcome),
+            self._made,
             lambda candidate, pieces: self._alone(candidate, found, pieces),
             self._localized,
-            lambda changed, pieces: self._fails(changed, outcome.state, pieces),
+            lambda changed, pieces: self._fails(changed, self.outcome.state, pieces),
         )
-        rounds = Rounds(judging, propose, lambda: self._over(outcome))
-        outcome.state = rounds.run(outcome.state)
+        rounds = Rounds(judging, propose, self._over)
+        self.outcome.state = rounds.run(self.outcome.state)
         for source, spent in rounds.spent.items():
             self.spent.setdefault(source, set()).update(spent)
         return rounds.hopeless
 
-    def _fix_one(self, outcome: SearchOutcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
+    def _fix_one(self, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
         """Take the first edit that fixes a piece, else the one that leaves least of one; whether there was any.
 
         A piece with several faults can become smaller while they still hide one another, so that the outputs are
@@ -205,41 +202,40 @@ class _EditSearch:
         it's written anew as it was before.
 
         Args:
-            outcome: So far; changed.
             retreats: States in front of edits that only made a piece smaller, each with what the source computes
                 there; changed.
         """
-        here = outcome.state
-        if self._advance(outcome, (CHANGES, REWRITINGS, IN_FLOAT)):
-            if outcome.taken[-1].left:
-                retreats.append((here, outcome.taken[-1].left))
+        here = self.outcome.state
+        if self._advance((CHANGES, REWRITINGS, IN_FLOAT)):
+            if self.outcome.taken[-1].left:
+                retreats.append((here, self.outcome.taken[-1].left))
             return True
-        stuck = extent(outcome.after)
-        while retreats and not self._over(outcome):
+        stuck = extent(self.outcome.after)
+        while retreats and not self._over():
             state, piece = retreats.pop()
             if piece & stuck:
-                outcome.state = state
-                if self._advance(outcome, (REWRITINGS, IN_FLOAT)):
+                self.outcome.state = state
+                if self._advance((REWRITINGS, IN_FLOAT)):
                     return True
         return False
 
-    def _advance(self, outcome: SearchOutcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
+    def _advance(self, sorts: Sequence[Sequence[Proposer]]) -> bool:
         """Take the best edit of the first sort that has any."""
-        before, found = outcome.state, outcome.after
+        before, found = self.outcome.state, self.outcome.after
         for sort in sorts:
-            outcome.state = self._best(self._wanted(self._unspent(guiltiest(found), found, sort)), outcome)
-            if outcome.state is not before or (sort is CHANGES and self._fix_ends(outcome)):
+            self.outcome.state = self._best(self._wanted(self._unspent(guiltiest(found), found, sort)))
+            if self.outcome.state is not before or (sort is CHANGES and self._fix_ends()):
                 self.helped = sort
                 return True
         return False
 
-    def _fix_ends(self, outcome: SearchOutcome) -> bool:
+    def _fix_ends(self) -> bool:
         """Take the best edit of inputs and outputs; whether there is any."""
-        before = outcome.state
+        before = self.outcome.state
         bench = self.bench
-        ends = end_proposals(outcome.after, outcome.before, bench.editor, bench.graph, bench.range_of)
-        outcome.state = self._best(self._wanted((None, proposal) for proposal in ends), outcome)
-        return outcome.state is not before
+        ends = end_proposals(self.outcome.after, self.outcome.before, bench.editor, bench.graph, bench.range_of)
+        self.outcome.state = self._best(self._wanted((None, proposal) for proposal in ends))
+        return self.outcome.state is not before
 
     def _wanted(self, candidates: Candidates) -> Candidates:
         """Those of the sorts that are wanted."""
@@ -248,39 +244,34 @@ class _EditSearch:
             if self.kinds is None or {kind_of(edit, graph) for edit in proposal} <= self.kinds:
                 yield piece, proposal
 
-    def _best(self, candidates: Candidates, outcome: SearchOutcome) -> RepairState:
+    def _best(self, candidates: Candidates) -> RepairState:
         """The first that fixes a piece; else that with the smallest one left; else the state as it is.
 
         Pieces are looked at alone first. Where none comes out right, those that came nearer are looked at as a
         whole: one may have made the piece smaller.
         """
         nearer: list[tuple[Guilty | None, Proposal]] = []
-        best, repaired = self._first(candidates, outcome, outcome.state, nearer)
-        return best if repaired else self._first(iter(nearer), outcome, best, None)[0]
+        best, repaired = self._first(candidates, self.outcome.state, nearer)
+        return best if repaired else self._first(iter(nearer), best, None)[0]
 
     def _first(
-        self,
-        candidates: Candidates,
-        outcome: SearchOutcome,
-        least: RepairState,
-        nearer: list[tuple[Guilty | None, Proposal]] | None,
+        self, candidates: Candidates, least: RepairState, nearer: list[tuple[Guilty | None, Proposal]] | None
     ) -> tuple[RepairState, bool]:
         """The first that fixes a piece, or that with the smallest one left; and whether it fixes it.
 
         Args:
             candidates: To try.
-            outcome: So far.
             least: The smallest so far.
             nearer: Receives those that make their piece better when it's looked at alone, and not right; None: all
                 are looked at as a whole.
         """
-        found = outcome.after
+        found = self.outcome.after
         for piece, proposal in candidates:
-            if self._over(outcome):
+            if self._over():
                 break
             own = frozenset() if piece is None else reach(piece)
-            taken = (*outcome.taken, Taken(proposal, "", reach=own))
-            candidate = self._made(taken, outcome)
+            taken = (*self.outcome.taken, Taken(proposal, "", reach=own))
+            candidate = self._made(taken)
             if candidate is None:
                 self.journal.add(self._line(taken))
                 continue
@@ -297,17 +288,17 @@ class _EditSearch:
             if changed is not None:
                 changed = _with_gain(changed, found)
                 if fixes(changed.found, found, piece):
-                    if piece is None or not self._fails(changed, outcome.state, [piece]):
+                    if piece is None or not self._fails(changed, self.outcome.state, [piece]):
                         return changed, True
                     changed.remove()
                     self.journal.add(self._line(taken))
                     continue
                 smaller = len(extent(changed.found)) < len(extent(least.found))
                 if smaller and extent(changed.found) < extent(found):
-                    if least is not outcome.state:
+                    if least is not self.outcome.state:
                         least.remove()
                     left = frozenset() if piece is None else computed(piece)
-                    least = replace(changed, taken=(*outcome.taken, replace(changed.taken[-1], left=left)))
+                    least = replace(changed, taken=(*self.outcome.taken, replace(changed.taken[-1], left=left)))
                     continue
                 changed.remove()
             self.journal.add(self._line(taken))
@@ -334,11 +325,11 @@ class _EditSearch:
             self.failed.setdefault(f"{edited}: right on samples, and not on {words}, where the source gives others")
         return found
 
-    def _over(self, outcome: SearchOutcome) -> bool:
+    def _over(self) -> bool:
         """Whether nothing else shall be tried."""
-        outcome.interrupted = self.journal.asked_to_end
-        outcome.in_time = outcome.in_time and time.monotonic() <= self.end
-        return outcome.interrupted or not outcome.in_time
+        self.outcome.interrupted = self.journal.asked_to_end
+        self.outcome.in_time = self.outcome.in_time and time.monotonic() <= self.end
+        return self.outcome.interrupted or not self.outcome.in_time
 
     def _line(self, taken: Sequence[Taken]) -> str:
         """What a candidate that is none is known by: the model, all its edits, and how it's fed."""
@@ -359,19 +350,19 @@ class _EditSearch:
         proposed = proposals(region, self.bench.editor, self.bench.range_of, proposers, named)
         return ((piece, proposal) for proposal in proposed)
 
-    def _judged(self, taken: tuple[Taken, ...], outcome: SearchOutcome) -> RepairState | None:
+    def _judged(self, taken: tuple[Taken, ...]) -> RepairState | None:
         """The model with proposals, judged; None when it can't be written, loaded, or run."""
-        candidate = self._made(taken, outcome)
+        candidate = self._made(taken)
         return None if candidate is None else self._localized(candidate)
 
-    def _made(self, taken: tuple[Taken, ...], outcome: SearchOutcome) -> Candidate | None:
+    def _made(self, taken: tuple[Taken, ...]) -> Candidate | None:
         """The model with proposals; None when it can't be written.
 
         None, too, when an earlier search has found it to be no good.
         """
-        outcome.tried += 1
+        self.outcome.tried += 1
         if self._line(taken) in self.journal:
-            outcome.recalled += 1
+            self.outcome.recalled += 1
             return None
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         made = self._tried(taken, lambda: patch_of(taken).make(self.bench.editor.again(), folder, STEM))

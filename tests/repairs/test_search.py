@@ -127,15 +127,15 @@ def test_a_piece_that_only_became_smaller_is_written_anew_as_it_was(
     steps: list[tuple[Taken, ...]] = []
     usual = _EditSearch._fix_one
 
-    def fix_one(one: _EditSearch, outcome: SearchOutcome, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
-        repaired = usual(one, outcome, retreats)
-        steps.append(outcome.taken)
+    def fix_one(one: _EditSearch, retreats: list[tuple[RepairState, frozenset[str]]]) -> bool:
+        repaired = usual(one, retreats)
+        steps.append(one.outcome.taken)
         return repaired
 
     advance = _EditSearch._advance
 
-    def advance_once(one: _EditSearch, outcome: SearchOutcome, sorts: Sequence[Sequence[Proposer]]) -> bool:
-        return not (steps and CHANGES in sorts) and advance(one, outcome, sorts)  # nothing fixes what was left
+    def advance_once(one: _EditSearch, sorts: Sequence[Sequence[Proposer]]) -> bool:
+        return not (steps and CHANGES in sorts) and advance(one, sorts)  # nothing fixes what was left
 
     monkeypatch.setattr(_EditSearch, "_fix_one", fix_one)
     monkeypatch.setattr(_EditSearch, "_advance", advance_once)

@@ -137,9 +137,9 @@ def test_what_only_became_smaller_is_kept_for_the_moment(tmp_path: Path, monkeyp
     steps: list[tuple[list[str], list[frozenset[str]]]] = []
     one = searching._EditSearch._advance
 
-    def advance(self: Any, outcome: SearchOutcome, sorts: Any) -> bool:
-        changed = one(self, outcome, sorts)
-        steps.append((nodes_of(outcome.state), [item.left for item in outcome.taken]))
+    def advance(self: Any, sorts: Any) -> bool:
+        changed = one(self, sorts)
+        steps.append((nodes_of(self.outcome.state), [item.left for item in self.outcome.taken]))
         return changed
 
     monkeypatch.setattr(searching._EditSearch, "_advance", advance)
