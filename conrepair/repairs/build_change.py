@@ -47,16 +47,9 @@ class BuildChange:
 
     def applied(self, options: TvmOptions) -> TvmOptions:
         """Options of a build, changed so."""
+        lists = {name: tuple(dict.fromkeys([*getattr(options, name), *own])) for name, own in vars(self).items()}
         required = tuple(name for name in options.required_pass if name not in self.disabled_pass)
-        return dataclasses.replace(
-            options,
-            unscheduled=(*options.unscheduled, *self.unscheduled),
-            unfused=(*options.unfused, *self.unfused),
-            disabled_pass=tuple(dict.fromkeys([*options.disabled_pass, *self.disabled_pass])),
-            required_pass=required,
-            stable=(*options.stable, *self.stable),
-            float64=(*options.float64, *self.float64),
-        )
+        return dataclasses.replace(options, **lists, required_pass=required)
 
     def in_words(self) -> str:
         """For a person."""
