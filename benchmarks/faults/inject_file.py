@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.faults.fault import Fault
+from benchmarks.faults.noting import new_layers, noted
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
@@ -87,6 +88,7 @@ def inject_file(
     make_folder(folder)
     stem = f"{Path(model.path).stem}.{fault.name}"
     editor = open_editor(model)
+    touched = noted(editor)
     count = len(fault.native.places(editor.graph))
     if not count:
         return None
@@ -96,16 +98,18 @@ def inject_file(
         with tempfile.TemporaryDirectory(dir=folder) as trial:
             try:
                 words = fault.native.change(editor, fault.native.places(editor.graph)[int(index)], generator)
-                changed = None if editor.touched & avoid else editor.save(Path(trial), stem)
+                changed = None if touched & avoid else editor.save(Path(trial), stem)
             except NotEditableError:
                 changed = None
             effect = None if changed is None else _effect(changed, feeds, expected)
             if changed is not None and effect is not None and effect > LEAST_EFFECT:
-                return FileInjection(_kept(changed, folder), fault, frozenset(editor.touched), words, effect)
+                layers = frozenset(touched | new_layers(editor, changed))
+                return FileInjection(_kept(changed, folder), fault, layers, words, effect)
         attempts += effect is not None
         if attempts == ATTEMPTS:
             break
         editor = open_editor(model)
+        touched = noted(editor)
     return None
 
 

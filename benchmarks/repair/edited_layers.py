@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
+from benchmarks.faults.noting import noted
 from conrepair.editors.editor import Editor
 from conrepair.editors.open_editor import open_editor
 from conrepair.frameworks.model import Model
@@ -34,15 +35,16 @@ def edited_layers(patch: Patch, target: Model) -> list[list[str]]:
         target: The model that it's for.
     """
     editor = open_editor(target)
-    return [sorted(_place(edit, editor)) for edit in patch.edits]
+    touched = noted(editor)
+    return [sorted(_place(edit, editor, touched)) for edit in patch.edits]
 
 
-def _place(edit: Edit, editor: Editor) -> frozenset[str]:
+def _place(edit: Edit, editor: Editor, touched: Set[str]) -> frozenset[str]:
     nodes = editor.graph.nodes
     if isinstance(edit, AddOutput | DropOutput | ExchangeOutputs | ExchangeInputs):
-        before = frozenset(editor.touched)
+        before = frozenset(touched)
         apply(edit, editor)
-        return frozenset(editor.touched) - before
+        return frozenset(touched) - before
     if isinstance(edit, SetRecipe):
         return frozenset()
     apply(edit, editor)  # what follows may be about a changed graph

@@ -19,19 +19,16 @@ __all__ = ["Editor", "NotEditableError"]
 class Editor(abc.ABC):
     """A model in memory, open to changes; the file that it was read from stays as it is.
 
-    Nodes and tensors are named as in `graph`, which says what the file held when it was opened. Each method notes
-    in `touched` which layers, called as in the file, a person would have to look at.
+    Nodes and tensors are named as in `graph`, which says what the file held when it was opened.
 
     Attributes:
         graph: The network's layers.
-        touched: Names of changed or inserted layers, and of the neighbours of those that are gone.
     """
 
     graph: LayerGraph
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self.touched: set[str] = set()
         self._left_out: set[int] = set()  # places of outputs, as the file came
 
     def again(self) -> Editor:
@@ -224,7 +221,6 @@ class Editor(abc.ABC):
         for node, shape in new_shapes(self.graph, wanted).items():
             self._set_shape(nodes[node], shape)
         self._declare_inputs(dict(zip(self.graph.inputs, shapes, strict=True)))
-        self.touched |= set(self.graph.inputs)
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """Let a reshape, or an expansion, give another shape; one that follows what it reads stays as it is."""

@@ -126,7 +126,6 @@ class KerasEditor(Editor):
             self.refuse(f"{node.name}: {role} isn't stored in a variable of its own")
         for variable, numbers in zip(holders, self.stored(node, role, array), strict=True):
             variable.assign(numbers)
-        self.touched |= self.names(node)
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change the configuration; what it can't say follows the layer."""
@@ -142,7 +141,6 @@ class KerasEditor(Editor):
             if config is None:
                 self.refuse(f"{node.native} has no {name}")
             self._configure(node, config)
-        self.touched |= self.names(node)
 
     def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Another class of the same name."""
@@ -169,19 +167,14 @@ class KerasEditor(Editor):
             self._whole_call(node)
             new = activation_layer(operator, attributes, layer.name)
             self._changes.layers[self._changed(node)] = lambda: new
-        self.touched |= self.names(node)
 
     def remove(self, node: Node, index: int = 0) -> None:
         """An activation of a layer becomes linear; of other layers, the call is left out."""
         if self._is_fused(node):
             self._configure(node, {"activation": "linear"})
-            self.touched |= self.names(node)
             return
         call = self._whole_call(node)
         self._changes.calls[id(call)] = lambda _, arguments, __: keras.tree.flatten(arguments)[index]
-        around = [self.graph.producers[name] for name in node.inputs if name in self.graph.producers]
-        around += [reader for name in node.outputs for reader in self.graph.consumers[name]]
-        self.touched |= {name for item in around for name in self.names(item)}
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """Layers whose results are read in place of a tensor, when the model is built anew."""
@@ -193,16 +186,11 @@ class KerasEditor(Editor):
         name = re.sub(r"[^\w.-]", "_", f"{tensor}_{label}", flags=re.ASCII)
 
         def compute(known: Mapping[str, Any]) -> Any:
-            writer = KerasWriter(name)
-            result = writer.compute(operations, known.__getitem__)
-            self.touched |= set(writer.names)
-            return result
+            return KerasWriter(name).compute(operations, known.__getitem__)
 
         wanted = frozenset(id(self._call(item)) for item in readers)
         graft = KerasGraft(compute, {item: self._same(item) for item in read}, wanted)
         self._changes.grafts.setdefault(self._same(tensor)[0], []).append(graft)
-        self.touched |= {name for item in readers for name in self.names(item)}
-        self.touched |= self.tensor_names(tensor)
 
     def _same(self, tensor: str) -> tuple[int, ...]:
         if tensor not in self._ids:
@@ -220,7 +208,6 @@ class KerasEditor(Editor):
             return layer(*keras.tree.pack_sequence_as(arguments, leaves), **named)
 
         self._changes.calls[id(self._whole_call(node))] = call
-        self.touched |= self.names(node)
 
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Each of both is put in the other's place for these layers, when the model is built anew."""
@@ -228,14 +215,12 @@ class KerasEditor(Editor):
         for here, there in ((one, two), (two, one)):
             graft = KerasGraft(operator.itemgetter(there), {there: self._same(there)}, wanted)
             self._changes.grafts.setdefault(self._same(here)[0], []).append(graft)
-        self.touched |= {name for item in readers for name in self.names(item)}
 
     def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """Behind the others, in a list; in a dictionary of outputs, by its layer's name."""
         if operations:
             self.refuse(f"{tensor} can't be computed as an output of its own")
         self._changes.more.append(self._same(tensor))
-        self.touched |= self.tensor_names(tensor)
 
     def drop_output(self, place: int) -> None:
         """By position; a structure of outputs loses the entry."""
@@ -243,7 +228,6 @@ class KerasEditor(Editor):
         del order[self._output_now(place)]
         self._left_out.add(place)
         self._changes.outputs = order
-        self.touched |= self.tensor_names(self.graph.outputs[place])
 
     def exchange_outputs(self, one: int, two: int) -> None:
         """By position, and by name: an output is called by its layer, so these exchange their names."""
@@ -255,7 +239,6 @@ class KerasEditor(Editor):
         if first is not None and second is not None and first is not second:
             self._make(id(first), first, {"name": second.name})
             self._make(id(second), second, {"name": first.name})
-        self.touched |= {item for place in (one, two) for item in self.tensor_names(self.graph.outputs[place])}
 
     def _order(self) -> list[int]:
         """Which of the old outputs come in which place by now."""
@@ -267,14 +250,11 @@ class KerasEditor(Editor):
         first, second = self.graph.inputs[one], self.graph.inputs[two]
         self._changes.inputs[first] = lambda inputs: inputs[second]
         self._changes.inputs[second] = lambda inputs: inputs[first]
-        readers = [*self.graph.consumers[first], *self.graph.consumers[second]]
-        self.touched |= {name for item in readers for name in self.names(item)}
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """Other layers follow what they read."""
         if isinstance(self._layer(node), keras.layers.Reshape):
             self._configure(node, {"target_shape": shape[1:]})
-            self.touched |= self.names(node)
 
     def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
         """The model is called anew with them."""
@@ -336,7 +316,6 @@ class KerasEditor(Editor):
         self._configure(node, {"activation": function or "linear"})
         if function is None:
             self.graft(node.outputs[0], [Operation(operator, (node.outputs[0],), attributes)], operator.lower())
-        self.touched |= self.names(node)
 
     def _normalize_itself(self, node: Node) -> None:
         key, config = self._changed(node), self._layer(node).get_config()

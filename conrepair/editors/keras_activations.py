@@ -11,6 +11,7 @@ import keras
 from conrepair.editors.editor import NotEditableError
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Attribute
+from conrepair.graph.operators import SOFTMAX
 from conrepair.networks.keras_activations import FUNCTIONS
 
 __all__ = ["activation_layer", "function_name"]
@@ -24,7 +25,7 @@ def function_name(operator: str, attributes: Mapping[str, Attribute], rank: int 
         attributes: Those that are left out are as the function has them.
         rank: Of the tensor that it's given, for functions along an axis.
     """
-    if operator in {"Softmax", "LogSoftmax"}:
+    if operator in SOFTMAX:
         last = None if rank is None else rank - 1
         along_last = attributes.get("axis", -1) in {-1, None, last}
         return ("softmax" if operator == "Softmax" else "log_softmax") if along_last else None

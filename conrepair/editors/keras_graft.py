@@ -16,7 +16,7 @@ from conrepair.editors.operation import Operation, Sizes, two_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
-from conrepair.graph.operators import FUNCTIONS, OPERATORS
+from conrepair.graph.operators import FUNCTIONS, OPERATORS, SOFTMAX
 from conrepair.networks.keras_activations import FUNCTIONS as ACTIVATIONS
 from conrepair.networks.keras_ops import BINARY, NAMES, REDUCTIONS
 from conrepair.networks.parts import depthwise_kernel, in_out_kernel
@@ -239,7 +239,7 @@ _WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {
     **dict.fromkeys((operator for operator, _ in ACTIVATIONS.values()), _activation),
     **dict.fromkeys(BINARY.values(), _binary),
     **dict.fromkeys(REDUCTIONS.values(), _reduction),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
+    **dict.fromkeys(SOFTMAX, _softmax),
     **dict.fromkeys(POOLS, _pooling),
     "Gelu": _gelu,
     "Clip": _clip,

@@ -141,11 +141,10 @@ class _ModelBuilder:
             old = self._old[id(new)]
             if key in self._changes.weights:
                 self._changes.weights[key](old, new)
-            elif not isinstance(old, keras.Model) and getattr(old, "weights", None) and new.built:
+                continue
+            if not isinstance(old, keras.Model) and getattr(old, "weights", None) and new.built:
                 new.set_weights(old.get_weights())
-                _finish(old, new)
-            else:
-                _finish(old, new)
+            _finish(old, new)
 
     def _changes_calls(self, network: Any) -> bool:
         functional = functional_of(network)

@@ -18,13 +18,12 @@ from conrepair.editors.lowering_windows import POOLS, WINDOWS, is_dilated, padde
 from conrepair.editors.operation import NotEditableError, Operation, Sizes, Steps, Value
 from conrepair.equations.expression import parse
 from conrepair.equations.operators import EQUATIONS, SOFT_SHRINK, TANH_GELU
-from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, RECURRENT_ACTIVATIONS
+from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, RECURRENT_ACTIVATIONS, SOFTMAX
 
 __all__ = ["CHANNELLED", "Writer", "lower"]
 
 _FLAT = 2  # axes of a tensor without places
 _UNBOUNDED = {"min": -math.inf, "max": math.inf}
-_LAST_ONLY = ("Softmax", "LogSoftmax")
 
 CHANNELLED = frozenset({"BatchNormalization", "InstanceNormalization", "GroupNormalization", *WINDOWS})
 """Operators that have channels: the first axis behind the batch, or the last one."""
@@ -50,7 +49,7 @@ def lower(operation: Operation, shapes: Sequence[Sizes | None], channels_last: b
     elsewhere = operation.operator in CHANNELLED and operation.channels_last != channels_last
     if elsewhere and rank is not None and rank > _FLAT:
         return _turned(operation, rank, channels_last)
-    if operation.operator in _LAST_ONLY and rank and (axis := operation.integer("axis", -1) % rank) != rank - 1:
+    if operation.operator in SOFTMAX and rank and (axis := operation.integer("axis", -1) % rank) != rank - 1:
         return _with_last_axis(operation, axis, rank)
     if operation.operator in _MADE:
         return _MADE[operation.operator](operation, shapes)

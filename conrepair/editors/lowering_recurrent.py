@@ -9,12 +9,11 @@ import numpy as np
 
 from conrepair.editors.operation import Operation, Sizes, Steps
 from conrepair.equations.expression import Expression, Term, parse
-from conrepair.graph.operators import RECURRENT_ACTIVATIONS
+from conrepair.graph.operators import FUNCTIONS, RECURRENT_ACTIVATIONS
 
 __all__ = ["unrolled"]
 
 _MOST_STEPS = 64  # more would make a file of nothing else
-_BENDS = {"Sigmoid", "Tanh", "Relu", "Identity", "Softsign", "Softplus"}
 
 # What a step computes, by name, from `x`, which is multiplied with its weights already, and from the states before,
 # `h` and `c`. `R0`, `b0` are the weights and the bias of the first gate's state, or of all gates'.
@@ -83,8 +82,9 @@ def unrolled(operation: Operation, shapes: Sequence[Sizes | None]) -> tuple[Oper
     count = None if shape is None or len(shape) != 3 else shape[time]
     named = given.get("activations")
     bends = tuple(map(str, named)) if isinstance(named, tuple) else RECURRENT_ACTIVATIONS[op]
-    forward = (given.get("direction") or "forward") in {"forward", "reverse"}
-    if count is None or count > _MOST_STEPS or not forward or not {*bends} <= _BENDS or not {*numbers} <= {*"WRB"}:
+    one_way = (given.get("direction") or "forward") in {"forward", "reverse"}
+    sayable = one_way and {*bends} <= {*FUNCTIONS} and {*numbers} <= {*"WRB"}
+    if count is None or count > _MOST_STEPS or not sayable:
         return None
     weight, recurrent = numbers["W"][0], numbers["R"][0]
     biases = np.reshape(numbers.get("B", np.zeros(2 * len(weight), np.float32)), (2, -1))

@@ -82,21 +82,21 @@ class OnnxEditor(Editor):
         index = self._origins[node.name].parameters.get(role)
         if index is None:
             self._set_tensor(node, target, role, array)
-        elif is_packed(target) and role == "weight":
-            with self._file.changing(target):
-                requantize_packed(self._file, target, index, array)
-        elif is_of_integers(target):
-            with self._file.changing(target):
-                set_own(self._file, target, index, array)
         else:
-            stored = to_file(self._file, target, index, array)
-            held = None if (value := target.inputs[index]) is None else self._file.shape(value)
-            if array.shape != before.shape and list(stored.shape) != held:
-                self.refuse(f"{node.name}: {role} is {before.shape}, not {array.shape}; give it in that shape.")
             with self._file.changing(target):
-                set_constant(self._file, target, index, stored)
+                if is_packed(target) and role == "weight":
+                    requantize_packed(self._file, target, index, array)
+                elif is_of_integers(target):
+                    set_own(self._file, target, index, array)
+                else:
+                    stored = to_file(self._file, target, index, array)
+                    held = None if (value := target.inputs[index]) is None else self._file.shape(value)
+                    if array.shape != before.shape and list(stored.shape) != held:
+                        self.refuse(
+                            f"{node.name}: {role} is {before.shape}, not {array.shape}; give it in that shape."
+                        )
+                    set_constant(self._file, target, index, stored)
         self._numbers[node.name, role] = np.array(array)
-        self.touched |= self.names(node)
 
     def requantize(self, node: Node, role: str, array: Array) -> None:
         """A constant of integers, which gets new scales wherever they're written; a bias in steps of them follows."""
@@ -112,13 +112,11 @@ class OnnxEditor(Editor):
             else:
                 requantize(self._file, target, index, to_file(self._file, target, index, array))
         self._numbers[node.name, role] = np.array(array)
-        self.touched |= self.names(node)
 
     def set_range(self, tensor: str, low: float, high: float) -> None:
         """Scale and zero point wherever nodes read them."""
         with self._file.changing():
-            nodes = set_range(self._file, self._value(tensor), low, high)
-        self.touched |= {*self.tensor_names(tensor), *map(self._layer, nodes)}
+            set_range(self._file, self._value(tensor), low, high)
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change attributes, or the constant inputs that hold them."""
@@ -132,7 +130,6 @@ class OnnxEditor(Editor):
         said |= changes
         self._follow(node)
         self._reshaped = True
-        self.touched |= self.names(node)
 
     def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Another operator; attributes that both have stay, and so do parameters."""
@@ -162,7 +159,6 @@ class OnnxEditor(Editor):
         self._nodes[node.name], self._said[node.name] = changed, said
         self._follow(node)
         self._reshaped = True
-        self.touched |= self.names(node)
 
     def remove(self, node: Node, index: int = 0) -> None:
         """Readers take the input; the name of an output stays, with an Identity."""
@@ -170,21 +166,18 @@ class OnnxEditor(Editor):
         with self._file.changing():
             position = self._position(node, index)
             source = target.inputs[position]
-            around = take_out(self._file, target, position)
+            take_out(self._file, target, position)
         if target.graph is None and source is not None:
             self._instead[node.outputs[0]] = source
-        self.touched |= {self._layer(item) for item in around if item.graph is not None}
         self._reshaped = True
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """New nodes behind the tensor's own; an output's name goes to the last of them."""
         targets = [self._target(reader) for reader in readers]
         with self._file.changing():
-            nodes, result = graft(self._file, self._value(tensor), operations, label, self._value, targets)
+            result = graft(self._file, self._value(tensor), operations, label, self._value, targets)
         if not readers:
             self._instead[tensor] = result
-        self.touched |= {*self.tensor_names(tensor), *(str(item.name) for item in nodes)}
-        self.touched |= {name for reader in readers for name in self.names(reader)}
         self._reshaped = True
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
@@ -195,14 +188,12 @@ class OnnxEditor(Editor):
         target.replace_input_with(first, behind)
         target.replace_input_with(second, before)
         self._reshaped = True
-        self.touched |= self.names(node)
 
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Nodes stay where they are, unless one would read what comes later."""
         exchange_readers(self._value(one), self._value(two), [self._target(reader) for reader in readers])
         put_in_order(self._file)
         self._reshaped = True
-        self.touched |= {name for reader in readers for name in self.names(reader)}
 
     def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """Declared with what is known of its type."""
@@ -216,12 +207,9 @@ class OnnxEditor(Editor):
         outputs = self._file.graph.outputs
         outputs.insert(len(outputs) if place is None else place, value)
         self._reshaped = True
-        self.touched |= self.tensor_names(tensor) or {tensor}
 
     def drop_output(self, place: int) -> None:
         """Out of the graph's outputs."""
-        name = self.graph.outputs[place]
-        self.touched |= self.tensor_names(name)
         with self._file.changing():
             self._file.forget(self._file.graph.outputs.pop(self._output_now(place)))
         self._left_out.add(place)
@@ -231,7 +219,6 @@ class OnnxEditor(Editor):
         """Exchange what the names stand for."""
         exchange_outputs(self._file, self._output_now(one), self._output_now(two))
         self._reshaped = True
-        self.touched |= {name for place in (one, two) for name in self.tensor_names(self.graph.outputs[place])}
 
     def move_outputs(self, one: int, two: int) -> None:
         """In the list of the graph's outputs."""
@@ -239,14 +226,12 @@ class OnnxEditor(Editor):
         outputs = list(self._file.graph.outputs)
         outputs[first], outputs[second] = outputs[second], outputs[first]
         self._file.graph.outputs[:] = outputs
-        self.touched |= {name for place in (one, two) for name in self.tensor_names(self.graph.outputs[place])}
 
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""
         first, second = (self._file.values[self.graph.inputs[place]] for place in (one, two))
-        readers = exchange_readers(first, second)
+        exchange_readers(first, second)
         self._reshaped = True
-        self.touched |= {self._layer(item) for item in readers}
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """Others follow what they read."""
@@ -331,9 +316,6 @@ class OnnxEditor(Editor):
             frozenset(origin.parameters.values()),
             origin.whole,
         )
-
-    def _layer(self, node: onnx_ir.Node) -> str:
-        return str(node.name or next(value.name for value in node.outputs if value.name))
 
     def _follow(self, node: Node) -> None:
         """Note where the operands are once a constant one has changed places with the other."""

@@ -11,10 +11,11 @@ import onnx
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
+from conrepair.editors.lowering_windows import WINDOWS
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.graph.layer_graph import Attribute, Node
-from conrepair.graph.operators import COMMUTATIVE, OPERATORS, WITH_OPERAND
+from conrepair.graph.operators import COMMUTATIVE, OPERATORS, QUANTIZING, RECURRENT_ACTIVATIONS, SOFTMAX, WITH_OPERAND
 from conrepair.networks.onnx_schema import first_with, meaning_kept, usual_attributes
 from conrepair.onnx_passes.initializers import constant_of
 
@@ -58,14 +59,13 @@ def _raise_for(file: OnnxFile, node: onnx_ir.Node, name: str) -> bool:
 
 
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
-_WINDOWED = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"}
 _GLOBAL = {"GlobalAveragePool", "GlobalMaxPool"}
 _NAMES = {
     ("GroupNormalization", "groups"): ("num_groups",),
     ("Pad", "value"): ("value", "constant_value"),
     ("Pad", "pads"): ("pads", "paddings"),
     ("Split", "sizes"): ("split",),
-    **{(operator, "batch_first"): ("layout",) for operator in ("LSTM", "GRU", "RNN")},
+    **{(operator, "batch_first"): ("layout",) for operator in RECURRENT_ACTIVATIONS},
 }
 _INSTEAD_OF = {
     ("Pad", "pads"): ("axes",),
@@ -151,7 +151,7 @@ def _says_nothing(operator: str, name: str, value: Attribute) -> bool:
 
 def _with_pads(place: WrittenNode, changes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
     """Changes with what follows for pads: they and `auto_pad` exclude one another."""
-    if place.node.op not in _WINDOWED or not {"pads", "auto_pad"} & set(changes):
+    if place.node.op not in WINDOWS or not {"pads", "auto_pad"} & set(changes):
         return changes
     mode = changes.get("auto_pad", place.said.get("auto_pad"))
     pads = changes.get("pads", place.said.get("pads"))
@@ -288,10 +288,10 @@ _SPECIAL: Mapping[tuple[str, str], Callable[[WrittenNode, str, Attribute], None]
     **{(operator, "constant_first"): _exchange_constant for operator in {*WITH_OPERAND} - COMMUTATIVE},
     **{(operator, "axes"): _write_last_axes for operator in ("LayerNormalization", "RMSNormalization")},
     ("LpNormalization", "axes"): _write_only_axis,
-    **{(operator, "axis"): _write_softmax_axis for operator in ("Softmax", "LogSoftmax")},
+    **{(operator, "axis"): _write_softmax_axis for operator in SOFTMAX},
     **{(operator, "shape"): _write_shape for operator in ("Reshape", "Expand")},
     **{("Slice", name): _write_slice for name in ("starts", "ends", "axes", "steps")},
-    **{(operator, "axis"): _write_channel for operator in ("QuantizeLinear", "DequantizeLinear")},
+    **{(operator, "axis"): _write_channel for operator in QUANTIZING},
     **dict.fromkeys(_INSTEAD_OF, _write_instead),
     ("Cast", "to"): _write_type,
 }

@@ -13,6 +13,7 @@ from conrepair.editors.onnx_file import OnnxFile, tensor_of
 from conrepair.frameworks.onnx_files.quantization import MOVING
 from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 
@@ -40,7 +41,7 @@ def to_file(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Arr
         return _of_gemm(node, index, array)
     if node.op_type == "GroupNormalization" and file.opset(node) < _PER_CHANNEL:
         return _per_group(node, array)
-    if node.op_type in {"LSTM", "GRU", "RNN"} and index in _STATES and attribute(node, "layout", 0):
+    if node.op_type in RECURRENT_ACTIVATIONS and index in _STATES and attribute(node, "layout", 0):
         return array.swapaxes(0, 1)
     return array
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -103,12 +103,12 @@ class OnnxFile:
     @contextlib.contextmanager
     def changing(self, node: onnx_ir.Node | None = None) -> Iterator[None]:
         """Change a node as a whole or not at all; in the end, what nothing reads any more is taken out."""
-        before = None if node is None else _NodeBefore.of(node)
+        put_back = None if node is None else _putting_back(node)
         try:
             yield
         except BaseException:
-            if node is not None and before is not None:
-                before.put_back(node)
+            if put_back is not None:
+                put_back()
             raise
         finally:
             for value in self._loose:
@@ -178,23 +178,17 @@ class OnnxFile:
         return found
 
 
-@dataclass(frozen=True)
-class _NodeBefore:
-    """What a node was before a change."""
+def _putting_back(node: onnx_ir.Node) -> Callable[[], None]:
+    """What makes a node again what it is now."""
+    operator, attributes, inputs = (node.domain, node.op_type, node.overload), dict(node.attributes), (*node.inputs,)
 
-    operator: tuple[str, str, str]
-    attributes: Mapping[str, onnx_ir.Attr]
-    inputs: tuple[onnx_ir.Value | None, ...]
-
-    @classmethod
-    def of(cls, node: onnx_ir.Node) -> _NodeBefore:
-        return cls((node.domain, node.op_type, node.overload), dict(node.attributes), tuple(node.inputs))
-
-    def put_back(self, node: onnx_ir.Node) -> None:
-        node.domain, node.op_type, node.overload = self.operator
+    def put_back() -> None:
+        node.domain, node.op_type, node.overload = operator
         node.attributes.clear()
-        node.attributes.update(self.attributes)
-        set_inputs(node, self.inputs)
+        node.attributes.update(attributes)
+        set_inputs(node, inputs)
+
+    return put_back
 
 
 def set_inputs(node: onnx_ir.Node, values: Sequence[onnx_ir.Value | None]) -> None:

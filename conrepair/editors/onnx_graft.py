@@ -17,7 +17,7 @@ from conrepair.editors.onnx_write import become, check_operands, check_required
 from conrepair.editors.operation import CHOICE, Operation, Sizes, what_is_read
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import Array, Node
-from conrepair.graph.operators import OPERATORS, QUANTIZING
+from conrepair.graph.operators import OPERATORS, QUANTIZING, family
 
 __all__ = ["OnnxWriter", "graft"]
 
@@ -25,7 +25,7 @@ _BEHIND = QUANTIZING | {  # operators with their constants behind the operands, 
     *("Conv", "ConvTranspose", "PRelu", "BatchNormalization", "LayerNormalization", "InstanceNormalization"),
 }
 _READ = {"MatMul": {"left", "weight"}, "Gather": {"table", "indices"}, "Where": {*CHOICE}}  # constants among operands
-_TRUTHS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or", "Xor", "IsNaN", "IsInf"}
+_TRUTHS = {*family("comparison"), *(op for op, item in OPERATORS.items() if item.logical), "IsNaN", "IsInf"}
 
 
 class OnnxWriter(Writer[onnx_ir.Value]):
@@ -123,7 +123,7 @@ def graft(
     label: str,
     operand: Callable[[str], onnx_ir.Value],
     readers: Sequence[onnx_ir.Node],
-) -> tuple[tuple[onnx_ir.Node, ...], onnx_ir.Value]:
+) -> onnx_ir.Value:
     """Let who reads a value read what operations compute, in place.
 
     Args:
@@ -135,7 +135,7 @@ def graft(
         readers: The only nodes that shall read it; all, and the graph's output, if there are none.
 
     Returns:
-        The new nodes, and their result.
+        The new nodes' result.
 
     Raises:
         NotEditableError: if it can't be said, or an operand comes from the value's own readers. Nothing is changed.
@@ -160,7 +160,7 @@ def graft(
         hand_over(file, value, result, label)
     file.graph.sort()  # an operand may be computed behind a reader; what's in order stays as it is
     file.forget(value)
-    return tuple(writer.nodes), result
+    return result
 
 
 def detach(nodes: Sequence[onnx_ir.Node]) -> None:

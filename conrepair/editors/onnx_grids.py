@@ -69,7 +69,7 @@ class _Slot:
     zero: int
 
 
-def set_range(file: OnnxFile, value: onnx_ir.Value, low: float, high: float) -> tuple[onnx_ir.Node, ...]:
+def set_range(file: OnnxFile, value: onnx_ir.Value, low: float, high: float) -> None:
     """Quantize an activation, and what's only moved from it, for another range; biases in its steps follow.
 
     Args:
@@ -77,9 +77,6 @@ def set_range(file: OnnxFile, value: onnx_ir.Value, low: float, high: float) -> 
         value: Integers, or real numbers that are quantized next, or dequantized from integers.
         low: Smallest number that it must hold.
         high: Largest.
-
-    Returns:
-        The nodes that have the new scale.
 
     Raises:
         NotEditableError: if the value's scale is computed as it runs, isn't one number, or is written in a way that
@@ -105,7 +102,6 @@ def set_range(file: OnnxFile, value: onnx_ir.Value, low: float, high: float) -> 
     ratio = np.asarray(float(scale) / float(before.reshape(-1)[0]))
     for reader in _multiplying(slots):
         rescale_bias(file, reader, ratio)
-    return tuple(dict.fromkeys(slot.node for slot in slots))
 
 
 def requantize(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> None:

@@ -13,17 +13,11 @@ from conrepair.editors.onnx_write import become
 __all__ = ["exchange_outputs", "exchange_readers", "hand_over", "put_in_order", "take_out"]
 
 
-def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> tuple[onnx_ir.Node, ...]:
-    """Let all that read a node's first result read one of its inputs, in place.
-
-    Returns:
-        Who is at fault then: the neighbours, and the node itself where it stays to keep an output's name.
-    """
+def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> None:
+    """Let all that read a node's first result read one of its inputs, in place; it stays to keep an output's name."""
     source, result = node.inputs[index], node.outputs[0]
     if source is None:
         raise NotEditableError(f"{node.name} has no input {index}; name one that its readers can read instead.")
-    before = [value.producer() for value in node.inputs if value is not None]
-    around = [item for item in [*before, *(use.node for use in result.uses())] if item is not None]
     for use in list(result.uses()):
         use.node.replace_input_with(use.idx, source)
     if result.is_graph_output():
@@ -33,23 +27,17 @@ def take_out(file: OnnxFile, node: onnx_ir.Node, index: int) -> tuple[onnx_ir.No
         node.resize_outputs(1)
         for value in dict.fromkeys(old):
             file.forget(value)
-        return tuple(dict.fromkeys([node, *around]))
+        return
     file.forget(result)
-    return tuple(dict.fromkeys(around))
 
 
-def exchange_readers(
-    one: onnx_ir.Value, two: onnx_ir.Value, readers: Sequence[onnx_ir.Node] = ()
-) -> tuple[onnx_ir.Node, ...]:
+def exchange_readers(one: onnx_ir.Value, two: onnx_ir.Value, readers: Sequence[onnx_ir.Node] = ()) -> None:
     """Let who reads one value read the other, in place.
 
     Args:
         one: The first.
         two: The other one.
         readers: The only nodes that shall; all, if there are none.
-
-    Returns:
-        The readers.
     """
     if not readers and (one.is_graph_output() or two.is_graph_output()):
         raise NotEditableError(f"{one.name} and {two.name} can't be exchanged: one is an output too, under its name.")
@@ -61,7 +49,6 @@ def exchange_readers(
     ]
     for use, other in uses:
         use.node.replace_input_with(use.idx, other)
-    return tuple(dict.fromkeys(use.node for use, _ in uses))
 
 
 def put_in_order(file: OnnxFile) -> None:

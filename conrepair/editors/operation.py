@@ -31,10 +31,6 @@ _IN_FRONT = ("left", "table")
 _BEHIND = ("operand", "weight", "indices")
 _CLIPPED = ("min", "max")  # what Clip has behind its operand
 _NEUTRAL = {"Add": 0.0, "Mul": 1.0, "Max": -np.inf, "Min": np.inf}  # what leaves the other operand as it is
-_OF_CONSTANTS = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide} | {
-    "Sqrt": np.sqrt,
-    "Neg": np.negative,
-}
 
 
 class NotEditableError(Exception):
@@ -136,7 +132,7 @@ class Steps:
         operator, places = term.operator, [item for item in read if isinstance(item, int)]
         arrays = [item for item in read if not isinstance(item, int)]
         if not places:
-            return np.asarray(_OF_CONSTANTS[operator](*arrays))
+            return np.asarray(OPERATORS[operator].compute(*arrays))
         if arrays and not arrays[0].ndim and arrays[0] == _NEUTRAL.get(operator):
             return places[0]
         said: dict[str, Any] = {"axes": given["axes"], "keepdims": True} if operator == "ReduceMean" else {}

@@ -9,18 +9,15 @@ import numpy as np
 
 from conrepair.editors.lowering_windows import WINDOWS, window_of
 from conrepair.editors.operation import CHOICE, Operation, Sizes, what_is_read
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, SOFTMAX
 from conrepair.operators.moves import cuts
 
 __all__ = ["shape_of_result", "slices_of"]
 
 _OPEN = (12, 24)  # sizes in place of open ones: what's taken apart, or put together, can be so with these
-_OF_FIRST = {"softmax", "normalization"}  # families whose results are of their first operand's shape
-_MOVING = {
-    name
-    for name, item in OPERATORS.items()
-    if callable(item.value) and not item.operands and item.family not in _OF_FIRST
-} - {"Einsum", "Expand", "Split"}
+_OF_FIRST = NORMALIZATIONS | SOFTMAX  # whose results are of their first operand's shape
+_MOVING = {name for name, item in OPERATORS.items() if callable(item.value) and not item.operands}
+_MOVING -= {*_OF_FIRST, "Einsum", "Expand", "Split"}
 
 
 def shape_of_result(operation: Operation, shapes: Sequence[Sizes | None]) -> Sizes | None:
@@ -45,7 +42,7 @@ def shape_of_result(operation: Operation, shapes: Sequence[Sizes | None]) -> Siz
         return _reshaped(operation, known[0])
     if operator in _MOVING:
         return _computed(operation, known)
-    if operator in OPERATORS and OPERATORS[operator].family in _OF_FIRST:
+    if operator in _OF_FIRST:
         return known[0]
     constants = [operation.parameters[role].shape for role in ("operand", *CHOICE) if role in operation.parameters]
     return _broadcast([*known, *constants])

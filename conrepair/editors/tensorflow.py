@@ -56,7 +56,6 @@ class TensorFlowEditor(Editor):
         constants = [place for place, name in enumerate(read) if not self._is_tensor(name)]
         position = position_of(item, role, constants)
         self._file.set_constant(item, position, self.stored(node, role, array)[0])
-        self.touched |= self.names(node)
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """The operator is written anew; a ReLU with bounds is a Clip."""
@@ -98,8 +97,6 @@ class TensorFlowEditor(Editor):
         self._file.replace_output(old, new)
         self._file.redirect(readers, old, new)
         self._instead[tensor] = new
-        around = {reader.name for reader in readers} | {operator_of(name) for name in node.inputs if name}
-        self.touched |= around - set(self.graph.inputs) or self.names(node)
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
         """New operators among the old ones; constants that the tensor's own operator has are read from there."""
@@ -114,7 +111,6 @@ class TensorFlowEditor(Editor):
             self._instead[tensor] = result
         self._file.redirect(targets, source, result)
         self._file.check_order(tensor)
-        self.touched |= self.tensor_names(tensor) | {operator_of(result)} | {item.layer for item in readers}
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
         """Exchange operands."""
@@ -122,7 +118,6 @@ class TensorFlowEditor(Editor):
         first, second = positions[one], positions[two]
         item.input[first], item.input[second] = item.input[second], item.input[first]
         self._file.reshaped = True
-        self.touched |= self.names(node)
 
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """In what the operators read."""
@@ -133,7 +128,6 @@ class TensorFlowEditor(Editor):
         exchanged = {one: two, two: one}
         for item in items:
             item.input[:] = [exchanged.get(name, name) for name in data_inputs(item)]
-            self.touched.add(item.name)
         self._file.reshaped = True
 
     def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
@@ -144,13 +138,11 @@ class TensorFlowEditor(Editor):
         name = next(name for number in itertools.count(len(results)) if (name := f"output_{number}") not in results)
         results[name] = self._place(tensor)
         self._file.reshaped = True
-        self.touched.add(operator_of(results[name]))
 
     def drop_output(self, place: int) -> None:
         """Out of the signature."""
-        name = list(self._file.results)[self._output_now(place)]
+        del self._file.results[list(self._file.results)[self._output_now(place)]]
         self._left_out.add(place)
-        self.touched.add(operator_of(self._file.results.pop(name)))
         self._file.reshaped = True
 
     def exchange_outputs(self, one: int, two: int) -> None:
@@ -159,7 +151,6 @@ class TensorFlowEditor(Editor):
         first, second = names[self._output_now(one)], names[self._output_now(two)]
         results[first], results[second] = results[second], results[first]
         self._file.reshaped = True
-        self.touched |= {operator_of(results[name]) for name in (first, second)}
 
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""
@@ -176,7 +167,6 @@ class TensorFlowEditor(Editor):
             table = [-1 if [axis] == open_axes else size for axis, size in enumerate(shape)]
             item.input[1] = self._file.add_constant(np.array(table, np.int32), f"{item.name}/shape")
             item.attr["Tshape" if item.op == "Reshape" else "Tidx"].type = tf.int32.as_datatype_enum
-            self.touched |= self.names(node)
 
     def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
         """In the signature, and in a frozen graph's placeholders."""

@@ -103,7 +103,6 @@ class TfliteEditor(Editor):
             if place.file.is_quantized(index) and place.symmetric:
                 self._widen(place, index)
             place.file.set_constant(index, place.file.stored(index, place.native))
-        self.touched |= self.names(node)
 
     def requantize(self, node: Node, role: str, array: Array) -> None:
         """New scales for a constant; kernels want a weight's zero to be stored as 0. Gates that are right stay."""
@@ -114,7 +113,6 @@ class TfliteEditor(Editor):
             if len(parts) == 1 or not self._holds(place.operator.inputs[place.position], place.native):
                 index = self._constant_at(place)
                 set_constant_grid(place.file, place.operator, index, place.native, symmetric=place.symmetric)
-        self.touched |= self.names(node)
 
     def _stored_at(self, node: Node, role: str, array: Array) -> list[_Place]:
         """Where a parameter's numbers are among operators' inputs, and these as the file lays them out."""
@@ -152,8 +150,7 @@ class TfliteEditor(Editor):
         index = self._index(tensor)
         if not self._file.is_quantized(index):
             index = self._quantized_as(index)
-        operators = set_range(self._file, index, low, high)
-        self.touched |= {tensor, *(self._file.names[item.outputs[0]] for item in operators)}
+        set_range(self._file, index, low, high)
 
     def _quantized_as(self, index: int) -> int:
         """The tensor that real numbers are dequantized from, or quantized to."""
@@ -173,7 +170,6 @@ class TfliteEditor(Editor):
             changes = {}
         for name, value in changes.items():
             self._set_attribute(node, operator, name, value)
-        self.touched |= self.names(node)
 
     def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Another operator; what can't be fused follows the layer."""
@@ -192,20 +188,16 @@ class TfliteEditor(Editor):
                     self.refuse(f"{kind} has no fused activation")
                 set_options(target, options)
             self._file.set_kind(target, kind)
-        self.touched |= self.names(node)
 
     def remove(self, node: Node, index: int = 0) -> None:
         """A fused activation is unset; other operators go, and their readers take the input."""
         if node.name in self._fused:
             self._operators[node.name].builtinOptions.fusedActivationFunction = _NO_ACTIVATION
-            self.touched |= self.names(node)
             return
         operator = self._whole(node)
         if node.outputs[0] != node.layer:
             self.refuse(f"{node.name} has a fused activation")
         source, result = self._read(operator)[index], operator.outputs[0]
-        around = [item for item in map(self._file.producer, operator.inputs) if item is not None]
-        around += self._file.readers(result)
         self._redirect(self._file.readers(result), result, source)
         if result in self._file.graph.outputs:
             if source in self._file.graph.inputs:
@@ -213,7 +205,6 @@ class TfliteEditor(Editor):
             self._file.replace_output(result, source)
         self._file.operators.remove(operator)
         self._instead[node.outputs[0]] = source
-        self.touched |= {self._file.names[item.outputs[0]] for item in around}
 
     def _activate(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Another activation in the place of a fused one, behind the layer where none is fused so."""
@@ -245,8 +236,6 @@ class TfliteEditor(Editor):
             if source in self._file.graph.outputs:
                 self._file.replace_output(source, result)
         drop_unread(self._file, source)
-        self.touched |= {tensor, *(self._file.names[item.outputs[0]] for item in writer.operators)}
-        self.touched |= {name for item in readers for name in self.names(item)}
 
     def _index(self, tensor: str) -> int:
         """The tensor that stands for one by now."""
@@ -261,7 +250,6 @@ class TfliteEditor(Editor):
         first, second = self._index(one), self._index(two)
         self._exchange([self._operator(reader) for reader in readers], first, second)
         place_operators(self._file, (), first)
-        self.touched |= {name for reader in readers for name in self.names(reader)}
 
     def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """In the graph, and in its signatures."""
@@ -272,11 +260,9 @@ class TfliteEditor(Editor):
         outputs.insert(len(outputs) if place is None else place, index)
         self._file.graph.outputs = outputs
         self._file.add_signature_output(tensor, index)
-        self.touched |= {tensor} if operations else self.tensor_names(tensor)
 
     def drop_output(self, place: int) -> None:
         """In the graph, and in its signatures."""
-        self.touched |= self.tensor_names(self.graph.outputs[place])
         outputs = [*self._file.graph.outputs]
         dropped = outputs.pop(self._output_now(place))
         self._left_out.add(place)
@@ -298,14 +284,12 @@ class TfliteEditor(Editor):
         outputs = self._file.graph.outputs
         first, second = self._output_now(one), self._output_now(two)
         outputs[first], outputs[second] = outputs[second], outputs[first]
-        self.touched |= {self.graph.outputs[one], self.graph.outputs[two]}
 
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""
         first, second = self._file.graph.inputs[one], self._file.graph.inputs[two]
         readers = [*self._file.readers(first), *self._file.readers(second)]
         self._exchange(readers, first, second)
-        self.touched |= {self._file.names[item.outputs[0]] for item in readers}
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """A constant in the place of what says the shape; the batch is what is left."""
@@ -318,7 +302,6 @@ class TfliteEditor(Editor):
                 operator.builtinOptions.newShape = table
             if said >= 0:
                 drop_unread(self._file, said)
-            self.touched |= self.names(node)
 
     def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
         """Sizes of tensors behind the inputs are what the interpreter makes of them."""

@@ -40,7 +40,7 @@ _PRODUCTS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
 """Places of what's multiplied, by which weights, and of the bias in steps of both."""
 
 
-def set_range(file: EditedTfliteFile, index: int, low: float, high: float) -> tuple[Any, ...]:
+def set_range(file: EditedTfliteFile, index: int, low: float, high: float) -> None:
     """Quantize an activation, and what must have its scale, for another range; biases in its steps follow.
 
     Args:
@@ -48,9 +48,6 @@ def set_range(file: EditedTfliteFile, index: int, low: float, high: float) -> tu
         index: A quantized tensor that isn't constant.
         low: Smallest number that it must hold.
         high: Largest.
-
-    Returns:
-        The operators that give tensors with the new scale.
 
     Raises:
         NotEditableError: if a kernel prescribes the scale, or isn't known here.
@@ -65,7 +62,6 @@ def set_range(file: EditedTfliteFile, index: int, low: float, high: float) -> tu
     for operator in file.operators:
         if set(operator.inputs) & set(group):
             rescale_bias(file, operator)
-    return tuple(operator for operator in file.operators if set(operator.outputs) & set(group))
 
 
 def set_constant_grid(file: EditedTfliteFile, operator: Any, index: int, real: Array, *, symmetric: bool) -> None:

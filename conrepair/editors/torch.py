@@ -15,6 +15,7 @@ from torch.export.graph_signature import OutputKind, OutputSpec, TensorArgument
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from conrepair.editors.editor import Editor, NotEditableError
+from conrepair.editors.lowering_windows import POOLS
 from conrepair.editors.operation import Operation
 from conrepair.editors.torch_graft import TorchWriter
 from conrepair.editors.torch_graph import (
@@ -66,7 +67,7 @@ class TorchEditor(Editor):
 
     def names(self, node: Node) -> frozenset[str]:
         """The fx node's name and the module's path."""
-        return _names(self._nodes[node.name])
+        return frozenset({node.name, module_path(self._nodes[node.name])})
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change the state dict, also behind moves; numbers that several operators share aren't touched."""
@@ -87,7 +88,6 @@ class TorchEditor(Editor):
                 target.replace_input_with(holder, add_buffer(self._program, tensor, "conrepair"))
                 _drop_unread(self._program.graph, holder)
                 self._reshaped = True
-        self.touched |= self.names(node)
 
     def _set_places(self, key: str, places: Array, tensor: torch.Tensor) -> None:
         changed = self._program.state_dict[key].detach().clone()
@@ -112,26 +112,24 @@ class TorchEditor(Editor):
             if attribute not in names:
                 self.refuse(f"{target.target} has no argument for {attribute}")
             self._set_argument(target, names[attribute], self._stored(node, attribute, value))
-        self._note(target)
+        self._reshaped = True
 
     def set_operator(self, node: Node, operator: str, attributes: Mapping[str, Attribute]) -> None:
         """Call another ATen operator."""
         target = self._nodes[node.name]
         target.target, arguments = self._call(target, node, operator, attributes)
         target.args, target.kwargs = tuple(arguments), {}
-        self._note(target)
+        self._reshaped = True
 
     def remove(self, node: Node, index: int = 0) -> None:
         """Readers take the input instead."""
         old = self._nodes[node.name]
         fed = [self._value(name) for name in node.inputs]
-        around = [item for item in [*old.all_input_nodes, *old.users] if item.op == "call_function"]
         for user in list(old.users):
             user.replace_input_with(old, fed[index])
         self._rename_output(old, fed[index])
         self._instead[node.name] = fed[index]
         self._program.graph.erase_node(old)
-        self.touched |= {name for item in around for name in _names(item)}
         self._reshaped = True
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
@@ -153,8 +151,6 @@ class TorchEditor(Editor):
         put_in_order(graph)
         if not readers:
             _drop_unread(graph, source)
-        self.touched |= {*_names(source), *(node.name for node in writer.nodes)}
-        self.touched |= {name for item in readers for name in _names(self._nodes[item.name])}
         self._reshaped = True
 
     def _value(self, tensor: str) -> torch.fx.Node:
@@ -176,7 +172,7 @@ class TorchEditor(Editor):
         for reader in readers:
             reader.args = torch.fx.map_arg(reader.args, lambda item: exchanged.get(item, item))
             reader.kwargs = torch.fx.map_arg(reader.kwargs, lambda item: exchanged.get(item, item))
-            self._note(reader)
+            self._reshaped = True
 
     def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """A program of one output gives a tuple then."""
@@ -191,7 +187,6 @@ class TorchEditor(Editor):
         specs = self._program.graph_signature.output_specs
         specs.insert(place, OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name=added.name), None))
         self._return(len(values) - 1, len(values))
-        self.touched |= _names(added)
         self._reshaped = True
 
     def _return(self, before: int, now: int) -> None:
@@ -213,7 +208,6 @@ class TorchEditor(Editor):
         self._left_out.add(place)
         output.args = (tuple(values),)
         del self._program.graph_signature.output_specs[here]
-        self.touched |= _names(dropped)
         _drop_unread(self._program.graph, dropped)
         self._reshaped = True
 
@@ -226,7 +220,6 @@ class TorchEditor(Editor):
         values[one], values[two] = values[two], values[one]
         output.args = (tuple(values),)
         specs[one].arg, specs[two].arg = specs[two].arg, specs[one].arg
-        self.touched |= {name for item in (values[one], values[two]) for name in _names(item)}
         self._reshaped = True
 
     def exchange_inputs(self, one: int, two: int) -> None:
@@ -242,7 +235,7 @@ class TorchEditor(Editor):
             said = bound(target)[1][name]
             self._set_argument(target, name, [new if isinstance(old, int) and old >= 0 else old
                                               for old, new in zip(said, shape, strict=True)])  # fmt: skip
-            self._note(target)
+            self._reshaped = True
 
     def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:
         """What is known of each result is computed anew."""
@@ -311,8 +304,8 @@ class TorchEditor(Editor):
         self, old: torch.fx.Node, node: Node, operator: str, attributes: Mapping[str, Attribute]
     ) -> tuple[Any, list[Any]]:
         arguments = bound(old)[1]
-        if operator in {"MaxPool", "AveragePool"}:
-            if node.op not in {"MaxPool", "AveragePool"}:
+        if operator in POOLS:
+            if node.op not in POOLS:
                 self.refuse(f"{old.target} has no windows")
             names = ("kernel_shape", "strides", "pads")
             window = [self._stored(node, name, node.attributes[name]) for name in names]
@@ -340,14 +333,6 @@ class TorchEditor(Editor):
         for spec in self._program.graph_signature.output_specs:
             if getattr(spec.arg, "name", None) == old.name:
                 spec.arg.name = new.name
-
-    def _note(self, node: torch.fx.Node) -> None:
-        self.touched |= _names(node)
-        self._reshaped = True
-
-
-def _names(node: torch.fx.Node) -> frozenset[str]:
-    return frozenset({node.name, module_path(node)})
 
 
 def _drop_unread(graph: torch.fx.Graph, node: torch.fx.Node) -> None:

@@ -16,7 +16,7 @@ from conrepair.editors.torch_operators import PAD_MODES, even_pads, pads_listed,
 from conrepair.editors.torch_state import add_buffer
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
-from conrepair.graph.operators import ELEMENTWISE_BINARY
+from conrepair.graph.operators import ELEMENTWISE_BINARY, SOFTMAX
 from conrepair.networks.torch_elementwise import BINARY, HARD_SIGMOID
 from conrepair.networks.torch_reductions import REDUCTIONS
 
@@ -32,11 +32,7 @@ _CLOSE = 1e-6
 
 
 class TorchWriter(Writer[torch.fx.Node]):
-    """Makes nodes, in front of the graph's point of insertion.
-
-    Attributes:
-        nodes: The new ones.
-    """
+    """Makes nodes, in front of the graph's point of insertion."""
 
     def __init__(self, program: torch.export.ExportedProgram, source: torch.fx.Node, label: str) -> None:
         """Make one.
@@ -47,7 +43,6 @@ class TorchWriter(Writer[torch.fx.Node]):
             label: For the new names.
         """
         self._program, self._source, self._label = program, source, label
-        self.nodes: list[torch.fx.Node] = []
 
     def shape(self, value: torch.fx.Node) -> Sizes | None:
         """Sizes; None for symbolic ones."""
@@ -80,7 +75,6 @@ class TorchWriter(Writer[torch.fx.Node]):
         for key in ("nn_module_stack", "torch_fn"):
             if key in self._source.meta:
                 node.meta[key] = self._source.meta[key]
-        self.nodes.append(node)
         return node
 
     def constant(self, array: Array | None) -> torch.fx.Node | None:
@@ -277,7 +271,7 @@ _WRITERS: Mapping[str, Callable[[TorchWriter, Operation, list[Any]], _Written]] 
     **dict.fromkeys((*ELEMENTWISE_BINARY, *BINARY.values()), _binary),
     **dict.fromkeys(_REDUCTIONS, _reduction),
     **dict.fromkeys(POOLS, _pooling),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _softmax),
+    **dict.fromkeys(SOFTMAX, _softmax),
     "Clip": _clip,
     "MatMul": _product,
     "Conv": _convolution,

@@ -42,17 +42,26 @@ __all__ = [
     "OPERATORS",
     "QUANTIZING",
     "RECURRENT_ACTIVATIONS",
+    "SOFTMAX",
     "WITH_OPERAND",
+    "family",
     "is_read",
 ]
 
 FUNCTIONS = tuple(name for name, item in OPERATORS.items() if item.operands == 1 and not item.attributes)
 """Of each number of a tensor, without attributes."""
 
-ELEMENTWISE_BINARY = tuple(name for name, item in OPERATORS.items() if item.family.startswith("arithmetic"))
+
+def family(name: str) -> tuple[str, ...]:
+    """The operators of a family, or of the finer ones in it."""
+    return tuple(op for op, item in OPERATORS.items() if f"{item.family}.".startswith(f"{name}."))
+
+
+ELEMENTWISE_BINARY = family("arithmetic")
 WITH_OPERAND = frozenset(name for name, item in OPERATORS.items() if "constant_first" in item.attributes)
 COMMUTATIVE = frozenset(name for name, item in OPERATORS.items() if item.commutes)
-NORMALIZATIONS = frozenset(name for name, item in OPERATORS.items() if item.family == "normalization")
+NORMALIZATIONS = frozenset(family("normalization"))
+SOFTMAX = frozenset(family("softmax"))
 QUANTIZING = frozenset({"QuantizeLinear", "DequantizeLinear"})
 
 _READ_IN_MODE = {

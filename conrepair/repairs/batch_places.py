@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from conrepair.graph.layer_graph import LayerGraph, Node
+from conrepair.graph.operators import ELEMENTWISE_BINARY
 
 __all__ = ["BatchPlace", "batch_places", "place_in_shape"]
 
@@ -90,5 +91,5 @@ def _behind(
     if axis in gone:
         return None
     # What is broadcast with a tensor of more axes gets them in front.
-    more = len(after) - len(before) if node.op in {"Add", "Sub", "Mul", "Div", "MatMul"} else 0
+    more = len(after) - len(before) if node.op in {*ELEMENTWISE_BINARY, "MatMul"} else 0
     return replace(place, axis=axis - sum(item < axis for item in gone) + max(more, 0))

@@ -11,7 +11,7 @@ from conrepair.editors.lowering import CHANNELLED
 from conrepair.editors.operation import NotEditableError, Operation, operation_of
 from conrepair.graph.attributes import as_integer
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter
-from conrepair.graph.operators import COMMUTATIVE, ELEMENTWISE_BINARY, OPERATORS
+from conrepair.graph.operators import COMMUTATIVE, ELEMENTWISE_BINARY, OPERATORS, SOFTMAX
 from conrepair.localization.diagnosis.attributes import axis_map
 from conrepair.localization.diagnosis.functions import is_elementwise
 from conrepair.localization.layout import Layout
@@ -25,8 +25,8 @@ Perm = tuple[int, ...]
 _NONE: Mapping[str, Array] = {}
 _LEFT_OPEN = {"Reshape": -1, "Expand": 1}
 _ALONG = {
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Concat"), "axis"),
-    **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"), "axes"),
+    **dict.fromkeys((*SOFTMAX, "Concat"), "axis"),
+    **{operator: "axes" for operator in OPERATORS if operator.startswith("Reduce")},
 }
 
 
