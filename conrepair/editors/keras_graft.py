@@ -56,7 +56,7 @@ class KerasWriter(Writer[Any]):
         make = _WRITERS.get(operator)
         if make is None:
             self.refuse(f"Keras has no {operator}")
-        result = make(self, operation, list(operands))
+        result = make(operation, list(operands))
         self.names.append(f"{self._label}_{len(self.names)}" if self.names else self._label)
         # Functions of keras.ops are numbered through in the process, which isn't the same each time.
         result._keras_history.operation.name = self.names[-1]
@@ -70,15 +70,11 @@ def _with_weights(layer: Any, tensor: Any, arrays: Sequence[Array | None]) -> An
     return result
 
 
-def _activation(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _activation(operation: Operation, operands: list[Any]) -> Any:
     if operation.parameters:
-        writer.refuse(f"{operation.operator} has no {', '.join(operation.parameters)}")
+        KerasWriter.refuse(f"{operation.operator} has no {', '.join(operation.parameters)}")
     given = {**OPERATORS[operation.operator].attributes, **operation.attributes}
     return activation_layer(operation.operator, given, None)(operands[0])
-
-
-def _function(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return _of(operation)(operands[0])
 
 
 def _of(operation: Operation) -> Callable[..., Any]:
@@ -89,25 +85,21 @@ def _of(operation: Operation) -> Callable[..., Any]:
     return function
 
 
-def _gelu(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return keras.ops.gelu(operands[0], approximate=operation.attributes.get("approximate") == "tanh")
-
-
-def _clip(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _clip(operation: Operation, operands: list[Any]) -> Any:
     bounds = [operation.attributes.get(name) for name in ("min", "max")]
     if None in bounds or operation.parameters:
-        writer.refuse("Keras's clip has two bounds")
+        KerasWriter.refuse("Keras's clip has two bounds")
     return keras.ops.clip(operands[0], *(as_real(bound) for bound in bounds))
 
 
-def _softmax(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _softmax(operation: Operation, operands: list[Any]) -> Any:
     axis = operation.integer("axis", -1)
     if operation.operator == "LogSoftmax":
         return keras.ops.log_softmax(operands[0], axis=axis)
     return keras.layers.Softmax(axis)(operands[0])
 
 
-def _binary(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _binary(operation: Operation, operands: list[Any]) -> Any:
     function, layer = _of(operation), getattr(keras.layers, NAMES[operation.operator], None)
     constant = operation.parameters.get("operand")
     if constant is None and len(operands) == 2:
@@ -115,7 +107,7 @@ def _binary(writer: KerasWriter, operation: Operation, operands: list[Any]) -> A
             return layer()(operands)
         return function(*operands)
     if constant is None:
-        writer.refuse(f"{operation.operator} takes two operands")
+        KerasWriter.refuse(f"{operation.operator} takes two operands")
     first = bool(operation.attributes.get("constant_first"))
     number = (
         float(constant.reshape(-1)[0]) if constant.size == 1 and constant.ndim <= len(operands[0].shape) else None
@@ -128,19 +120,19 @@ def _binary(writer: KerasWriter, operation: Operation, operands: list[Any]) -> A
     return function(*((other, operands[0]) if first else (operands[0], other)))
 
 
-def _product(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _product(operation: Operation, operands: list[Any]) -> Any:
     weight, bias = operation.parameters.get("weight"), operation.parameters.get("bias")
     if any(operation.attributes.get(name) for name in ("transpose_a", "transpose_b")):
-        writer.refuse("Keras's product transposes nothing")
+        KerasWriter.refuse("Keras's product transposes nothing")
     if weight is not None and weight.ndim == _FLAT:
         layer = keras.layers.Dense(weight.shape[1], use_bias=bias is not None)
         return _with_weights(layer, operands[0], [weight, bias])
     if bias is not None:
-        writer.refuse("Keras's product of tensors has no bias")
+        KerasWriter.refuse("Keras's product of tensors has no bias")
     return keras.ops.matmul(*two_read(operation, operands, lambda array: array))
 
 
-def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _convolution(operation: Operation, operands: list[Any]) -> Any:
     weight, bias = operation.parameters["weight"], operation.parameters.get("bias")
     axes, group = weight.ndim - 2, operation.integer("group", 1)
     options: dict[str, Any] = {
@@ -157,102 +149,80 @@ def _convolution(writer: KerasWriter, operation: Operation, operands: list[Any])
     return _with_weights(layer, operands[0], [in_out_kernel(weight), bias])
 
 
-def _pooling(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _pooling(operation: Operation, operands: list[Any]) -> Any:
     kernel, strides = window_of(operation, "kernel_shape", 1), window_of(operation, "strides", 1)
     name = f"{operation.operator.removesuffix('Pool')}Pooling{len(kernel)}D"
     return getattr(keras.layers, name)(kernel, strides)(operands[0])
 
 
-def _reduction(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    axes = operation.attributes.get("axes")
-    axis = [int(item) for item in axes] if isinstance(axes, tuple) else None
+def _reduction(operation: Operation, operands: list[Any]) -> Any:
+    axis = operation.integers("axes", range(len(operands[0].shape)))
     return _of(operation)(operands[0], axis=axis, keepdims=bool(operation.attributes.get("keepdims", True)))
 
 
-def _normalization(kind: Any, operation: Operation, operands: list[Any], *more: str, **settings: Any) -> Any:
-    """A layer with a scale and a bias where the operation has them, and with more weights of some roles."""
-    arrays = [operation.parameters.get(role) for role in ("scale", "bias", *more)]
-    scale, bias = (array is not None for array in arrays[:2])
-    layer = kind(epsilon=operation.real("epsilon", 0.0), scale=scale, center=bias, **settings)
-    return _with_weights(layer, operands[0], arrays)
+def _normalization(name: str, *more: str, **settings: Callable[[Operation], Any]) -> Callable[..., Any]:
+    """A layer with a scale and a bias where the operation has them, with more weights of some roles, and settings."""
+
+    def make(operation: Operation, operands: list[Any]) -> Any:
+        arrays = [operation.parameters.get(role) for role in ("scale", "bias", *more)]
+        scale, bias = (array is not None for array in arrays[:2])
+        given = {key: setting(operation) for key, setting in settings.items()}
+        layer = getattr(keras.layers, name)(epsilon=operation.real("epsilon", 0.0), scale=scale, center=bias, **given)
+        return _with_weights(layer, operands[0], arrays)
+
+    return make
 
 
-def _batch_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return _normalization(keras.layers.BatchNormalization, operation, operands, "mean", "variance")
-
-
-def _layer_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    axis = operation.integers("axes")
-    return _normalization(keras.layers.LayerNormalization, operation, operands, axis=axis)
-
-
-def _group_normalization(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    groups = operation.integer("groups")
-    return _normalization(keras.layers.GroupNormalization, operation, operands, groups=groups)
-
-
-def _concatenation(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _concatenation(operation: Operation, operands: list[Any]) -> Any:
     if operation.parameters:
-        writer.refuse("Keras's Concatenate takes no constants")
+        KerasWriter.refuse("Keras's Concatenate takes no constants")
     return keras.layers.Concatenate(operation.integer("axis"))(operands)
 
 
-def _transpose(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _transpose(operation: Operation, operands: list[Any]) -> Any:
     perm = operation.integers("perm")
     return keras.layers.Permute(perm[1:])(operands[0]) if perm[0] == 0 else keras.ops.transpose(operands[0], perm)
 
 
-def _reshape(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return keras.ops.reshape(operands[0], operation.integers("shape"))
-
-
-def _slice(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return operands[0][slices_of(operation, len(operands[0].shape))]
-
-
-def _pad(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _pad(operation: Operation, operands: list[Any]) -> Any:
     pads, mode = operation.integers("pads"), operation.attributes.get("mode", "constant")
     if mode not in {"constant", "reflect", "symmetric"}:
-        writer.refuse(f"Keras has no Pad of {mode}")
+        KerasWriter.refuse(f"Keras has no Pad of {mode}")
     half = len(pads) // 2
     pairs = [[pads[axis], pads[half + axis]] for axis in range(half)]
     value = operation.real("value", 0.0)
     return keras.ops.pad(operands[0], pairs, mode=mode, **({"constant_values": value} if value else {}))
 
 
-def _gather(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
+def _gather(operation: Operation, operands: list[Any]) -> Any:
     axis = operation.integer("axis", 0)
     table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
     if table is not None and table.ndim == _FLAT and axis == 0 and len(operands) == 1:
         return _with_weights(keras.layers.Embedding(*table.shape), operands[0], [table])
     if indices is None or indices.ndim > 1:
-        writer.refuse("Keras's take has constant indices here")
+        KerasWriter.refuse("Keras's take has constant indices here")
     return keras.ops.take(operands[0], [int(index) for index in indices.reshape(-1)], axis=axis)
 
 
-def _cast(writer: KerasWriter, operation: Operation, operands: list[Any]) -> Any:
-    return keras.ops.cast(operands[0], operation.text("to"))
-
-
-_WRITERS: Mapping[str, Callable[[KerasWriter, Operation, list[Any]], Any]] = {
-    **dict.fromkeys(NAMES.keys() & FUNCTIONS, _function),
+_WRITERS: Mapping[str, Callable[[Operation, list[Any]], Any]] = {
+    **dict.fromkeys(NAMES.keys() & FUNCTIONS, lambda operation, operands: _of(operation)(operands[0])),
     **dict.fromkeys((operator for operator, _ in ACTIVATIONS.values()), _activation),
     **dict.fromkeys(BINARY.values(), _binary),
     **dict.fromkeys(REDUCTIONS.values(), _reduction),
     **dict.fromkeys(SOFTMAX, _softmax),
     **dict.fromkeys(POOLS, _pooling),
-    "Gelu": _gelu,
+    "Gelu": lambda operation, operands: keras.ops.gelu(operands[0], operation.text("approximate", "") == "tanh"),
     "Clip": _clip,
     "MatMul": _product,
     "Conv": _convolution,
-    "BatchNormalization": _batch_normalization,
-    "GroupNormalization": _group_normalization,
-    "LayerNormalization": _layer_normalization,
+    "BatchNormalization": _normalization("BatchNormalization", "mean", "variance"),
+    "GroupNormalization": _normalization("GroupNormalization", groups=lambda operation: operation.integer("groups")),
+    "LayerNormalization": _normalization("LayerNormalization", axis=lambda operation: operation.integers("axes")),
     "Concat": _concatenation,
     "Transpose": _transpose,
-    "Reshape": _reshape,
-    "Slice": _slice,
+    "Reshape": lambda operation, operands: keras.ops.reshape(operands[0], operation.integers("shape")),
+    "Slice": lambda operation, operands: operands[0][slices_of(operation, len(operands[0].shape))],
     "Pad": _pad,
     "Gather": _gather,
-    "Cast": _cast,
+    "Cast": lambda operation, operands: keras.ops.cast(operands[0], operation.text("to")),
 }

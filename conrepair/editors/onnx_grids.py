@@ -20,9 +20,9 @@ from conrepair.networks.onnx_quantization import MOVING, OPERANDS, RESULTS
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["IntegerGrid", "kind_of", "requantize", "rescale_bias", "set_range", "store_anew"]
+__all__ = ["INTEGER_BIAS", "IntegerGrid", "kind_of", "requantize", "rescale_bias", "set_range", "store_anew"]
 
-_INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
+INTEGER_BIAS = {"QLinearConv": 8, "com.microsoft.QGemm": 6}  # in steps of the product of both scales
 _REAL_BIAS = {"Conv": 2, "ConvTranspose": 2, "Gemm": 2}
 
 
@@ -229,7 +229,7 @@ def _multiplying(slots: list[_Slot]) -> list[onnx_ir.Node]:
     """The nodes that multiply a tensor, of whose slots these are, by weights."""
     found: dict[onnx_ir.Node, None] = {}
     for slot in slots:
-        if slot.scale == 1 and kind_of(slot.node) in _INTEGER_BIAS:
+        if slot.scale == 1 and kind_of(slot.node) in INTEGER_BIAS:
             found[slot.node] = None
         elif kind_of(slot.node) == "DequantizeLinear":
             found.update(
@@ -248,7 +248,7 @@ def rescale_bias(file: OnnxFile, node: onnx_ir.Node, ratio: Array) -> None:
     Optimized runtimes take a bias that is dequantized for one in such steps, whichever scale is written with it.
     """
     kind = kind_of(node)
-    if kind in _INTEGER_BIAS and len(node.inputs) > (place := _INTEGER_BIAS[kind]):
+    if kind in INTEGER_BIAS and len(node.inputs) > (place := INTEGER_BIAS[kind]):
         stored = constant_of(node.inputs[place])
         if stored is not None:
             set_plain(file, node, place, np.rint(stored / ratio.reshape(-1)))

@@ -10,7 +10,7 @@ import onnx_ir
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.onnx_constants import set_plain, whole_steps
 from conrepair.editors.onnx_file import OnnxFile
-from conrepair.editors.onnx_grids import IntegerGrid, kind_of, rescale_bias, store_anew
+from conrepair.editors.onnx_grids import INTEGER_BIAS, IntegerGrid, kind_of, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_dynamic import INTEGER_PRODUCTS, scale_of_weight
 from conrepair.onnx_passes.defaults import attribute
@@ -32,7 +32,6 @@ _AXES: Mapping[str, int | None] = {
 }
 _LSTM = "com.microsoft.DynamicQuantizeLSTM"
 _GATES = {1: (8, 9), 2: (10, 11)}  # places of the scales and zero points of its weights, [directions, in, gates]
-_BIASES: Mapping[str, int] = {"QLinearConv": 8, _GEMM: 6}
 
 
 def is_of_integers(node: onnx_ir.Node) -> bool:
@@ -57,7 +56,7 @@ def set_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array) -> Non
     if dtype is not None and dtype.is_floating_point():
         set_plain(file, node, index, array)
         return
-    if index == _BIASES.get(kind_of(node)):
+    if index == INTEGER_BIAS.get(kind_of(node)):
         data, weight = constant_of(node.inputs[1]), constant_of(node.inputs[4])
         if data is None or weight is None:
             raise NotEditableError(f"the steps of {node.name}'s bias aren't constant.")
@@ -84,7 +83,7 @@ def requantize_own(file: OnnxFile, node: onnx_ir.Node, index: int, array: Array)
     Raises:
         NotEditableError: if it's a bias, whose steps are those of others, or no scale stores the numbers.
     """
-    if index == _BIASES.get(kind_of(node)):
+    if index == INTEGER_BIAS.get(kind_of(node)):
         raise NotEditableError(f"the bias of {node.name} has the steps of its weights; they have no others.")
     grid = _grid(node, index)
     reader = grid.scale[0]

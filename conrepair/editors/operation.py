@@ -55,16 +55,21 @@ class Operation(Attributed):
     parameters: Mapping[str, Array] = field(default_factory=dict)
     channels_last: bool = False
 
-    def integers(self, name: str) -> list[int]:
+    def integers(self, name: str, usual: Sequence[int] | None = None) -> list[int]:
         """Axes, sizes, an order.
 
+        Args:
+            name: Of the attribute.
+            usual: What they are where the operation doesn't say them.
+
         Raises:
-            NotEditableError: if the operation doesn't say them.
+            NotEditableError: if nothing says them.
         """
         value = self.attributes.get(name)
-        if not isinstance(value, tuple):
+        numbers = value if isinstance(value, tuple) else usual
+        if numbers is None:
             raise NotEditableError(f"{self.operator} needs {name}")
-        return [int(item) for item in value]
+        return [int(item) for item in numbers]
 
 
 def operation_of(node: Node, place: Callable[[str], str | int] = str) -> Operation:

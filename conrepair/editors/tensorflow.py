@@ -95,7 +95,7 @@ class TensorFlowEditor(Editor):
         old, new = self._place(tensor), data_inputs(item)[self._positions(node)[index]]
         readers = self._file.readers(old)
         self._file.replace_output(old, new)
-        self._file.redirect(readers, old, new)
+        self._file.redirect(readers, {old: new})
         self._instead[tensor] = new
 
     def graft(self, tensor: str, operations: Sequence[Operation], label: str, readers: Sequence[Node] = ()) -> None:
@@ -109,7 +109,7 @@ class TensorFlowEditor(Editor):
         if not readers:
             self._file.replace_output(source, result)
             self._instead[tensor] = result
-        self._file.redirect(targets, source, result)
+        self._file.redirect(targets, {source: result})
         self._file.check_order(tensor)
 
     def swap_inputs(self, node: Node, one: int, two: int) -> None:
@@ -121,14 +121,9 @@ class TensorFlowEditor(Editor):
 
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """In what the operators read."""
-        self._exchange(self._place(one), self._place(two), [self._item(reader) for reader in readers])
+        first, second = self._place(one), self._place(two)
+        self._file.redirect([self._item(reader) for reader in readers], {first: second, second: first})
         self._file.check_order(one)
-
-    def _exchange(self, one: str, two: str, items: Sequence[Any]) -> None:
-        exchanged = {one: two, two: one}
-        for item in items:
-            item.input[:] = [exchanged.get(name, name) for name in data_inputs(item)]
-        self._file.reshaped = True
 
     def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """Under a name of its own in the signature."""
@@ -155,8 +150,8 @@ class TensorFlowEditor(Editor):
     def exchange_inputs(self, one: int, two: int) -> None:
         """Exchange who reads them."""
         first, second = (canonical_name(self.graph.inputs[place]) for place in (one, two))
-        both = {first: self._file.readers(first), second: self._file.readers(second)}
-        self._exchange(first, second, list({item.name: item for items in both.values() for item in items}.values()))
+        readers = {item.name: item for tensor in (first, second) for item in self._file.readers(tensor)}
+        self._file.redirect(list(readers.values()), {first: second, second: first})
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """A constant in the place of what says the shape, open where the file leaves it open."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -219,10 +219,10 @@ class TensorFlowFile:
         """The operators that read a tensor, of those that the results need."""
         return [item for item in self._needed() if tensor in data_inputs(item)]
 
-    def redirect(self, items: Sequence[Any], old: str, new: str) -> None:
-        """Let operators read another tensor in place of one."""
+    def redirect(self, items: Sequence[Any], instead: Mapping[str, str]) -> None:
+        """Let operators, each named once, read other tensors in place of some."""
         for item in items:
-            item.input[:] = [new if name == old else name for name in data_inputs(item)]
+            item.input[:] = [instead.get(name, name) for name in data_inputs(item)]
         self.reshaped = True
 
     def replace_output(self, old: str, new: str) -> None:

@@ -198,7 +198,7 @@ class TfliteEditor(Editor):
         if node.outputs[0] != node.layer:
             self.refuse(f"{node.name} has a fused activation")
         source, result = self._read(operator)[index], operator.outputs[0]
-        self._redirect(self._file.readers(result), result, source)
+        self._redirect(self._file.readers(result), {result: source})
         if result in self._file.graph.outputs:
             if source in self._file.graph.inputs:
                 self.refuse("nothing would be left between input and output")
@@ -229,7 +229,7 @@ class TfliteEditor(Editor):
         targets = [self._operator(item) for item in readers] or self._file.readers(source)
         writer = TfliteWriter(self._file, f"{self._file.names[source]}/{label}")
         result = writer.compute(operations, self._index)
-        self._redirect(targets, source, result)
+        self._redirect(targets, {source: result})
         place_operators(self._file, writer.operators, source)
         if not readers:
             self._instead[tensor] = result
@@ -248,25 +248,23 @@ class TfliteEditor(Editor):
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Operators stay where they are, unless one would read what comes later."""
         first, second = self._index(one), self._index(two)
-        self._exchange([self._operator(reader) for reader in readers], first, second)
+        self._redirect([self._operator(reader) for reader in readers], {first: second, second: first})
         place_operators(self._file, (), first)
 
     def add_output(self, tensor: str, operations: Sequence[Operation] = (), place: int | None = None) -> None:
         """In the graph, and in its signatures."""
         writer = TfliteWriter(self._file, tensor)
         index = writer.compute(operations, self._index) if operations else self._index(tensor)
-        self._file.graph.operators = [*self._file.graph.operators, *writer.operators]
-        outputs = [*self._file.graph.outputs]
+        self._file.operators += writer.operators
+        outputs = self._file.graph.outputs
         outputs.insert(len(outputs) if place is None else place, index)
-        self._file.graph.outputs = outputs
         self._file.add_signature_output(tensor, index)
 
     def drop_output(self, place: int) -> None:
         """In the graph, and in its signatures."""
-        outputs = [*self._file.graph.outputs]
+        outputs = self._file.graph.outputs
         dropped = outputs.pop(self._output_now(place))
         self._left_out.add(place)
-        self._file.graph.outputs = outputs
         self._file.drop_signature_output(dropped)
         if dropped not in outputs:
             drop_unread(self._file, dropped)
@@ -289,7 +287,7 @@ class TfliteEditor(Editor):
         """Exchange who reads them."""
         first, second = self._file.graph.inputs[one], self._file.graph.inputs[two]
         readers = [*self._file.readers(first), *self._file.readers(second)]
-        self._exchange(readers, first, second)
+        self._redirect(readers, {first: second, second: first})
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """A constant in the place of what says the shape; the batch is what is left."""
@@ -420,14 +418,10 @@ class TfliteEditor(Editor):
         else:
             self.graft(node.outputs[0], (Operation("Clip", node.inputs, bounds),), "bounded")
 
-    def _redirect(self, readers: Sequence[Any], old: int, new: int) -> None:
-        for operator in readers:
-            operator.inputs = [new if item == old else item for item in operator.inputs]
-
-    def _exchange(self, operators: Sequence[Any], one: int, two: int) -> None:
-        exchanged = {one: two, two: one}
+    def _redirect(self, operators: Sequence[Any], instead: Mapping[int, int]) -> None:
+        """Let operators read other tensors in place of some."""
         for operator in {id(item): item for item in operators}.values():
-            operator.inputs = [exchanged.get(item, item) for item in operator.inputs]
+            operator.inputs = [instead.get(index, index) for index in operator.inputs]
 
 
 def _ends(bound: Attribute) -> bool:

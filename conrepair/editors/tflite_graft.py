@@ -204,9 +204,7 @@ def _picture(writer: TfliteWriter, operation: Operation, operands: Sequence[int]
 
 
 def _reduction(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    axes = operation.attributes.get("axes")
-    rank = len(writer.shape(operands[0]) or ())
-    table = np.array(axes if isinstance(axes, tuple) else range(rank), np.int32)
+    table = np.array(operation.integers("axes", range(len(writer.shape(operands[0]) or ()))), np.int32)
     kind, options = options_for(operation.operator, {})
     options.keepDims = bool(operation.attributes.get("keepdims", True))
     return kind, options, [operands[0], writer.constant(table)]

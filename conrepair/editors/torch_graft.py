@@ -167,9 +167,7 @@ def _even_pads(writer: TorchWriter, operation: Operation) -> list[int]:
 
 
 def _reduction(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    axes = operation.attributes.get("axes")
-    rank = len(writer.shape(operands[0]) or ())
-    dims = [int(axis) for axis in axes] if isinstance(axes, tuple) else list(range(rank))
+    dims = operation.integers("axes", range(len(writer.shape(operands[0]) or ())))
     packet = getattr(aten, _REDUCTIONS[operation.operator])
     target = next(getattr(packet, name) for name in ("dim", "dim_IntList", "default") if name in packet.overloads())
     return target, [operands[0], dims, bool(operation.attributes.get("keepdims", True))]
