@@ -14,12 +14,12 @@ from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.operation import Operation, operation_of
 from conrepair.editors.tensorflow_file import TensorFlowFile
 from conrepair.editors.tensorflow_graft import TensorFlowWriter
-from conrepair.editors.tensorflow_parameters import position_of
 from conrepair.editors.tensorflow_save import save_frozen, save_saved_model
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
 from conrepair.graph.operators import OPERATORS
 from conrepair.graph.sizes import without_sizes
+from conrepair.networks.stored import StoredParameter
 from conrepair.networks.tensorflow import TensorFlowNetwork
 from conrepair.networks.tensorflow_pieces import canonical_name, data_inputs, operator_of
 from conrepair.runtime.files import sha256_of
@@ -45,17 +45,15 @@ class TensorFlowEditor(Editor):
 
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant or a variable, which becomes the operator's own."""
-        if role not in node.parameters:
+        parameter = node.parameters.get(role)
+        if not isinstance(parameter, StoredParameter):
             self.refuse(f"{node.name} has no {role}")
         self._numbers[node.name, role] = array
         if node.name in self._anew:
             self._write_anew(node, self._anew[node.name].operator, self._anew[node.name].attributes)
             return
-        item = self._item(node)
-        read = data_inputs(item)
-        constants = [place for place, name in enumerate(read) if not self._is_tensor(name)]
-        position = position_of(item, role, constants)
-        self._file.set_constant(item, position, self.stored(node, role, array)[0])
+        (position,) = parameter.holders
+        self._file.set_constant(self._item(node), position, self.stored(node, role, array)[0])
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """The operator is written anew; a ReLU with bounds is a Clip."""

@@ -21,7 +21,7 @@ from conrepair.networks.tensorflow_inline import inlined
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 from conrepair.runtime.words import natural_order
 
-__all__ = ["TensorFlowFile"]
+__all__ = ["TensorFlowFile", "pieces_of"]
 
 _BATCH = 2  # to describe a graph for, where the file leaves it open
 
@@ -52,12 +52,7 @@ class TensorFlowFile:
         self.function, self.owner = runnable.function, runnable.owner
         named = [spec for spec in model.inputs if any(spec.name == item.name for item in runnable.inputs)]
         self.sizes = [_sized(spec) for spec in merge_declared(runnable.inputs, named)]
-        captured = self.function.graph.captures
-        self.definition = self.function.graph.as_graph_def()
-        names = [tensor.name for tensor in self.function.graph.outputs]
-        operators, results = inlined(self.definition, names)
-        captures = {placeholder.op.name: external for external, placeholder in captured}
-        self.pieces = GraphPieces(operators, captures, self.definition)
+        self.pieces, results = pieces_of(self.function)
         self._variables = {id(variable.handle): variable for variable in self.function.graph.variables}
         found = {
             item.attr["_user_specified_name"].s.decode() or name: name
@@ -272,6 +267,14 @@ class TensorFlowFile:
     def _needs_inputs(self, tensor: str) -> bool:
         inputs = set(self.placeholders.values())
         return any(item.name in inputs for item in self.pieces.needed({}, [tensor]).operators)
+
+
+def pieces_of(function: Any) -> tuple[GraphPieces, list[str]]:
+    """A function's operators, its calls inlined, and the tensor of each of its outputs."""
+    definition = function.graph.as_graph_def()
+    operators, results = inlined(definition, [tensor.name for tensor in function.graph.outputs])
+    captures = {placeholder.op.name: external for external, placeholder in function.graph.captures}
+    return GraphPieces(operators, captures, definition), results
 
 
 def _sized(spec: TensorSpec) -> TensorSpec:

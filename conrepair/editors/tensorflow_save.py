@@ -10,10 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from conrepair.editors.operation import NotEditableError
-from conrepair.editors.tensorflow_file import TensorFlowFile
+from conrepair.editors.tensorflow_file import TensorFlowFile, pieces_of
 from conrepair.graph.layer_graph import Array
-from conrepair.networks.tensorflow_inline import inlined
-from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs
+from conrepair.networks.tensorflow_pieces import data_inputs
 from conrepair.runtime.files import whole_output
 from conrepair.runtime.words import natural_order
 
@@ -154,16 +153,12 @@ def _callable(file: TensorFlowFile) -> Any:
 
 def _description(function: Any) -> Any:
     """What is equal for two functions that compute the same with the same operators."""
-    definition = function.graph.as_graph_def()
-    names = [tensor.name for tensor in function.graph.outputs]
-    operators, results = inlined(definition, names)
-    captures = {placeholder.op.name: external for external, placeholder in function.graph.captures}
-    pieces = GraphPieces(operators, captures, definition)
+    pieces, results = pieces_of(function)
     inputs = function.structured_input_signature[1]
     return (
         [item.SerializeToString(deterministic=True) for item in pieces.operators.values()],
         dict(zip(natural_order(dict.fromkeys(function.structured_outputs)), results, strict=True)),
-        {name: id(external) for name, external in captures.items()},
+        {name: id(external) for name, external in pieces.captures.items()},
         {name: (str(inputs[name].shape), inputs[name].dtype) for name in inputs},
     )
 
@@ -181,9 +176,8 @@ def save_frozen(file: TensorFlowFile, path: Path) -> None:
     for name, place in file.results.items():
         if place != f"{name}:0" or any(place in data_inputs(item) for item in operators.values()):
             renamed[name] = file.free_name(f"{name}/inner")
-    definition = tf.compat.v1.GraphDef()
-    definition.versions.CopyFrom(file.definition.versions)
-    definition.library.CopyFrom(file.definition.library)
+    definition = file.function.graph.as_graph_def()  # with its functions, and the version
+    del definition.node[:]
 
     def now(place: str) -> str:
         name, _, index = place.partition(":")

@@ -17,7 +17,7 @@ from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_options import new_options, options_for, set_options
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_operator import WEIGHT_AXES
-from conrepair.networks.tflite_operators import BINARY, BOUNDS, POOLS, REDUCTIONS
+from conrepair.networks.tflite_operators import BINARY, BOUNDS, NAMES, POOLS, REDUCTIONS
 
 __all__ = ["TfliteWriter", "drop_unread", "place_operators"]
 
@@ -132,6 +132,10 @@ def _grid(operation: Operation) -> Any:
 _Written = tuple[str, Any, _Inputs]
 
 
+def _made(kind: str, inputs: Sequence[int], **options: Any) -> _Written:
+    return kind, new_options(kind, **options), list(inputs)
+
+
 def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     """An operator without constants."""
     if operation.parameters or len(operands) != 1:
@@ -158,15 +162,13 @@ def _product(writer: TfliteWriter, operation: Operation, operands: Sequence[int]
         and not any(turned)
         and set(operation.parameters) <= {"weight", "bias"}
     ):
-        options = new_options("FULLY_CONNECTED")
-        options.keepNumDims = len(writer.shape(operands[0]) or ()) > _MATRIX
         places = [writer.constant(weight.T), -1 if bias is None else writer.constant(bias)]
-        return "FULLY_CONNECTED", options, [operands[0], *places]
+        keeps = len(writer.shape(operands[0]) or ()) > _MATRIX
+        return _made("FULLY_CONNECTED", [operands[0], *places], keepNumDims=keeps)
     if bias is not None:
         writer.refuse("TFLite's BATCH_MATMUL has no bias")
-    options = new_options("BATCH_MATMUL")
-    options.adjX, options.adjY = turned
-    return "BATCH_MATMUL", options, list(two_read(operation, operands, writer.constant))
+    read = two_read(operation, operands, writer.constant)
+    return _made("BATCH_MATMUL", read, adjX=turned[0], adjY=turned[1])
 
 
 def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
@@ -176,24 +178,24 @@ def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[
     kind = "DEPTHWISE_CONV_2D" if group > 1 and group == shape[-1] else "CONV_2D"
     if group > 1 and kind == "CONV_2D":
         writer.refuse("TFLite has no convolution in groups of several channels")
-    options = new_options(kind)
-    options.padding = schema.Padding.VALID
-    options.strideH, options.strideW = window_of(operation, "strides", 1)
-    options.dilationHFactor, options.dilationWFactor = window_of(operation, "dilations", 1)
+    options = _steps(operation)
+    options["dilationHFactor"], options["dilationWFactor"] = window_of(operation, "dilations", 1)
     if kind == "DEPTHWISE_CONV_2D":
-        options.depthMultiplier = len(weight) // group
+        options["depthMultiplier"] = len(weight) // group
     bias = operation.parameters.get("bias", np.zeros(len(weight), np.float32))
     places = [writer.constant(weight.transpose(np.argsort(WEIGHT_AXES[kind]))), writer.constant(bias)]
-    return kind, options, [operands[0], *places]
+    return _made(kind, [operands[0], *places], **options)
 
 
 def _pooling(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     _picture(writer, operation, operands)
-    kind, options = options_for(operation.operator, {})
-    options.padding = schema.Padding.VALID
-    options.strideH, options.strideW = window_of(operation, "strides", 1)
-    options.filterHeight, options.filterWidth = window_of(operation, "kernel_shape", 1)
-    return kind, options, list(operands)
+    height, width = window_of(operation, "kernel_shape", 1)
+    return _made(NAMES[operation.operator], operands, **_steps(operation), filterHeight=height, filterWidth=width)
+
+
+def _steps(operation: Operation) -> dict[str, Any]:
+    down, right = window_of(operation, "strides", 1)
+    return {"padding": schema.Padding.VALID, "strideH": down, "strideW": right}
 
 
 def _picture(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> Sizes:
@@ -205,28 +207,24 @@ def _picture(writer: TfliteWriter, operation: Operation, operands: Sequence[int]
 
 def _reduction(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     table = np.array(operation.integers("axes", range(len(writer.shape(operands[0]) or ()))), np.int32)
-    kind, options = options_for(operation.operator, {})
-    options.keepDims = bool(operation.attributes.get("keepdims", True))
-    return kind, options, [operands[0], writer.constant(table)]
+    keeps = bool(operation.attributes.get("keepdims", True))
+    return _made(NAMES[operation.operator], [operands[0], writer.constant(table)], keepDims=keeps)
 
 
 def _concatenation(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    options = new_options("CONCATENATION")
-    options.axis = operation.integer("axis")
-    return "CONCATENATION", options, what_is_read(operation, operands, writer.constant)
+    read = what_is_read(operation, operands, writer.constant)
+    return _made("CONCATENATION", read, axis=operation.integer("axis"))
 
 
 def _stacked(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    options = new_options("PACK")
-    options.axis, options.valuesCount = operation.integer("axis"), len(operands)
-    return "PACK", options, list(operands)
+    return _made("PACK", operands, axis=operation.integer("axis"), valuesCount=len(operands))
 
 
 def _table(kind: str, name: str) -> Callable[[TfliteWriter, Operation, Sequence[int]], _Written]:
     """An operator that has its attribute as a constant behind its input."""
 
     def make(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-        return kind, new_options(kind), [operands[0], writer.constant(np.array(operation.integers(name), np.int32))]
+        return _made(kind, [operands[0], writer.constant(np.array(operation.integers(name), np.int32))])
 
     return make
 
@@ -239,32 +237,28 @@ def _pad(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) ->
     table = writer.constant(np.array(pads, np.int32).reshape(2, -1).T)
     value = operation.real("value", 0.0)
     if mode != "constant":
-        options = new_options("MIRROR_PAD")
-        options.mode = getattr(schema.MirrorPadMode, str(mode).upper())
-        return "MIRROR_PAD", options, [operands[0], table]
+        return _made("MIRROR_PAD", [operands[0], table], mode=getattr(schema.MirrorPadMode, str(mode).upper()))
     if value == 0.0:
-        return "PAD", new_options("PAD"), [operands[0], table]
-    return "PADV2", new_options("PADV2"), [operands[0], table, writer.constant(np.array([value], np.float32))]
+        return _made("PAD", [operands[0], table])
+    return _made("PADV2", [operands[0], table, writer.constant(np.array([value], np.float32))])
 
 
 def _gather(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    options = new_options("GATHER")
-    options.axis = operation.integer("axis", 0)
-    return "GATHER", options, what_is_read(operation, operands, writer.narrow_constant)
+    read = what_is_read(operation, operands, writer.narrow_constant)
+    return _made("GATHER", read, axis=operation.integer("axis", 0))
 
 
 def _slice(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     shape = writer.shape(operands[0]) or ()
     parts = slices_of(operation, len(shape))
-    options = new_options("STRIDED_SLICE")
     # Where nothing is said the whole axis is taken, whatever its size.
-    options.beginMask, options.endMask = (
+    begins, ends = (
         sum(1 << axis for axis, part in enumerate(parts) if (part.start, part.stop)[place] is None)
         for place in (0, 1)
     )
     tables = [[part.start or 0 for part in parts], [_end(part) for part in parts], [part.step or 1 for part in parts]]
     places = [writer.constant(np.clip(table, -_MOST, _MOST).astype(np.int32)) for table in tables]
-    return "STRIDED_SLICE", options, [operands[0], *places]
+    return _made("STRIDED_SLICE", [operands[0], *places], beginMask=begins, endMask=ends)
 
 
 def _end(part: slice) -> int:
@@ -275,13 +269,13 @@ def _clip(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -
     kind = next((kind for kind, bounds in BOUNDS.items() if bounds == operation.attributes), "")
     if not kind or operation.parameters:
         writer.refuse("TFLite has no Clip")
-    return kind, new_options(kind), list(operands)
+    return _made(kind, operands)
 
 
 def _quantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
     if any(array.size != 1 for array in operation.parameters.values()):
         writer.refuse("one scale, and one zero point, can be put in")
-    return "QUANTIZE", new_options("QUANTIZE"), list(operands)
+    return _made("QUANTIZE", operands)
 
 
 def _stored_type(operation: Operation) -> str:
@@ -304,7 +298,7 @@ _WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Writt
     "Slice": _slice,
     "Clip": _clip,
     "QuantizeLinear": _quantize,
-    "DequantizeLinear": lambda writer, operation, operands: ("DEQUANTIZE", new_options("DEQUANTIZE"), list(operands)),
+    "DequantizeLinear": lambda writer, operation, operands: _made("DEQUANTIZE", operands),
 }
 _TYPES: Mapping[str, Callable[[Operation], str | None]] = {
     "CAST": lambda operation: operation.text("to"),

@@ -43,10 +43,13 @@ def options_for(operator: str, attributes: Mapping[str, Any]) -> tuple[str, Any]
     return kind, options
 
 
-def new_options(kind: str) -> Any:
-    """Empty options of a TFLite operator; None where it has none."""
+def new_options(kind: str, **values: Any) -> Any:
+    """Options of a TFLite operator, some of other values than usual; None where it has none."""
     make = getattr(schema, f"{_OPTIONS.get(kind, kind.title().replace('_', ''))}OptionsT", None)
-    return None if make is None else make()
+    options = None if make is None else make()
+    for name, value in values.items():
+        setattr(options, name, value)
+    return options
 
 
 def set_options(operator: Any, options: Any) -> None:

@@ -22,7 +22,7 @@ class StoredParameter(Parameter):
         arrange: Makes it of these arrays: moves their numbers, and may put zeros between them. None for one array as
             it is.
         shapes: Of these arrays.
-        holders: What has them: a framework's variables.
+        holders: What has them: a framework's variables, or the place of the operator's input that reads them.
     """
 
     arrange: Callable[..., Array] | None = field(default=None, repr=False, compare=False)

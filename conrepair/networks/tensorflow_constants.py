@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.graph.layer_graph import Array, Parameter
-from conrepair.networks.stored import stored_parameter
+from conrepair.graph.layer_graph import Array
+from conrepair.networks.stored import StoredParameter, stored_parameter
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 
 __all__ = ["HANDED_ON", "TensorflowConstants"]
@@ -75,7 +75,7 @@ class TensorflowConstants:
 
     def parameter(
         self, tensor: str, shape: Any, dtype: Any, arrange: Callable[[Array], Array] | None = None
-    ) -> Parameter:
+    ) -> StoredParameter:
         """A constant as a parameter.
 
         Args:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.parts import LayerPart, Shape, depthwise_weight, out_in_kernel
+from conrepair.networks.stored import StoredParameter
 from conrepair.networks.tensorflow_constants import TensorflowConstants
 from conrepair.networks.tensorflow_view import TensorflowView
 
@@ -62,12 +63,12 @@ class TensorflowOperation(TensorflowView):
         """A small constant of whole numbers."""
         return tuple(map(int, self.constants.numbers(self.inputs[position]).ravel()))
 
-    def parameter(self, position: int, arrange: Callable[[Array], Array] | None = None) -> Parameter:
-        """An input that's a constant, or a variable."""
+    def parameter(self, position: int, arrange: Callable[[Array], Array] | None = None) -> StoredParameter:
+        """An input that's a constant, or a variable; its position is what holds it."""
         if not self.is_constant(position):
             raise ValueError("no constant")
         tensor = self.inputs[position]
-        return self.constants.parameter(tensor, *self.specs[tensor], arrange)
+        return replace(self.constants.parameter(tensor, *self.specs[tensor], arrange), holders=(position,))
 
     def weight(self) -> Parameter:
         """The kernel behind the first input."""
