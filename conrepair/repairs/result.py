@@ -46,14 +46,14 @@ class RepairResult:
 
     before: Localization
     after: Localization
-    edits: tuple[str, ...]
-    effects: tuple[str, ...]
-    model: Model | None
+    edits: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    model: Model | None = None
     unseen_before: Agreement
     unseen_after: Agreement
     tried: int
-    seconds: float
-    in_time: bool
+    seconds: float = 0.0
+    in_time: bool = True
     interrupted: bool = False
     recalled: int = 0
     recipe: Mapping[str, Any] | None = None
@@ -131,12 +131,9 @@ def with_form(changes: tuple[str, ...], copy: Model, found: Localization, done: 
         before=found,
         after=found,
         edits=changes,
-        effects=(),
         model=copy,
         unseen_before=unknown,
         unseen_after=Agreement(found.samples, found.output_error, None),
         tried=len(changes),
-        seconds=0.0,
-        in_time=True,
         beside=changes,
     )

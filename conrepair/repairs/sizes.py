@@ -123,16 +123,7 @@ def repair_resized(
     folder.mkdir(parents=True, exist_ok=True)
     before = _agreement_before(source, target, sizes, options)
     unrepaired = RepairResult(
-        before=sizes.found,
-        after=sizes.found,
-        edits=(),
-        effects=(),
-        model=None,
-        unseen_before=before,
-        unseen_after=before,
-        tried=1,
-        seconds=0.0,
-        in_time=True,
+        before=sizes.found, after=sizes.found, unseen_before=before, unseen_after=before, tried=1
     )
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         copy, behind = Path(scratch) / "resized", Path(scratch) / "behind"
