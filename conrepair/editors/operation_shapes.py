@@ -105,7 +105,7 @@ def _computed(operation: Operation, shapes: Sequence[Sizes]) -> Sizes | None:
     found = []
     for size in _OPEN[: 1 + any(None in shape for shape in shapes)]:
         sizes = [[size if known is None else known for known in shape] for shape in shapes]
-        read = what_is_read(operation, [np.broadcast_to(np.int8(0), shape) for shape in sizes], np.asarray)
+        read = what_is_read(operation, [np.broadcast_to(np.float32(0), shape) for shape in sizes], np.asarray)
         try:
             with np.errstate(all="ignore"):
                 found.append(np.shape(OPERATORS[operation.operator].compute(*read, **operation.attributes)))
