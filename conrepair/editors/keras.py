@@ -19,6 +19,7 @@ from conrepair.editors.keras_graft import KerasWriter
 from conrepair.editors.keras_kept import carry_over
 from conrepair.editors.keras_rebuild import KerasChanges, KerasGraft, rebuild
 from conrepair.editors.keras_windows import window_config
+from conrepair.editors.lowering_windows import POOLS
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.keras import load_keras
 from conrepair.frameworks.model import Model
@@ -64,7 +65,7 @@ def _tensor(name: str, symbol: Any) -> Tensor:
 
 _BINARY = {op: getattr(keras.layers, name) for name, op in BINARY.items() if hasattr(keras.layers, name)}
 _OPERANDS = 2  # of what Subtract takes
-_WINDOWS = {"Conv", "MaxPool", "AveragePool"}
+_WINDOWS = {"Conv", *POOLS}
 _POOLS = {  # what Keras calls them, and whether of everything
     "MaxPool": ("Max", False),
     "AveragePool": ("Average", False),

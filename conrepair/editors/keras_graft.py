@@ -112,10 +112,10 @@ def _binary(operation: Operation, operands: list[Any]) -> Any:
     number = (
         float(constant.reshape(-1)[0]) if constant.size == 1 and constant.ndim <= len(operands[0].shape) else None
     )
-    if number is not None and not first and operation.operator in {"Mul", "Add", "Sub"}:
-        factor = number if operation.operator == "Mul" else 1.0
-        offset = {"Add": number, "Sub": -number}.get(operation.operator, 0.0)
-        return keras.layers.Rescaling(factor, offset)(operands[0])
+    if number is not None and not first:
+        rescaled = {"Mul": (number, 0.0), "Add": (1.0, number), "Sub": (1.0, -number)}
+        if operation.operator in rescaled:
+            return keras.layers.Rescaling(*rescaled[operation.operator])(operands[0])
     other: Any = constant.astype(np.float32) if number is None else number
     return function(*((other, operands[0]) if first else (operands[0], other)))
 

@@ -23,6 +23,7 @@ from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, pu
 from conrepair.editors.onnx_save import renew_types, save, with_sizes
 from conrepair.editors.onnx_write import become, check_operands, check_required, set_input
 from conrepair.editors.operation import Operation
+from conrepair.editors.resizing import SHAPED
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -226,7 +227,7 @@ class OnnxEditor(Editor):
 
     def _set_shape(self, node: Node, shape: tuple[int, ...]) -> None:
         """Others follow what they read."""
-        if node.native in {"Reshape", "Expand"}:
+        if node.native in SHAPED:
             self.set_attributes(node, {"shape": shape})
 
     def _declare_inputs(self, shapes: Mapping[str, Sequence[int | None]]) -> None:

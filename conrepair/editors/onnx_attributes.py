@@ -14,6 +14,7 @@ from conrepair.editors.editor import NotEditableError
 from conrepair.editors.lowering_windows import WINDOWS
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, knows, set_input, write
+from conrepair.editors.resizing import SHAPED
 from conrepair.graph.layer_graph import Attribute, Node
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS, QUANTIZING, RECURRENT_ACTIVATIONS, SOFTMAX, WITH_OPERAND
 from conrepair.networks.onnx_schema import first_with, meaning_kept, usual_attributes
@@ -231,9 +232,7 @@ def _write_shape(place: WrittenNode, name: str, value: Attribute) -> None:
     if not isinstance(value, tuple):
         place.refuse(f"{value} is no shape.")
     target, before = place.target, place.said.get("shape")
-    stored = (
-        constant_of(target.inputs[1]) if target.op_type in {"Reshape", "Expand"} and len(target.inputs) > 1 else None
-    )
+    stored = constant_of(target.inputs[1]) if target.op_type in SHAPED and len(target.inputs) > 1 else None
     said = before if isinstance(before, tuple) else ()
     if stored is not None:
         table: list[Any] = _kept(stored.tolist(), said, value)
@@ -289,7 +288,7 @@ _SPECIAL: Mapping[tuple[str, str], Callable[[WrittenNode, str, Attribute], None]
     **{(operator, "axes"): _write_last_axes for operator in ("LayerNormalization", "RMSNormalization")},
     ("LpNormalization", "axes"): _write_only_axis,
     **{(operator, "axis"): _write_softmax_axis for operator in SOFTMAX},
-    **{(operator, "shape"): _write_shape for operator in ("Reshape", "Expand")},
+    **{(operator, "shape"): _write_shape for operator in SHAPED},
     **{("Slice", name): _write_slice for name in ("starts", "ends", "axes", "steps")},
     **{(operator, "axis"): _write_channel for operator in QUANTIZING},
     **dict.fromkeys(_INSTEAD_OF, _write_instead),

@@ -10,9 +10,10 @@ from conrepair.editors.operation import NotEditableError, Sizes, operation_of
 from conrepair.editors.operation_shapes import shape_of_result
 from conrepair.graph.layer_graph import LayerGraph, Node
 
-__all__ = ["Merge", "new_shapes", "resized"]
+__all__ = ["SHAPED", "Merge", "new_shapes", "resized"]
 
-_SHAPED = {"Reshape", "Expand"}
+SHAPED = frozenset({"Reshape", "Expand"})
+"""Operators that have a shape written into them."""
 
 Merge = tuple[tuple[int, int], ...]
 """Axes that were put together to one: the size of each as it was, and as it is."""
@@ -34,14 +35,14 @@ def new_shapes(graph: LayerGraph, inputs: Mapping[str, tuple[int, ...]]) -> Mapp
     merged: list[Merge] = []
     for node in graph.nodes:
         # What else these read are sizes that the program computes.
-        inputs_read = node.inputs[:1] if node.op in _SHAPED else node.inputs
+        inputs_read = node.inputs[:1] if node.op in SHAPED else node.inputs
         read = [name for name in inputs_read if name]
         if all(now[name] == graph.tensors[name].shape for name in read):
             continue
         for name in node.outputs:
             now[name] = _result(graph, node, read, now, merged)
             after = now[name]
-            if node.op in _SHAPED and after is not None and after != graph.tensors[name].shape:
+            if node.op in SHAPED and after is not None and after != graph.tensors[name].shape:
                 found[node.name] = tuple(int(size or 0) for size in after)
     return found
 

@@ -79,13 +79,6 @@ def _concatenated(operation: Operation, operands: Sequence[Any]) -> Any:
     return tf.concat(what_is_read(operation, operands, _constants_like(operands[0])), operation.integer("axis"))
 
 
-def _softmax(function: Callable[..., Any]) -> Made:
-    def make(operation: Operation, operands: Sequence[Any]) -> Any:
-        return function(operands[0], operation.integer("axis", -1))
-
-    return make
-
-
 def _clip(operation: Operation, operands: Sequence[Any]) -> Any:
     bounds = operation.attributes.get("min"), operation.attributes.get("max")
     if bounds != (0.0, 6.0) or operation.parameters:
@@ -184,8 +177,8 @@ WRITERS: Mapping[str, Made] = {
     **WINDOWS,
     "MatMul": _product,
     "Einsum": _einsum,
-    "Softmax": _softmax(tf.nn.softmax),
-    "LogSoftmax": _softmax(tf.nn.log_softmax),
+    "Softmax": lambda operation, operands: tf.nn.softmax(operands[0], operation.integer("axis", -1)),
+    "LogSoftmax": lambda operation, operands: tf.nn.log_softmax(operands[0], operation.integer("axis", -1)),
     "Clip": _clip,
     "LeakyRelu": lambda operation, operands: tf.nn.leaky_relu(operands[0], operation.real("alpha", 0.01)),
     "Cast": lambda operation, operands: tf.cast(operands[0], operation.text("to")),
