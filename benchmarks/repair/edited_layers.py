@@ -52,7 +52,7 @@ def _place(edit: Edit, editor: Editor, touched: Set[str]) -> frozenset[str]:
         chosen = [node for node in nodes if not edit.readers or node.name in edit.readers]
         around = [node for node in chosen if edit.tensor in node.inputs]
         return editor.tensor_names(edit.tensor) | _names(around, editor)
-    return _names([node for node in nodes if node.name == edit.node], editor)
+    return _names([node for node in nodes if node.name == getattr(edit, "node", None)], editor)
 
 
 def _names(nodes: Sequence[Node], editor: Editor) -> frozenset[str]:

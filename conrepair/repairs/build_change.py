@@ -47,7 +47,7 @@ class BuildChange:
 
     def applied(self, options: TvmOptions) -> TvmOptions:
         """Options of a build, changed so."""
-        lists = {name: tuple(dict.fromkeys([*getattr(options, name), *own])) for name, own in vars(self).items()}
+        lists: Any = {key: tuple(dict.fromkeys([*getattr(options, key), *own])) for key, own in vars(self).items()}
         required = tuple(name for name in options.required_pass if name not in self.disabled_pass)
         return dataclasses.replace(options, **lists, required_pass=required)
 
