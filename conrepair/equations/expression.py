@@ -2,8 +2,8 @@
 
 `Log(1 + Exp(x))` is three nodes; `e = Exp(x); (e - 1) / (e + 1)` names what is read twice, `a, b = Split(x)` several
 results. Names that nothing defines are tensors, or numbers of the node (`Elu(x, alpha=alpha)`); `**attributes` are
-all attributes that a node has. `None` is an input that's left out; `[x0, -1, x2 * 2]` are whole numbers, of which names
-are numbers of the node, or a tensor's sizes by its name and the axis.
+all attributes that a node has. `None` is an input that's left out; `[x0, -1, x2 * 2]` are whole numbers, of which
+names are numbers of the node, or a tensor's sizes by its name and the axis.
 """
 
 from __future__ import annotations
