@@ -20,13 +20,12 @@ from conrepair.localization.conclusion import concluded, tolerated
 from conrepair.localization.coverage import coverage_of
 from conrepair.localization.cuts import known_of, readers_of
 from conrepair.localization.doubtful import with_other_layers
-from conrepair.localization.exchanged_behind import exchanged_behind
 from conrepair.localization.hidden import Explained, explain_outputs
 from conrepair.localization.judgement import Judged, acquit_unread_bodies, judge_cut
 from conrepair.localization.keeping import kept_layers
 from conrepair.localization.kept import KeptLayer
 from conrepair.localization.latent import Latent, latent_faults
-from conrepair.localization.located import Guilty, located_faults
+from conrepair.localization.located import Guilty, exchanged_behind, located_faults
 from conrepair.localization.measurement import Cut, Feeds, measure
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import QuantizationErrors, ranges_of

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
@@ -23,7 +24,7 @@ from conrepair.localization.result import LocatedFault
 from conrepair.networks.network import Network
 from conrepair.runtime.words import number
 
-__all__ = ["Guilty", "Located", "located_faults", "merge"]
+__all__ = ["Guilty", "Located", "exchanged_behind", "located_faults", "merge"]
 
 
 # One fault for all regions that one cause makes guilty: what reads a lost tensor, all results of one layer.
@@ -233,3 +234,21 @@ def _as_expected(array: Array, alignment: Alignment, source: str, target: str) -
 
 def _fit(array: Array, pair: Pair) -> Array:
     return pair.layout.to_source(array) if array.size == math.prod(pair.layout.source) else array
+
+
+def exchanged_behind(ends: Sequence[Pair], faults: Sequence[LocatedFault]) -> Iterator[str]:
+    """Say where all behind changed weights stands with axes exchanged, and fits.
+
+    Args:
+        ends: Of the guilty pieces, in the target's order.
+        faults: Of all of them.
+    """
+    changed = {fault.target_tensor for fault in faults if fault.kind is Kind.PARAMETERS}
+    for pair in ends:
+        if pair.target in changed and pair.layout.exchanges:
+            yield (
+                f"behind `{pair.target}` all stands with axes exchanged (the source's {pair.layout}), and is right "
+                "so: who changes the weights in front of it alone makes that wrong; change all, or put one Transpose "
+                "in"
+            )
+            return

@@ -12,9 +12,9 @@ from small_models import model_of
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.graph.kinds import Kind
-from conrepair.localization.exchanged_behind import exchanged_behind
 from conrepair.localization.layout import Layout
 from conrepair.localization.localize import localize_networks
+from conrepair.localization.located import exchanged_behind
 from conrepair.localization.matching import Pair
 from conrepair.localization.options import Options
 from conrepair.localization.result import LocatedFault
