@@ -95,7 +95,7 @@ def _tried(
     """The pairs, of which those are moved (or dropped, for None) that make what reads them right.
 
     Where nothing comes out right, as all layers are wrong by a little, a guess is moved to what's much nearer, if
-    what reads it gets no worse by that; or to what's nearer if what reads it is, too.
+    what reads it gets no worse by that; or to what's nearer if what reads it is, too; and dropped if that is.
     """
     other = [moved.get(pair.target, pair) for pair in pairs]
     rest = _distinct([pair for pair in other if pair is not None])
@@ -108,7 +108,7 @@ def _tried(
         return all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])
 
     def is_nearer(target: str) -> bool:
-        own = found.get(instead.get(target, ""), math.inf)
+        own = found.get(instead.get(target, ""), math.inf if moved[target] else errors[target] / _ALL_NEARER)
         readers = [(errors[name], found.get(name, math.inf)) for name in doubtful[target]]
         return any(
             own * times <= errors[target] and all(now * at_readers <= before for before, now in readers)

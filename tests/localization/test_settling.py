@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
+from random_graphs import FUNCTIONS, SHAPE, Computed, drawn_feeds, graph_of
 
+from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolated import Isolated
 from conrepair.localization.layout import layouts
@@ -54,6 +55,27 @@ def test_a_guess_that_fits_nowhere_is_dropped(tmp_path: Path) -> None:
     assert {name: pair.source for name, pair in graph_pairs.items() if name != "t3"} == {
         name: name for name in ("x", "t0", "t2", "t4")
     }
+
+
+def test_a_guess_is_dropped_that_makes_wrong_by_much_what_is_wrong_by_a_little(tmp_path: Path) -> None:
+    """The target has a factor and an offset that the next operator takes back, and each layer is off by a bit."""
+    graph = graph_of(["x"], CHAIN, ["t4"])
+    feeds = drawn_feeds(graph)
+    step = FUNCTIONS["Erf"]
+
+    def taken_back(given: Array) -> Array:
+        inner = (given - 0.3) / (1 - np.abs(given - 0.3))  # of which the operator is a function
+        return np.asarray(1.02 * step((inner - 0.5) * 6))
+
+    own = {"n1": lambda x: 1.001 * (x / 6 + 0.5), "n2": taken_back}
+    source = Activations(Computed(graph), feeds, tmp_path / "source")
+    target = Activations(Computed(graph, own), feeds, tmp_path / "target")
+    names = list(graph.order)
+    source.compute(names)
+    nodes = Neighbourhood(graph, names, dict.fromkeys(names, SHAPE))
+    pairs = [Pair(name, name, layouts(SHAPE, SHAPE)[0], 0.6 if name[0] == "t" else 1.0, "") for name in names]
+    found = settle((nodes, nodes), pairs, Isolated(source, target, tmp_path))
+    assert [pair.target for pair in found] == ["x", "t0", "t2", "t3", "t4"]
 
 
 @pytest.mark.parametrize("right", [True, False])
