@@ -21,16 +21,17 @@ from conrepair.canonical.views import Shape, View, channels_first, channels_last
 from conrepair.equations.expression import Term, computed, names_in, parse
 from conrepair.equations.operators import EQUATIONS, TANH_GELU
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter, Tensor
-from conrepair.graph.operators import ELEMENTWISE_BINARY, OPERATORS, is_read
+from conrepair.graph.operators import ELEMENTWISE_BINARY, OPERATORS, QUANTIZING, is_read
+from conrepair.operators.record import BY_CHANNEL
 
 __all__ = ["Reader"]
 
-_NOT_EQUAL = {"BatchNormalization", "DequantizeLinear", "Erf", "PRelu", "QuantizeLinear", "Shrink", "Softplus"}
+_NOT_EQUAL = QUANTIZING | {"BatchNormalization", "Erf", "PRelu", "Shrink", "Softplus"}
 """Operators whose equation is an approximation, or of other operands; batch normalizations are folded."""
 _BY_CHANNEL = {
-    *("AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "DepthToSpace", "GroupNormalization"),
-    *("InstanceNormalization", "LRN", "MaxPool", "Resize", "SpaceToDepth"),
-}
+    name for name, item in OPERATORS.items() if item.value == BY_CHANNEL and not item.unbounded
+} - QUANTIZING
+"""Operators of which the node says where the channels stand, in a way that every format has."""
 _SIZED = {"Reshape", "Expand", "LSTM", "GRU", "RNN"}
 """Operators of which the shape of the result says what sizes they were given, or that leave inputs out."""
 _DRAWS = ("random", "bernoulli", "multinomial", "dropout")

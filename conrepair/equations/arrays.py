@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.equations.expression import Term, computed, names_in, parse
-from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.all_operators import OPERATORS
 from conrepair.operators.record import Array, Function
 
 __all__ = ["value_of"]
@@ -35,7 +35,7 @@ def value_of(
         if function is not None:
             return function(*read)
         said = {name: values.get(str(item), item) for name, item in term.attributes}
-        return RECORDS[term.operator].compute(*read, **{"axis": axis, "axes": axis, **said})
+        return OPERATORS[term.operator].compute(*read, **{"axis": axis, "axes": axis, **said})
 
     expression = parse(text)
     given = {name: values[name] for name in names_in(expression)}

@@ -18,7 +18,7 @@ from conrepair.onnx_passes.defaults import defaults_of
 from conrepair.onnx_passes.infer_shapes import rank_of
 from conrepair.onnx_passes.initializers import constant_of
 from conrepair.onnx_passes.rewrites.building import axes_of
-from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.all_operators import OPERATORS
 
 __all__ = ["FLOATS", "Match", "is_reduction", "matched", "name_of", "sizes_of"]
 
@@ -73,7 +73,7 @@ def sizes_of(sizes: Sequence[Expression], match: Match) -> list[int]:
         return float(value.shape[int(name[-1])])  # type: ignore[arg-type]
 
     def call(term: Term, read: list[float]) -> float:
-        return float(RECORDS[term.operator].compute(*map(np.asarray, read)))
+        return float(OPERATORS[term.operator].compute(*map(np.asarray, read)))
 
     return [int(computed(item, {name: size(name) for name in names_in(item)}, float, call)) for item in sizes]
 

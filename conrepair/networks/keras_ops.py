@@ -43,6 +43,7 @@ _UNARY = {
     "LogicalNot": "Not",
     "StopGradient": "Identity",
     "Copy": "Identity",
+    **{f"Arc{name[1:]}": name for name in FUNCTIONS if name.startswith("A")},
     **{name: name for name in (*FUNCTIONS, "Selu")},  # as far as Keras has a class of that name
 }
 REDUCTIONS = {name: f"Reduce{name}" for name in ("Mean", "Sum", "Max", "Min", "Prod")}

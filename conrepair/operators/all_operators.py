@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conrepair.operators.functions import FUNCTIONS, OF_ONNX
+from conrepair.operators.functions import FUNCTIONS
 from conrepair.operators.layers import LAYERS
 from conrepair.operators.moves import MOVES
 from conrepair.operators.pairs import PAIRS
 from conrepair.operators.record import Operator
 from conrepair.operators.rows import ROWS
 
-__all__ = ["OPERATORS", "RECORDS", "ROUNDED"]
+__all__ = ["OPERATORS", "ROUNDED"]
 
 OPERATORS: Mapping[str, Operator] = {**FUNCTIONS, **PAIRS, **ROWS, **MOVES, **LAYERS}
-"""Those of the neutral graph, by name."""
-
-RECORDS: Mapping[str, Operator] = {**OPERATORS, **OF_ONNX}
-"""All, by name."""
+"""By name."""
 
 ROUNDED = {
     name: item
-    for name, item in {**FUNCTIONS, **OF_ONNX, **ROWS}.items()
+    for name, item in {**FUNCTIONS, **ROWS}.items()
     if (item.operands == 1 or item.family == "softmax") and not item.exact
 }
 """Functions of one number, and of rows, whose results are rounded."""

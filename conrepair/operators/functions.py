@@ -14,7 +14,7 @@ import numpy as np
 
 from conrepair.operators.record import STEP, Array, Function, Operator
 
-__all__ = ["FUNCTIONS", "OF_ONNX"]
+__all__ = ["FUNCTIONS"]
 
 _SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 _ROOT_HALF = np.sqrt(np.longdouble(0.5))
@@ -205,10 +205,6 @@ FUNCTIONS: Mapping[str, Operator] = {
     "Ceil": _function(np.ceil, STEP, exact=True),
     "Round": _function(np.rint, STEP, exact=True),
     "Not": _function(np.logical_not, "of truth values", turns=None, exact=True, logical=True),
-}
-"""By name; NaN and infinities as the limits are."""
-
-OF_ONNX: Mapping[str, Operator] = {
     "Tan": _function(np.tan, lambda x: 1 + np.tan(x) ** 2, turns=None),
     "Sinh": _function(np.sinh, np.cosh),
     "Cosh": _function(np.cosh, np.sinh, turns=(0.0,)),
@@ -219,4 +215,4 @@ OF_ONNX: Mapping[str, Operator] = {
     "Acosh": _function(np.arccosh, lambda x: 1 / np.sqrt(x * x - 1), domain=(1.0, np.inf)),
     "Atanh": _function(np.arctanh, lambda x: 1 / (1 - x * x), domain=(-0.999, 0.999)),
 }
-"""Others that ONNX has, and no reader of a format names in the neutral graph."""
+"""By name; NaN and infinities as the limits are."""

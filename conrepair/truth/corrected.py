@@ -11,7 +11,7 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops.op_grid_sample import GridSample as AnyGridSample
 from onnx.reference.ops.op_pool_common import CommonPool
 
-from conrepair.operators.all_operators import RECORDS, ROUNDED
+from conrepair.operators.all_operators import OPERATORS, ROUNDED
 from conrepair.operators.layers import RECURRENT_ACTIVATIONS
 from conrepair.operators.moves import pad
 from conrepair.operators.record import Array
@@ -215,7 +215,7 @@ _ROWS = {"Softmax", "LogSoftmax"}
 _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
     # Ours in place of the reference's, which writes formulas as they stand in ONNX and loses digits.
     **{name: item.compute for name, item in ROUNDED.items()},
-    "PRelu": RECORDS["PRelu"].compute,  # the reference's has no number where infinity meets a slope of zero
+    "PRelu": OPERATORS["PRelu"].compute,  # the reference's has no number where infinity meets a slope of zero
     "AffineGrid": _affine_grid,
     "DeformConv": _deform_conv,
     # The reference's reduces other axes than it should where there's one spatial axis, or three.
@@ -227,7 +227,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
     "Mean": lambda *operands: sum(operands) / len(operands),
     "Pad": _pad,
     # The reference's adds numbers up without their magnitudes.
-    "LpNormalization": lambda x, axis=-1, p=2: RECORDS["LpNormalization"].compute(x, axes=axis, p=p),
+    "LpNormalization": lambda x, axis=-1, p=2: OPERATORS["LpNormalization"].compute(x, axes=axis, p=p),
     "MeanVarianceNormalization": _mean_variance_normalization,
     "GroupNormalization": _group_normalization,
     "LRN": _local_response,

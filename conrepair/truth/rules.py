@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.metrics.ulps import grid_of
-from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.all_operators import OPERATORS
 from conrepair.truth.approximate import Approximate, Machine
 from conrepair.truth.corrected import window_sums
 
@@ -204,7 +204,7 @@ _ROUNDED = 8  # roundings by which what cancels may be off where it ends
 
 def _turning(call: Call) -> Bounds:
     """The same, where the operator's record says where; and what cancels on the way is rounded, too."""
-    record = RECORDS[call.operator]
+    record = OPERATORS[call.operator]
     given = {name: call.attribute(name, usual) for name, usual in record.attributes.items()}
     turns = record.turns(**given) if callable(record.turns) else record.turns or ()
     found = _ends(call, [np.nextafter(at, way) for at in turns for way in (-np.inf, at, np.inf)])
@@ -218,7 +218,7 @@ def _turning(call: Call) -> Bounds:
 
 
 def _periodic(call: Call) -> Bounds:
-    x, slope = call.operand(0), RECORDS[call.operator].derivative
+    x, slope = call.operand(0), OPERATORS[call.operator].derivative
     moved = np.minimum(np.abs(slope(x.value)) * x.bound + x.bound**2 / 2, 2)  # type: ignore[operator]
     return [call.machine.settled(call.result, np.where(np.isinf(x.bound), np.inf, moved))]
 
@@ -706,7 +706,7 @@ def rule_of(operator: str) -> tuple[Rule, float | None]:
     """
     if operator in _EXACT:
         return _EXACT[operator], 0.0
-    record = RECORDS.get(operator)
+    record = OPERATORS.get(operator)
     monotone = record is not None and record.turns is not None
     own = 0.0 if record is not None and record.exact else None
     return _BOUNDED.get(operator, _turning if monotone else estimate), own

@@ -14,7 +14,7 @@ from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.support import Probed
-from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.all_operators import OPERATORS
 
 OPSET = 20
 """Of the models; newer operators have the first that has them."""
@@ -34,7 +34,7 @@ def test_a_specification_says_what_the_runtime_takes(op: str, opset: int, count:
 
 
 def test_elementwise_operators_of_the_records_have_specifications() -> None:
-    names = {name for name, item in RECORDS.items() if item.operands and onnx.defs.has(name)}
+    names = {name for name, item in OPERATORS.items() if item.operands and onnx.defs.has(name)}
     assert names <= specifications().keys()
     assert specifications()["Swish"].least_opset == 24
     drawn = set()

@@ -85,7 +85,7 @@ def _masked(x: Any) -> Any:
 
 
 def _functions(x: Any) -> Any:
-    y = ops.sin(x) * 2.0 + ops.mean(x, axis=1, keepdims=True)
+    y = ops.sin(x) * 2.0 + ops.arctan(x) + ops.mean(x, axis=1, keepdims=True)
     y = ops.matmul(ops.transpose(y, (0, 2, 1)), np.linspace(-1, 1, 12).reshape(4, 3).astype(np.float32))
     y = ops.reshape(ops.softmax(y, axis=-1), (-1, 15))
     first, second = ops.split(y[:, 1:9], 2, axis=1)

@@ -10,14 +10,14 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from conrepair.operators.all_operators import OPERATORS, RECORDS
+from conrepair.operators.all_operators import OPERATORS
 from conrepair.operators.record import Operator
 from conrepair.truth.bound import Analysis, Bounded
 from conrepair.truth.rules import estimate, rule_of
 
 Array = np.ndarray[Any, Any]
 OPSET, ULPS, DRAWN = 24, 4.0, 300
-ELEMENTWISE = {name: item for name, item in RECORDS.items() if item.operands in {1, 2} and name != "Cast"}
+ELEMENTWISE = {name: item for name, item in OPERATORS.items() if item.operands in {1, 2} and name != "Cast"}
 REAL = {name: item for name, item in ELEMENTWISE.items() if not item.logical}
 DERIVED = {name: item for name, item in REAL.items() if callable(item.derivative)}
 SAID: dict[str, dict[str, Any]] = {"Clip": {"min": -1.5, "max": 2.0}}
@@ -41,7 +41,7 @@ def test_each_has_a_value_a_derivative_and_a_bound_or_says_why_not(name: str) ->
 
 
 def test_what_rounds_nothing_is_known_as_that_to_the_bounds() -> None:
-    for name, item in RECORDS.items():
+    for name, item in OPERATORS.items():
         known = rule_of(name)[1] == 0.0
         assert known == item.exact or name == "Cast" or item.unbounded, name
 
@@ -77,7 +77,7 @@ def test_a_derivative_is_that_of_the_value(name: str) -> None:
             assert not (wrong & smooth).any(), [array[wrong & smooth][:3] for array in operands]
 
 
-COMPARISONS = {name for name, item in RECORDS.items() if item.family == "comparison"}
+COMPARISONS = {name for name, item in OPERATORS.items() if item.family == "comparison"}
 
 
 def bounded(name: str, operands: Sequence[Array], said: dict[str, Any]) -> Bounded:
@@ -121,7 +121,7 @@ def test_a_value_in_float32_is_within_the_bound_of_that_in_longdouble(name: str)
 def test_an_operator_without_them_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     bare = Operator(np.tanh, "", operands=1)
     monkeypatch.setitem(OPERATORS, "Bare", bare)  # type: ignore[arg-type]
-    monkeypatch.setitem(RECORDS, "Bare", bare)  # type: ignore[arg-type]
+    monkeypatch.setitem(OPERATORS, "Bare", bare)  # type: ignore[arg-type]
     with pytest.raises(AssertionError):
         test_each_has_a_value_a_derivative_and_a_bound_or_says_why_not("Bare")
     for half in (

@@ -190,6 +190,7 @@ class Functions(nn.Module):
         largest, where = x.max(1)
         x = torch.tanh(2 - (x - largest[:, None]) / 50)
         x = x / (x.norm(dim=1, keepdim=True) + 1e-6) + (x > 0.1).float() + x.pow(2) + torch.erf(x)
+        x = x + torch.atan(x) + torch.asinh(x)
         x = torch.add(x, torch.sin(x), alpha=2) + torch.rsqrt(x.abs() + 1) + 1.5 ** x.neg()
         x = torch.where(x > 0, torch.einsum("bct,bdt->bct", x, x), torch.tensor(0.5)).masked_fill(x > 2, 3.0)
         x = x.cumsum(1) + x.argmax(1, keepdim=True) + x.maximum(largest[:, None]) + functional.softmax(x, -1)

@@ -11,7 +11,7 @@ from conrepair.accuracy.naive.pieces import ONE_BY_ONE
 from conrepair.accuracy.naive.sums import SUMS
 from conrepair.equations.expression import names_in, parse
 from conrepair.equations.operators import EQUATIONS, OTHERS
-from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.all_operators import OPERATORS
 
 __all__ = ["FORMS"]
 
@@ -21,7 +21,7 @@ _EQUATIONS = [*EQUATIONS.items(), *((call.partition("(")[0], text) for call, tex
 def _by_equations(known: Mapping[str, list[Form]]) -> Iterator[Form]:
     """Functions that have no form, as their equations say; and rows, their terms added one after another."""
     for name, text in _EQUATIONS:
-        said = RECORDS[name].attributes if name in RECORDS else {}
+        said = OPERATORS[name].attributes if name in OPERATORS else {}
         numbers = {key: value for key, value in said.items() if isinstance(value, float)}
         if {"x"} <= {*names_in(parse(text))} <= {"x", *numbers}:
             if "ReduceSum" in text:

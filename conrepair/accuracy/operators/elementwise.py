@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.scaled import Array
-from conrepair.operators.functions import FUNCTIONS, OF_ONNX
+from conrepair.operators.functions import FUNCTIONS
 from conrepair.operators.pairs import PAIRS
 
 __all__ = ["BINARY", "UNARY"]
@@ -31,7 +31,7 @@ _NEAR = 1 + 2.0**-6  # where what cancels ends, an element type of few bits is a
 
 def _scale(operator: str) -> Callable[[Array, Array], Array] | None:
     """What errors are relative to where terms cancel, as the operator's record says it."""
-    record = {**FUNCTIONS, **OF_ONNX}.get(operator)
+    record = FUNCTIONS.get(operator)
     if record is None or (terms := record.terms) is None:
         return None
     return lambda _, x: np.fmax(terms(x * _NEAR, **record.attributes), terms(x / _NEAR, **record.attributes))
@@ -39,7 +39,7 @@ def _scale(operator: str) -> Callable[[Array, Array], Array] | None:
 
 _NUMBERS = {"low": -1.0, "high": 1.0, "two": 2.0, "three": 3.0, "half": 0.5, "minus": -1.0}
 _BODIES = {
-    **{name: f"y = {name}(x)" for name in sorted(FUNCTIONS.keys() | OF_ONNX.keys())},
+    **{name: f"y = {name}(x)" for name in sorted(FUNCTIONS)},
     "Celu": "y = Celu<alpha=1.5>(x)",
     "Clip": "y = Clip(x, low, high)",
     "Gelu (tanh)": 'y = Gelu<approximate="tanh">(x)',

@@ -9,7 +9,7 @@ from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Broadcast
 from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import REALS, Range
-from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.all_operators import OPERATORS
 
 _INFINITE = float("inf")
 _USUAL = {"alpha": (1.0, 0.2, 1 / 6, 1.702), "bias": (0.5,), "gamma": (1.0,)}
@@ -17,7 +17,7 @@ _USUAL = {"alpha": (1.0, 0.2, 1 / 6, 1.702), "bias": (0.5,), "gamma": (1.0,)}
 
 
 def of_each(s: Setting) -> None:
-    record = RECORDS[s.op]
+    record = OPERATORS[s.op]
     x = s.input(domain=record.domain)
     for name, default in record.attributes.items():
         if isinstance(default, float):
@@ -33,7 +33,7 @@ def of_two(s: Setting) -> None:
 
 
 # All of the standard's that compute each element by itself and have no attributes but real numbers.
-for _name, _record in RECORDS.items():
+for _name, _record in OPERATORS.items():
     _is_plain = all(isinstance(default, float | bool) for default in _record.attributes.values())
     if onnx.defs.has(_name) and _record.operands and _is_plain:
         operator(_name)(of_each if _record.operands == 1 else of_two)

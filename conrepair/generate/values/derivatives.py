@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.generate.graph import Node
-from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.all_operators import OPERATORS
 from conrepair.operators.record import Operator
 
 __all__ = ["gradients"]
@@ -57,7 +57,7 @@ def gradients(
         return {0: _spread(wanted, x, attributes.get("axes") if second is None else second)}
     if op == "Clip":
         return {0: wanted * np.where(x == made, 1.0, _LEAST)}
-    record = RECORDS.get(op)
+    record = OPERATORS.get(op)
     if record is not None and record.operands == 1:
         return {0: wanted * _slope(record, x, attributes)}
     if second is None:

@@ -15,14 +15,14 @@ from conrepair.importer.indexing import cast
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 from conrepair.importer.unsigned import of_bits, of_order
-from conrepair.operators.all_operators import RECORDS
+from conrepair.operators.all_operators import OPERATORS
 
 
 def _of_keras(operands: int, *others: str) -> dict[str, Callable[..., Any]]:
     """ONNX's functions of so many numbers that keras.ops has by the same name as NumPy, but for some others."""
     known = {
         name: getattr(ops, record.value.__name__, None)
-        for name, record in RECORDS.items()
+        for name, record in OPERATORS.items()
         if record.operands == operands and {"constant_first"}.issuperset(record.attributes) and callable(record.value)
     }
     return {
@@ -39,7 +39,7 @@ _UNARY = {
     "Round": ops.round,
 }
 _OF_SEVERAL = {**_of_keras(2, "Div", "Pow"), "Add": add, "Sum": add, "Mean": add}
-_COMPARISONS = {name for name, record in RECORDS.items() if record.family == "comparison"}
+_COMPARISONS = {name for name, record in OPERATORS.items() if record.family == "comparison"}
 
 
 @operator(*_UNARY)
