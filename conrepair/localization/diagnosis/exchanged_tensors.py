@@ -224,6 +224,9 @@ def crossed_products(region: Region) -> Iterator[tuple[Node, Node | None]]:
         )
         if layout is None or layout.is_plain or layout.source != layout.target or products[0] is None:
             continue
+        # What's turned back at once may be turned back wrongly.
+        if any(node.op == "Transpose" for node in region.target.graph.consumers[products[0].outputs[0]]):
+            continue
 
         def fed(name: str, turned: str = turned, layout: Layout = layout) -> Array:
             return layout.to_source(region.fed(name)) if name == turned else region.fed(name)
