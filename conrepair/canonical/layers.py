@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.canonical.numbers import Array, Numbers, Stored
+from conrepair.canonical.numbers import FOLDED, Array, Numbers, Stored
 from conrepair.canonical.operations import Operations
 from conrepair.canonical.values import Key, Operand
 from conrepair.canonical.views import Shape, View, axis_of, channels_first, channels_last
@@ -170,8 +170,10 @@ def scaled(made: Operations, view: View, factor: Stored | None, offset: Stored |
     def size() -> Array:
         return np.asarray(np.abs(times(bias, 0)) + (0.0 if offset is None else offset.magnitude()))
 
-    own = weight if factor is None else numbers.number(Stored(lambda: times(weight, LAYERS[key.op])))
-    offsets = None if bias is None and offset is None else _offset(numbers, Stored(moved, size))
+    own = (
+        weight if factor is None else numbers.number(Stored(lambda: times(weight, LAYERS[key.op]), roundings=FOLDED))
+    )
+    offsets = None if bias is None and offset is None else _offset(numbers, Stored(moved, size, FOLDED))
     new = Key(key.op, key.operands, key.words, parameters=(own, offsets))
     return view.of(made.values.value(new, made.values.shapes[view.value]).value)
 

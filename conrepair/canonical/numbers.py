@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,15 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Numbers", "Stored"]
+__all__ = ["FOLDED", "Numbers", "Stored"]
 
 Array = npt.NDArray[Any]
 
-_ROUNDINGS = 16.0
+FOLDED = 16.0
 """Roundings of float32 that a folded number may be off by: a converter rounds each of the few steps that make one (a
 root, a quotient, a product, a difference)."""
 _UNIT = 2.0**-24
 _ALIKE = 1e-5  # relative: sketches of arrays that are worth a look at each number
+_TYPED = 4.0
+"""Roundings of float32 that a number may be off by that's written as text, or computed of such."""
+_SOME = 2**16  # numbers of an array that its sketch is of
 
 
 @dataclass(frozen=True)
@@ -29,10 +33,12 @@ class Stored:
     Attributes:
         load: Reads or computes them.
         size: Of each number what it was summed of, by magnitude; None for the numbers themselves.
+        roundings: Of float32 that a number may be off by.
     """
 
     load: Callable[[], Array]
     size: Callable[[], Array] | None = None
+    roundings: float = 1.0
 
     def magnitude(self) -> Array:
         """Of each number what it was summed of."""
@@ -51,16 +57,33 @@ class Numbers:
         self._known: dict[bytes, int] = {}
         self._sketches: dict[tuple[int, ...], list[tuple[int, Array]]] = defaultdict(list)
         self._stored: list[Stored] = []
+        self._single: dict[str, list[float]] = defaultdict(list)
 
     def number(self, stored: Stored) -> int:
         """The number of an array, which equal ones share."""
         array = _plain(stored.load())
-        digest = hashlib.blake2b(array.tobytes(), person=f"{array.dtype.str}{array.ndim}".encode()[:16])
-        digest.update(repr(array.shape).encode())
+        digest = hashlib.blake2b(repr((array.shape, array.dtype.str)).encode())
+        plain = array.dtype.kind in "fi" and array.size
+        digest.update(array.reshape(-1).data.cast("B") if plain else array.tobytes())
         key = digest.digest()
         if key not in self._known:
             self._known[key] = self._near(array, stored)
         return self._known[key]
+
+    def alike(self, number: float) -> float:
+        """A number, or one that was met before and is the same but for how it was written."""
+        if not number or not math.isfinite(number):
+            return number + 0.0
+        near = [other for place in (1 - _ALIKE, 1, 1 + _ALIKE) for other in self._single[f"{number * place:.4g}"]]
+        found = min(near, key=lambda other: abs(other - number), default=number)
+        off = abs(found / number - 1)
+        if off > _TYPED * _UNIT:
+            found = number
+        elif np.float32(found) != np.float32(number):
+            self.rounding[-1] = max(off, self.rounding.get(-1, 0.0))
+        if found == number and number not in near:
+            self._single[f"{number:.4g}"].append(number)
+        return found
 
     def load(self, number: int) -> Array:
         """The array of a number, as it was first met."""
@@ -85,11 +108,11 @@ class Numbers:
     def _apart(array: Array, stored: Stored, other: Stored) -> float | None:
         """By how much two arrays differ, relative to the largest number; None if that's more than rounding."""
         one, two = array.astype(np.float64), other.load().astype(np.float64)
-        sizes = stored.magnitude(), other.magnitude()
+        sizes, most = (stored.magnitude(), other.magnitude()), max(stored.roundings, other.roundings)
         with np.errstate(invalid="ignore"):
             off = np.abs(one - two)
             same = (one == two) | (np.isnan(one) & np.isnan(two))
-            near = np.isfinite(off) & (off <= _ROUNDINGS * _UNIT * np.maximum(*sizes))
+            near = np.isfinite(off) & (off <= most * _UNIT * np.maximum(*sizes))
         if not (same | near).all():
             return None
         return float(np.where(same, 0.0, off).max() / (np.abs(one[np.isfinite(one)]).max(initial=0.0) or 1.0))
@@ -108,6 +131,7 @@ def _plain(array: Array) -> Array:
 
 
 def _sketch(array: Array) -> Array:
-    """The norm, and sums of every first, second and third number, which no two layers have in common by chance."""
-    flat = np.where(np.isfinite(array), array, 0).astype(np.float64).reshape(-1)
+    """The norm of some numbers, and sums of every first, second and third one: no two layers have these by chance."""
+    flat = array.reshape(-1)[:: max(1, array.size // _SOME)].astype(np.float64)
+    flat = np.where(np.isfinite(flat), flat, 0)
     return np.array([np.linalg.norm(flat), *(flat[::step].sum() for step in (1, 2, 3))])

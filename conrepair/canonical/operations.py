@@ -29,7 +29,8 @@ class Operations:
     """
 
     def __init__(self) -> None:
-        self.values, self.numbers = Values(), Numbers()
+        self.numbers = Numbers()
+        self.values = Values(self.numbers.alike)
         self._unknown = 0
 
     def unknown(self, shape: Shape) -> View:

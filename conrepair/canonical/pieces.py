@@ -36,11 +36,13 @@ class Proven:
         targets: The cuts, by the target's tensors, that both compute alike from the cuts in front; for each the place
             among its `ways`.
         rounding: The largest relative difference of parameters that only rounding tells apart; 0 where all are equal.
+        ends: Of the others that were asked for, in order, whether both compute them alike.
         same: Of the target's tensors, a tensor of the source that holds the same numbers in some order.
     """
 
     targets: Mapping[str, int]
     rounding: float
+    ends: tuple[bool, ...]
     same: Mapping[str, str]
 
 
@@ -66,11 +68,12 @@ def proven(source: LayerGraph, target: LayerGraph, cuts: Sequence[Cut], ends: Se
         for name in target.inputs
     }
     theirs = reader.read(target, inputs, assumed)
-    assumed |= {cut.target: list(_views(ours[cut.source], cut))[:1] for cut in ends if cut.source in ours}
+    wanted = [list(_views(ours[cut.source], cut))[:1] for cut in ends]
+    told = tuple(theirs[cut.target] in views for cut, views in zip(ends, wanted, strict=True))
     alike = {name: views.index(theirs[name]) for name, views in assumed.items() if theirs.get(name) in views}
     first = {view.value: name for name, view in reversed(ours.items())}
     same = {name: first[view.value] for name, view in theirs.items() if view.value in first}
-    return Proven(alike, max(reader.made.numbers.rounding.values(), default=0.0), same)
+    return Proven(alike, max(reader.made.numbers.rounding.values(), default=0.0), told, same)
 
 
 def _views(view: View, cut: Cut) -> Iterator[View]:

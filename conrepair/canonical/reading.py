@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 import numpy as np
 
 from conrepair.canonical.layers import convolved, folded, multiplied, scaled, sliced_layer
-from conrepair.canonical.numbers import Array, Stored
+from conrepair.canonical.numbers import FOLDED, Array, Stored
 from conrepair.canonical.operations import Operations
 from conrepair.canonical.values import Key, Operand, Words
 from conrepair.canonical.views import Shape, View, channels_first, channels_last
@@ -34,7 +34,9 @@ _BY_CHANNEL = {
 """Operators of which the node says where the channels stand, in a way that every format has."""
 _SIZED = {"Reshape", "Expand", "LSTM", "GRU", "RNN"}
 """Operators of which the shape of the result says what sizes they were given, or that leave inputs out."""
-_DRAWS = ("random", "bernoulli", "multinomial", "dropout")
+_UNSAID = ("random", "bernoulli", "multinomial", "dropout", "hardmax", "scan", "loop", "while", "map", "call")
+"""Parts of names of operators that draw numbers, or of which the opset, or a body, says more than attributes do."""
+_NARROW = {"int8", "uint8", "int16", "uint16"}
 _BESIDE: Mapping[str, Attribute] = {"precision": 0, "round_mode": "up", "saturate": 1, "stash_type": 1}
 """Attributes that the vocabulary has no names for, as they usually are."""
 _FEW_BITS = {"float16", "bfloat16"}
@@ -69,10 +71,13 @@ class Reader:
             assumed: Of tensors, what those that read them are given: what the network computes if it's among these,
                 else the one that lies as that does, or the first.
         """
-        found, held = dict(inputs), dict(inputs)
+        found = {name: self._stored(graph.tensors[name], None, view) for name, view in inputs.items()}
+        held = dict(found)
         for node in graph.nodes:
+            gridded = any(graph.tensors[name].quantization for name in node.inputs if name)
             for name, view in zip(node.outputs, _Node(self, graph, node, held).views(), strict=True):
-                own, others = self._stored(graph.tensors[name], node, view), assumed.get(name, ())
+                own = self._stored(graph.tensors[name], node, view, gridded=gridded)
+                others = assumed.get(name, ())
                 near = (other for other in others if other.atoms == own.atoms)
                 found[name], held[name] = own, own if own in others or not others else next(near, others[0])
         return found
@@ -84,11 +89,20 @@ class Reader:
             known = self._parameters[id(parameter)] = parameter, self.made.numbers.number(Stored(parameter.numpy))
         return known[1]
 
-    def _stored(self, tensor: Tensor, node: Node, view: View) -> View:
-        """A view of what a tensor holds: numbers of few bits aren't those that are computed."""
-        grid = tensor.quantization
+    def _stored(self, tensor: Tensor, node: Node | None, view: View, *, gridded: bool = False) -> View:
+        """A view of what a tensor holds: numbers of few bits aren't those that are computed.
+
+        Args:
+            tensor: The tensor.
+            node: That computes it; None for an input.
+            view: Of what it computes.
+            gridded: Whether it reads integers that stand for real numbers.
+        """
+        grid, op = tensor.quantization, "" if node is None else node.op
+        if tensor.others or (gridded and grid is None and tensor.dtype in _NARROW):
+            return self.made.unknown(view.shape)  # nothing says for sure what its integers stand for
         words: Words = (("dtype", tensor.dtype), ("grid", None if grid is None else (grid.scale, grid.zero_point)))
-        is_counted = not tensor.is_real and node.op in {*ELEMENTWISE_BINARY, "Cast"}
+        is_counted = not tensor.is_real and op in {*ELEMENTWISE_BINARY, "Cast"}
         if grid is None and tensor.dtype not in _FEW_BITS and not is_counted:
             return view
         plain = self.made.values.plain(view)
@@ -129,7 +143,8 @@ class _Node:
     def _is_known(self) -> bool:
         """Whether its words say all that computes its results, and all that it reads is known."""
         node = self._node
-        named = node.op in OPERATORS or (node.own and not any(word in node.native.lower() for word in _DRAWS))
+        own = node.own and node.op != "If" and not any(word in node.native.lower() for word in _UNSAID)
+        named = node.op in OPERATORS or own
         sizes = all(shape is not None and 0 not in shape for shape in self._shapes)
         # What follows from sizes and is no parameter isn't said.
         left = node.inputs.count("") - len(node.parameters)
@@ -144,6 +159,8 @@ class _Node:
     def _one(self, x: View) -> View | None:
         """The view of its output; None where there's no better form than the node's own."""
         node, made, said = self._node, self._made, self._said
+        if len(self._views) > 1 and node.op not in {*ELEMENTWISE_BINARY, "Concat", "Reshape"}:
+            return None  # what's usually a constant is computed here
         axis, axes, pads, perm = (said.get(name) for name in ("axis", "axes", "pads", "perm"))
         match node.op:
             case "Identity" | "Reshape":
@@ -176,6 +193,8 @@ class _Node:
             return None
         if node.op in EQUATIONS and node.op not in _NOT_EQUAL:
             return self._by_equation(x)
+        if node.parameters.keys() - {"operand"}:
+            return None
         return _view(self._elementwise(node.op, self._operands(), self._words(), self._shape)) if operands else None
 
     def _words(self, **other: Hashable) -> Words:
@@ -204,7 +223,12 @@ class _Node:
         parameters, found = tuple(self._reader.parameter(item) for _, item in given), []
         for place, shape in enumerate(self._shapes):
             inner = tuple((shape or ())[axis] for axis in channels_first(rank)) if last else shape or ()
-            key = Key(node.op, tuple(views), (("output", place), *names, places, *words), parameters=parameters)
+            key = Key(
+                f"{node.op} as it is",
+                tuple(views),
+                (("output", place), *names, places, *words),
+                parameters=parameters,
+            )
             view = self._made.values.value(key, inner)
             found.append(self._made.transposed(view, channels_last(rank)) if last else view)
         return found
@@ -282,12 +306,15 @@ class _Node:
             bias = given["bias"]() if "bias" in given else np.float64(0)
             return np.asarray(bias), np.asarray(given["mean"]().astype(np.float64) * factor())
 
-        offset = Stored(lambda: parts()[0] - parts()[1], lambda: np.abs(parts()[0]) + np.abs(parts()[1]))
+        offset = Stored(lambda: parts()[0] - parts()[1], lambda: np.abs(parts()[0]) + np.abs(parts()[1]), FOLDED)
         axis = rank - 1 if node.channels_last or rank < _MATRIX else 1
         channels = (x.shape[axis], *(1,) * (rank - 1 - axis))
-        by_axis = [self._made.constant(_along(item, channels), channels) for item in (Stored(factor), offset)]
+        by_axis = [
+            self._made.constant(_along(item, channels), channels)
+            for item in (Stored(factor, roundings=FOLDED), offset)
+        ]
         if all(isinstance(item, View) for item in by_axis) and folded(self._made, "Mul", x, by_axis[0]) is not None:
-            return scaled(self._made, x, Stored(factor), offset)
+            return scaled(self._made, x, Stored(factor, roundings=FOLDED), offset)
         product = self._elementwise("Mul", [x, by_axis[0]], (), x.shape)
         return _view(self._elementwise("Add", [product, by_axis[1]], (), x.shape))
 
@@ -358,7 +385,7 @@ def _along(stored: Stored, shape: Shape) -> Stored:
     def seen(load: Callable[[], Array]) -> Callable[[], Array]:
         return lambda: load().reshape(shape)
 
-    return Stored(seen(stored.load), None if stored.size is None else seen(stored.size))
+    return Stored(seen(stored.load), None if stored.size is None else seen(stored.size), stored.roundings)
 
 
 def _whole_numbers(item: Attribute) -> tuple[int, ...]:

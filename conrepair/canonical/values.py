@@ -7,7 +7,7 @@ networks of a comparison share a table: what one side computes has the other's n
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from conrepair.canonical.views import Shape, View, whole
@@ -16,7 +16,6 @@ __all__ = ["Key", "Operand", "Values", "Words"]
 
 Operand = View | float
 Words = tuple[tuple[str, Hashable], ...]
-_DIGITS = 6  # of numbers in equations: files have them in float32, or as they were typed
 _MOST_TERMS = 8  # of a product of sums that is written as a sum; longer ones stay a product
 
 
@@ -47,7 +46,13 @@ class Values:
         shapes: Of each.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, alike: Callable[[float], float]) -> None:
+        """Begin with none.
+
+        Args:
+            alike: Gives one number for all that rounding alone tells apart.
+        """
+        self._alike = alike
         self.keys: list[Key] = []
         self.shapes: list[Shape] = []
         self._numbers: dict[tuple[Key, Shape], int] = {}
@@ -98,7 +103,7 @@ class Values:
         return self.value(Key(op, tuple(sorted(views) if op in {"Max", "Min"} else views), words), shape)
 
     def _number(self, number: float) -> View:
-        return self.value(Key("number", numbers=(_rounded(number),)), ())
+        return self.value(Key("number", numbers=(self._alike(number),)), ())
 
     def _terms(self, item: Operand) -> tuple[dict[View, float], float]:
         """Of an operand as a sum: factors by what they're of, and a number."""
@@ -125,7 +130,7 @@ class Values:
         views = tuple(sorted(total))
         if len(views) == 1 and total[views[0]] == 1.0 and number == 0.0 and views[0].size == math.prod(shape):
             return views[0].reshaped(shape)
-        numbers = (*(_rounded(total[view]) for view in views), _rounded(number))
+        numbers = (*(self._alike(total[view]) for view in views), self._alike(number))
         found = self.value(Key("sum", views, numbers=numbers), shape)
         self._sums.setdefault(found.value, (total, number))
         return found
@@ -208,7 +213,8 @@ class Values:
         # The square root of a square is no power of it where that's negative.
         if key is not None and key.op == "Pow" and key.numbers:
             inner = key.numbers[0]
-            if exponent.is_integer() or not inner.is_integer():
+            # Nor is the square of a root a power of what has none.
+            if inner.is_integer() if exponent.is_integer() else not (exponent * inner).is_integer():
                 exponent, view = exponent * inner, key.operands[0].reshaped(view.shape)
         return view if exponent == 1.0 else self.value(Key("Pow", (view,), numbers=(exponent,)), view.shape)
 
@@ -225,10 +231,5 @@ class Values:
         if key is not None and key.op == op and key.numbers and isinstance(inner, View):
             limit, inner = choose(limit, key.numbers[0]), key.operands[0].reshaped(inner.shape)
         views = (inner,) if isinstance(inner, View) else ()
-        found = self.value(Key(op, views, numbers=(_rounded(limit),)), item.shape)
+        found = self.value(Key(op, views, numbers=(self._alike(limit),)), item.shape)
         return self._sum([(found, lead), (number, 1.0)], item.shape)
-
-
-def _rounded(number: float) -> float:
-    """A number with the digits that count."""
-    return float(f"{number:.{_DIGITS}g}") + 0.0

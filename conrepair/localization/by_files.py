@@ -44,9 +44,13 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     outputs = [_ends(source, target, names) for names in _named(source.output_names, target.output_names)]
     whole = proven(*graphs, [cut_of(pair) for pair in inputs], [cut_of(pair) for pair in outputs])
     count = len({node.layer for node in target.graph.nodes})
-    if len(outputs) == len(target.output_names) and whole.targets.keys() >= {pair.target for pair in outputs}:
+    if len(outputs) == len(target.output_names) == len(source.output_names) and all(whole.ends):
         same = f"are equal but for rounding (by {whole.rounding:.1e} at most)" if whole.rounding else "are all equal"
-        reason = f"proven by the files: all {count} layers compute the same in real numbers, and parameters {same}"
+        sizes = ", ".join(str(list(pair.layout.source)) for pair in inputs)
+        reason = (
+            f"proven by the files: all {count} layers compute the same in real numbers for inputs of {sizes}, and "
+            f"parameters {same}"
+        )
         return Localization(verdict=Verdict.EQUIVALENT, reason=reason)
     pairs = [*inputs, *_inner(graphs, whole)]
     known, cuts = proven(*graphs, [cut_of(pair) for pair in pairs]), Cuts(graphs, pairs)
@@ -87,7 +91,7 @@ def _ends(source: Network, target: Network, names: tuple[str, str]) -> Pair:
     turned = Layout(one, one, last, two) if {source.channels, target.channels} == {"first", "last"} else None
     if turned is not None and source.channels == "last":
         turned = Layout(one, one, (0, len(one) - 1, *range(1, len(one) - 1)), two)
-    plain = Layout(one, one, tuple(range(len(one))), two)
+    plain = Layout(one, one, tuple(range(len(one))), one)
     shape = turned is not None and len(one) >= _PICTURE and tuple(one[axis] for axis in turned.axes) == two
     return Pair(*names, turned if turned is not None and shape and one != two else plain, 1.0, "their names")
 

@@ -67,7 +67,7 @@ def test_the_table_has_no_empty_columns_and_no_source_that_is_none(capsys: pytes
     assert "conversion" not in head
     assert "ms" not in head.split()  # one batch: its time has the preparations in it
     assert not any("source)" in line or "/source" in line for line in lines)
-    assert any(line.startswith("next: no difference beyond rounding on these inputs") for line in lines)
+    assert any(line.startswith("next: proven by the files: all ") for line in lines)
     assert compare("net.onnx", "other.onnx", "--batch-size", "8") == 0
     assert "ms" in capsys.readouterr().out.splitlines()[0].split()
 
@@ -211,7 +211,8 @@ def test_a_build_is_no_model_file(folder: Path, verdict: Verdict) -> None:
     (folder / "built").mkdir()
     (folder / "built" / "build.json").write_text("{}")
     given = {"source": "net.onnx", "target": "built", "data": "d.npz", "trust": False, "inputs": []}
-    row = SimpleNamespace(verdict=verdict, problem=None, localized=SimpleNamespace(problem=None))
+    localized = SimpleNamespace(problem=None)
+    row = SimpleNamespace(verdict=verdict, problem=None, localized=localized, is_static=False, proof="")
     told = after_comparison(cast("Row", row), argparse.Namespace(**given))
     assert told.startswith(
         "`conrepair localize net.onnx built --data d.npz`" if verdict is Verdict.FAULTY else "build the target anew"

@@ -249,7 +249,8 @@ def with_localization(
         steps.append(LocalizedStep(own.compared, alone))
         own = dataclasses.replace(own, problem=None)
     if not steps:
-        return dataclasses.replace(row, localized=LocalizedTarget(problem=own.problem))
+        problem = own.problem if row.ran.run is None else row.problem  # nothing else says what became of it
+        return dataclasses.replace(row, localized=LocalizedTarget(problem=own.problem), problem=problem)
     place = _explaining(steps)
     result = steps[place].localization
     steps[place] = LocalizedStep(steps[place].compared, _bounded(result, steps, row))
