@@ -181,6 +181,15 @@ class OnnxEditor(Editor):
             self._instead[tensor] = result
         self._reshaped = True
 
+    def swap_inputs(self, node: Node, one: int, two: int) -> None:
+        """By their places: a node may read one tensor twice, or read something else in its place by now."""
+        target = self._single(node)
+        first, second = self._position(node, one), self._position(node, two)
+        before, behind = target.inputs[first], target.inputs[second]
+        target.replace_input_with(first, behind)
+        target.replace_input_with(second, before)
+        self._reshaped = True
+
     def exchange_reads(self, one: str, two: str, readers: Sequence[Node]) -> None:
         """Nodes stay where they are, unless one would read what comes later."""
         exchange_readers(self._value(one), self._value(two), [self._target(reader) for reader in readers])

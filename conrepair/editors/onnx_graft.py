@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.lowering import Writer
+from conrepair.editors.lowering import CHANNELLED, Writer
 from conrepair.editors.onnx_attributes import WrittenNode, write_attributes
 from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile, set_inputs
@@ -56,6 +56,8 @@ class OnnxWriter(Writer[onnx_ir.Value]):
     def write(self, operation: Operation, operands: Sequence[onnx_ir.Value]) -> onnx_ir.Value:
         """A node; several where the file's opset doesn't have the operator."""
         file, operator = self._file, operation.operator
+        if operation.channels_last and operator in CHANNELLED:  # of two axes, too: it may lack a scale
+            self.refuse(f"ONNX's {operator} has its channels first")
         node = onnx_ir.Node("", operator, [], name=file.free(f"{self._label}/{operator}"))
         result = node.outputs[0]
         result.name = file.free(f"{node.name}/result")

@@ -94,8 +94,8 @@ def check_operands(file: OnnxFile, node: onnx_ir.Node) -> None:
     schema, count = file.schema(node), len(node.inputs)
     if not schema.min_input <= count <= schema.max_input:
         raise NotEditableError(
-            f"{node.name} has {count} operands, {node.op_type} takes {schema.min_input} to {schema.max_input}. "
-            "Insert and remove nodes instead."
+            f"{node.name or node.outputs[0].name} has {count} operands, {node.op_type} takes {schema.min_input} to "
+            f"{schema.max_input}. Insert and remove nodes instead."
         )
 
 
@@ -104,7 +104,8 @@ def check_required(file: OnnxFile, node: onnx_ir.Node) -> None:
     attributes = file.schema(node).attributes
     missing = [name for name, item in attributes.items() if item.required and name not in node.attributes]
     if missing:
-        raise NotEditableError(f"{node.name} as {node.op_type} needs {', '.join(missing)}; say what they are.")
+        called = node.name or node.outputs[0].name
+        raise NotEditableError(f"{called} as {node.op_type} needs {', '.join(missing)}; say what they are.")
 
 
 def _write_attribute(file: OnnxFile, node: onnx_ir.Node, name: str, value: Attribute) -> None:

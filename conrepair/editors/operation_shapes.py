@@ -14,7 +14,8 @@ from conrepair.operators.moves import cuts
 
 __all__ = ["shape_of_result", "slices_of"]
 
-_OPEN = (12, 24)  # sizes in place of open ones: what's taken apart, or put together, can be so with these
+_OPEN = (720, 1440)  # sizes in place of open ones: what's taken apart, or put together, can be so with these
+_SLICED = (1, 1440)  # the same, of what may end before a slice does
 _OF_FIRST = NORMALIZATIONS | SOFTMAX  # whose results are of their first operand's shape
 _MOVING = {name for name, item in OPERATORS.items() if callable(item.value) and not item.operands}
 _MOVING -= {*_OF_FIRST, "Einsum", "Expand", "Split"}
@@ -97,13 +98,16 @@ def _reshaped(operation: Operation, shape: Sizes) -> Sizes:
 
 def slices_of(operation: Operation, rank: int) -> tuple[slice, ...]:
     """What a Slice takes of each axis of an operand of some rank."""
-    return cuts(rank, **{name: operation.integers(name) for name in ("starts", "ends", "axes", "steps")})
+    starts, ends = operation.integers("starts"), operation.integers("ends")
+    axes, steps = operation.integers("axes", range(len(starts))), operation.integers("steps", [1] * len(starts))
+    return cuts(rank, starts=starts, ends=ends, axes=axes, steps=steps)
 
 
 def _computed(operation: Operation, shapes: Sequence[Sizes]) -> Sizes | None:
     """Of what it makes of zeros, which take no room: open sizes are two different ones, and so is what follows."""
     found = []
-    for size in _OPEN[: 1 + any(None in shape for shape in shapes)]:
+    given = _SLICED if operation.operator == "Slice" else _OPEN
+    for size in given[-1 - any(None in shape for shape in shapes) :]:
         sizes = [[size if known is None else known for known in shape] for shape in shapes]
         read = what_is_read(operation, [np.broadcast_to(np.float32(0), shape) for shape in sizes], np.asarray)
         try:

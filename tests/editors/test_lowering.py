@@ -129,3 +129,16 @@ def test_what_is_no_attribute_of_an_operator_is_not_dropped() -> None:
 )
 def test_what_reads_its_numbers_as_operands_has_no_lowering(operation: Operation) -> None:
     assert lower(operation, [_SHAPE, (6,), (6,)][: len(operation.inputs)], channels_last=False) is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "shape"),
+    [
+        (Operation("Slice", ("x",), {"starts": (0,), "ends": (5,), "axes": (1,), "steps": (1,)}), (2, None, 4)),
+        (Operation("Slice", ("x",), {"starts": (30,), "ends": (99,), "axes": (1,), "steps": (1,)}), (2, None, 4)),
+    ],
+)
+def test_an_open_size_stays_open_where_a_slice_may_be_cut_short(
+    operation: Operation, shape: tuple[int | None, ...]
+) -> None:
+    assert shape_of_result(operation, [(2, None, 4)]) == shape

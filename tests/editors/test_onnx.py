@@ -245,3 +245,16 @@ def test_every_node_can_be_taken_out_or_says_why_not(name: str, tmp_path: Path) 
             or node.name not in by_name(editor_of(changed))
         )
     assert done or name in {"function", "lstm"}
+
+
+@pytest.mark.parametrize(("places", "read"), [((1, 2), "a a b"), ((0, 1), "b a a")])
+def test_inputs_are_exchanged_by_their_places(places: tuple[int, int], read: str, tmp_path: Path) -> None:
+    """A node that reads one tensor twice is another one by each of them."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        small (float[2, 3] x) => (float[2, 9] y) { a = Relu (x) b = Neg (x) y = Concat <axis = 1> (a, b, a) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "model.onnx")
+    editor = editor_of(model_of("onnx", tmp_path / "model.onnx"))
+    node = next(node for node in editor.graph.nodes if node.op == "Concat")
+    editor.swap_inputs(node, *places)
+    made = onnx.load(editor.save(tmp_path / "changed", "model").path)
+    assert list(made.graph.node[-1].input) == read.split()
