@@ -87,7 +87,7 @@ def _join_bias(graph: onnx_ir.Graph, opset: int) -> None:
     """Join MatMul and the Add of a constant row behind it into one node, which becomes a Dense layer."""
     for add in list(graph):
         match = matched(_DENSE, add, opset)
-        if match is None:
+        if match is None or len(match.nodes) != 2:  # the product and the sum: no other tensor is a constant row
             continue
         kernel, row = (_constant_shape(match.values[name]) for name in ("kernel", "bias"))
         matmul = match.nodes[1]

@@ -177,6 +177,11 @@ def test_an_output_that_is_an_input():
     check_text("y = Identity (x)", {"x": random(2, 3, 4)})
 
 
+def test_a_product_that_is_added_to_itself():
+    """No row stands behind it."""
+    check_text("m = MatMul (x, z) y = Add (m, m)", {"x": random(2, 3, 4), "z": random(2, 4, 5)})
+
+
 def test_the_same_output_under_two_names():
     check_text("y = Neg (x) z = Identity (y)", {"x": random(2, 3)}, outputs=["y", "z"])
 
