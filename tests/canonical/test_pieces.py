@@ -102,6 +102,18 @@ OTHER = {
         ROWS + "{ y = Reshape (x, shape) }",
         ROWS + "{ a = Transpose <perm = [0, 2, 1]> (x) y = Reshape (a, shape) }",
     ),
+    "large-number": (
+        ROWS + "{ a = Add (x, much) y = Sub (a, less) }",
+        None,
+        {"much": np.float32(1000001), "less": np.float32(1000000)},
+        {"much": np.float32(1000000), "less": np.float32(1000000)},
+    ),
+    "slopes": (ROWS + "{ y = PRelu (x, s) }", None, {"s": SCALE}, {"s": SCALE[::-1]}),
+    "square-of-root": (ROWS + "{ r = Sqrt (x) y = Mul (r, r) }", ROWS + "{ y = Identity (x) }"),
+    "computed-scale": (
+        ROWS + "{ a = ReduceMax <axes = [0, 1], keepdims = 0> (x) y = LayerNormalization (x, a) }",
+        ROWS + "{ a = ReduceMin <axes = [0, 1], keepdims = 0> (x) y = LayerNormalization (x, a) }",
+    ),
     "root-of-square": (ROWS + "{ q = Mul (x, x) y = Sqrt (q) }", ROWS + "{ y = Identity (x) }"),
     "by-itself": (ROWS + "{ a = Div (x, x) y = Mul (a, x) }", ROWS + "{ y = Identity (x) }"),
     "one-weight": (

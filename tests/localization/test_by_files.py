@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx import helper, numpy_helper
 from onnx_networks import drawn, written
 from rewritten_networks import CUBE, opened, renamed, residual_blocks
@@ -65,6 +66,19 @@ def test_a_factor_that_moved_between_layers_is_none(tmp_path: Path) -> None:
     assert compared(source, target).verdict is Verdict.EQUIVALENT
     other = written(tmp_path / "o.onnx", inside, {**weights, "w": weights["w"] * factor[::-1]})
     assert compared(source, other).verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [("a b", "a"), ("a", "a b"), ("a b", "a c"), ("a b", "d e")])
+def test_outputs_that_are_others(ours: str, theirs: str, tmp_path: Path) -> None:
+    """One that's lost, one more, and two of one tensor."""
+    bodies = {"a": "a = Relu (x)", "b": "b = Neg (x)", "c": "c = Relu (x)", "d": "d = Neg (x)", "e": "e = Neg (x)"}
+    paths = []
+    for names in (ours.split(), theirs.split()):
+        outputs = ", ".join(f"float[2, k] {name}" for name in names)
+        text = f"small (float[2, 4] x) => ({outputs}) {{ {' '.join(bodies[name] for name in names)} }}"
+        paths.append(written(tmp_path / f"{len(paths)}.onnx", text, {}))
+    source, target = (opened(path, {"x": np.zeros((2, 4), np.float32)}) for path in paths)
+    assert compared_by_files(source, target).verdict is Verdict.UNDECIDED
 
 
 def test_compare_says_that_it_is_proven(tmp_path: Path) -> None:
