@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Node
+from conrepair.graph.operators import QUANTIZING
 from conrepair.localization.diagnosis.carried import are_other_numbers, carried_differences
 from conrepair.localization.diagnosis.changes import fixing_change, number_of
 from conrepair.localization.diagnosis.differences import extra_finding
@@ -152,4 +153,4 @@ def _unexplained(region: Region, known: Sequence[Finding]) -> list[Finding]:
 
 
 def _operators(side: Side) -> Counter[str]:
-    return Counter(step.op for step in fused(side) if step.op not in MOVES)
+    return Counter(step.op for step in fused(side) if step.op not in MOVES | QUANTIZING)
