@@ -25,7 +25,6 @@ from conrepair.data.sample_axes import OutputAxes, fixed_batch, with_batch
 from conrepair.data.sequences import Sequences, step_of
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
-from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
@@ -430,25 +429,20 @@ def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Say where a target stops being its source.
 
     Args:
-        payload: "source" and "target" (each with "model", "inputs", "data", "recipe"), "options"; of models that are
-            random "random", the verdict on their outputs and its reason.
+        payload: "source" and "target" (each with "model", "inputs", "data", "recipe"), "options".
         folder: For activations.
 
     Returns:
         "localization".
     """
     from conrepair.localization.fed_model import FedModel
-    from conrepair.localization.models import localize_models, localize_random
+    from conrepair.localization.models import localize_models
     from conrepair.localization.options import Options
 
     source, target = (from_json(FedModel, payload[side]) for side in ("source", "target"))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         options, keep = from_json(Options, payload["options"]), partial(leave, "repair")
-        if payload.get("random"):
-            verdict, reason = payload["random"]
-            result = localize_random(source, target, Path(scratch), options, Verdict(verdict), reason)
-        else:
-            result = localize_models(source, target, Path(scratch), options, leave=keep)
+        result = localize_models(source, target, Path(scratch), options, leave=keep)
     for subject in (source, target):
         _check_unchanged(subject.model.path, subject.model.sha256)
     return {"localization": encode(result)}

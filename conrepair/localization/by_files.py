@@ -53,6 +53,8 @@ def compared_by_files(source: Network, target: Network) -> Localization:
         )
         return Localization(verdict=Verdict.EQUIVALENT, reason=reason)
     pairs = [*inputs, *_inner(graphs, whole)]
+    paired = {name for pair in pairs for name in ((0, pair.source), (1, pair.target))}
+    pairs += [pair for pair in outputs if paired.isdisjoint({(0, pair.source), (1, pair.target)})]
     known, cuts = proven(*graphs, [cut_of(pair) for pair in pairs]), Cuts(graphs, pairs)
     left = [pair for pair in pairs if pair not in inputs and pair.target not in known.targets]
     if harmless := _harmless(graphs, pairs, left):

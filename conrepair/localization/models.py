@@ -43,7 +43,6 @@ __all__ = [
     "batch_size",
     "feeds_of",
     "localize_models",
-    "localize_random",
     "of_one_batch",
     "rounded_outputs",
 ]
@@ -124,37 +123,6 @@ def localize_models(
         ranking = suspicious_layers(one, two, found.alignment, options.suspiciousness, options.same)
         result = dataclasses.replace(result, suspiciousness=ranking)
     return result
-
-
-def localize_random(
-    source: FedModel, target: FedModel, folder: Path, options: Options, verdict: Verdict, reason: str
-) -> Localization:
-    """Say what differs between the files of random models, as what their layers compute is another draw each time.
-
-    Args:
-        source: The model that is right.
-        target: The model in question.
-        folder: For conversions; the caller removes it.
-        options: As of other localizations.
-        verdict: On the distributions of their outputs; where these agree, no difference of files is a fault.
-        reason: Of the verdict.
-
-    Raises:
-        ModelLoadError: if one can't be opened.
-    """
-    ours = open_model(source.model, concrete(source, 1), folder / "source-onnx").network
-    theirs = open_model(target.model, concrete(target, 1), folder / "target-onnx").network
-    found = compared_by_files(ours, theirs)
-    return dataclasses.replace(
-        found,
-        verdict=verdict,
-        reason=reason,
-        faults=() if verdict.is_right else found.faults,
-        samples=min(source.data.count, target.data.count, options.samples),
-        notes=("layers were compared by their files: the values of a random model are others each time it's run",),
-        options=options,
-        graphs={side.looked_into: graph_record(net.graph) for side, net in ((source, ours), (target, theirs))},
-    )
 
 
 def _localize_recorded(source: FedModel, target: FedModel, folder: Path, options: Options) -> Localization:

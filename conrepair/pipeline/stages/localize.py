@@ -53,10 +53,10 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
         for place in wanted
         if rows[place].verdict is Verdict.FAULTY and _steps(rows[place]) > 1
     }
-    for place in wanted:
-        if executed[place].reference in references:
-            asked[executed[place].looked_at] = {"random": (str(rows[place].verdict), rows[place].reason)}
+    random = [place for place in wanted if executed[place].reference in references]
+    asked |= {executed[place].looked_at: {"static": True} for place in random}
     found = localized(state, list(looked_into.values()), asked)
+    found |= {name: _of_random(found[name], rows[place]) for place in random for name in [executed[place].looked_at]}
     behind = {place: steps_before(executed, executed[place]) for place in wanted}
     doubtful = [
         step
@@ -77,6 +77,25 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
     return _with_other_samples(state, executed, result, wanted)
 
 
+def _of_random(outcome: LocalizationOutcome, row: Row) -> LocalizationOutcome:
+    """What the files of random models say, by the verdict on the distributions of their outputs.
+
+    What layers compute is another draw each time; where outputs agree, no difference of files is a fault.
+    """
+    if outcome.localization is None or row.verdict is None or row.ran.run is None:
+        return outcome
+    found = dataclasses.replace(
+        outcome.localization,
+        verdict=row.verdict,
+        reason=row.reason,
+        faults=() if row.verdict.is_right else outcome.localization.faults,
+        samples=min(row.ran.run.count, outcome.localization.options.samples),
+        notes=("layers were compared by their files: the values of a random model are others each time it's run",),
+        options=dataclasses.replace(outcome.localization.options, static=False),
+    )
+    return dataclasses.replace(outcome, localization=found)
+
+
 def _with_proofs(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
     """Prove by the files that what answers alike computes the same, whatever it's fed, where that can be proven."""
     result = list(rows)
@@ -86,7 +105,8 @@ def _with_proofs(state: RunState, executed: Sequence[Execution], rows: Sequence[
         if item.kind == "target" and item.build is None and row.verdict is Verdict.EQUIVALENT
         if RECORDED not in {None if source is None else source.model.framework for source in _both(state, item)}
     ]
-    found = localized(state, [executed[place] for place in places], static=True)
+    items = [executed[place] for place in places]
+    found = localized(state, items, {item.looked_at: {"static": True} for item in items})
     for place in places:
         told = found[executed[place].looked_at]
         if told.localization is not None and told.localization.verdict is Verdict.EQUIVALENT:
@@ -146,8 +166,6 @@ def localized(
     state: RunState,
     items: Sequence[Execution],
     asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    *,
-    static: bool = False,
 ) -> dict[str, LocalizationOutcome]:
     """What became of looking into each model, or build, by its name.
 
@@ -155,12 +173,8 @@ def localized(
         state: The run.
         items: The models.
         asked: What each task is told besides, by the model's name: as in `localization_task`.
-        static: Whether files alone are compared, whatever the settings say.
     """
-    tasks = {
-        item.looked_at: localization_task(state, item, static=static, **asked.get(item.looked_at, {}))
-        for item in items
-    }
+    tasks = {item.looked_at: localization_task(state, item, **asked.get(item.looked_at, {})) for item in items}
     compared = {item.looked_at: _compared(state, item) for item in items}
     state.run("localize", tasks.values())
     results = state.scheduler.results
@@ -215,7 +229,6 @@ def localization_task(
     photos: int | None = None,
     first: tuple[int, ...] = (),
     latent: bool = False,
-    random: tuple[str, ...] = (),
     static: bool = False,
 ) -> Task:
     """Look into a target, beside its reference; a task for the scheduler.
@@ -226,7 +239,6 @@ def localization_task(
         photos: How many it may look at as files; default: as many as layers are compared on.
         first: Samples to look at before all others.
         latent: Whether faults that no input shows count, whatever the settings say.
-        random: The verdict and its reason, where the reference is random.
         static: Whether files alone are compared, whatever the settings say.
     """
     count = state.settings.layers.samples if photos is None else photos
@@ -245,7 +257,7 @@ def localization_task(
     options = options_of(state.settings, item.intent, target.limits)
     counts, by_files = options.latent_counts or latent, options.static or static
     settings = dataclasses.asdict(dataclasses.replace(options, latent_counts=counts, static=by_files))
-    told = {**payload, "options": settings, "random": list(random)}
+    told = {**payload, "options": settings}
     what = " by the files" if static else " of other samples" if first else ""
     name = f"{item.row_name}, localization{what}"
     return state.task(name, "localize", told, reference.source, item.source, parts=_parts)
