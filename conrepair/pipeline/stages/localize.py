@@ -34,6 +34,7 @@ from conrepair.runtime.reach import CONFINED
 __all__ = ["localization_task", "localize", "localized", "model_of"]
 
 _WORST = 5  # samples
+_MOST_READ = 2**26  # weights
 
 
 def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -103,7 +104,7 @@ def _with_proofs(state: RunState, executed: Sequence[Execution], rows: Sequence[
         place
         for place, (item, row) in enumerate(zip(executed, rows, strict=True))
         if item.kind == "target" and item.build is None and row.verdict is Verdict.EQUIVALENT
-        if RECORDED not in {None if source is None else source.model.framework for source in _both(state, item)}
+        if all(_is_read_soon(source) for source in (item.source, state.subject(item.reference).source))
     ]
     items = [executed[place] for place in places]
     found = localized(state, items, {item.looked_at: {"static": True} for item in items})
@@ -115,9 +116,11 @@ def _with_proofs(state: RunState, executed: Sequence[Execution], rows: Sequence[
     return result
 
 
-def _both(state: RunState, item: Execution) -> tuple[LoadedModel | None, LoadedModel | None]:
-    """The target, and what it's compared with."""
-    return item.source, state.subject(item.reference).source
+def _is_read_soon(source: LoadedModel | None) -> bool:
+    """Whether a model has layers, and few enough weights to be read once more without being asked for it."""
+    if source is None or source.model.framework == RECORDED:
+        return False
+    return source.description.parameters <= _MOST_READ
 
 
 def _unobservable(item: Execution) -> Problem | None:
