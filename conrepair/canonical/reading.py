@@ -26,7 +26,7 @@ from conrepair.operators.record import BY_CHANNEL
 
 __all__ = ["Reader"]
 
-_NOT_EQUAL = QUANTIZING | {"BatchNormalization", "Erf", "PRelu", "Shrink", "Softplus"}
+_NOT_EQUAL = QUANTIZING | {"BatchNormalization", "Erf", "Shrink", "Softplus"}
 """Operators whose equation is an approximation, or of other operands; batch normalizations are folded."""
 _BY_CHANNEL = {
     name for name, item in OPERATORS.items() if item.value == BY_CHANNEL and not item.unbounded
@@ -191,6 +191,8 @@ class _Node:
         operands = OPERATORS[node.op].operands
         if not self._is_real() or operands > _MATRIX:
             return None
+        if node.op == "GroupNormalization":
+            return self._in_groups(x)
         if node.op in EQUATIONS and node.op not in _NOT_EQUAL:
             return self._by_equation(x)
         if node.parameters.keys() - {"operand"}:
@@ -230,7 +232,7 @@ class _Node:
                 parameters=parameters,
             )
             view = self._made.values.value(key, inner)
-            found.append(self._made.transposed(view, channels_last(rank)) if last else view)
+            found.append(self._as_laid_out(view))
         return found
 
     def _is_last(self, rank: int) -> bool:
@@ -288,7 +290,7 @@ class _Node:
         weights = Stored(weight.numpy), None if bias is None else Stored(bias.numpy)
         view = self._first(x)
         found = convolved(self._made, self._node.op, view, weights, dict(self._said), (weight.shape, shape))
-        return self._made.transposed(found, channels_last(rank)) if self._is_last(rank) else found
+        return self._as_laid_out(found)
 
     def _batch_normalization(self, x: View) -> View | None:
         """A factor and an offset by channel, in the layer in front where there's one."""
@@ -350,17 +352,48 @@ class _Node:
             text = {"min": "Max(x, min)", "max": "Min(x, max)"}.get("".join(bounds), text)
             if not bounds:
                 return x
-        expression, known = parse(text), dict[str, Operand](x=view, scale=1.0, bias=0.0)
+        names = names_in(parse(text))
+        known = {name: self._made.constant(*given[name]) for name in names if name in given}
+        found = self._evaluated(text, {"x": view, **known}, axes)
+        return None if found is None else self._as_laid_out(found)
+
+    def _in_groups(self, x: View) -> View | None:
+        """A normalization of groups of channels: that of rows in another shape, then a factor and an offset."""
+        view, groups = self._first(x), self._said.get("groups")
+        if not isinstance(groups, int) or len(view.shape) < _MATRIX:
+            return None
+        rows = view.reshaped((view.shape[0], groups, view.size // (view.shape[0] * groups)))
+        found = self._evaluated(EQUATIONS["InstanceNormalization"], {"x": rows}, (_MATRIX,))
+        found = None if found is None else found.reshaped(view.shape)
+        for op, role in (("Mul", "scale"), ("Add", "bias")):
+            item, channels = self._node.parameters.get(role), (view.shape[1], *(1,) * (len(view.shape) - _MATRIX))
+            if item is not None and found is not None:
+                constant = self._made.constant(_along(Stored(item.numpy), channels), channels)
+                found = _view(self._elementwise(op, [found, constant], (), view.shape))
+        return None if found is None else self._as_laid_out(found)
+
+    def _as_laid_out(self, view: View) -> View:
+        rank = len(view.shape)
+        return self._made.transposed(view, channels_last(rank)) if self._is_last(rank) else view
+
+    def _evaluated(self, text: str, given: Mapping[str, Operand], axes: tuple[int, ...]) -> View | None:
+        """What an equation computes of this node's operands and attributes; None if it needs something else.
+
+        Args:
+            text: The equation.
+            given: What its names stand for that are no attributes.
+            axes: Of its reductions.
+        """
+        said, expression = self._said, parse(text)
+        known: dict[str, Operand] = {"scale": 1.0, "bias": 0.0}
         known |= {name: float(item) for name, item in said.items() if isinstance(item, int | float)}
-        known |= {name: self._made.constant(*given[name]) for name in names_in(expression) if name in given}
+        known |= given
         if not set(names_in(expression)) <= known.keys():
             return None
 
         def call(term: Term, operands: list[Operand]) -> Operand:
             if term.operator.startswith("Reduce"):
-                return self._made.reduced(
-                    term.operator, _required(operands[0]), axes if isinstance(axes, tuple) else ()
-                )
+                return self._made.reduced(term.operator, _required(operands[0]), axes)
             if term.operator == "Softmax" and isinstance(axis := said.get("axis"), int):
                 return self._made.softmax(_required(operands[0]), axis)
             words = {name: known.get(str(item), item) for name, item in term.attributes}
@@ -372,11 +405,7 @@ class _Node:
             return self._elementwise(term.operator, operands, tuple(sorted(words.items())), shape)
 
         number: Callable[[float], Operand] = float
-        found = computed(expression, known, number, call)
-        if not isinstance(found, View):
-            return None
-        rank = len(found.shape)
-        return self._made.transposed(found, channels_last(rank)) if self._is_last(rank) else found
+        return _view(computed(expression, known, number, call))
 
 
 def _along(stored: Stored, shape: Shape) -> Stored:

@@ -49,6 +49,21 @@ SAME = {
         FOLDED,
     ),
     "gelu": (ROWS + GELU + "p = Mul (x, f) y = Mul (p, half) }", ROWS + GELU + "h = Mul (x, half) y = Mul (h, f) }"),
+    "groups": (
+        HEAD + "{ c = Conv (x, w, b) y = GroupNormalization <num_groups = 2> (c, g, h) }",
+        HEAD + "{ c = Conv (x, w, b) r = Reshape (c, grouped) i = InstanceNormalization (r, ones, zeros) "
+        "n = Reshape (i, apart) p = Mul (n, q) y = Add (p, u) }",
+        {**KERNEL, "g": NORM["g"], "h": NORM["h"]},
+        {
+            **KERNEL,
+            "grouped": np.array([2, 2, -1]),
+            "apart": np.array([2, 4, 4, 4]),
+            "ones": np.ones(2, np.float32),
+            "zeros": np.zeros(2, np.float32),
+            "q": NORM["g"].reshape(4, 1, 1),
+            "u": NORM["h"].reshape(4, 1, 1),
+        },
+    ),
     "hard-swish": (
         ROWS + "{ y = HardSwish (x) }",
         ROWS + "{ a = Add (x, three) c = Clip (a, zero, six) p = Mul (x, c) y = Div (p, six) }",
@@ -138,7 +153,7 @@ def graphs(case: tuple[Any, ...], folder: Path) -> tuple[LayerGraph, LayerGraph]
     for place, text in enumerate((one, two or one)):
         held = {name: np.asarray(item) for name, item in {**USUAL, **(weights[place] if weights else {})}.items()}
         used = {name: item for name, item in held.items() if name in text.replace(",", " ").replace(")", " ").split()}
-        path = written(folder / f"{place}.onnx", text, used)
+        path = written(folder / f"{place}.onnx", text, used, opset=21 if "Group" in text else 17, ir_version=9)
         shape = (2, 3, 6, 6) if text.startswith(HEAD) else (2, 5, 8)
         found.append(opened(path, {"x": np.zeros(shape, np.float32)}).graph)
     return found[0], found[1]
