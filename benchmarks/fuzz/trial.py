@@ -6,7 +6,6 @@ import contextlib
 import io
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from unittest import mock
 
 from benchmarks.fuzz.cases import prepare
 from conrepair.cli import main
-from conrepair.cli.commands import apply as apply_command
 from conrepair.engine import place, session
 from conrepair.engine.job_table import JOBS
 from conrepair.runtime.files import sha256_of
@@ -73,17 +71,10 @@ def warm(room: Path, cases: Path) -> Iterator[None]:
     def folder(*_: Any) -> Iterator[Path]:
         yield made
 
-    @contextlib.contextmanager
-    def new_folder(*_: Any) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(dir=made) as name:
-            yield Path(name)
-
     try:
         with (
             mock.patch.object(place, "Workers", workers),
             mock.patch.object(session, "scratch_folder", folder),
-            mock.patch.object(apply_command, "Workers", workers),
-            mock.patch.object(apply_command, "scratch_folder", new_folder),
         ):
             yield
     finally:

@@ -124,7 +124,7 @@ def written(text: str, match: Match, opset: int) -> None:
         ConversionError: if the opset has no words for it, or the element type isn't known.
     """
     build = _builder(match.nodes[0])
-    writer = _Writer(build, match, _type_of(match.nodes[0]), opset)
+    writer = _Writer(build, match, _type_of(match.nodes[0], *match.nodes[0].inputs), opset)
     result = writer.value(text, match.values)
     if not match.numbers.get("keepdims", 1):
         result = writer.reduced("ReduceMax", result, 0)  # of one each
@@ -218,8 +218,9 @@ def _replace(build: Builder, result: onnx_ir.Value, nodes: Sequence[onnx_ir.Node
             node.graph.remove(node, safe=True)
 
 
-def _type_of(root: onnx_ir.Node) -> onnx_ir.DataType:
-    known = [value.dtype for value in (*root.outputs[:1], *root.inputs) if value is not None]
+def _type_of(root: onnx_ir.Node, *others: onnx_ir.Value | None) -> onnx_ir.DataType:
+    """The real type of a node's result, or else of the first of some others that has one."""
+    known = [value.dtype for value in (root.outputs[0], *others) if value is not None]
     dtype = next((dtype for dtype in known if dtype in FLOATS), None)
     if dtype is None:
         raise ConversionError(

@@ -87,14 +87,14 @@ def test_other_numbers_for_one_gate_leave_the_others(tmp_path: Path) -> None:
     saved = EditedTfliteFile(Path(editor.save(tmp_path, "changed").path))
     before = EditedTfliteFile(Path(right.path))
     differing = {
-        before.name(index)
+        before.names[index]
         for index in range(len(before.graph.tensors))
         if not np.array_equal(before.constant(index), saved.constant(index))
     }
     assert differing == {_GATE, "bias_i"}
-    np.testing.assert_array_equal(saved.constant(saved.index(_GATE)), np.full((4, 4), 2, np.float32))
+    np.testing.assert_array_equal(saved.constant(saved.names.index(_GATE)), np.full((4, 4), 2, np.float32))
     np.testing.assert_allclose(
-        saved.constant(saved.index("bias_i")), before.constant(before.index("bias_i")) + 1, rtol=1e-6
+        saved.constant(saved.names.index("bias_i")), before.constant(before.names.index("bias_i")) + 1, rtol=1e-6
     )
 
 
