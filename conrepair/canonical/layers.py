@@ -13,7 +13,7 @@ from conrepair.canonical.operations import Operations
 from conrepair.canonical.values import Key, Operand
 from conrepair.canonical.views import Shape, View, axis_of, channels_first, channels_last
 
-__all__ = ["LAYERS", "convolved", "folded", "multiplied", "scaled", "sliced_layer"]
+__all__ = ["LAYERS", "convolved", "folded", "lies_along", "multiplied", "scaled", "sliced_layer"]
 
 LAYERS = {"Conv": 0, "ConvTranspose": 1, "MatMul": -1}
 """Operators with weights, and the weights' axis of their results' channels."""
@@ -111,7 +111,7 @@ def folded(made: Operations, op: str, one: Operand, two: Operand) -> View | None
         if layer is None or not isinstance(view, View) or (view is two and op in {"Sub", "Div"}):
             continue
         number = made.parameter_of(other)
-        if number is not None and isinstance(other, View) and _lies_along(made, view, other.shape):
+        if number is not None and isinstance(other, View) and lies_along(made, view, other.shape):
             vector = _vector(made.numbers, number)
         elif not isinstance(other, View) and op in {"Add", "Sub"}:
             vector = _repeated(other, made.values.shapes[view.value][layer[1]])
@@ -135,7 +135,7 @@ def _changed(stored: Stored, change: Callable[[Array], Array]) -> Stored:
     return Stored(lambda: change(stored.load()))
 
 
-def _lies_along(made: Operations, view: View, constant: Shape) -> bool:
+def lies_along(made: Operations, view: View, constant: Shape) -> bool:
     """Whether a constant of some shape has a number for each channel of a layer, and lies along these in a view."""
     layer, axes, missing = _of_layer(made, view), view.axes(), len(view.shape) - len(constant)
     if layer is None or axes is None or missing < 0:
@@ -170,9 +170,8 @@ def scaled(made: Operations, view: View, factor: Stored | None, offset: Stored |
     def size() -> Array:
         return np.asarray(np.abs(times(bias, 0)) + (0.0 if offset is None else offset.magnitude()))
 
-    own = (
-        weight if factor is None else numbers.number(Stored(lambda: times(weight, LAYERS[key.op]), roundings=FOLDED))
-    )
+    multiplied_weight = Stored(lambda: times(weight, LAYERS[key.op]), roundings=FOLDED)
+    own = weight if factor is None else numbers.number(multiplied_weight)
     offsets = None if bias is None and offset is None else _offset(numbers, Stored(moved, size, FOLDED))
     new = Key(key.op, key.operands, key.words, parameters=(own, offsets))
     return view.of(made.values.value(new, made.values.shapes[view.value]).value)

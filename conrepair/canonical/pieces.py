@@ -9,7 +9,7 @@ from conrepair.canonical.reading import Reader
 from conrepair.canonical.views import Shape, View
 from conrepair.graph.layer_graph import LayerGraph
 
-__all__ = ["Cut", "Proven", "proven"]
+__all__ = ["Cut", "Pieces", "Proven"]
 
 
 @dataclass(frozen=True)
@@ -33,47 +33,57 @@ class Proven:
     """What two files say about the pieces between cuts.
 
     Attributes:
-        targets: The cuts, by the target's tensors, that both compute alike from the cuts in front; for each the place
-            among its `ways`.
+        targets: The cuts, by the target's tensors, that both compute alike from the cuts in front.
         rounding: The largest relative difference of parameters that only rounding tells apart; 0 where all are equal.
         ends: Of the others that were asked for, in order, whether both compute them alike.
         same: Of the target's tensors, a tensor of the source that holds the same numbers in some order.
     """
 
-    targets: Mapping[str, int]
+    targets: frozenset[str]
     rounding: float
     ends: tuple[bool, ...]
     same: Mapping[str, str]
 
 
-def proven(source: LayerGraph, target: LayerGraph, cuts: Sequence[Cut], ends: Sequence[Cut] = ()) -> Proven:
-    """Compare what two networks compute between cuts, in real numbers.
+class Pieces:
+    """Two networks, whose pieces between cuts are compared; the source is read once."""
 
-    Both are read into canonical values, the target with the source's at each cut. What's computed between two cuts is
-    the same if it's one value then.
+    def __init__(self, source: LayerGraph, target: LayerGraph) -> None:
+        """Read the source.
 
-    Args:
-        source: The network that is right.
-        target: The other one.
-        cuts: Tensors that stand for one another, inputs among them; in any order.
-        ends: Others, which are compared and no cuts: what reads them is given what the target computes, and they lie
-            in the first of their ways.
-    """
-    reader = Reader()
-    given = {name: reader.input(place, source.tensors[name].shape or ()) for place, name in enumerate(source.inputs)}
-    ours = reader.read(source, given, {})
-    assumed = {cut.target: list(_views(ours[cut.source], cut)) for cut in cuts if cut.source in ours}
-    inputs = {
-        name: assumed[name][0] if assumed.get(name) else reader.made.unknown(target.tensors[name].shape or ())
-        for name in target.inputs
-    }
-    theirs = reader.read(target, inputs, assumed)
-    wanted = [list(_views(ours[cut.source], cut))[:1] for cut in ends]
-    told = tuple(theirs[cut.target] in views for cut, views in zip(ends, wanted, strict=True))
-    alike = {name: views.index(theirs[name]) for name, views in assumed.items() if theirs.get(name) in views}
-    first = {view.value: name for name, view in reversed(ours.items())}
-    same = {name: first[view.value] for name, view in theirs.items() if view.value in first}
-    return Proven(alike, max(reader.made.numbers.rounding.values(), default=0.0), told, same)
+        Args:
+            source: The network that is right.
+            target: The other one.
+        """
+        self._reader, self._target = Reader(), target
+        sizes = enumerate((name, source.tensors[name].shape or ()) for name in source.inputs)
+        given = {name: self._reader.input(place, shape) for place, (name, shape) in sizes}
+        self._ours = self._reader.read(source, given, {})
+
+    def proven(self, cuts: Sequence[Cut], ends: Sequence[Cut] = ()) -> Proven:
+        """Compare what both compute between cuts, in real numbers.
+
+        Both are canonical values, the target with the source's at each cut. What's computed between two cuts is the
+        same if it's one value then.
+
+        Args:
+            cuts: Tensors that stand for one another, inputs among them; in any order.
+            ends: Others, which are compared and no cuts: what reads them is given what the target computes, and they
+                lie in the first of their ways.
+        """
+        made, ours = self._reader.made, self._ours
+        assumed = {cut.target: list(_views(ours[cut.source], cut)) for cut in cuts if cut.source in ours}
+        inputs = {
+            name: assumed[name][0] if assumed.get(name) else made.unknown(self._target.tensors[name].shape or ())
+            for name in self._target.inputs
+        }
+        theirs = self._reader.read(self._target, inputs, assumed)
+        wanted = [list(_views(ours[cut.source], cut))[:1] for cut in ends]
+        told = tuple(theirs[cut.target] in views for cut, views in zip(ends, wanted, strict=True))
+        alike = frozenset(name for name, views in assumed.items() if theirs.get(name) in views)
+        first = {view.value: name for name, view in reversed(ours.items())}
+        same = {name: first[view.value] for name, view in theirs.items() if view.value in first}
+        return Proven(alike, max(made.numbers.rounding.values(), default=0.0), told, same)
 
 
 def _views(view: View, cut: Cut) -> Iterator[View]:

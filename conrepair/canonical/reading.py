@@ -13,14 +13,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 
-from conrepair.canonical.layers import convolved, folded, multiplied, scaled, sliced_layer
+from conrepair.canonical.layers import convolved, folded, lies_along, multiplied, scaled, sliced_layer
 from conrepair.canonical.numbers import FOLDED, Array, Stored
 from conrepair.canonical.operations import Operations
 from conrepair.canonical.values import Key, Operand, Words
 from conrepair.canonical.views import Shape, View, channels_first, channels_last
 from conrepair.equations.expression import Term, computed, names_in, parse
 from conrepair.equations.operators import EQUATIONS, TANH_GELU
-from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter, Tensor
+from conrepair.graph.layer_graph import FEW_BITS, Attribute, LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.operators import ELEMENTWISE_BINARY, OPERATORS, QUANTIZING, is_read
 from conrepair.operators.record import BY_CHANNEL
 
@@ -36,12 +36,12 @@ _SIZED = {"Reshape", "Expand", "LSTM", "GRU", "RNN"}
 """Operators of which the shape of the result says what sizes they were given, or that leave inputs out."""
 _UNSAID = ("random", "bernoulli", "multinomial", "dropout", "hardmax", "scan", "loop", "while", "map", "call")
 """Parts of names of operators that draw numbers, or of which the opset, or a body, says more than attributes do."""
-_NARROW = {"int8", "uint8", "int16", "uint16"}
 _BESIDE: Mapping[str, Attribute] = {"precision": 0, "round_mode": "up", "saturate": 1, "stash_type": 1}
 """Attributes that the vocabulary has no names for, as they usually are."""
-_FEW_BITS = {"float16", "bfloat16"}
+_HALF = {"float16", "bfloat16"}
 _PICTURE = 3  # axes, from which on channels may be the last ones
 _MATRIX = 2  # axes
+_BINARY = 2  # operands
 _OF_SLICES = "axes", "starts", "ends", "steps"
 
 
@@ -99,11 +99,11 @@ class Reader:
             gridded: Whether it reads integers that stand for real numbers.
         """
         grid, op = tensor.quantization, "" if node is None else node.op
-        if tensor.others or (gridded and grid is None and tensor.dtype in _NARROW):
+        if tensor.others or (gridded and grid is None and tensor.dtype in FEW_BITS):
             return self.made.unknown(view.shape)  # nothing says for sure what its integers stand for
         words: Words = (("dtype", tensor.dtype), ("grid", None if grid is None else (grid.scale, grid.zero_point)))
         is_counted = not tensor.is_real and op in {*ELEMENTWISE_BINARY, "Cast"}
-        if grid is None and tensor.dtype not in _FEW_BITS and not is_counted:
+        if grid is None and tensor.dtype not in _HALF and not is_counted:
             return view
         plain = self.made.values.plain(view)
         return view.of(self.made.values.value(Key("stored", (plain,), words), plain.shape).value)
@@ -133,8 +133,9 @@ class _Node:
         if not self._is_known():
             return [self._made.unknown(shape or ()) for shape in self._shapes]
         if node.op in OPERATORS and self._views:
-            if node.op == "Split" and isinstance(self._said.get("axis"), int):
-                return self._split(self._views[0], int(str(self._said["axis"])))
+            axis = self._said.get("axis")
+            if node.op == "Split" and isinstance(axis, int):
+                return self._split(self._views[0], axis)
             found = self._one(self._views[0]) if len(node.outputs) == 1 else None
             if found is not None and found.size == math.prod(self._shape):
                 return [found.reshaped(self._shape)]
@@ -189,7 +190,7 @@ class _Node:
         if node.is_copy:
             return x
         operands = OPERATORS[node.op].operands
-        if not self._is_real() or operands > _MATRIX:
+        if not self._is_real() or operands > _BINARY:
             return None
         if node.op == "GroupNormalization":
             return self._in_groups(x)
@@ -225,14 +226,9 @@ class _Node:
         parameters, found = tuple(self._reader.parameter(item) for _, item in given), []
         for place, shape in enumerate(self._shapes):
             inner = tuple((shape or ())[axis] for axis in channels_first(rank)) if last else shape or ()
-            key = Key(
-                f"{node.op} as it is",
-                tuple(views),
-                (("output", place), *names, places, *words),
-                parameters=parameters,
-            )
-            view = self._made.values.value(key, inner)
-            found.append(self._as_laid_out(view))
+            told = ("output", place), *names, places, *words
+            key = Key(f"{node.op} as it is", tuple(views), told, parameters=parameters)
+            found.append(self._as_laid_out(self._made.values.value(key, inner)))
         return found
 
     def _is_last(self, rank: int) -> bool:
@@ -298,7 +294,8 @@ class _Node:
         given = {role: item.numpy for role, item in node.parameters.items()}
         if not {"mean", "variance"} <= given.keys() or len(node.inputs) != 1:
             return None
-        epsilon = float(str(self._said.get("epsilon") or 0.0))
+        said = self._said.get("epsilon")
+        epsilon = float(said) if isinstance(said, int | float) else 0.0
 
         def factor() -> Array:
             scale = given["scale"]() if "scale" in given else np.float64(1)
@@ -311,12 +308,10 @@ class _Node:
         offset = Stored(lambda: parts()[0] - parts()[1], lambda: np.abs(parts()[0]) + np.abs(parts()[1]), FOLDED)
         axis = rank - 1 if node.channels_last or rank < _MATRIX else 1
         channels = (x.shape[axis], *(1,) * (rank - 1 - axis))
-        by_axis = [
-            self._made.constant(_along(item, channels), channels)
-            for item in (Stored(factor, roundings=FOLDED), offset)
-        ]
-        if all(isinstance(item, View) for item in by_axis) and folded(self._made, "Mul", x, by_axis[0]) is not None:
-            return scaled(self._made, x, Stored(factor, roundings=FOLDED), offset)
+        numbers = Stored(factor, roundings=FOLDED), offset
+        if lies_along(self._made, x, channels):
+            return scaled(self._made, x, *numbers)
+        by_axis = [self._made.constant(_along(item, channels), channels) for item in numbers]
         product = self._elementwise("Mul", [x, by_axis[0]], (), x.shape)
         return _view(self._elementwise("Add", [product, by_axis[1]], (), x.shape))
 
@@ -332,9 +327,9 @@ class _Node:
         return found
 
     def _elementwise(self, op: str, operands: Sequence[Operand], words: Words, shape: Shape) -> Operand:
-        if op in {"Add", "Sub", "Mul", "Div"}:
-            layer = folded(self._made, op, operands[0], operands[-1])
-            if layer is not None and len(operands) == _MATRIX:
+        if op in {"Add", "Sub", "Mul", "Div"} and len(operands) == _BINARY:
+            layer = folded(self._made, op, *operands)
+            if layer is not None:
                 return layer
         return self._made.elementwise(op, operands, words, shape)
 

@@ -32,6 +32,7 @@ from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
 from conrepair.generate.running import RefusedError, run
 from conrepair.metrics.ulps import is_real
+from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.errors import InferenceError
 from conrepair.systems.system import Setting, System
 from conrepair.tracing.exact_side import ExactSide
@@ -63,7 +64,6 @@ is another system's, but for what rounding does to that. `UNJUDGED`: nobody can 
 
 
 _WHOLE = frozenset(number for name, number in onnx.TensorProto.DataType.items() if "INT" in name)
-_DRAWING = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 _SLOW = 1.0  # seconds of a processor, for exact values
 _NEAR = 4.0  # units in the last place: a loose bound hides no larger fault than that
 
@@ -233,7 +233,7 @@ def _one_size(
     if end is not None and end.sort == "refused":
         return Looked(REFUSED, None, f"{end.stage}: {end.error}: {end.message}", trial.seconds)
     model = case.model
-    drawn = any(node.op_type in _DRAWING for node in nodes_of(model.graph))
+    drawn = any(node.op_type in RANDOM for node in nodes_of(model.graph))
     if strict or other is None or _is_other(setting):  # who is accused doesn't say how answers look
         right: Mapping[str, Array] = declared(model)
     else:

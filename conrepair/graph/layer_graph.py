@@ -13,9 +13,10 @@ import numpy.typing as npt
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.attributes import Attribute, Attributed
 
-__all__ = ["Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor", "fingerprint"]
+__all__ = ["FEW_BITS", "Array", "Attribute", "LayerGraph", "Node", "Parameter", "Tensor", "fingerprint"]
 
-_FEW_BITS = {"int8", "uint8", "int16", "uint16"}
+FEW_BITS = {"int8", "uint8", "int16", "uint16"}
+"""Integers that stand for real numbers on a grid which ends."""
 _OF_SIZES = {"Shape", "Size", "Rank"}  # they read how large a tensor is, and none of its values
 
 Array = npt.NDArray[Any]
@@ -93,7 +94,7 @@ class Tensor:
 
         Integers of 32 bits hold whatever they're made for: they end nowhere that matters.
         """
-        if self.quantization is None or self.dtype not in _FEW_BITS:
+        if self.quantization is None or self.dtype not in FEW_BITS:
             return None
         return self.held_by(self.quantization)
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from conrepair.canonical.pieces import Cut, Proven, proven
+from conrepair.canonical.pieces import Cut, Pieces, Proven
+from conrepair.canonical.views import channels_first, channels_last
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.graph.operators import OPERATORS
@@ -22,7 +23,7 @@ from conrepair.localization.refinement import refined
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.networks.network import Network
 
-__all__ = ["compared_by_files", "cut_of"]
+__all__ = ["compared_by_files"]
 
 _NOTHING = np.zeros(0)  # computed
 _MOST_NAMED = 3  # layers
@@ -39,10 +40,10 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     Returns:
         "equivalent" where it's proven, "undecided" elsewhere, with what differs between the files as faults.
     """
-    graphs = source.graph, target.graph
+    graphs, pieces = (source.graph, target.graph), Pieces(source.graph, target.graph)
     inputs = [_ends(source, target, names) for names in _named(source.input_names, target.input_names)]
     outputs = [_ends(source, target, names) for names in _named(source.output_names, target.output_names)]
-    whole = proven(*graphs, [cut_of(pair) for pair in inputs], [cut_of(pair) for pair in outputs])
+    whole = pieces.proven([_cut_of(pair) for pair in inputs], [_cut_of(pair) for pair in outputs])
     count = len({node.layer for node in target.graph.nodes})
     if len(outputs) == len(target.output_names) == len(source.output_names) and all(whole.ends):
         same = f"are equal but for rounding (by {whole.rounding:.1e} at most)" if whole.rounding else "are all equal"
@@ -55,9 +56,9 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     pairs = [*inputs, *_inner(graphs, whole)]
     paired = {name for pair in pairs for name in ((0, pair.source), (1, pair.target))}
     pairs += [pair for pair in outputs if paired.isdisjoint({(0, pair.source), (1, pair.target)})]
-    known, cuts = proven(*graphs, [cut_of(pair) for pair in pairs]), Cuts(graphs, pairs)
+    known, cuts = pieces.proven([_cut_of(pair) for pair in pairs]), Cuts(graphs, pairs)
     left = [pair for pair in pairs if pair not in inputs and pair.target not in known.targets]
-    if harmless := _harmless(graphs, pairs, left):
+    if harmless := _harmless(graphs, pieces, pairs, left):
         pairs = [pair for pair in pairs if pair.target not in harmless]
         left, cuts = [pair for pair in left if pair.target not in harmless], Cuts(graphs, pairs)
     faults = dict[str, LocatedFault]()
@@ -72,7 +73,7 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     return Localization(verdict=Verdict.UNDECIDED, reason=reason, faults=tuple(faults.values()))
 
 
-def cut_of(pair: Pair) -> Cut:
+def _cut_of(pair: Pair) -> Cut:
     """A pair's layout first, then others that its shapes allow."""
     ways = dict.fromkeys((pair.layout, *layouts(pair.layout.source, pair.layout.target)))
     return Cut(pair.source, pair.target, [(way.view, way.axes, way.target) for way in ways])
@@ -89,13 +90,11 @@ def _ends(source: Network, target: Network, names: tuple[str, str]) -> Pair:
     one, two = (
         tuple(side.graph.tensors[name].shape or ()) for side, name in zip((source, target), names, strict=True)
     )
-    last = (0, *range(2, len(one)), 1)
-    turned = Layout(one, one, last, two) if {source.channels, target.channels} == {"first", "last"} else None
-    if turned is not None and source.channels == "last":
-        turned = Layout(one, one, (0, len(one) - 1, *range(1, len(one) - 1)), two)
     plain = Layout(one, one, tuple(range(len(one))), one)
-    shape = turned is not None and len(one) >= _PICTURE and tuple(one[axis] for axis in turned.axes) == two
-    return Pair(*names, turned if turned is not None and shape and one != two else plain, 1.0, "their names")
+    order = channels_first(len(one)) if source.channels == "last" else channels_last(len(one))
+    moved = {source.channels, target.channels} == {"first", "last"} and len(one) >= _PICTURE and one != two
+    turned = moved and tuple(one[axis] for axis in order) == two
+    return Pair(*names, Layout(one, one, order, two) if turned else plain, 1.0, "their names")
 
 
 def _inner(graphs: tuple[LayerGraph, LayerGraph], whole: Proven) -> Iterator[Pair]:
@@ -120,14 +119,16 @@ def _inner(graphs: tuple[LayerGraph, LayerGraph], whole: Proven) -> Iterator[Pai
             yield Pair(one, two, found[0], 1.0, words)
 
 
-def _harmless(graphs: tuple[LayerGraph, LayerGraph], pairs: Sequence[Pair], left: Sequence[Pair]) -> set[str]:
+def _harmless(
+    graphs: tuple[LayerGraph, LayerGraph], pieces: Pieces, pairs: Sequence[Pair], left: Sequence[Pair]
+) -> set[str]:
     """Of pairs that aren't proven those, by the target's tensors, without which all that reads them is: no pairs.
 
     A factor that one side has in the weights, and the other one behind them.
     """
     cuts, open_ones = Cuts(graphs, pairs), {pair.target for pair in left}
     kept = [pair for pair in pairs if pair.target not in open_ones]
-    known = proven(*graphs, [cut_of(pair) for pair in kept]).targets
+    known = pieces.proven([_cut_of(pair) for pair in kept]).targets
     wrong = open_ones.intersection(graphs[1].outputs)
     for pair in reversed(pairs):
         if pair.target in wrong or (pair.target not in open_ones and pair.target not in known):

@@ -17,7 +17,7 @@ from onnx.defs import OpSchema
 from onnx_networks import drawn, written
 from rewritten_networks import opened
 
-from conrepair.canonical.pieces import Cut, Proven, proven
+from conrepair.canonical.pieces import Cut, Pieces, Proven
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.onnx_session import open_session
@@ -165,7 +165,8 @@ def compared(source: LayerGraph, target: LayerGraph) -> Proven:
         return Cut(one, two, [(shape, range(len(shape)), shape)])
 
     inputs = [cut(*names) for names in zip(source.inputs, target.inputs, strict=True)]
-    return proven(source, target, inputs, [cut(*names) for names in zip(source.outputs, target.outputs, strict=True)])
+    ends = [cut(*names) for names in zip(source.outputs, target.outputs, strict=True)]
+    return Pieces(source, target).proven(inputs, ends)
 
 
 @pytest.mark.parametrize("name", SAME)
