@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fuzz_cases import case, compared_by_halves, padded_pool, right
+from new_process import in_new_process
 
 from conrepair.campaigns.fuzz_jobs import (
     CASE,
@@ -28,8 +29,6 @@ from conrepair.cases.case import Case, read, written
 from conrepair.cases.sizes import SIZES, open_sizes
 from conrepair.frameworks.model import Model, from_json, to_json
 from conrepair.frameworks.runnable import Runnable
-from conrepair.fuzz.apart import looked_apart
-from conrepair.fuzz.looking import RIGHT as IS_RIGHT
 from conrepair.fuzz.looking import SUSPECT, Looked, look
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.intake.data import write_arrays
@@ -213,17 +212,15 @@ def test_what_does_not_stand_has_no_case(tmp_path: Path) -> None:
     assert not (tmp_path / "job" / CASE).exists()
 
 
+def crash_reduced(folder: Path, others: tuple[str, ...]) -> None:
+    crash = to_json(Suspicion("crash", "process", "SIGFPE", "the process ends by SIGFPE"))
+    told = reduction(CRASHING, "ort-none", crash, folder, others)
+    assert (told["verdict"], told["operators"]) == (SUSPECT, ["Div"])
+
+
 @pytest.mark.parametrize("others", [(), ("ort-all",)])
 def test_making_a_finding_of_a_crash_does_not_crash(others: tuple[str, ...], tmp_path: Path) -> None:
-    crash = to_json(Suspicion("crash", "process", "SIGFPE", "the process ends by SIGFPE"))
-
-    def reduce() -> Looked:
-        told = reduction(CRASHING, "ort-none", crash, tmp_path, others)
-        assert told["operators"] == ["Div"]
-        return Looked(IS_RIGHT, None, told["verdict"])
-
-    found = looked_apart(reduce, 60)
-    assert (found.suspicion, found.message) == (None, SUSPECT)
+    in_new_process(crash_reduced, tmp_path, others)
     assert (tmp_path / "job" / CASE).is_dir()
 
 

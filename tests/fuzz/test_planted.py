@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fuzz_cases import case, right
+from new_process import in_new_process
 
 import conrepair
 from benchmarks.fuzz.reducing import PLANTS, planted
@@ -92,17 +93,21 @@ def test_an_optimizer_that_breaks_a_network_is_blamed(tmp_path: Path) -> None:
     assert "converter" in found.cause.words
 
 
-def test_a_crash_is_reduced_in_processes_of_its_own(tmp_path: Path) -> None:
+def crash_reduced(folder: Path) -> None:
     least = np.iinfo(np.int32).min
     text = "g (int32[3] x, int32[3] z) => (int32[3] y, int32[3] w) { a = Div (x, z) y = Neg (a) w = Abs (z) }"
     made = case(text, x=np.array([least, 6, 8], np.int32), z=np.array([-1, 2, 4], np.int32))
     asked = entry("ort-none")
-    seen = looked_apart(lambda: look(made, asked.runs, asked.chosen, tmp_path), 20).suspicion
+    seen = looked_apart(lambda: look(made, asked.runs, asked.chosen, folder), 20).suspicion
     assert seen is not None
     assert (seen.kind, seen.error) == ("crash", "SIGFPE")
-    found = reduced(made, seen, asked, tmp_path, seconds=10, longest=10)
+    found = reduced(made, seen, asked, folder, seconds=10, longest=10)
     assert (found.verdict, operators(found)) == (SUSPECT, ["Div"])
     assert seen.same(found.suspicion)
+
+
+def test_a_crash_is_reduced_in_processes_of_its_own(tmp_path: Path) -> None:
+    in_new_process(crash_reduced, tmp_path)
 
 
 def test_a_process_that_the_system_kills_again_is_the_same_finding(
