@@ -14,7 +14,7 @@ import numpy as np
 
 from conrepair.graph.input_ranges import ASKING
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.graph.operators import NORMALIZATIONS
+from conrepair.graph.operators import NORMALIZATIONS, family
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.diagnosis.diagnose import diagnose
@@ -47,6 +47,8 @@ _MASKING = {"Add", "Where"}
 _UNSEEN = 104.0  # exp(-104) is 0 in float32
 _ANY_SIZE = NORMALIZATIONS | {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 """Operators with weights whose results may be of any size and sign, so that others than were seen are possible."""
+_PASS_ON = {"Add", "Sub", "Relu", "Concat", *family("pooling"), *family("move")}
+"""Operators whose results may be of any size where all that they read may be."""
 
 
 @dataclass(frozen=True)
@@ -278,22 +280,24 @@ def _diagnosed(item: Judged, region: Region, words: str) -> Latent:
 
 def _changed(right: Activations, size: str) -> Callable[[str], Array]:
     """The source's activations, those of any size multiplied."""
-    graph, producers = right.network.graph, right.network.graph.producers
+    graph = right.network.graph
     asking = [node.parameters for node in graph.nodes if node.op in ASKING and "operand" in node.parameters]
     operands = (parameters["operand"].numpy() for parameters in asking)
     asked = [float(array.item()) for array in operands if array.size == 1 and array.dtype.kind in "biuf"]
     numbers = np.unique([*_TIES, *asked])
+    any_size = set[str]()
+    for node in graph.nodes:
+        if node.op in _ANY_SIZE or (node.op in _PASS_ON and any_size.issuperset(filter(None, node.inputs))):
+            any_size.update(node.outputs)
 
     def fetch(name: str) -> Array:
-        array, node = right[name], producers.get(name)
+        array = right[name]
         if array.dtype.kind == "f" and size == _MET and np.any(array != np.rint(array)):
             some = numbers[(numbers >= array.min()) & (numbers <= array.max())].astype(array.dtype)
             found = array.flatten()
             found[::2] = np.resize(some, found[::2].shape) if some.size else found[::2]
             return found.reshape(array.shape)
-        if node is None or array.dtype.kind != "f" or size == _MET:
-            return array
-        if node.op in _ANY_SIZE or node.op == "Relu":
+        if array.dtype.kind == "f" and size != _MET and name in any_size:
             with np.errstate(over="ignore"):
                 return np.asarray(array * array.dtype.type(_factor(array, size)))
         return array
