@@ -23,7 +23,7 @@ from conrepair.localization.refinement import refined
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.networks.network import Network
 
-__all__ = ["compared_by_files"]
+__all__ = ["compared_by_files", "cut_of"]
 
 _NOTHING = np.zeros(0)  # computed
 _MOST_NAMED = 3  # layers
@@ -43,7 +43,7 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     graphs, pieces = (source.graph, target.graph), Pieces(source.graph, target.graph)
     inputs = [_ends(source, target, names) for names in _named(source.input_names, target.input_names)]
     outputs = [_ends(source, target, names) for names in _named(source.output_names, target.output_names)]
-    whole = pieces.proven([_cut_of(pair) for pair in inputs], [_cut_of(pair) for pair in outputs])
+    whole = pieces.proven([cut_of(pair) for pair in inputs], [cut_of(pair) for pair in outputs])
     count = len({node.layer for node in target.graph.nodes})
     if len(outputs) == len(target.output_names) == len(source.output_names) and all(whole.ends):
         same = f"are equal but for rounding (by {whole.rounding:.1e} at most)" if whole.rounding else "are all equal"
@@ -56,7 +56,7 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     pairs = [*inputs, *_inner(graphs, whole)]
     paired = {name for pair in pairs for name in ((0, pair.source), (1, pair.target))}
     pairs += [pair for pair in outputs if paired.isdisjoint({(0, pair.source), (1, pair.target)})]
-    known, cuts = pieces.proven([_cut_of(pair) for pair in pairs]), Cuts(graphs, pairs)
+    known, cuts = pieces.proven([cut_of(pair) for pair in pairs]), Cuts(graphs, pairs)
     left = [pair for pair in pairs if pair not in inputs and pair.target not in known.targets]
     if harmless := _harmless(graphs, pieces, pairs, left):
         pairs = [pair for pair in pairs if pair.target not in harmless]
@@ -73,7 +73,7 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     return Localization(verdict=Verdict.UNDECIDED, reason=reason, faults=tuple(faults.values()))
 
 
-def _cut_of(pair: Pair) -> Cut:
+def cut_of(pair: Pair) -> Cut:
     """A pair's layout first, then others that its shapes allow."""
     ways = dict.fromkeys((pair.layout, *layouts(pair.layout.source, pair.layout.target)))
     return Cut(pair.source, pair.target, [(way.view, way.axes, way.target) for way in ways])
@@ -128,7 +128,7 @@ def _harmless(
     """
     cuts, open_ones = Cuts(graphs, pairs), {pair.target for pair in left}
     kept = [pair for pair in pairs if pair.target not in open_ones]
-    known = pieces.proven([_cut_of(pair) for pair in kept]).targets
+    known = pieces.proven([cut_of(pair) for pair in kept]).targets
     wrong = open_ones.intersection(graphs[1].outputs)
     for pair in reversed(pairs):
         if pair.target in wrong or (pair.target not in open_ones and pair.target not in known):

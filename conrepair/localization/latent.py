@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from conrepair.canonical.pieces import Pieces as CanonicalPieces
 from conrepair.graph.input_ranges import ASKING
-from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.graph.operators import NORMALIZATIONS, family
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
+from conrepair.localization.by_files import cut_of
 from conrepair.localization.diagnosis.diagnose import diagnose
-from conrepair.localization.diagnosis.region import Cuts, Region, Side, region_of
+from conrepair.localization.diagnosis.region import Cuts, Region, region_of
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
@@ -32,7 +32,8 @@ from conrepair.metrics.running_error import RunningError
 
 __all__ = ["Latent", "latent_faults"]
 
-_SIZES = {"is much larger": (16.0, 64.0), "is much smaller": (1 / 256, 1e-3)}
+_OTHER_SIGN = "is much larger, of the other sign"
+_SIZES = {"is much larger": (16.0, 64.0), _OTHER_SIGN: (-16.0, -64.0), "is much smaller": (1 / 256, 1e-3)}
 """Other values: so many times those that were seen, or further, to that root mean square: beyond any usual bound, and
 where an epsilon counts."""
 
@@ -40,10 +41,8 @@ _MET = "is a number that operators compare with, or that is rounded"
 _TIES = (0.0, -1.5, 0.5, 1.0)  # where an operator turns from one side to the other
 _TURNED = "comes of masks the other way round"
 
-_FEW = 4  # numbers that are a bound or a factor, and no weights
 _MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
 _HALF = 0.5
-_MASKING = {"Add", "Where"}
 _UNSEEN = 104.0  # exp(-104) is 0 in float32
 _ANY_SIZE = NORMALIZATIONS | {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 """Operators with weights whose results may be of any size and sign, so that others than were seen are possible."""
@@ -86,15 +85,16 @@ def latent_faults(
     graphs = right.network.graph, given.network.graph
     alignment = dataclasses.replace(alignment, pairs=_with_repeated(graphs, alignment.pairs))
     cuts = Cuts(graphs, alignment.pairs)
-    shown: dict[str, Latent] = {}
+    shown, network = dict[str, Latent](), CanonicalPieces(*graphs)
     # A condition may differ where no answer does: for ties and other masks, only what is made of it is compared.
     answers = dataclasses.replace(alignment, pairs=tuple(pair for pair in alignment.pairs if _is_answer(right, pair)))
     for size, among in ((size, alignment if size in _SIZES else answers) for size in (*_SIZES, _MET, _TURNED)):
         known, between = set(among.pairs), Cuts(graphs, among.pairs)
+        could = _could_differ(network, between, among)
         wanted = {
             item.cut.pair.target: item
             for item in judged
-            if not item.guilty and item.cut.pair in known and _could_differ(*between.sides(item.cut.pair), among.cuts)
+            if not item.guilty and item.cut.pair in known and item.cut.pair.target in could
         }
         for latent in _differing(first, among, wanted, size, folder) if wanted else ():
             name = latent.piece.judged.cut.pair.target
@@ -179,25 +179,19 @@ def _is_taken_back(
     return error.relative_l2 > EQUAL
 
 
-def _could_differ(source: Side, target: Side, pairs: Collection[Pair]) -> bool:
-    """Whether two sides are of other operators, or of other attributes or constants, and read the same tensors.
+def _could_differ(network: CanonicalPieces, cuts: Cuts, alignment: Alignment) -> set[str]:
+    """Cuts, by the target's tensors, that files don't prove to be computed alike of the same tensors.
 
     A target that reads what the source's layers in front compute from would be fed other values than these give.
     """
-    partners = {pair.target for pair in pairs if pair.source in source.begins}
-    told = sorted(map(_told, source.nodes)) != sorted(map(_told, target.nodes))
-    return told and {*target.begins} <= partners
-
-
-def _told(node: Node) -> tuple[str, str, str]:
-    """What a node computes but for its weights, which the values that it was given have shown; of masks the least."""
-    constants: dict[str, list[Any]] = {}
-    for role, parameter in sorted(node.parameters.items()):
-        if math.prod(parameter.shape) <= _FEW:
-            constants[role] = parameter.numpy().reshape(-1).tolist()
-        elif node.op in _MASKING and parameter.numpy().dtype.kind == "f":
-            constants[role] = [parameter.numpy().min()]
-    return node.op, repr(sorted(node.attributes.items())), repr(constants)
+    partners = {pair.target: pair.source for pair in alignment.cuts}
+    proven = network.proven([cut_of(pair) for pair in alignment.cuts]).targets
+    found = set()
+    for pair in alignment.pairs:
+        source, target = cuts.sides(pair)
+        if pair.target not in proven and {partners.get(name) for name in target.begins} <= {*source.begins}:
+            found.add(pair.target)
+    return found
 
 
 def _differing(
@@ -285,9 +279,9 @@ def _changed(right: Activations, size: str) -> Callable[[str], Array]:
     operands = (parameters["operand"].numpy() for parameters in asking)
     asked = [float(array.item()) for array in operands if array.size == 1 and array.dtype.kind in "biuf"]
     numbers = np.unique([*_TIES, *asked])
-    any_size = set[str]()
+    any_size, pass_on = set[str](), _PASS_ON - {"Relu"} if size == _OTHER_SIGN else _PASS_ON
     for node in graph.nodes:
-        if node.op in _ANY_SIZE or (node.op in _PASS_ON and any_size.issuperset(filter(None, node.inputs))):
+        if node.op in _ANY_SIZE or (node.op in pass_on and any_size.issuperset(filter(None, node.inputs))):
             any_size.update(node.outputs)
 
     def fetch(name: str) -> Array:
@@ -320,4 +314,4 @@ def _turned(right: Activations, alignment: Alignment, folder: Path) -> Callable[
 def _factor(array: Array, size: str) -> float:
     usual, wanted = _SIZES[size]
     rms = float(np.sqrt(np.mean(np.square(array.astype(np.float64))))) or 1.0
-    return max(usual, wanted / rms) if usual > 1 else min(usual, wanted / rms)
+    return (min if abs(usual) < 1 else max)(usual, wanted / rms, key=abs)

@@ -68,6 +68,40 @@ def test_an_epsilon_that_counts_where_values_are_small(tmp_path: Path) -> None:
     assert [fault.target_layers[0] for fault in found.result.latent] in ([], ["n"])
 
 
+BEHIND: dict[str, tuple[str, str]] = {
+    "a bias": ("h = Add (c, b)", "Clip (h, low, high)"),
+    "a residual sum": ("d = MatMul (c, u)\n h = Add (c, d)", "Clip (h, low, high)"),
+    "a difference of layers": ("d = MatMul (x, u)\n h = Sub (c, d)", "Clip (h, low, high)"),
+    "a Concat": ("d = MatMul (x, u)\n h = Concat <axis = 1> (c, d)", "Clip (h, low, high)"),
+    "a pooling": (
+        "i = Unsqueeze (c, ones)\n a = AveragePool <kernel_shape = [2], strides = [1], pads = [0, 1]> (i)\n"
+        "h = Squeeze (a, ones)",
+        "Clip (h, low, high)",
+    ),
+    "sums above zero": ("h = Add (c, far)", "Clip (h, low, )"),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_a_bound_that_is_gone_behind(name: str, tmp_path: Path) -> None:
+    before, bounded_by = BEHIND[name]
+    numbers = {"w": drawn(8, 8, seed=1), "u": drawn(8, 8, seed=2), "b": drawn(8, seed=3)}
+    numbers |= {"ones": np.array([1]), "low": np.float32(-6), "high": np.float32(6), "far": drawn(8, seed=4) / 10 + 4}
+    numbers["v"] = drawn(16 if name == "a Concat" else 8, 4, seed=5)
+    paths = []
+    for role, bound in (("s", bounded_by), ("t", "Identity (h)")):
+        body = f"c = MatMul (x, w)\n {before}\n r = {bound}\n y = MatMul (r, v)"
+        words = {word.strip("(),") for word in body.split()}
+        weights = {word: array for word, array in numbers.items() if word in words}
+        paths.append(
+            written(tmp_path / f"{role}.onnx", f"g (float[batch, 8] x) => (float[batch, 4] y) {{ {body} }}", weights)
+        )
+    found = localized(paths[0], paths[1], tmp_path, 0.1)
+    assert found.result.verdict.is_right
+    [fault] = found.result.latent
+    assert "r" in fault.source_layers
+
+
 @pytest.mark.parametrize("name", sorted(networks.WRITERS))
 def test_none_where_a_network_is_right(name: str, tmp_path: Path) -> None:
     source = networks.WRITERS[name](tmp_path / "s.onnx")
