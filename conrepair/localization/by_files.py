@@ -69,8 +69,16 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     unproven |= {node.layer for node in target.graph.nodes if node.name not in seen}
     named = [layer for layer in dict.fromkeys(node.layer for node in target.graph.nodes) if layer in unproven]
     words = ", ".join(named[:_MOST_NAMED]) + (", ..." if len(named) > _MOST_NAMED else "")
-    reason = f"the files don't prove that {len(named)} of {count} layers compute the same ({words})"
-    return Localization(verdict=Verdict.UNDECIDED, reason=reason, faults=tuple(faults.values()))
+    reasons = (
+        [f"the files don't prove that {len(named)} of {count} layers compute the same ({words})"] if named else []
+    )
+    reasons += [
+        f"only the {role} has the output `{name}`"
+        for role, network in (("source", source), ("target", target))
+        for name, tensor in network.output_names.items()
+        if tensor not in {getattr(pair, role) for pair in outputs}
+    ]
+    return Localization(verdict=Verdict.UNDECIDED, reason=", and ".join(reasons), faults=tuple(faults.values()))
 
 
 def cut_of(pair: Pair) -> Cut:

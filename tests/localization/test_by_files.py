@@ -68,8 +68,16 @@ def test_a_factor_that_moved_between_layers_is_none(tmp_path: Path) -> None:
     assert compared(source, other).verdict is Verdict.UNDECIDED
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [("a b", "a"), ("a", "a b"), ("a b", "a c"), ("a b", "d e")])
-def test_outputs_that_are_others(ours: str, theirs: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ("a b", "a", "only the source has the output `b`"),
+        ("a", "a b", "only the target has the output `b`"),
+        ("a b", "a c", "(c)"),
+        ("a b", "d e", "layers compute the same"),
+    ],
+)
+def test_outputs_that_are_others(ours: str, theirs: str, said: str, tmp_path: Path) -> None:
     """One that's lost, one more, and two of one tensor."""
     bodies = {"a": "a = Relu (x)", "b": "b = Neg (x)", "c": "c = Relu (x)", "d": "d = Neg (x)", "e": "e = Neg (x)"}
     paths = []
@@ -78,7 +86,10 @@ def test_outputs_that_are_others(ours: str, theirs: str, tmp_path: Path) -> None
         text = f"small (float[2, 4] x) => ({outputs}) {{ {' '.join(bodies[name] for name in names)} }}"
         paths.append(written(tmp_path / f"{len(paths)}.onnx", text, {}))
     source, target = (opened(path, {"x": np.zeros((2, 4), np.float32)}) for path in paths)
-    assert compared_by_files(source, target).verdict is Verdict.UNDECIDED
+    found = compared_by_files(source, target)
+    assert found.verdict is Verdict.UNDECIDED
+    assert said in found.reason
+    assert "()" not in found.reason
 
 
 def test_compare_says_that_it_is_proven(tmp_path: Path) -> None:
