@@ -56,6 +56,12 @@ class Layout:
         return self.axes == tuple(sorted(self.axes))
 
     @property
+    def splits_otherwise(self) -> bool:
+        """Whether neither side's axes merge into the other's: the order of values is all that both have in common."""
+        one, two = _long(self.source), _long(self.target)
+        return self.is_plain and not _merges([*one], two) and not _merges([*two], one)
+
+    @property
     def exchanges(self) -> bool:
         """Whether axes of a picture stand in each other's place, wherever the channels are."""
         if len(self.axes) < _OF_PICTURES:

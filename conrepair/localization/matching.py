@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 
+from conrepair.localization.diagnosis.steps import moved_by, moves_before
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.refinement import refined
@@ -27,6 +29,7 @@ _PLACE = 0.25  # what it counts to lie at the other end of the network, beside a
 _NOT_PAIRED = 16.0  # cost of a tensor without a partner, more than a pair can be worth
 _SURMISE = 0.9  # how sure a pair is that only structure tells
 _TELLING = 0.9  # correlation from which on values tell the layout, though a fault in front has changed them
+_MOST_VALUES = 1 << 20  # that are followed through moves
 _BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
 
 
@@ -114,7 +117,7 @@ def match(sides: ComparedNetworks) -> list[Pair]:
         for pair in pairs.items()
     ]
     found.sort(key=lambda item: sides.target.place[item[0].target])
-    return _with_usual_layouts([pair for pair, _ in found], [by_values for _, by_values in found])
+    return _moved(sides, _with_usual_layouts([pair for pair, _ in found], [by_values for _, by_values in found]))
 
 
 def _equal(sides: ComparedNetworks) -> tuple[Places, Places, Matrix]:
@@ -183,6 +186,38 @@ def _usual(layout: Layout, counts: Mapping[tuple[int, int], Counter[tuple[int, .
             if choice.axes == axes:
                 return choice
     return choices[0]
+
+
+def _moved(sides: ComparedNetworks, pairs: Sequence[Pair]) -> list[Pair]:
+    """Guesses that are a pair before them moved, in the layout that moves give; none where moves differ.
+
+    Nor are tensors a pair that have an order of values in common, and no axes: [2, 8] and [4, 4].
+    """
+    found, graphs = {pair.target: pair for pair in pairs}, (sides.source.graph, sides.target.graph)
+    for pair in pairs:
+        if pair.layout.splits_otherwise and pair.target not in graphs[1].outputs:
+            del found[pair.target]
+            continue
+        before = (found.get(node.inputs[0]) for node in moves_before(graphs[1], pair.target))
+        read = next(filter(None, before), None)
+        if read is None or pair.confidence == 1.0 or math.prod(read.layout.source) > _MOST_VALUES:
+            continue
+        ours, theirs = (
+            graph.between({begin}, [end])
+            for graph, begin, end in zip(graphs, (read.source, read.target), (pair.source, pair.target), strict=True)
+        )
+        places = np.arange(math.prod(read.layout.source)).reshape(read.layout.source)
+        wanted = moved_by(ours, places, graphs[0])
+        given = moved_by(theirs, read.layout.to_target(places), graphs[1])
+        if wanted is None or given is None:
+            continue
+        ways = layouts(wanted.shape, given.shape)
+        layout = next((way for way in ways if np.array_equal(way.to_target(wanted), given)), None)
+        if layout is None:
+            del found[pair.target]
+        else:
+            found[pair.target] = replace(pair, layout=layout)
+    return list(found.values())
 
 
 def _ranks(layout: Layout) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.recurrent import recurrent_findings
 from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.rotary import rotary_findings
-from conrepair.localization.diagnosis.shuffled import origin_findings, shuffled_findings, turned_findings
+from conrepair.localization.diagnosis.shuffled import is_mixed, origin_findings, shuffled_findings, turned_findings
 from conrepair.localization.diagnosis.sizing import mask_findings, size_findings
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.values import relation
@@ -120,10 +120,14 @@ def _certain(region: Region) -> list[Finding]:
     if not proven and not any(crossed_findings(region)):
         proven = list(exchanged_layer_findings(region))
     findings = proven or composite_findings(region, findings) or findings
-    if not proven and not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
-        moved = [*size_findings(region), *crossed_findings(region), *turned_findings(region)]
-        origins = list(origin_findings(region))
-        findings = moved or [*(shuffled_findings(region) if origins else ()), *origins] or findings
+    if not proven:
+        sized = list(size_findings(region))
+        if sized and is_mixed(region):  # which axis is which behind them, no layout tells
+            findings = sized
+        elif not any(item.is_certain and item.kind is not Kind.STRUCTURE for item in findings):
+            origins = list(origin_findings(region))
+            moved = [*sized, *crossed_findings(region), *turned_findings(region)]
+            findings = moved or [*(shuffled_findings(region) if origins else ()), *origins] or findings
     return [item for item in findings if item.is_certain] or findings[:1]
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.finding import Finding
-from conrepair.localization.diagnosis.functions import compute
 from conrepair.localization.diagnosis.region import Region, Side
-from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.diagnosis.steps import MOVES, moved_by
 from conrepair.localization.layout import layouts
 
-__all__ = ["origin_findings", "shuffled_findings", "turned_findings"]
+__all__ = ["is_mixed", "origin_findings", "shuffled_findings", "turned_findings"]
 
 _MOST_VALUES = 1 << 20
 _MOST_AXES = 6  # whose orders are tried
@@ -30,6 +29,11 @@ class _Moved:
 
     nodes: tuple[Node, ...]
     places: Array
+
+
+def is_mixed(region: Region) -> bool:
+    """Whether what arrives behind moves is what arrives there in the source, in no layout."""
+    return any(not _is_any_of(theirs[-1].places, ours[-1:]) for _, ours, theirs in _read(region))
 
 
 def shuffled_findings(region: Region) -> Iterator[Finding]:
@@ -125,7 +129,7 @@ def _turned(chain: Sequence[Node], places: Array, wanted: Array, region: Region)
         right = []
         for order in itertools.permutations(range(len(perm))):
             changed = [replace(item, attributes={"perm": order}) if item is node else item for item in chain]
-            moved = _moved(changed, places, region.target)
+            moved = moved_by(changed, places, region.target.graph)
             right += [order] if moved is not None and np.array_equal(moved, wanted) else []
         if right and tuple(range(len(perm))) not in right:  # or else it's one too many
             words = f"`{node.layer}` has perm {list(perm)}, and {list(right[0])} would give the source's order"
@@ -168,19 +172,11 @@ def _moves(side: Side, begin: str, places: Array) -> Iterator[_Moved]:
     inside = {node.name for node in side.nodes}
     while True:
         readers = [node for node in side.graph.consumers.get(begin, ()) if node.name in inside]
-        moved = _moved(readers, places, side) if len(readers) == 1 else None
+        moved = moved_by(readers, places, side.graph) if len(readers) == 1 else None
         if moved is None:
             return
         nodes, places, begin = (*nodes, readers[0]), moved, readers[0].outputs[0]
         yield _Moved(nodes, places)
-
-
-def _moved(nodes: Sequence[Node], places: Array, side: Side) -> Array | None:
-    """Where values are behind moves, each of which reads the one before."""
-    if any(node.op not in MOVES - {"Expand"} for node in nodes):
-        return None
-    found = compute(nodes, {nodes[0].inputs[0]: places}, side.graph)
-    return None if found is None else found[nodes[-1].outputs[0]]
 
 
 def _is_any_of(places: Array, stages: Sequence[_Moved]) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Parameter
+from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter
 from conrepair.graph.operators import COMMUTATIVE, QUANTIZING, WITH_OPERAND
-from conrepair.localization.diagnosis.functions import Values, evaluate, is_elementwise, known_function
+from conrepair.localization.diagnosis.functions import Values, compute, evaluate, is_elementwise, known_function
 
-__all__ = ["CASTS", "MOVES", "ORDERED", "Paired", "Step", "function_step", "moves_before", "step_of"]
+__all__ = ["CASTS", "MOVES", "ORDERED", "Paired", "Step", "function_step", "moved_by", "moves_before", "step_of"]
 
 ORDERED = WITH_OPERAND - COMMUTATIVE
 """Operators that mind the order of their operands."""
@@ -32,6 +32,20 @@ def moves_before(graph: LayerGraph, name: str) -> Iterator[Node]:
     while node is not None and node.op in MOVES:
         yield node
         node = graph.producers.get(node.inputs[0])
+
+
+def moved_by(nodes: Sequence[Node], values: Array, graph: LayerGraph) -> Array | None:
+    """What moves make of a tensor, each of which reads the one before; None where one repeats values, or isn't known.
+
+    Args:
+        nodes: In order; at least one.
+        values: What the first one reads.
+        graph: Theirs.
+    """
+    if any(node.op not in MOVES - {"Expand"} for node in nodes):
+        return None
+    found = compute(nodes, {nodes[0].inputs[0]: values}, graph)
+    return None if found is None else found[nodes[-1].outputs[0]]
 
 
 @dataclass(frozen=True)

@@ -84,3 +84,21 @@ def test_a_bias_that_is_taken_away(tmp_path: Path) -> None:
     [fault] = faults(source, target, (3, 4), weights, tmp_path)
     assert (fault.kind, fault.target_layers[0]) == (Kind.GRAPH, "bias")
     assert "takes away what the source adds" in fault.evidence[0]
+
+
+SHUFFLED = "[first] a = Conv (x, u) [act] r = Tanh (a) [apart] v = Reshape (r, {sizes})"
+SHUFFLED += " [turn] t = Transpose <perm = [0, 2, 1, 3, 4]> (v) [whole] j = Reshape (t, whole)"
+SHUFFLED += " [second] c = Conv (j, k) [flat] y = Flatten (c)"
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize("groups", [2, 4])
+def test_a_shuffle_of_other_groups(batch: int, groups: int, tmp_path: Path) -> None:
+    """Axes of the batch's size, or of the groups', may stand for one another: only what moves give tells."""
+    weights = {"u": drawn(16, 3, 1, 1, seed=1, scale=1), "k": drawn(16, 16, 1, 1, seed=2, scale=1)}
+    weights |= {"ours": np.int64([batch, 2, 8, 6, 6]), "whole": np.int64([batch, 16, 6, 6])}
+    weights["theirs"] = np.int64([batch, 16 // groups, groups, 6, 6])
+    ours, theirs = (SHUFFLED.format(sizes=name) for name in ("ours", "theirs"))
+    [fault] = faults(ours, theirs, (batch, 3, 6, 6), weights, tmp_path)
+    assert (fault.kind, fault.target_layers[0]) == (Kind.HYPERPARAMETERS, "apart")
+    assert f"has shape [{batch}, {16 // groups}, {groups}, 6, 6] in the target" in fault.evidence[0]
