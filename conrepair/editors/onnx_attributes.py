@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -60,6 +61,7 @@ def _raise_for(file: OnnxFile, node: onnx_ir.Node, name: str) -> bool:
 
 
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
+_REST = -1  # the size that others leave
 _GLOBAL = {"GlobalAveragePool", "GlobalMaxPool"}
 _NAMES = {
     ("GroupNormalization", "groups"): ("num_groups",),
@@ -236,6 +238,10 @@ def _write_shape(place: WrittenNode, name: str, value: Attribute) -> None:
     said = before if isinstance(before, tuple) else ()
     if stored is not None:
         table: list[Any] = _kept(stored.tolist(), said, value)
+        if _REST in stored and len(said) == len(value) == len(stored):
+            rest = stored.tolist().index(_REST)
+            before, now = (math.prod([*sizes[:rest], *sizes[rest + 1 :]]) for sizes in (said, value))
+            table[rest] = _REST if before == now else table[rest]  # it may be the batch, which isn't the file's here
     else:
         follows = place.node.op == "Reshape" and place.shape is not None and value[:1] == place.shape[:1]
         table = [0, *value[1:]] if follows and value else list(value)  # the batch is of any size
