@@ -12,11 +12,11 @@ from conrepair.engine.place import executor
 from conrepair.engine.scheduler import Scheduler
 from conrepair.pipeline.architectures import architecture_models, audit_one_by_one, model_folders
 from conrepair.pipeline.compiling import check_backends
+from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.from_config import settings_of, subjects_of
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import check_converters
 from conrepair.pipeline.run import result_of, run_stages
-from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.audit_folder import write_audit, write_so_far
 from conrepair.report.folder import check_folder

@@ -23,13 +23,13 @@ from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, channels_of
 from conrepair.metrics.statistics import time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
-from conrepair.pipeline.subject import LoadedModel
+from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Build, Place, Problem, Ran, RepairedTarget, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE
 
-__all__ = ["Execution", "evaluate", "judged_again"]
+__all__ = ["Execution", "Looked", "evaluate", "judged_again"]
 
 
 @dataclass
@@ -103,6 +103,25 @@ class Execution:
         description = self.source.description
         found = description.precision if description.parameters else self.asked or description.precision
         return Intent(found, self.asked, self.origin)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What models were seen to do.
+
+    Attributes:
+        subjects: The models, with what was found out about them.
+        executed: What ran.
+        rows: One for each of these, with the layers at fault where that was asked.
+        pairs: Comparisons of each source's runs with one another.
+        notes: What a person should know.
+    """
+
+    subjects: tuple[Subject, ...]
+    executed: tuple[Execution, ...]
+    rows: tuple[Row, ...]
+    pairs: tuple[Comparison, ...]
+    notes: tuple[str, ...] = ()
 
 
 def evaluate(

@@ -18,8 +18,8 @@ from conrepair.engine.scheduler import Result, Task
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import from_json
+from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.photos import PhotoRoom
-from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import AS_IT_IS, Settings
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import OnDisk, Subject

@@ -13,9 +13,9 @@ from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import RECORDED
 from conrepair.localization.result import Localization
 from conrepair.pipeline.datasets import Dataset, dataset_for
+from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.recipes import raw_recipe
 from conrepair.pipeline.run import Told, run_models
-from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import LIBRARIES, BackendChoice, Settings
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.encode import encode

@@ -13,9 +13,9 @@ import conrepair
 from conrepair.engine.fingerprint import library_versions
 from conrepair.engine.session import Session
 from conrepair.pipeline.datasets import synthetic_in_words
+from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.look import look_in_one_job
 from conrepair.pipeline.photos import PhotoRoom
-from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject

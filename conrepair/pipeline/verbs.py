@@ -18,9 +18,9 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.localization.result import Localization
 from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.datasets import is_array_file
+from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.pair import PairRequest, is_build, look_into, subjects_of_pair
 from conrepair.pipeline.run import data_in_words, run_models
-from conrepair.pipeline.seen import Looked
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.subject import Subject
 from conrepair.repairs.result import with_form

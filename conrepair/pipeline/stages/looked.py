@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from conrepair.pipeline.evaluation import evaluate
-from conrepair.pipeline.seen import Looked
+from conrepair.pipeline.evaluation import Looked, evaluate
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan

@@ -17,8 +17,8 @@ from conrepair.cli import main
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.identity import model_sha256, place_model
 from conrepair.pipeline import verbs
+from conrepair.pipeline.evaluation import Looked
 from conrepair.pipeline.run import Told
-from conrepair.pipeline.seen import Looked
 from conrepair.report.result import Problem
 from conrepair.runtime.onnx_session import open_session
 
