@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.routes import Route, find_route, pinned_route
-from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.named_recipes import RECIPES, named_recipe
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.intake.data import data_file
 from conrepair.intake.models import model_file
-from conrepair.pipeline.datasets import dataset_for
+from conrepair.pipeline.datasets import dataset_for, is_array_file
 from conrepair.pipeline.declared_inputs import input_specs
-from conrepair.pipeline.pair import PairRequest, fitting_recipe
 from conrepair.pipeline.plan import Goal
 from conrepair.pipeline.settings import DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.pipeline.subject import OnDisk, Subject
-from conrepair.pipeline.verbs import check_calibration
+from conrepair.pipeline.verbs import PairRequest, fitting_recipe
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.json_file import read_json_text, value_of
 from conrepair.runtime.path_text import fitting_name
@@ -161,9 +160,40 @@ def conversion_of(options: Convert, given: Path = Path()) -> tuple[Subject, list
     known = Model(framework, str(path), model_sha256(path), inputs=input_specs(options.inputs))
     route = pinned_route(via, framework, options.to) if via else find_route(framework, options.to, model=known)
     chosen = read_options(options.options, route)
-    check_calibration(route, chosen, data, recipe=options.recipe is not None)
+    _check_calibration(route, chosen, data, recipe=options.recipe is not None)
     goal = Goal(via=tuple(step.name for step in route.steps), options=chosen)
     return _subject(options, path, trust, data, labels="none", goals=(goal,))
+
+
+def _check_calibration(
+    route: Route, options: Mapping[str, Mapping[str, Any]], data: Path | None, *, recipe: bool
+) -> None:
+    """Refuse to calibrate with what wasn't given.
+
+    Args:
+        route: The converters.
+        options: By converter.
+        data: What there is.
+        recipe: Whether there's one.
+
+    Raises:
+        UsageError: if there's no data, or photos without a recipe.
+    """
+    for step in route.steps:
+        chosen = step.complete(options.get(step.name, {}))
+        if not step.calibrates(chosen):
+            continue
+        if data is None:
+            asked = f" with quantize={chosen['quantize']}" if "quantize" in chosen else ""
+            raise UsageError(
+                f"{step.name}{asked} calibrates with data, and none is given. Give --data: a folder of photos "
+                "(with --recipe), or .npz/.npy."
+            )
+        if not is_array_file(data) and not recipe:
+            raise UsageError(
+                f"{step.name} calibrates with photos, and what they are before they enter the model decides the "
+                f"ranges. Give --recipe: {', '.join(RECIPES)}."
+            )
 
 
 def _files(options: Convert | Execute | Inputs, given: Path) -> tuple[Path, bool, Path | None]:

@@ -15,7 +15,7 @@ from conrepair.zoo.catalog import MODELS
 if TYPE_CHECKING:
     from conrepair.config.model import ModelConfig, RecipeConfig
 
-__all__ = ["default_recipe", "raw_recipe", "recipe_from_config", "sized_recipe"]
+__all__ = ["default_recipe", "recipe_from_config", "sized_recipe"]
 
 _DEFAULT_PHOTO_SIZE = 224
 
@@ -68,11 +68,6 @@ def default_recipe(model: ModelConfig) -> tuple[Recipe, bool]:
         if matches:
             return named_recipe(max(matches)[1]), True
     return named_recipe("raw"), False
-
-
-def raw_recipe() -> Recipe:
-    """Pixels as they are, which nobody said are right."""
-    return named_recipe("raw")
 
 
 def sized_recipe(recipe: Recipe, inputs: tuple[TensorSpec, ...]) -> Recipe:

@@ -4,41 +4,219 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from conrepair.converters.routes import Route
-from conrepair.data.pictures.named_recipes import RECIPES
+from conrepair.backends.tvm.build import BUILD
+from conrepair.data.pictures.named_recipes import named_recipe
+from conrepair.data.pictures.recipe import Recipe
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.identity import model_sha256
 from conrepair.localization.result import Localization
 from conrepair.localization.steps import attribute_steps
-from conrepair.pipeline.datasets import is_array_file
+from conrepair.pipeline.datasets import Dataset, dataset_for
 from conrepair.pipeline.evaluation import Looked
-from conrepair.pipeline.pair import PairRequest, is_build, look_into, subjects_of_pair
-from conrepair.pipeline.run import data_in_words, run_models
-from conrepair.pipeline.settings import Settings
-from conrepair.pipeline.subject import Subject
+from conrepair.pipeline.run import Told, data_in_words, run_models
+from conrepair.pipeline.settings import LIBRARIES, Settings
+from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.repairs.result import with_form
 from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.about import About
 from conrepair.report.repair.summary import conversion_lines
-from conrepair.report.result import LocalizedStep, Row
+from conrepair.report.result import LocalizedStep, Row, RunKind
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
-from conrepair.runtime.errors import ConrepairError, ExitCode, UsageError
+from conrepair.runtime.errors import ConfigError, ConrepairError, ExitCode, UsageError
 from conrepair.runtime.interruption import ended_gently
 from conrepair.runtime.journal import end_early
 from conrepair.runtime.path_text import fitting_name
 from conrepair.runtime.store import journals
 
-__all__ = ["check_calibration", "compare_pair", "convert_model", "execute_model", "localize_pair", "repair_pair"]
+__all__ = [
+    "PairRequest",
+    "compare_pair",
+    "convert_model",
+    "execute_model",
+    "fitting_recipe",
+    "is_build",
+    "localize_pair",
+    "repair_pair",
+]
 
 _WELL_FORMED = "well-formed"  # folder of a copy of the target
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRequest:
+    """Two files, and what they're fed.
+
+    Attributes:
+        source: The model that is right.
+        target: Its conversion, or a folder that `build` wrote.
+        names: Of the models, in their order.
+        between: Models on the way, in order.
+        data: Folder of photos, or .npz/.npy; None: inputs are drawn.
+        limit: Take so many samples of the data; None: all.
+        recipe: How photos become tensors; None: raw pixels.
+        target_recipe: The same for the target; None: as for the source.
+        inputs: Of models whose files don't say them.
+        samples: How many inputs are drawn.
+        seed: Of these.
+        low: Lower end of their range; None: what the files are made for.
+        high: The upper end.
+        batch_size: How many samples at once, for models that leave it open.
+        trust: Whether code and pickles in the files may run.
+    """
+
+    source: Path
+    target: Path
+    names: tuple[str, ...]
+    between: tuple[Path, ...] = ()
+    data: Path | None = None
+    limit: int | None = None
+    recipe: Recipe | None = None
+    target_recipe: Recipe | None = None
+    inputs: tuple[TensorSpec, ...] = ()
+    samples: int = 32
+    seed: int = 0
+    low: float | None = None
+    high: float | None = None
+    batch_size: int = 16
+    trust: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be meant.
+
+        Raises:
+            ConfigError: if so.
+        """
+        for name in ("samples", "batch_size", "limit"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} is {value}: give at least 1")
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the target is a build."""
+        return is_build(self.target)
+
+    def check(self) -> None:
+        """Say at once what isn't there, or can't be asked for.
+
+        Raises:
+            ModelLoadError: if a file is missing, or of no known format.
+            UsageError: if a build is asked for what it hasn't.
+        """
+        if is_build(self.source):
+            raise UsageError(
+                f"{self.source} is a folder that `build` wrote, and it's given as the source. A build can "
+                "only be the target: swap the two."
+            )
+        for path in (self.source, *self.between, *(() if self.compiled else (self.target,))):
+            if detect_framework(path, recorded=True) == RECORDED and self.data is None:
+                raise UsageError(
+                    f"{path} holds outputs that were computed elsewhere, and nothing says for which inputs. Give "
+                    "these as --data; `conrepair inputs` writes some to compute them for."
+                )
+        if self.compiled and self.between:
+            raise UsageError("a build is compared with the model that it was compiled of: leave --intermediate out.")
+        if self.compiled and self.target_recipe is not None:
+            raise UsageError(
+                "a build is fed as its source is, so --target-recipe has no meaning for it. Leave it out."
+            )
+
+
+def is_build(path: Path) -> bool:
+    """Whether a folder is a build of TVM."""
+    return (path / BUILD).is_file()
+
+
+def _subjects_of_pair(asked: PairRequest) -> tuple[list[Subject], list[str]]:
+    """The models to look at, the source first; and what a person should know.
+
+    Raises:
+        DataError: if the data is unusable.
+    """
+    dataset = dataset_for(
+        asked.data, samples=asked.samples, seed=asked.seed, low=asked.low, high=asked.high, limit=asked.limit
+    )
+    recipe, notes = fitting_recipe(asked.names[0], dataset, asked.recipe)
+    paths = (asked.source, *asked.between, *(() if asked.compiled else (asked.target,)))
+    first = asked.names[0]
+    subjects = [
+        Subject(
+            name=name,
+            origin=OnDisk(path, asked.trust),
+            declared=() if place else asked.inputs,
+            compare_with=first if place else None,
+            converted=place > 0,
+            batch_size=asked.batch_size,
+            dataset=dataset,
+            recipe=recipe,
+        )
+        for place, (name, path) in enumerate(zip(asked.names, paths, strict=False))
+    ]
+    if asked.compiled:
+        from conrepair.pipeline.from_config import named_choice
+
+        built = {"label": "build", "built": str(asked.target)}
+        subjects[0].backends = (LIBRARIES, named_choice("tvm", built, asked.target.parent))
+    elif recipe is not None and asked.target_recipe is not None:
+        subjects[-1].recipe = asked.target_recipe
+    return subjects, notes
+
+
+def fitting_recipe(name: str, dataset: Dataset, recipe: Recipe | None) -> tuple[Recipe | None, list[str]]:
+    """How a dataset's samples become tensors, and a note where nobody said it.
+
+    Args:
+        name: Of the model.
+        dataset: That it runs on.
+        recipe: That was given.
+
+    Returns:
+        None where samples are tensors already.
+    """
+    if dataset.kind != "photos":
+        return None, []
+    if recipe is not None:
+        return recipe, []
+    words = "no recipe (preprocessing) is given; photos are given as raw pixels 0..255, so accuracy means little"
+    return named_recipe("raw"), [f"{name}: {words}"]
+
+
+def _look_into(asked: PairRequest, settings: Settings, session: Session) -> tuple[Looked, Localization, Told]:
+    """Look at every layer of a source and what was made of it.
+
+    Args:
+        asked: The files.
+        settings: With the stage that localizes.
+        session: Where.
+
+    Returns:
+        What was seen, with a row for each file (of a build, for its model and for itself), in their order; where the
+        target stops being its source; and what makes the run of it as reports show it.
+
+    Raises:
+        ConrepairError: what kept the source or the target from being looked at (not: from being repaired).
+    """
+    asked.check()
+    subjects, notes = _subjects_of_pair(asked)
+    kind: RunKind = "repair" if settings.stages.repair else "localize"
+    looked, told = run_models(session, settings, subjects, asked=encode(asked, text=str), notes=notes, kind=kind)
+    for row in (looked.rows[0], looked.rows[-1]):
+        problem = row.localized.problem or (row.problem if row.localized.result is None else None)
+        if problem is not None:
+            raise problem.as_error()
+    found = looked.rows[-1].localized.result
+    if found is None:
+        raise ValueError(f"{asked.target} was not localized, and nothing says why")
+    return looked, found, told
 
 
 def compare_pair(asked: PairRequest, settings: Settings, session: Session, *, folder: Path | None = None) -> Compared:
@@ -54,7 +232,7 @@ def compare_pair(asked: PairRequest, settings: Settings, session: Session, *, fo
         ConrepairError: if a file or the data is unusable.
     """
     asked.check()
-    subjects, notes = subjects_of_pair(asked)
+    subjects, notes = _subjects_of_pair(asked)
     name = fitting_name(f"compare-{asked.names[0]}-{asked.names[-1]}")
     if folder is not None:
         inputs = [path for path in (asked.source, asked.target, asked.data) if path is not None]
@@ -92,7 +270,7 @@ def localize_pair(asked: PairRequest, settings: Settings, session: Session) -> L
     Raises:
         ConrepairError: if a file can't be loaded or looked into.
     """
-    looked, found, told = look_into(asked, settings, session)
+    looked, found, told = _look_into(asked, settings, session)
     _, *middle, row = looked.rows
     if asked.between:
         steps = [(path.name, item.localized.result) for path, item in zip(asked.between, middle, strict=True)]
@@ -132,7 +310,7 @@ def repair_pair(asked: PairRequest, settings: Settings, session: Session) -> Rep
         end_early(journal, wanted=False)
     with ended_gently(lambda: _end_searches(session.store.own)):
         try:
-            looked, found, told = look_into(asked, settings, session)
+            looked, found, told = _look_into(asked, settings, session)
         except ConrepairError as error:
             if asked.compiled or error.exit_code != ExitCode.MODEL_LOAD:
                 raise
@@ -142,7 +320,7 @@ def repair_pair(asked: PairRequest, settings: Settings, session: Session) -> Rep
             changes = write_well_formed(asked.target, copy)
             if not changes:
                 raise
-            looked, found, told = look_into(dataclasses.replace(asked, target=copy), settings, session)
+            looked, found, told = _look_into(dataclasses.replace(asked, target=copy), settings, session)
             looked = _as_it_came(looked, found, changes, asked.target)
     row, whole = looked.rows[-1], partial(told, [looked])
     return Repaired(before=found, about=_about(row, looked), repaired=row.repaired, whole=whole)
@@ -224,37 +402,6 @@ def execute_model(
         exit_code=row.exit_code,
         whole=partial(told, [looked]),
     )
-
-
-def check_calibration(
-    route: Route, options: Mapping[str, Mapping[str, Any]], data: Path | None, *, recipe: bool
-) -> None:
-    """Refuse to calibrate with what wasn't given.
-
-    Args:
-        route: The converters.
-        options: By converter.
-        data: What there is.
-        recipe: Whether there's one.
-
-    Raises:
-        UsageError: if there's no data, or photos without a recipe.
-    """
-    for step in route.steps:
-        chosen = step.complete(options.get(step.name, {}))
-        if not step.calibrates(chosen):
-            continue
-        if data is None:
-            asked = f" with quantize={chosen['quantize']}" if "quantize" in chosen else ""
-            raise UsageError(
-                f"{step.name}{asked} calibrates with data, and none is given. Give --data: a folder of photos "
-                "(with --recipe), or .npz/.npy."
-            )
-        if not is_array_file(data) and not recipe:
-            raise UsageError(
-                f"{step.name} calibrates with photos, and what they are before they enter the model decides the "
-                f"ranges. Give --recipe: {', '.join(RECIPES)}."
-            )
 
 
 def _failure(rows: Sequence[Row]) -> ConrepairError:

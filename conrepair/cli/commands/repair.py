@@ -12,9 +12,8 @@ from conrepair.cli.several import each_target
 from conrepair.cli.told import tell
 from conrepair.engine.session import STORE, Session
 from conrepair.pipeline.options import asked_of, repair_folder
-from conrepair.pipeline.pair import is_build
 from conrepair.pipeline.settings import layer_settings
-from conrepair.pipeline.verbs import repair_pair
+from conrepair.pipeline.verbs import is_build, repair_pair
 from conrepair.repairs.patch import RECIPE
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.advice import verdict_advice
