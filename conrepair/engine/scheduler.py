@@ -33,7 +33,6 @@ __all__ = [
     "blocked",
     "entries_of",
     "not_stored",
-    "ready",
     "refused",
 ]
 
@@ -211,7 +210,7 @@ class Scheduler:
         prepared: dict[str, _Work] = {}
         while waiting or running:
             for task in list(waiting):
-                if not ready(task, self.results):
+                if not _ready(task, self.results):
                     continue
                 settled = blocked(task, self.results)
                 if settled is None:
@@ -244,7 +243,7 @@ class Scheduler:
                     advance(task.name)
                 waiting.remove(task)
             if not running:
-                if waiting and not any(ready(task, self.results) for task in waiting):
+                if waiting and not any(_ready(task, self.results) for task in waiting):
                     raise RuntimeError(f"tasks wait for nothing: {[task.name for task in waiting]}")
                 continue
             done, _ = concurrent.futures.wait(
@@ -368,7 +367,7 @@ def _unprepared(task: Task) -> Result | None:
     return None
 
 
-def ready(task: Task, results: Mapping[str, Result]) -> bool:
+def _ready(task: Task, results: Mapping[str, Result]) -> bool:
     """Whether all that a task depends on is settled."""
     return all(name in results for name in task.depends)
 

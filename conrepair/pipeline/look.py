@@ -7,14 +7,18 @@ compilers and converters, whose results are kept; and a look whose worker died, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conrepair.crowd.border import with_texts
+from conrepair.engine.job_table import JOBS
 from conrepair.engine.needs import framework_needs
-from conrepair.engine.scheduler import Result, Task
+from conrepair.engine.scheduler import Result, Task, blocked, entries_of, not_stored, refused
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import from_json
@@ -24,10 +28,12 @@ from conrepair.pipeline.settings import AS_IT_IS, Settings
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.encode import encode
+from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.progress import ProgressDisplay, Stage
-from conrepair.runtime.store import Store
-from conrepair.runtime.workers import ENDED
+from conrepair.runtime.store import Entry, Store
+from conrepair.runtime.worker_process import called, describe_exception
+from conrepair.runtime.workers import ENDED, Failure, words_since
 
 __all__ = ["look", "look_in_one_job"]
 
@@ -61,6 +67,71 @@ class _Told(ProgressDisplay):
         return ""
 
 
+class _Here:
+    """Does what a `Scheduler` does without a store and without workers: each task is a call.
+
+    Args:
+        folder: Of the job that this is; each task gets one in it.
+
+    Attributes:
+        results: By the task's name.
+        seconds: Spent, by the kind of task, and by parts of it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.results: dict[str, Result] = {}
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def run(
+        self,
+        tasks: Sequence[Task],
+        *,
+        advance: Callable[[str], None] = lambda _: None,
+        show: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Run tasks one at a time; their results go to `results`.
+
+        Args:
+            tasks: Each behind those that it depends on.
+            advance: Called with the name of each finished task.
+            show: Not called.
+        """
+        for task in tasks:
+            self.results[task.name] = blocked(task, self.results) or self._done(task)
+            advance(task.name)
+
+    def take_stored(self, tasks: Sequence[Task], otherwise: str) -> None:
+        """Settle tasks by results of earlier runs, of which there are none.
+
+        Args:
+            tasks: Whose results are missing.
+            otherwise: What to say of them.
+        """
+        self.results |= {task.name: not_stored(otherwise) for task in tasks}
+
+    def _done(self, task: Task) -> Result:
+        entries = entries_of(task, self.results)
+        started, words = time.perf_counter(), words_since(self._folder)
+        folder = self._folder / str(len(self.results))
+        try:
+            payload = task.payload(entries)
+            task.prepare()
+        except ConrepairError as error:
+            return refused(error)
+        folder.mkdir()
+        try:
+            value = called(task.kind, payload, folder, JOBS)
+        # The boundary of a job: whatever third-party code raises is its result.
+        except (Exception, SystemExit) as error:  # noqa: BLE001
+            sys.stdout.flush()
+            return Result(failure=Failure(**describe_exception(error, folder), last_words=words()))
+        seconds = time.perf_counter() - started
+        for part, spent in {task.kind: seconds, **task.parts(value)}.items():
+            self.seconds[part] += spent
+        return Result(Entry(folder, value), seconds=seconds)
+
+
 def look_in_one_job(state: RunState) -> Looked | None:
     """Look at the models of a run in one job; what it found out about them goes to the run.
 
@@ -82,7 +153,8 @@ def look_in_one_job(state: RunState) -> Looked | None:
         if result.failure is not None and result.failure.kind in {*ENDED, "refused"}:
             return None
         raise problem_of(result).as_error()
-    found = with_texts(result.entry.result, {result.entry.result["folder"]: str(result.entry.folder)})
+    places = (json.dumps(str(place))[1:-1] for place in (result.entry.result["folder"], result.entry.folder))
+    found = json.loads(json.dumps(result.entry.result).replace(*places))
     state.scheduler.results |= {name: from_json(Result, one) for name, one in found["described"].items()}
     looked = from_json(Looked, found["looked"])
     state.subjects = list(looked.subjects)
@@ -136,10 +208,9 @@ def look(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "looked" (a `Looked`), "described" (the result of each model's task), "seconds" (by the kind of step), and
         "folder": paths are below it until it's put elsewhere.
     """
-    from conrepair.engine.here import Here  # the process that waits for this has no need of the stages
-    from conrepair.pipeline.stages.looked import look_at
+    from conrepair.pipeline.stages.looked import look_at  # the process that waits for this has no need of the stages
 
-    here, photos = Here(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
+    here, photos = _Here(folder), PhotoRoom(Store(folder / "photos"), reuse=False)
     subjects = [from_json(Subject, value) for value in payload["subjects"]]
     state = RunState(from_json(Settings, payload["settings"]), subjects, _Told(folder), here, photos)
     found = {
