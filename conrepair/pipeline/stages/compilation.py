@@ -8,18 +8,33 @@ from typing import Any
 from conrepair.backends.all_backends import backend
 from conrepair.engine.scheduler import Task
 from conrepair.pipeline.compiling import compile_payload, compile_progress, device_of, plan_preparation
-from conrepair.pipeline.settings import BackendChoice
-from conrepair.pipeline.stages.backends import backends_of
+from conrepair.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIES, BackendChoice
 from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["compile_builds", "compile_task", "models_of", "prepare"]
+__all__ = ["backends_of", "compile_builds", "compile_task", "models_of", "prepare"]
 
 Made = tuple[Subject, str, LoadedModel]
 """A model, the task that made it or what was converted from it, and that."""
+
+
+def backends_of(subject: Subject, source: LoadedModel | None) -> list[BackendChoice]:
+    """The configured backends that run a model or a conversion of it, compilers last.
+
+    Its own library runs it where none but compilers and optimizers do: what those make is judged against the model
+    as it is, so there's a row of that. A model that wasn't made gets one row, on the first backend.
+    """
+    configured = subject.backends
+    if source is None:
+        return list(configured[:1])
+    willing = [config for config in configured if backend(config.name).refuses(source.model) is None]
+    plain = [config for config in willing if config.name in AS_IT_IS]
+    compilers = [config for config in willing if config not in plain]
+    changed = all(config.name == DEPLOYED.name for config in plain)
+    return [*([LIBRARIES] if changed else []), *plain, *compilers]
 
 
 def models_of(state: RunState) -> Iterator[Made]:

@@ -17,8 +17,7 @@ from conrepair.pipeline.compiling import backend_options, device_of
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import AS_IT_IS, BackendChoice
-from conrepair.pipeline.stages.backends import backends_of
-from conrepair.pipeline.stages.compilation import compile_builds, compile_task
+from conrepair.pipeline.stages.compilation import backends_of, compile_builds, compile_task
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
