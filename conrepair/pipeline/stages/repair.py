@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from conrepair.data.feeds import sample_order
@@ -12,24 +12,83 @@ from conrepair.data.pictures.recipe import Recipe
 from conrepair.engine.scheduler import Result, Task
 from conrepair.frameworks.model import from_json
 from conrepair.graph.kinds import Kind
-from conrepair.localization.result import Localization
+from conrepair.localization.result import Localization, LocatedFault
 from conrepair.pipeline.evaluation import Execution, judged_again
 from conrepair.pipeline.plan import chains
-from conrepair.pipeline.stages.advising import advise
 from conrepair.pipeline.stages.conversion_repair import RouteTrial
 from conrepair.pipeline.stages.execution import Runs, plan_execution, run_executions
 from conrepair.pipeline.stages.localize import localization_task, localized, model_of
 from conrepair.pipeline.stages.route import try_route
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
-from conrepair.repairs.conversion.remedies import RouteStep
+from conrepair.repairs.conversion.remedies import Remedy, RouteStep
 from conrepair.repairs.outcomes import Advice
 from conrepair.repairs.result import RepairResult
 from conrepair.report.repair.summary import advice_line
-from conrepair.report.result import Problem, RepairedTarget, Row
+from conrepair.report.result import RepairedTarget, Row
 from conrepair.report.row_paths import placed, resolved_in
 
-__all__ = ["repair", "rows_to_repair", "with_answers"]
+__all__ = ["repair", "rows_to_repair"]
+
+_MOST = 8  # ways that are named
+_UP = "the time was up"
+_FOUND = "another way avoids the fault already"
+
+
+def _advise(
+    ways: Iterable[Remedy],
+    found: Localization,
+    attempt: Callable[[Sequence[RouteStep]], tuple[RouteTrial, Localization | None]],
+    seconds: float,
+    refusal: str,
+) -> tuple[Advice, ...]:
+    """Convert a source anew until no layer is at fault.
+
+    Args:
+        ways: The likeliest to help first.
+        found: The target's faults.
+        attempt: Takes the source along a route, and looks at what that gave; None where that can't be.
+        seconds: After which nothing more is tried.
+        refusal: Why nothing is tried at all.
+    """
+    end, result = time.monotonic() + seconds, []
+    reason, seen = refusal or ("" if seconds else "no time was given for it"), set()
+    for way in ways:
+        if way.route in seen:
+            continue
+        seen.add(way.route)
+        if not reason and time.monotonic() > end:
+            reason = _UP
+        if reason:
+            result.append(Advice(way.words, way.route, tried=False, avoids=False, outcome=f"not tried: {reason}"))
+        else:
+            result.append(_tried(way, found, *attempt(way.steps)))
+            reason = _FOUND if result[-1].avoids else ""
+        if len(result) == _MOST:
+            break
+    return tuple(result)
+
+
+def _tried(way: Remedy, found: Localization, trial: RouteTrial, again: Localization | None) -> Advice:
+    outcome, avoids = "", False
+    made = trial.models[-1] if trial.models else None
+    if trial.failure is not None:
+        outcome = f"it fails: {trial.failure}"
+    elif again is None:
+        outcome = "its layers can't be looked at"
+    elif not again.faults:
+        outcome, avoids = f"no layer is at fault ({again.verdict.value})", again.is_right
+    elif {_place(fault) for fault in again.faults} >= {_place(fault) for fault in found.faults}:
+        outcome = "the same fault"
+    else:
+        outcome = f"other faults: {len(again.faults)} for {len(found.faults)}"
+    return Advice(
+        way.words, way.route, tried=True, avoids=avoids, outcome=f"tried: {outcome}", model=made if avoids else None
+    )
+
+
+def _place(fault: LocatedFault) -> tuple[str, str]:
+    return fault.kind.value, fault.source_tensor
 
 
 # Which rows of an audit are repaired, and what becomes of the results.
@@ -41,14 +100,8 @@ def rows_to_repair(rows: Sequence[Row]) -> list[int]:
     return [place for place, own in found if own is not None and own.faults and rows[place].localized.problem is None]
 
 
-def _with_repair(row: Row, result: Result, problem_of: Callable[[Result], Problem]) -> Row:
-    """A row with what became of its repair.
-
-    Args:
-        row: Of a target.
-        result: Of the task.
-        problem_of: Explains a task without one.
-    """
+def _with_repair(row: Row, result: Result) -> Row:
+    """A row of a target with what became of its repair."""
     if result.entry is None:
         return dataclasses.replace(row, repaired=RepairedTarget(problem=problem_of(result)))
     repair = placed(from_json(RepairResult, result.entry.result["repair"]), resolved_in(result.entry.folder))
@@ -72,7 +125,7 @@ def _with_advice(row: Row, advice: tuple[Advice, ...]) -> Row:
 # Run repaired targets where the targets ran, on what they ran on: how each input is answered before and after.
 
 
-def with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
+def _with_answers(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
     """Rows with the verdict on what was made of their targets, and its answers to the inputs that they have.
 
     A repair is verified on samples that took no part in it, and so never runs on most of these. A target that ran on
@@ -138,8 +191,8 @@ def repair(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) 
     state.run("repair", tasks.values())
     result = list(rows)
     for place, task in tasks.items():
-        result[place] = _with_repair(rows[place], state.scheduler.results[task.name], problem_of)
-    result = with_answers(state, executed, result)
+        result[place] = _with_repair(rows[place], state.scheduler.results[task.name])
+    result = _with_answers(state, executed, result)
     with state.display.stage("advise", len(places)) as stage:
         for place in places:
             known = result[place].repaired.result
@@ -169,12 +222,14 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
         ways, whose = suggestions_for_files(source, item.source.model.framework, description.producer), reference
         refusal = "how the target was quantized isn't known" if description.quantized else ""
 
-    def localize(trial: RouteTrial) -> Localization | None:
+    def attempt(steps: Sequence[RouteStep]) -> tuple[RouteTrial, Localization | None]:
+        trial = try_route(state, whose, executed, steps)
+        if trial.failure is not None or not trial.rows:
+            return trial, None
         made = model_of(trial.executed[-1])  # the last row may be that of a build
-        return localized(state, [made])[made.looked_at].localization
+        return trial, localized(state, [made])[made.looked_at].localization
 
-    attempt = partial(try_route, state, whose, executed)
-    return advise(ways, row.localized.result, attempt, localize, state.settings.repair.advice_seconds, refusal)
+    return _advise(ways, row.localized.result, attempt, state.settings.repair.advice_seconds, refusal)
 
 
 def _repair_task(state: RunState, item: Execution, row: Row) -> Task:
