@@ -5,14 +5,21 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
-from conrepair.pipeline.evaluation import Execution
-from conrepair.pipeline.settings import Settings
+from conrepair.pipeline.evaluation import Execution, evaluate
+from conrepair.pipeline.plan import Conversion, Goal, chains, plan_conversions
+from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.attempts import Attempts
+from conrepair.pipeline.stages.compilation import prepare
+from conrepair.pipeline.stages.conversion import conversion_task
+from conrepair.pipeline.stages.execution import Runs, plan_conversion, run_executions
+from conrepair.pipeline.stages.state import RunState
+from conrepair.pipeline.subject import Subject
 from conrepair.repairs.conversion.likeness import same_failure
 from conrepair.repairs.conversion.remedies import Remedy, RouteStep, all_rewritings, detours, exports, rewritings
 from conrepair.repairs.conversion.result import Mending, Stop, TriedRemedy
@@ -20,7 +27,7 @@ from conrepair.report.repair.summary import NOT_COMPARED
 from conrepair.report.result import Row
 from conrepair.runtime.workers import STORAGE, Failure
 
-__all__ = ["ConversionRepairer", "Failed", "RouteTrial", "attempt_seconds"]
+__all__ = ["ConversionRepairer", "RouteTrial", "repair_conversions", "try_route"]
 
 _ROUNDS = 6  # operators that stop a converter one behind the other
 _GOOD = {Verdict.EQUIVALENT, Verdict.NOISE, Verdict.QUANTIZED}
@@ -30,16 +37,12 @@ _NORMALISE = "onnx-normalise"
 _SHARE, _LEAST = 0.1, 15.0  # of the time, and seconds, that one try on a piece may take
 
 
-def attempt_seconds(settings: Settings) -> float:
-    """How long a converter may take on a piece: much less than on the whole, as hanging is a failure too."""
-    return min(settings.seconds, max(_LEAST, _SHARE * settings.repair.seconds))
-
-
 @dataclass(frozen=True)
 class RouteTrial:
     """What became of a route.
 
     Attributes:
+        steps: Its converters.
         executed: Its models that are new, the last one behind all others.
         rows: Theirs.
         models: What each step made, as far as it came; the source first.
@@ -48,25 +51,13 @@ class RouteTrial:
         ran: Whether the result was made.
     """
 
+    steps: tuple[RouteStep, ...] = ()
     executed: tuple[Execution, ...] = ()
     rows: tuple[Row, ...] = ()
     models: tuple[Model, ...] = ()
     failure: Failure | None = None
     place: int = 0
     ran: bool = False
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A route that gives nothing.
-
-    Attributes:
-        steps: Its converters.
-        trial: What became of it.
-    """
-
-    steps: tuple[RouteStep, ...]
-    trial: RouteTrial
 
 
 @dataclass
@@ -98,7 +89,7 @@ class ConversionRepairer:
     ) -> None:
         self._attempts, self._try_route, self._seconds = attempts, try_route, seconds
 
-    def repair(self, failed: Failed) -> tuple[Mending, RouteTrial | None]:
+    def repair(self, failed: RouteTrial) -> tuple[Mending, RouteTrial | None]:
         """Try other ways until one is as good as a conversion should be.
 
         Returns:
@@ -106,9 +97,9 @@ class ConversionRepairer:
         """
         started = time.monotonic()
         search = _RouteSearch(started + _REWRITING * self._seconds, routes={_route(failed.steps)})
-        found = self._rewritten(failed, search)
+        trial = self._rewritten(failed, search)
         in_time, search.end = search.in_time, started + self._seconds
-        found = found or self._around(failed, search)
+        trial = trial or self._around(failed, search)
         seconds, in_time = time.monotonic() - started, in_time and search.in_time
         done = Mending(
             stops=tuple(search.stops),
@@ -117,33 +108,30 @@ class ConversionRepairer:
             in_time=in_time,
             hindered=search.hindered,
         )
-        if found is None:
+        if trial is None:
             return done, None
-        remedy, trial = found
         verdict = trial.rows[-1].verdict
-        names = tuple(step.converter.name for step in remedy.steps)
-        options = {step.converter.name: dict(step.options) for step in remedy.steps if step.options}
+        names = tuple(step.converter.name for step in trial.steps)
+        options = {step.converter.name: dict(step.options) for step in trial.steps if step.options}
         done = dataclasses.replace(
             done, via=names, options=options, verdict=verdict.value if verdict else "", in_time=True
         )
         return done, trial
 
-    def _rewritten(self, failed: Failed, search: _RouteSearch) -> tuple[Remedy, RouteTrial] | None:
+    def _rewritten(self, failed: RouteTrial, search: _RouteSearch) -> RouteTrial | None:
         """Other options, other operators; what another operator then stops is looked into again."""
-        state: Failed | None = failed
+        trial: RouteTrial | None = failed
         for _ in range(_ROUNDS):
-            if state is None or not search.more():
+            if trial is None or not search.more() or trial.failure is None:
                 return None
-            steps, trial = state.steps, state.trial
-            if trial.failure is None:
-                return None
+            steps = trial.steps
             begin = _group(steps, trial.place)
             end = time.monotonic() + _SEARCH * (search.end - time.monotonic())
             stop, piece = self._attempts.stop_of(
                 trial.models[begin], steps[begin : trial.place + 1], trial.failure, end, run=trial.ran
             )
             search.stops.append(stop)
-            state = None
+            following: RouteTrial | None = None
             behind = len(steps) - trial.place - 1
             for remedy in _new(rewritings(steps, trial.place, stop.operators), failed, search):
                 if piece is not None:
@@ -155,31 +143,31 @@ class ConversionRepairer:
                         continue
                 found = self._tried(remedy, search)
                 if search.tried[-1].mends:
-                    return remedy, found
+                    return found
                 # What fixes the piece leads on, also where another one stops with the same words.
                 if found.failure is not None and (piece or not same_failure(found.failure, trial.failure)):
-                    state = state or Failed(remedy.steps, found)
+                    following = following or found
+            trial = following
         return None
 
-    def _around(self, failed: Failed, search: _RouteSearch) -> tuple[Remedy, RouteTrial] | None:
+    def _around(self, failed: RouteTrial, search: _RouteSearch) -> RouteTrial | None:
         """All rewrites at once, other options before the step that fails, other converters, other routes.
 
         Those that fail are repaired in turn, when none of them gives anything.
         """
-        source, place = failed.trial.models[0], failed.trial.place
-        steps = failed.steps
+        source, steps, place = failed.models[0], failed.steps, failed.place
         ways = itertools.chain(all_rewritings(steps, place), exports(steps, place), detours(steps, place, source))
         failing = []
         for remedy in _new(ways, failed, search):
             trial = self._tried(remedy, search)
             if search.tried[-1].mends:
-                return remedy, trial
+                return trial
             if trial.failure is not None:
-                failing.append(Failed(remedy.steps, trial))
+                failing.append(trial)
         return next(filter(None, (self._rewritten(other, search) for other in failing)), None)
 
     def _tried(self, remedy: Remedy, search: _RouteSearch) -> RouteTrial:
-        trial = self._try_route(remedy.steps)
+        trial = dataclasses.replace(self._try_route(remedy.steps), steps=remedy.steps)
         row = trial.rows[-1] if trial.rows else None
         if trial.failure is not None and trial.failure.kind == STORAGE:
             search.hindered = str(trial.failure)
@@ -196,7 +184,7 @@ class ConversionRepairer:
         return trial
 
 
-def _new(remedies: Iterable[Remedy], failed: Failed, search: _RouteSearch) -> Iterable[Remedy]:
+def _new(remedies: Iterable[Remedy], failed: RouteTrial, search: _RouteSearch) -> Iterable[Remedy]:
     """Those that weren't tried yet and keep the precision that was asked for, while there's time."""
     for remedy in remedies:
         if not search.more():
@@ -220,3 +208,104 @@ def _intent(steps: Sequence[RouteStep]) -> str | None:
 
 def _route(steps: Sequence[RouteStep]) -> str:
     return "+".join(step.label for step in steps)
+
+
+def try_route(
+    state: RunState, subject: Subject, executed: Sequence[Execution], steps: Sequence[RouteStep]
+) -> RouteTrial:
+    """Take a model along a route, and judge what comes out, as for a configured conversion."""
+    if subject.source is None:
+        raise ValueError(f"{subject.name} was not made")
+    options = {step.converter.name: dict(step.options) for step in steps}
+    wanted = Goal(via=tuple(step.converter.name for step in steps), options=options)
+    chain, impossible = plan_conversions(subject.name, (wanted,), subject.source.model)
+    for error in impossible.values():
+        return RouteTrial(failure=Failure("refused", type(error).__name__, str(error)))
+    inputs = subject.inputs(subject.source)
+    known = state.scheduler.results
+    tasks = [conversion_task(state, subject, item, inputs) for item in chain if item.name not in known]
+    state.scheduler.run(tasks)
+    trial = _trial_of(state, subject, chain)
+    if trial.failure is not None:
+        return trial
+    reference = subject.reference
+    outcomes = ((item.name, state.outcome(item.name)[0]) for item in chain)
+    prepare(state, [(subject, name, source) for name, source in outcomes if source is not None])
+    runs, items = Runs(), []
+    for item in chain:
+        items += plan_conversion(state, subject, reference, item, runs)
+    run_executions(state, items, runs)
+    right = [item for item in executed if item.model == reference and item.kind == "reference"]
+    rows, _ = evaluate(state.settings, [*right, *items], state.datasets)
+    made = rows[len(right) :]
+    failures = [
+        item.result.failure for item in items if item.result is not None and item.conversion == chain[-1].route
+    ]
+    failure = next((failure for failure in failures if failure is not None), None)
+    circumstance = made[-1].verdict is not Verdict.UNDEPLOYABLE
+    return dataclasses.replace(
+        trial,
+        executed=tuple(items),
+        rows=made,
+        failure=None if circumstance else failure,
+        place=len(chain) - 1,
+        ran=True,
+    )
+
+
+def _trial_of(state: RunState, subject: Subject, chain: Sequence[Conversion]) -> RouteTrial:
+    """How far a chain of conversions came."""
+    models = [] if subject.source is None else [subject.source.model]
+    for place, conversion in enumerate(chain):
+        result = state.scheduler.results[conversion.name]
+        if result.entry is None:
+            return RouteTrial(models=tuple(models), failure=result.failure, place=place)
+        models.append(model_of(result.entry).model)
+    return RouteTrial(models=tuple(models))
+
+
+def repair_conversions(
+    state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
+) -> tuple[list[Execution], tuple[Row, ...]]:
+    """Find other ways for conversions that gave nothing; what they make is judged like all else."""
+    items, result = list(executed), list(rows)
+    wanted = [(row, failed) for subject in state.subjects for row, failed in _failed(state, subject, executed, rows)]
+    seconds = state.settings.repair.seconds
+    # Much less for a piece than for the whole, as hanging is a failure too.
+    attempts = Attempts(state.scheduler, min(state.settings.seconds, max(_LEAST, _SHARE * seconds)))
+    with state.display.stage("repair conversions", len(wanted)) as stage:
+        for row, failed in wanted:
+            route = partial(try_route, state, state.subject(row.model), executed)
+            tried, trial = ConversionRepairer(attempts, route, seconds).repair(failed)
+            place = result.index(row)
+            result[place] = dataclasses.replace(row, mending=tried)
+            if trial is not None:
+                new = [item for item in trial.executed if item.row_name not in {other.row_name for other in items}]
+                more = [made for made in trial.rows if made.name in {item.row_name for item in new}]
+                items[place + 1 : place + 1] = new
+                result[place + 1 : place + 1] = [
+                    dataclasses.replace(made, instead_of=row.conversion if made.kind == "target" else "")
+                    for made in more
+                ]
+            stage.advance(row.name)
+    return items, tuple(result)
+
+
+def _failed(
+    state: RunState, subject: Subject, executed: Sequence[Execution], rows: Sequence[Row]
+) -> Iterator[tuple[Row, RouteTrial]]:
+    """The routes of a model that end without one, each with its first row."""
+    for chain in chains(state.conversions[subject.name]):
+        row = next((row for row in rows if row.name == chain[-1].name), None)
+        if row is None or row.verdict is not Verdict.UNDEPLOYABLE:
+            continue
+        trial = _trial_of(state, subject, chain)
+        if trial.failure is None:  # it was made, and doesn't run
+            results = [item.result for item in executed if item.row_name == row.name and item.result is not None]
+            failure = next((result.failure for result in results if result.failure is not None), None)
+            trial = dataclasses.replace(trial, failure=failure, place=len(chain) - 1, ran=True)
+        if trial.failure is None or trial.failure.kind == STORAGE:  # no other way needs less of a full disk
+            continue
+        if row.problem is not None and not row.problem.circumstance:
+            steps = tuple(RouteStep(item.step, item.changed) for item in chain)
+            yield row, dataclasses.replace(trial, steps=steps)

@@ -38,7 +38,7 @@ def look_at(state: RunState) -> Looked:
     stages, wanted = state.settings.stages, state.settings.repair
     rows = name_optimizers(state, executed, unlocalized(executed, rows, repairs=stages.repair))
     if stages.repair and wanted.conversions:
-        from conrepair.pipeline.stages.repair_conversions import repair_conversions
+        from conrepair.pipeline.stages.conversion_repair import repair_conversions
 
         executed, rows = repair_conversions(state, executed, rows)
     if stages.localize or (stages.repair and wanted.targets):

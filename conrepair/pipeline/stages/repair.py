@@ -15,10 +15,9 @@ from conrepair.graph.kinds import Kind
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.pipeline.evaluation import Execution, judged_again
 from conrepair.pipeline.plan import chains
-from conrepair.pipeline.stages.conversion_repair import RouteTrial
+from conrepair.pipeline.stages.conversion_repair import RouteTrial, try_route
 from conrepair.pipeline.stages.execution import Runs, plan_execution, run_executions
 from conrepair.pipeline.stages.localize import localization_task, localized, model_of
-from conrepair.pipeline.stages.route import try_route
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.repairs.advice import suggestions, suggestions_for_files
 from conrepair.repairs.conversion.remedies import Remedy, RouteStep

@@ -24,7 +24,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.networks import synthetic_inputs
 from conrepair.onnx_passes.files import load
-from conrepair.pipeline.stages.conversion_repair import ConversionRepairer, Failed, RouteTrial
+from conrepair.pipeline.stages.conversion_repair import ConversionRepairer, RouteTrial
 from conrepair.repairs.conversion.remedies import RouteStep
 from conrepair.repairs.conversion.result import Stop
 from conrepair.report.repair.summary import conversion_lines
@@ -256,7 +256,7 @@ def test_a_full_disk_ends_the_search_for_other_ways() -> None:
         tried.append(steps)
         return RouteTrial(models=(model,), failure=Failure("storage", "OSError", "no space left to write below /tmp"))
 
-    failed = Failed(steps, RouteTrial(models=(model,), failure=Failure("crash", "SIGBUS", "died")))
+    failed = RouteTrial(steps, models=(model,), failure=Failure("crash", "SIGBUS", "died"))
     attempts = SimpleNamespace(stop_of=lambda *_, **__: (Stop(converter="onnx2torch", error="died"), None))
     found, trial = ConversionRepairer(attempts, try_route, 60.0).repair(failed)
     assert (len(tried), trial) == (1, None)
