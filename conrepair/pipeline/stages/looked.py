@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from conrepair.pipeline.evaluation import Looked, evaluate
+import dataclasses
+from collections.abc import Sequence
+
+from conrepair.engine.scheduler import Task
+from conrepair.evaluate.verdict import Verdict
+from conrepair.pipeline.compiling import device_of
+from conrepair.pipeline.evaluation import Execution, Looked, evaluate
+from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
-from conrepair.pipeline.stages.execution import execute, execute_sources
-from conrepair.pipeline.stages.localizing import unlocalized
-from conrepair.pipeline.stages.optimizers import name_optimizers
+from conrepair.pipeline.stages.execution import execute, execute_sources, execution_of
+from conrepair.pipeline.stages.localizing import localization_side, options_of, unlocalized
 from conrepair.pipeline.stages.preparation import build
-from conrepair.pipeline.stages.rounding import measure_rounding
 from conrepair.pipeline.stages.state import RunState
+from conrepair.report.result import Row
+from conrepair.runtime.reach import CONFINED
 
 __all__ = ["look_at"]
 
@@ -33,10 +40,10 @@ def look_at(state: RunState) -> Looked:
     prepare(state, models_of(state))
     executed = execute(state)
     rows, pairs = evaluate(state.settings, executed, state.datasets)
-    if measure_rounding(state, executed, rows):
+    if _measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
     stages, wanted = state.settings.stages, state.settings.repair
-    rows = name_optimizers(state, executed, unlocalized(executed, rows, repairs=stages.repair))
+    rows = _name_optimizers(state, executed, unlocalized(executed, rows, repairs=stages.repair))
     if stages.repair and wanted.conversions:
         from conrepair.pipeline.stages.conversion_repair import repair_conversions
 
@@ -69,3 +76,90 @@ def _tell_first(state: RunState) -> None:
     for row in rows:
         right = "" if row.ran.accuracy is None else "{} of {} labels right".format(*row.ran.accuracy)
         state.display.note("; ".join(filter(None, (str(row), right))))
+
+
+def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> bool:
+    """Round each tensor of a source a little more, and keep what that does to its outputs.
+
+    A source differs from itself in another arithmetic by what's rounding, or by a fault of that arithmetic: only a
+    measurement by other means tells. It takes about as long as opening a model for a localization does, so it's made
+    where a verdict may be another for it.
+
+    Args:
+        state: The run.
+        executed: What ran; sources receive what is measured.
+        rows: What was judged without it.
+
+    Returns:
+        Whether anything was measured.
+    """
+    if not state.settings.stages.execute:
+        return False
+    wanted = {row.reference for row in rows if row.comparison is not None and row.comparison.open}
+    items = [
+        item
+        for item in executed
+        if item.kind == "reference"
+        and item.model in wanted
+        and item.second_task
+        and state.steps_of(state.subject(item.model)) == 1  # layers are looked at one step at a time
+    ]
+    tasks = {item.model: _rounding_task(state, item) for item in items}
+    state.run("measure rounding", tasks.values())
+    for item in items:
+        entry = state.scheduler.results[tasks[item.model].name].entry
+        item.rounding = entry if entry is not None and entry.result["outputs"] else None
+    return any(item.rounding is not None for item in items)
+
+
+def _rounding_task(state: RunState, item: Execution) -> Task:
+    subject = state.subject(item.model)
+    if item.source is None:
+        raise ValueError("what didn't run has no rounding")
+    source = localization_side(
+        item.source, subject.open_sizes_filled(item.source), *state.data_for(subject, item.source)
+    )
+    settings = dataclasses.asdict(options_of(state.settings, None, subject.limits))
+    payload = {"source": source, "options": settings}
+    return state.task(f"{item.row_name}, rounding", "rounding", payload, item.source)
+
+
+def _name_optimizers(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Say of models that are wrong as they're deployed, and only then, which optimization makes them so.
+
+    Args:
+        state: The run.
+        executed: What ran.
+        rows: What was judged; one for each of these.
+
+    Returns:
+        The rows, with what was found in their reasons.
+    """
+    if not (state.settings.stages.execute and state.settings.stages.evaluate):
+        return tuple(rows)
+    tasks = {
+        place: _optimizers_task(state, item)
+        for place, (item, row) in enumerate(zip(executed, rows, strict=True))
+        if item.kind == "reference" and item.on.name == DEPLOYED.name and row.verdict is Verdict.FAULTY
+        if device_of(item.on.name, item.on.options) == CONFINED and item.on.in_release is None
+    }
+    if not tasks:
+        return tuple(rows)
+    state.run("name optimizations", tasks.values())
+    found = list(rows)
+    for place, task in tasks.items():
+        entry = state.scheduler.results[task.name].entry
+        names = [] if entry is None else entry.result["names"]
+        if names:
+            off = " and ".join(f"`{name}`" for name in names)
+            words = f"{rows[place].reason}; with {off} of ONNX Runtime off it gives what the file says"
+            found[place] = dataclasses.replace(rows[place], reason=words)
+    return tuple(found)
+
+
+def _optimizers_task(state: RunState, item: Execution) -> Task:
+    subject, source = state.subject(item.model), item.source
+    if source is None:
+        raise ValueError("what didn't run can't be wrong")
+    payload = execution_of(state, subject, source, item.on)
+    return state.task(f"{item.row_name}@{item.backend}, optimizations", "optimizers", payload, source)
