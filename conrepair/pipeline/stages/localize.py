@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -13,22 +12,23 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
-from conrepair.frameworks.model import from_json
+from conrepair.frameworks.model import from_json, to_json
 from conrepair.pipeline.compiling import Preparation, device_of
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.stages.localizing import (
     LocalizationOutcome,
-    localization_side,
+    fed_model,
     options_of,
     random_references,
     rows_to_localize,
     steps_before,
     with_localization,
 )
-from conrepair.pipeline.stages.state import RunState, problem_of
-from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.pipeline.stages.state import RunState
+from conrepair.pipeline.subject import LoadedModel
 from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
 from conrepair.runtime.errors import ExitCode
+from conrepair.runtime.files import HashedPath
 from conrepair.runtime.reach import CONFINED
 
 __all__ = ["localization_task", "localize", "localized", "model_of"]
@@ -143,7 +143,7 @@ def _with_other_samples(
     state.run("localize other samples", tasks.values())
     for place, task in tasks.items():
         item = executed[place]
-        found = LocalizationOutcome.of(state.scheduler.results[task.name], problem_of, _compared(state, item))
+        found = LocalizationOutcome.of(state.scheduler.results[task.name], _compared(state, item))
         if found.localization is not None and found.localization.faults:
             known = dataclasses.replace(found.localization, first=others[place])
             again = dataclasses.replace(found, localization=known)
@@ -181,9 +181,7 @@ def localized(
     compared = {item.looked_at: _compared(state, item) for item in items}
     state.run("localize", tasks.values())
     results = state.scheduler.results
-    return {
-        name: LocalizationOutcome.of(results[task.name], problem_of, compared[name]) for name, task in tasks.items()
-    }
+    return {name: LocalizationOutcome.of(results[task.name], compared[name]) for name, task in tasks.items()}
 
 
 def _differs_before_it_was_built(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> bool:
@@ -240,66 +238,34 @@ def localization_task(
         state: The run.
         item: The target.
         photos: How many it may look at as files; default: as many as layers are compared on.
-        first: Samples to look at before all others.
-        latent: Whether faults that no input shows count, whatever the settings say.
-        static: Whether files alone are compared, whatever the settings say.
+        first: Samples to look at before all others; not of a build.
+        latent: Whether faults that no input shows count, whatever the settings say; not of a build.
+        static: Whether files alone are compared, whatever the settings say; not of a build.
     """
     count = state.settings.layers.samples if photos is None else photos
     target, reference = state.subject(item.model), state.subject(item.reference)
     if item.source is None or reference.source is None:
         raise ValueError("nothing to localize")
-    sides = {"source": (reference, reference.source), "target": (target, item.source)}
-    if item.build is not None:
-        return _into_build(state, item, count)
-    payload = {}
-    for side, (whose, source) in sides.items():
-        data, recipe = state.data_for(whose, source)
-        data = dataclasses.replace(data, first=first)
-        photo_files = _photos(whose, count, data.order if first else ())
-        payload[side] = localization_side(source, whose.open_sizes_filled(source), data, recipe, photo_files)
+    more: dict[str, Any] = {}
+    if item.build is None:
+        loaded = reference.source, item.source
+        one = fed_model(state, reference, reference.source, photos=count, first=first)
+        two = fed_model(state, target, item.source, photos=count, first=first)
+    else:
+        first, latent, static = (), False, False
+        loaded = item.source, _compiled(state, item)
+        inputs = tuple(from_json(TensorSpec, spec) for spec in item.build.result["build"]["inputs"])
+        build = HashedPath(str(item.build.folder), item.build.result["sha256"])
+        one = fed_model(state, target, item.source, photos=count)
+        two = fed_model(state, target, loaded[1], inputs=inputs, photos=count, build=build)
+        device = device_of(item.on.name, item.on.options)
+        more = {"needs": {"tvm"}, "alone": device != CONFINED, "device": device}
     options = options_of(state.settings, item.intent, target.limits)
     counts, by_files = options.latent_counts or latent, options.static or static
-    settings = dataclasses.asdict(dataclasses.replace(options, latent_counts=counts, static=by_files))
-    told = {**payload, "options": settings}
+    options = dataclasses.replace(options, latent_counts=counts, static=by_files)
+    payload = {"source": one, "target": two, "options": to_json(options)}
     what = " by the files" if static else " of other samples" if first else ""
-    name = f"{item.row_name}, localization{what}"
-    return state.task(name, "localize", told, reference.source, item.source, parts=_parts)
-
-
-def _into_build(state: RunState, item: Execution, count: int) -> Task:
-    """Look into what was compiled of a model, beside that model."""
-    subject = state.subject(item.model)
-    if item.source is None or item.build is None:
-        raise ValueError("a build is made of a model")
-    compiled = _compiled(state, item)
-    inputs = tuple(from_json(TensorSpec, spec) for spec in item.build.result["build"]["inputs"])
-    photos = _photos(subject, count)
-    payload = {
-        "source": localization_side(
-            item.source, subject.open_sizes_filled(item.source), *state.data_for(subject, item.source), photos
-        ),
-        "target": localization_side(compiled, inputs, *state.data_for(subject, compiled), photos)
-        | {"build": {"path": str(item.build.folder), "sha256": item.build.result["sha256"]}},
-    }
-    settings = dataclasses.asdict(options_of(state.settings, item.intent, subject.limits))
-    device = device_of(item.on.name, item.on.options)
-    return state.task(
-        f"{item.looked_at}, localization",
-        "localize",
-        {**payload, "options": settings},
-        item.source,
-        compiled,
-        needs={"tvm"},
-        parts=_parts,
-        alone=device != CONFINED,
-        device=device,
-    )
-
-
-def _photos(subject: Subject, count: int, order: Sequence[int] = ()) -> tuple[Path, ...]:
-    """The photos that a search of recipes may look at."""
-    photos = () if subject.dataset is None else subject.dataset.photos
-    return photos[:count] if not order or not photos else tuple(photos[place] for place in order[:count])
+    return state.task(f"{item.looked_at}, localization{what}", "localize", payload, *loaded, parts=_parts, **more)
 
 
 def _parts(value: Mapping[str, Any]) -> Mapping[str, float]:

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from conrepair.data.feeds import DataReference
-from conrepair.data.pictures.recipe import Recipe
+from conrepair.data.feeds import sample_order
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Result
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json, to_json
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from conrepair.localization.steps import attribute_steps
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.settings import Settings
-from conrepair.pipeline.subject import LoadedModel
+from conrepair.pipeline.stages.state import RunState, problem_of
+from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
 from conrepair.runtime.errors import ExitCode
-from conrepair.runtime.files import sha256_of
+from conrepair.runtime.files import HashedPath, sha256_of
 
 __all__ = [
     "LocalizationOutcome",
-    "localization_side",
+    "fed_model",
     "options_of",
     "random_references",
     "rows_to_localize",
@@ -55,7 +55,7 @@ class LocalizationOutcome:
     compared: Compared
 
     @classmethod
-    def of(cls, result: Result, problem_of: Callable[[Result], Problem], compared: Compared) -> LocalizationOutcome:
+    def of(cls, result: Result, compared: Compared) -> LocalizationOutcome:
         """Read the result of a task."""
         if result.entry is None:
             return cls(None, problem_of(result), compared)
@@ -157,29 +157,41 @@ def _is_beyond_budget(row: Row) -> bool:
     return row.verdict is Verdict.FAULTY and row.ran.intent is not None and row.ran.intent.quantized
 
 
-def localization_side(
+def fed_model(
+    state: RunState,
+    subject: Subject,
     source: LoadedModel,
-    inputs: Sequence[TensorSpec],
-    data: DataReference,
-    recipe: Recipe | None,
-    photos: Sequence[Path] = (),
+    *,
+    inputs: tuple[TensorSpec, ...] | None = None,
+    photos: int = 0,
+    first: tuple[int, ...] = (),
+    build: HashedPath | None = None,
 ) -> dict[str, Any]:
     """One of the two models, as the job takes it.
 
     Args:
-        source: The model.
-        inputs: Its inputs.
-        data: What it's fed.
-        recipe: How photos become tensors.
-        photos: The photos themselves, as many as a search of recipes may look at.
+        state: The run.
+        subject: The model of the run.
+        source: Itself, or what was made of it.
+        inputs: Its inputs; default: as its file says, with declared sizes filled in.
+        photos: How many of its photos a search of recipes may look at.
+        first: Samples to look at before all others.
+        build: What was compiled of it, to be looked into in its place.
     """
-    return {
-        "model": to_json(dataclasses.replace(source.model, provenance=None)),
-        "inputs": [to_json(spec) for spec in inputs],
-        "data": to_json(data),
-        "recipe": None if recipe is None else dataclasses.asdict(recipe),
-        "photos": [{"path": str(path), "sha256": sha256_of(path)} for path in photos],
-    }
+    data, recipe = state.data_for(subject, source)
+    files = () if subject.dataset is None else subject.dataset.photos
+    chosen = [files[place] for place in sample_order(first, len(files))[:photos]] if files else []
+    fed: dict[str, Any] = to_json(
+        FedModel(
+            dataclasses.replace(source.model, provenance=None),
+            subject.open_sizes_filled(source) if inputs is None else inputs,
+            dataclasses.replace(data, first=first),
+            recipe,
+            tuple(HashedPath(str(path), sha256_of(path)) for path in chosen),
+            build,
+        )
+    )
+    return fed
 
 
 def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange | None) -> Options:

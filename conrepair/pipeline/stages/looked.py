@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.model import to_json
 from conrepair.pipeline.compiling import device_of
 from conrepair.pipeline.evaluation import Execution, Looked, evaluate
 from conrepair.pipeline.settings import DEPLOYED
@@ -15,7 +16,7 @@ from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
 from conrepair.pipeline.stages.drawing import draw
 from conrepair.pipeline.stages.execution import execute, execute_sources, execution_of
-from conrepair.pipeline.stages.localizing import localization_side, options_of, unlocalized
+from conrepair.pipeline.stages.localizing import fed_model, options_of, unlocalized
 from conrepair.pipeline.stages.preparation import build
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.result import Row
@@ -116,11 +117,8 @@ def _rounding_task(state: RunState, item: Execution) -> Task:
     subject = state.subject(item.model)
     if item.source is None:
         raise ValueError("what didn't run has no rounding")
-    source = localization_side(
-        item.source, subject.open_sizes_filled(item.source), *state.data_for(subject, item.source)
-    )
-    settings = dataclasses.asdict(options_of(state.settings, None, subject.limits))
-    payload = {"source": source, "options": settings}
+    options = options_of(state.settings, None, subject.limits)
+    payload = {"source": fed_model(state, subject, item.source), "options": to_json(options)}
     return state.task(f"{item.row_name}, rounding", "rounding", payload, item.source)
 
 
