@@ -85,6 +85,11 @@ class Model:
     trust: bool = False
     provenance: Provenance | None = None
 
+    @property
+    def bare(self) -> Model:
+        """Without how it came to be, which plays no role for what's done with it."""
+        return dataclasses.replace(self, provenance=None)
+
 
 _NARROW = {"int8", "uint8", "int4", "uint4", "int16", "uint16"}
 _LONGEST = 60  # characters of metadata that are shown

@@ -206,7 +206,7 @@ class TorchFramework:
 
 def _recent(model: Model, *, double: bool) -> TorchRunnable:
     """A model, loaded and tried; a small exported program whose buffers stay as they are is held for the next."""
-    how = repr((replace(model, provenance=None), double))
+    how = repr((model.bare, double))
     return _RECENT.of(Path(model.path), how, lambda: TorchRunnable(model, double=double), stays=_stays)
 
 

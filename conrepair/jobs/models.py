@@ -132,7 +132,7 @@ def conversion_payload(
     """The argument of `convert`.
 
     Args:
-        model: What to convert; how it came to be plays no role.
+        model: What to convert.
         step: The converter.
         options: Complete.
         inputs: The source's, for formats that don't record them.
@@ -140,7 +140,7 @@ def conversion_payload(
             want samples.
     """
     payload = {
-        "model": to_json(dataclasses.replace(model, provenance=None)),
+        "model": to_json(model.bare),
         "converter": step.name,
         "options": dict(options),
         "versions": step.versions(),

@@ -34,7 +34,7 @@ def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
         raise ValueError(f"unknown framework {model.framework!r}; known: {', '.join(FRAMEWORKS)}")
     # Which axis counts the samples says nothing to who opens it.
     sizes = [dataclasses.replace(spec, sample_axis=None) for spec in inputs]
-    how = repr((dataclasses.replace(model, provenance=None), sizes))
+    how = repr((model.bare, sizes))
     return _RECENT.of(Path(model.path), how, lambda: _opened(model, inputs))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -159,7 +158,7 @@ def compile_payload(
     if config.name not in COMPILERS:
         raise ValueError(f"{config.name} compiles nothing")
     return {
-        "model": to_json(dataclasses.replace(model, provenance=None)),
+        "model": to_json(model.bare),
         "backend": config.name,
         "options": {**options, "check_device": runs},
         "batch_size": batch_size,

@@ -133,7 +133,7 @@ class Attempts:
         return None
 
     def _outline(self, model: Model) -> tuple[dict[str, Any], list[dict[str, str]]] | Failure:
-        result = self._result("outline", {"model": _plain(model)}, frozenset({"onnx"}))
+        result = self._result("outline", {"model": to_json(model.bare)}, frozenset({"onnx"}))
         if result.entry is None:
             return result.failure or Failure("refused", "Blocked", "nothing was made")
         path = str(result.entry.folder / result.entry.result["model"]["path"])
@@ -145,8 +145,3 @@ class Attempts:
         task = Task(name, kind, lambda _: payload, needs=needs, timeout=self._seconds, keep_failure=True)
         self._scheduler.run([task])
         return self._scheduler.results[name]
-
-
-def _plain(model: Model) -> dict[str, Any]:
-    content: dict[str, Any] = to_json(model) | {"provenance": None}
-    return content

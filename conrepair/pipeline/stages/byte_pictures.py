@@ -12,7 +12,7 @@ from conrepair.engine.scheduler import Task
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.pipeline.datasets import with_ranges
 from conrepair.pipeline.stages.state import RunState
-from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.pipeline.subject import Subject
 from conrepair.runtime.errors import ConrepairError
 
 __all__ = ["prepare_pictures"]
@@ -89,14 +89,10 @@ def _task(state: RunState, subject: Subject) -> Task | None:
         limits = dataclasses.replace(data.limits, inputs=(_BYTES,), pictures=True)
         data = dataclasses.replace(data, samples=(sides[0],), limits=limits)
     payload = {
-        "source": _json(reference.source),
-        "target": _json(subject.source),
+        "source": to_json(reference.source.model.bare),
+        "target": to_json(subject.source.model.bare),
         "bytes": to_json(sides[0]),
         "reals": to_json(sides[1]),
         "data": to_json(data),
     }
     return state.task(f"{subject.name}, preparation", "preparation", payload, reference.source, subject.source)
-
-
-def _json(source: LoadedModel) -> Any:
-    return to_json(dataclasses.replace(source.model, provenance=None))

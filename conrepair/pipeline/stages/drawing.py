@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
-from typing import Any
-
-from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.model import from_json, to_json
-from conrepair.networks.synthetic_inputs import ChosenValues
+from conrepair.networks.synthetic_inputs import ChosenValues, Reader
 from conrepair.pipeline.datasets import with_ranges
 from conrepair.pipeline.stages.state import RunState
-from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.pipeline.subject import Subject
 
 __all__ = ["draw"]
 
@@ -57,21 +52,13 @@ def _task(state: RunState, name: str, group: list[Subject]) -> Task:
     if dataset is None or first is None:
         raise ValueError("nothing is drawn")
     samples = state.data_for(group[0], first)[0].samples
-    source = _reader(first, samples)
     layers = state.settings.layers
-    targets = [_reader(model, subject.open_sizes_filled(model)) for subject, model in made[1:]]
+    targets = [Reader(model.model.bare, subject.open_sizes_filled(model)) for subject, model in made[1:]]
     payload = {
-        "source": source,
-        "targets": targets,
+        "source": to_json(Reader(first.model.bare, samples)),
+        "targets": [to_json(target) for target in targets],
         "limits": to_json(dataset.limits),
         "count": dataset.count,
         "batch": max(2, min(layers.batch_size, layers.samples, dataset.count)),
     }
     return state.task(f"{name}, inputs", "draw_inputs", payload, *(model for _, model in made))
-
-
-def _reader(source: LoadedModel, inputs: Sequence[TensorSpec]) -> dict[str, Any]:
-    return {
-        "model": to_json(dataclasses.replace(source.model, provenance=None)),
-        "inputs": [to_json(spec) for spec in inputs],
-    }

@@ -318,7 +318,7 @@ def execution_of(
     """
     data, recipe = state.data_for(subject, source)
     return {
-        "model": to_json(dataclasses.replace(source.model, provenance=None)),
+        "model": to_json(source.model.bare),
         "backend": config.name,
         "options": dict(config.options if options is None else options),
         "data": to_json(data),

@@ -183,7 +183,7 @@ def fed_model(
     chosen = [files[place] for place in sample_order(first, len(files))[:photos]] if files else []
     fed: dict[str, Any] = to_json(
         FedModel(
-            dataclasses.replace(source.model, provenance=None),
+            source.model.bare,
             subject.open_sizes_filled(source) if inputs is None else inputs,
             dataclasses.replace(data, first=first),
             recipe,
