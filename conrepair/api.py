@@ -23,7 +23,6 @@ from conrepair.frameworks.model import Description
 from conrepair.intake.arguments import flag
 from conrepair.intake.arguments import path as a_path
 from conrepair.intake.models import model_file
-from conrepair.pipeline.building import build_model
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
 from conrepair.pipeline.model_inputs import check_inputs_file, model_inputs, save_inputs
@@ -34,6 +33,7 @@ from conrepair.pipeline.settings import (
     conversion_settings,
     layer_settings,
 )
+from conrepair.pipeline.stages.compilation import build_model
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.pipeline.systems.tracing import trace_file
 from conrepair.pipeline.verbs import (

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from conrepair.backends.all_backends import COMPILERS, backend
+from conrepair.backends.all_backends import backend
 from conrepair.converters.routes import find_route
-from conrepair.frameworks.model import Model, to_json
+from conrepair.frameworks.model import Model
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import BackendChoice
 from conrepair.runtime.errors import ConfigError, UsageError
@@ -25,9 +24,6 @@ __all__ = [
     "backend_problems",
     "check_backends",
     "check_options",
-    "compile_payload",
-    "compile_progress",
-    "device_of",
     "plan_preparation",
 ]
 
@@ -126,40 +122,3 @@ def backend_options(config: BackendChoice) -> dict[str, Any]:
                 raise ConfigError(f"backend {config.label}: {key} {folder} is no folder; leave it out to {use}")
             options |= {key: str(folder), f"{key}_sha256": sha256_of(folder)}
     return options
-
-
-def device_of(name: str, options: Mapping[str, Any]) -> str:
-    """Where a backend runs, as of `job_table.reach_of`.
-
-    Args:
-        name: Of the backend.
-        options: Its own.
-    """
-    return backend(name).reach(options)
-
-
-def compile_progress(config: BackendChoice) -> Callable[[Path], str]:
-    """What a running compilation says of itself, by its folder."""
-    return partial(COMPILERS[config.name].progress, config.options)
-
-
-def compile_payload(
-    model: Model, config: BackendChoice, options: Mapping[str, Any], batch_size: int, *, runs: bool
-) -> dict[str, Any]:
-    """The argument of the job `compile`.
-
-    Args:
-        model: In the format that the backend takes.
-        config: The backend, a compiler.
-        options: From `backend_options`.
-        batch_size: For models that leave it open.
-        runs: Whether the build is run afterwards, so that its device must be there.
-    """
-    if config.name not in COMPILERS:
-        raise ValueError(f"{config.name} compiles nothing")
-    return {
-        "model": to_json(model.bare),
-        "backend": config.name,
-        "options": {**options, "check_device": runs},
-        "batch_size": batch_size,
-    }

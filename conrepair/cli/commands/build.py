@@ -13,10 +13,10 @@ from conrepair.backends.tvm.target import parse_target
 from conrepair.cli.next_step import command, tell_next
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
-from conrepair.pipeline.building import build_model
 from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.from_config import named_choice
 from conrepair.pipeline.options import slug
+from conrepair.pipeline.stages.compilation import build_model
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.report.built import check_build_folder
 from conrepair.runtime.errors import ExitCode, UsageError

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from conrepair.backends.all_backends import backend
+from conrepair.backends.all_backends import COMPILERS, backend
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
-from conrepair.pipeline.compiling import compile_payload, compile_progress, device_of, plan_preparation
+from conrepair.engine.session import Session
+from conrepair.frameworks.model import Model, to_json
+from conrepair.jobs.models import conversion_payload
+from conrepair.pipeline.compiling import backend_options, plan_preparation
+from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import AS_IT_IS, DEPLOYED, LIBRARIES, BackendChoice
+from conrepair.pipeline.sources import model_of, source_task
 from conrepair.pipeline.stages.conversion import conversion_task
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import LoadedModel, Subject
+from conrepair.report.built import Built
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["backends_of", "compile_builds", "compile_task", "models_of", "prepare"]
+__all__ = ["backends_of", "build_model", "compile_builds", "compile_task", "models_of", "prepare"]
 
 Made = tuple[Subject, str, LoadedModel]
 """A model, the task that made it or what was converted from it, and that."""
@@ -79,28 +88,83 @@ def _plan(
 
 
 def compile_task(
-    state: RunState,
-    subject: Subject,
     name: str,
-    source: LoadedModel,
+    model: Model,
     config: BackendChoice,
     options: Mapping[str, Any],
+    *,
+    batch_size: int,
+    seconds: float,
+    runs: bool = True,
 ) -> Task:
-    """The compilation of a model, or of a conversion of it, for a backend."""
-    batch_size = subject.batch_size
-    payload = compile_payload(source.model, config, options, batch_size, runs=True)
-    task = state.task(
+    """The compilation of a model.
+
+    Args:
+        name: Of the task.
+        model: In the format that the backend takes.
+        config: The backend, a compiler.
+        options: From `backend_options`.
+        batch_size: For models that leave it open.
+        seconds: That it may take.
+        runs: Whether the build is run afterwards, so that its device must be there.
+    """
+    payload = {
+        "model": to_json(model.bare),
+        "backend": config.name,
+        "options": {**options, "check_device": runs},
+        "batch_size": batch_size,
+    }
+    return Task(
         name,
         "compile",
-        payload,
-        source,
-        needs={config.name},
+        lambda _: payload,
+        needs=framework_needs(model.framework) | {config.name},
+        timeout=seconds,
         alone=options.get("setting") == "tuned",
-        progress=compile_progress(config),
-        device=device_of(config.name, options),
+        progress=partial(COMPILERS[config.name].progress, config.options),
+        device=backend(config.name).reach(options),
         environment=backend(config.name).environment(options),
     )
-    return state.kept(task)
+
+
+def build_model(
+    subject: Subject, compiler: BackendChoice, session: Session, *, batch_size: int, timeout: float
+) -> Built:
+    """Compile a model, without running it.
+
+    Args:
+        subject: The model.
+        compiler: From `from_config.named_choice`.
+        session: Where.
+        batch_size: For a model that leaves it open.
+        timeout: Seconds for each step.
+
+    Raises:
+        ConrepairError: what failed.
+    """
+    source = model_of(session.made(source_task(subject, timeout)))
+    preparation = plan_preparation(subject.name, source.model, compiler)
+    inputs = source.description.inputs
+    for conversion in preparation.conversions if preparation is not None else ():
+        source = _converted(source, conversion, inputs, session, timeout)
+    options = backend_options(compiler)
+    entry = session.made(
+        compile_task("build", source.model, compiler, options, batch_size=batch_size, seconds=timeout, runs=False)
+    )
+    return Built(
+        folder=entry.folder,
+        via="" if preparation is None else preparation.route,
+        record=entry.result["build"],
+        source=subject.path,
+    )
+
+
+def _converted(
+    source: LoadedModel, conversion: Conversion, inputs: tuple[TensorSpec, ...], session: Session, timeout: float
+) -> LoadedModel:
+    payload = conversion_payload(source.model, conversion.step, conversion.options, inputs)
+    task = Task(conversion.name, "convert", lambda _: payload, needs=conversion.step.needs, timeout=timeout)
+    return model_of(session.made(task))
 
 
 def compile_builds(state: RunState, builds: Sequence[Task]) -> None:

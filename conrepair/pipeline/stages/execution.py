@@ -13,7 +13,7 @@ from conrepair.engine.place import make_environments
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import to_json
-from conrepair.pipeline.compiling import backend_options, device_of
+from conrepair.pipeline.compiling import backend_options
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import AS_IT_IS, BackendChoice
@@ -237,8 +237,15 @@ def plan_execution(
         payload = execution_of(state, subject, source, config, options)
         payload["other_batches"] = executed.kind == "target"
         if config.name in COMPILERS and config.in_release is None:
-            build = compile_task(state, subject, f"{task_name}, build", source, config, options)
-            runs.builds.append(build)
+            build = compile_task(
+                f"{task_name}, build",
+                source.model,
+                config,
+                options,
+                batch_size=subject.batch_size,
+                seconds=state.settings.seconds,
+            )
+            runs.builds.append(state.kept(build))
             executed.build_task = build.name
             if state.settings.compiled_seconds is not None:
                 payload["spend"] = state.settings.compiled_seconds
@@ -282,7 +289,7 @@ def _execution_task(
         return payload | {"options": payload["options"] | {"build": build}}
 
     on = BackendChoice(name=payload["backend"], options=payload["options"])
-    device, elsewhere = device_of(on.name, on.options), on.in_release
+    device, elsewhere = backend(on.name).reach(on.options), on.in_release
     needs = framework_needs(source.model.framework) if build_task is None else frozenset({on.name})
     needs = needs if elsewhere is None else elsewhere.needs
     task = Task(

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from conrepair.backends.all_backends import backend
 from conrepair.backends.tvm.build import unobservable
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import from_json, to_json
-from conrepair.pipeline.compiling import Preparation, device_of
+from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.stages.localizing import (
     LocalizationOutcome,
@@ -258,7 +259,7 @@ def localization_task(
         build = HashedPath(str(item.build.folder), item.build.result["sha256"])
         one = fed_model(state, target, item.source, photos=count)
         two = fed_model(state, target, loaded[1], inputs=inputs, photos=count, build=build)
-        device = device_of(item.on.name, item.on.options)
+        device = backend(item.on.name).reach(item.on.options)
         more = {"needs": {"tvm"}, "alone": device != CONFINED, "device": device}
     options = options_of(state.settings, item.intent, target.limits)
     counts, by_files = options.latent_counts or latent, options.static or static

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from conrepair.backends.all_backends import backend
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import to_json
-from conrepair.pipeline.compiling import device_of
 from conrepair.pipeline.evaluation import Execution, Looked, evaluate
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
@@ -139,7 +139,7 @@ def _name_optimizers(state: RunState, executed: Sequence[Execution], rows: Seque
         place: _optimizers_task(state, item)
         for place, (item, row) in enumerate(zip(executed, rows, strict=True))
         if item.kind == "reference" and item.on.name == DEPLOYED.name and row.verdict is Verdict.FAULTY
-        if device_of(item.on.name, item.on.options) == CONFINED and item.on.in_release is None
+        if backend(item.on.name).reach(item.on.options) == CONFINED and item.on.in_release is None
     }
     if not tasks:
         return tuple(rows)

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from conrepair.backends.all_backends import COMPILERS
+from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.backends.tvm import reaching
 from conrepair.engine import job_table
 from conrepair.engine.job_table import JOBS, reach_of
-from conrepair.pipeline.compiling import device_of
 from conrepair.runtime.confinement import CONFINED, GPU, NETWORK, OPEN
 
 _PI = {"host": "pi", "port": 9090}
@@ -34,14 +33,14 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_by_the_target_and_the_device(options: dict[str, Any], expected: str) -> None:
-    assert device_of("tvm", options) == expected
-    assert device_of("libraries", {}) == CONFINED
+    assert backend("tvm").reach(options) == expected
+    assert backend("libraries").reach({}) == CONFINED
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "inductor"])
 def test_by_the_device_of_a_library(name: str) -> None:
-    assert [device_of(name, options) for options in ({}, {"device": "cpu"})] == [CONFINED] * 2
-    assert device_of(name, {"device": "cuda"}) == GPU
+    assert [backend(name).reach(options) for options in ({}, {"device": "cpu"})] == [CONFINED] * 2
+    assert backend(name).reach({"device": "cuda"}) == GPU
 
 
 @pytest.mark.parametrize(
