@@ -148,22 +148,14 @@ def evaluate(
     if settings.stages.evaluate:
         for name in dict.fromkeys(item.reference for item in executed):
             reference = references.get(name)
-            second, rounded = _second_opinion(reference), _rounded(reference)
+            source = None if reference is None else runs[id(reference)]
             group = [
                 run
                 for item in executed
                 if item.reference == name and item is not reference and (run := runs[id(item)])
             ]
             pairs += [
-                compare_runs(
-                    one,
-                    two,
-                    settings.tolerance,
-                    top_k=settings.top_k,
-                    second_opinion=_beside(one, second),
-                    rounded=_beside(one, rounded),
-                    source=None if reference is None else _beside(one, runs[id(reference)]),
-                )
+                _compare(settings, one, two, reference, source=_beside(one, source))
                 for one, two in itertools.combinations(group, 2)
                 if one.count == two.count
             ]
@@ -189,7 +181,7 @@ def judged_again(
     one, two = _run(reference), _run(item)
     if one is None or two is None or one.count != two.count:
         return row.repaired
-    comparison = _compare(settings, item, {id(reference): one, id(item): two}, reference)
+    comparison = _compare(settings, one, two, reference)
     found = dataclasses.replace(row.repaired, verdict=comparison.verdict, reason=comparison.reason)
     before = None if row.comparison is None else row.comparison.worst
     outputs = () if before is None else comparison.outputs
@@ -230,13 +222,9 @@ def _row(
     """
     run = runs[id(item)]
     problem = item.problem or _execution_problem(item)
+    right = None if reference is None else _beside(run, runs[id(reference)])
     other_sizes = ""
-    if (
-        settings.stages.evaluate
-        and item.problem is None
-        and reference is not None
-        and runs[id(reference)] is not None
-    ):
+    if settings.stages.evaluate and item.problem is None and reference is not None:
         other_sizes = _other_sizes(item, reference, problem, dataset)
     if problem is not None and problem.kind == NO_DEVICE and item.on.optional:
         problem = dataclasses.replace(problem, exit_code=ExitCode.EQUIVALENT)
@@ -255,11 +243,11 @@ def _row(
         reason = "the specification"
     elif not settings.stages.evaluate:
         reason = "not evaluated (stage evaluate is off)"
-    elif reference is None:
+    elif reference is None or right is None:
         problem = _not_judged(item.reference, wanted)
         reason = problem.message
     else:
-        comparison = _compare(settings, item, runs, reference)
+        comparison = _compare(settings, right, run, reference)
         verdict, reason = comparison.verdict, comparison.reason
         if item.refused and verdict.is_right:
             verdict, reason = Verdict.FAULTY, item.refused
@@ -267,10 +255,9 @@ def _row(
         if item.source is reference.source and verdict in {Verdict.QUANTIZED, Verdict.FAULTY}:
             reason += f"; {item.backend} runs the same file, so what's off is its optimizations or kernels"
             comparison = dataclasses.replace(comparison, reason=reason)
-        first, worst = _beside(run, runs[id(reference)]), comparison.worst
-        if dataset is not None and first is not None and worst is not None:
+        if dataset is not None and comparison.worst is not None:
             names = dataset.names[: run.count]
-            inputs = compared_inputs(worst, first, run, names, dataset.labels, classes=settings.top_k)
+            inputs = compared_inputs(comparison.worst, right, run, names, dataset.labels, classes=settings.top_k)
     return Row(
         model=item.model,
         conversion=item.conversion,
@@ -310,11 +297,10 @@ def _other_sizes(item: Execution, reference: Execution, problem: Problem | None,
     return "" if wanted is None else sizes_in_words(fed, inputs, wanted)
 
 
-def _compare(settings: Settings, item: Execution, runs: Mapping[int, Run | None], reference: Execution) -> Comparison:
-    two = runs[id(item)]
-    one = _beside(two, runs[id(reference)])
-    if one is None or two is None:
-        raise ValueError("both must have run")
+def _compare(
+    settings: Settings, one: Run, two: Run, reference: Execution | None, *, source: Run | None = None
+) -> Comparison:
+    """Compare two runs of as many samples, by what is known of the rounding of their reference."""
     return compare_runs(
         one,
         two,
@@ -322,6 +308,7 @@ def _compare(settings: Settings, item: Execution, runs: Mapping[int, Run | None]
         top_k=settings.top_k,
         second_opinion=_beside(two, _second_opinion(reference)),
         rounded=_beside(two, _rounded(reference)),
+        source=source,
     )
 
 
