@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from conrepair.report.built import Built
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConrepairError
 
-__all__ = ["backends_of", "build_model", "compile_builds", "compile_task", "models_of", "prepare"]
+__all__ = ["backends_of", "build_model", "compile_task", "models_of", "prepare"]
 
 Made = tuple[Subject, str, LoadedModel]
 """A model, the task that made it or what was converted from it, and that."""
@@ -65,10 +65,8 @@ def prepare(state: RunState, models: Iterable[Made]) -> None:
         for config in backends_of(subject, source):
             tasks |= _plan(state, subject, name, source, config)
     unmade = [task for name, task in tasks.items() if name not in state.scheduler.results]
-    if not (state.settings.stages.convert and state.settings.stages.execute):
-        state.scheduler.take_stored(unmade, "no earlier run made this conversion")
-    elif unmade:
-        state.run("convert", unmade)
+    wanted = state.settings.stages.convert and state.settings.stages.execute
+    state.run("convert", unmade, "" if wanted else "no earlier run made this conversion")
 
 
 def _plan(
@@ -165,13 +163,3 @@ def _converted(
     payload = conversion_payload(source.model, conversion.step, conversion.options, inputs)
     task = Task(conversion.name, "convert", lambda _: payload, needs=conversion.step.needs, timeout=timeout)
     return model_of(session.made(task))
-
-
-def compile_builds(state: RunState, builds: Sequence[Task]) -> None:
-    """Compile; what measures on the way (tuning) alone."""
-    if not builds:
-        return
-    if not state.settings.stages.execute:
-        state.scheduler.take_stored(builds, "stage execute is off, and no earlier run compiled this")
-        return
-    state.run("compile", builds)

@@ -34,12 +34,10 @@ def convert(state: RunState) -> None:
         if subject.source is not None
         for conversion in state.conversions[subject.name]
     ]
-    if not state.settings.stages.convert:
-        state.scheduler.take_stored(tasks, "stage convert is off, and no earlier run made this conversion")
-        for name, planned in state.conversions.items():
-            state.conversions[name] = [item for item in planned if state.scheduler.results[item.name].entry]
-        return
-    state.run("convert", tasks)
+    off = not state.settings.stages.convert
+    state.run("convert", tasks, "stage convert is off, and no earlier run made this conversion" if off else "")
+    for name, planned in state.conversions.items() if off else ():
+        state.conversions[name] = [item for item in planned if state.scheduler.results[item.name].entry]
 
 
 def conversion_task(

@@ -17,7 +17,7 @@ from conrepair.pipeline.compiling import backend_options
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.plan import Conversion
 from conrepair.pipeline.settings import AS_IT_IS, BackendChoice
-from conrepair.pipeline.stages.compilation import backends_of, compile_builds, compile_task
+from conrepair.pipeline.stages.compilation import backends_of, compile_task
 from conrepair.pipeline.stages.state import RunState, problem_of
 from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
@@ -71,28 +71,26 @@ def run_executions(state: RunState, executed: Sequence[Execution], runs: Runs) -
     """Run the tasks that weren't, and hand their results to the executions that they belong to."""
     done = state.scheduler.results
     builds, tasks = ([task for task in planned if task.name not in done] for planned in (runs.builds, runs.tasks))
-    compile_builds(state, builds)
-    if state.settings.stages.execute:
-        state.run("execute", tasks)
-    else:
-        state.scheduler.take_stored(tasks, "stage execute is off, and no earlier run did it")
-        for item in executed:
-            if item.task is not None and state.scheduler.results[item.task].entry is None:
-                item.task = None  # a row without a run, not a failure
+    off = not state.settings.stages.execute
+    state.run("compile", builds, "stage execute is off, and no earlier run compiled this" if off else "")
+    state.run("execute", tasks, "stage execute is off, and no earlier run did it" if off else "")
+    for item in executed if off else ():
+        if item.task is not None and done[item.task].entry is None:
+            item.task = None  # a row without a run, not a failure
     unreadable = state.photos.wait()
     for item in executed:
         if item.task is not None:
-            item.result = state.scheduler.results[item.task]
+            item.result = done[item.task]
             dataset = state.datasets.get(item.model)
             if item.result.entry is None and dataset is not None and dataset.sha256 in unreadable:
                 item.problem = Problem.of(unreadable[dataset.sha256])
             _tell_matching(state, item)
         if item.second_task is not None:
-            item.second = state.scheduler.results[item.second_task].entry
+            item.second = done[item.second_task].entry
         if item.build_task is not None:
-            item.build = state.scheduler.results[item.build_task].entry
+            item.build = done[item.build_task].entry
             if item.build is None:
-                item.problem = problem_of(state.scheduler.results[item.build_task])
+                item.problem = problem_of(done[item.build_task])
     for item in executed:
         item.refused = _refused(state, item, executed)
     _tell_files(state, executed)

@@ -76,8 +76,17 @@ class RunState:
         """A model of the run."""
         return next(subject for subject in self.subjects if subject.name == name)
 
-    def run(self, words: str, tasks: Collection[Task]) -> None:
-        """Run tasks, and show that under a name."""
+    def run(self, words: str, tasks: Collection[Task], otherwise: str = "") -> None:
+        """Run tasks, and show that under a name.
+
+        Args:
+            words: The name.
+            tasks: In any order.
+            otherwise: Where none is to be run: what to say of one that no earlier run did.
+        """
+        if otherwise:
+            self.scheduler.take_stored(list(tasks), otherwise)
+            return
         with self.display.stage(words, len(tasks)) as stage:
             self.scheduler.run(list(tasks), advance=stage.advance, show=stage.show)
 
