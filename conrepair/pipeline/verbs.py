@@ -29,7 +29,7 @@ from conrepair.report.encode import encode
 from conrepair.report.folder import check_folder
 from conrepair.report.localization.about import About
 from conrepair.report.repair.summary import conversion_lines
-from conrepair.report.result import LocalizedStep, Row, RunKind
+from conrepair.report.result import Row, RunKind
 from conrepair.report.results import Compared, Converted, Executed, Localized, Repaired
 from conrepair.runtime.errors import ConfigError, ConrepairError, ExitCode, UsageError
 from conrepair.runtime.interruption import ended_gently
@@ -278,7 +278,7 @@ def localize_pair(asked: PairRequest, settings: Settings, session: Session) -> L
     compared = row.localized.steps[-1].compared
     if asked.compiled:  # the run has a copy of it
         compared = dataclasses.replace(compared, build=str(asked.target))
-    row = dataclasses.replace(row, localized=row.localized.with_own(LocalizedStep(compared, found)))
+    row = dataclasses.replace(row, localized=row.localized.with_own(compared=compared, localization=found))
     looked = dataclasses.replace(looked, rows=(*looked.rows[:-1], row))
     return Localized(localization=found, about=_about(row, looked), whole=partial(told, [looked]))
 
@@ -335,8 +335,8 @@ def _as_it_came(looked: Looked, found: Localization, changes: tuple[str, ...], t
     if repaired.problem is None:
         done = with_form(changes, compared.target, found, repaired.result)
         repaired = dataclasses.replace(repaired, result=done)
-    step = LocalizedStep(dataclasses.replace(compared, target=model), found)
-    row = dataclasses.replace(row, localized=row.localized.with_own(step), repaired=repaired)
+    localized = row.localized.with_own(compared=dataclasses.replace(compared, target=model), localization=found)
+    row = dataclasses.replace(row, localized=localized, repaired=repaired)
     return dataclasses.replace(looked, rows=(*looked.rows[:-1], row))
 
 

@@ -231,9 +231,9 @@ class LocalizedTarget:
         """Of the last step: what may be repaired in what the row ran."""
         return self.steps[-1].localization if self.steps else None
 
-    def with_own(self, step: LocalizedStep) -> LocalizedTarget:
-        """The same, with another last step."""
-        return replace(self, steps=(*self.steps[:-1], step))
+    def with_own(self, **changes: Any) -> LocalizedTarget:
+        """The same, with other fields of the last step."""
+        return replace(self, steps=(*self.steps[:-1], replace(self.steps[-1], **changes)))
 
 
 @dataclass(frozen=True, kw_only=True)

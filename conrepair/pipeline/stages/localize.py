@@ -17,9 +17,9 @@ from conrepair.frameworks.model import from_json, to_json
 from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.stages.localizing import (
-    LocalizationOutcome,
     fed_model,
     options_of,
+    outcome,
     random_references,
     rows_to_localize,
     steps_before,
@@ -27,7 +27,7 @@ from conrepair.pipeline.stages.localizing import (
 )
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import LoadedModel
-from conrepair.report.result import Compared, LocalizedStep, LocalizedTarget, Problem, Row
+from conrepair.report.result import Compared, LocalizedTarget, Problem, Row
 from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import HashedPath
 from conrepair.runtime.reach import CONFINED
@@ -65,7 +65,7 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
         for place in wanted
         if executed[place].reference not in references
         if (model_found := found.get(executed[place].row_name)) is not None
-        if (known := model_found.localization) is not None and known.faults
+        if (known := model_found.result) is not None and known.faults
         for step in map(model_of, behind[place])
     ]
     found |= localized(state, [item for item in doubtful if item.looked_at not in found])
@@ -73,29 +73,31 @@ def localize(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]
     for place, problem in closed.items():
         result[place] = dataclasses.replace(rows[place], localized=LocalizedTarget(problem=problem))
     for place in wanted:
-        result[place] = with_localization(rows[place], executed[place], found, behind[place])
+        compared = _compared(state, executed[place])
+        result[place] = with_localization(rows[place], executed[place], found, behind[place], compared)
     if state.settings.layers.when == "excused":
         result = _with_proofs(state, executed, result)
     return _with_other_samples(state, executed, result, wanted)
 
 
-def _of_random(outcome: LocalizationOutcome, row: Row) -> LocalizationOutcome:
+def _of_random(told: LocalizedTarget, row: Row) -> LocalizedTarget:
     """What the files of random models say, by the verdict on the distributions of their outputs.
 
     What layers compute is another draw each time; where outputs agree, no difference of files is a fault.
     """
-    if outcome.localization is None or row.verdict is None or row.ran.run is None:
-        return outcome
+    known = told.result
+    if known is None or row.verdict is None or row.ran.run is None:
+        return told
     found = dataclasses.replace(
-        outcome.localization,
+        known,
         verdict=row.verdict,
         reason=row.reason,
-        faults=() if row.verdict.is_right else outcome.localization.faults,
-        samples=min(row.ran.run.count, outcome.localization.options.samples),
+        faults=() if row.verdict.is_right else known.faults,
+        samples=min(row.ran.run.count, known.options.samples),
         notes=("layers were compared by their files: the values of a random model are others each time it's run",),
-        options=dataclasses.replace(outcome.localization.options, static=False),
+        options=dataclasses.replace(known.options, static=False),
     )
-    return dataclasses.replace(outcome, localization=found)
+    return told.with_own(localization=found)
 
 
 def _with_proofs(state: RunState, executed: Sequence[Execution], rows: Sequence[Row]) -> list[Row]:
@@ -111,9 +113,8 @@ def _with_proofs(state: RunState, executed: Sequence[Execution], rows: Sequence[
     found = localized(state, items, {item.looked_at: {"static": True} for item in items})
     for place in places:
         told = found[executed[place].looked_at]
-        if told.localization is not None and told.localization.verdict is Verdict.EQUIVALENT:
-            proof = LocalizedTarget(steps=(LocalizedStep(told.compared, told.localization),), explaining=0)
-            result[place] = dataclasses.replace(rows[place], localized=proof)
+        if told.result is not None and told.result.verdict is Verdict.EQUIVALENT:
+            result[place] = dataclasses.replace(rows[place], localized=told)
     return result
 
 
@@ -144,11 +145,11 @@ def _with_other_samples(
     state.run("localize other samples", tasks.values())
     for place, task in tasks.items():
         item = executed[place]
-        found = LocalizationOutcome.of(state.scheduler.results[task.name], _compared(state, item))
-        if found.localization is not None and found.localization.faults:
-            known = dataclasses.replace(found.localization, first=others[place])
-            again = dataclasses.replace(found, localization=known)
-            result[place] = with_localization(rows[place], item, {item.looked_at: again}, [])
+        compared = _compared(state, item)
+        found = outcome(state.scheduler.results[task.name], compared)
+        if found.result is not None and found.result.faults:
+            again = found.with_own(localization=dataclasses.replace(found.result, first=others[place]))
+            result[place] = with_localization(rows[place], item, {item.looked_at: again}, [], compared)
     return tuple(result)
 
 
@@ -170,7 +171,7 @@ def localized(
     state: RunState,
     items: Sequence[Execution],
     asked: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-) -> dict[str, LocalizationOutcome]:
+) -> dict[str, LocalizedTarget]:
     """What became of looking into each model, or build, by its name.
 
     Args:
@@ -179,10 +180,9 @@ def localized(
         asked: What each task is told besides, by the model's name: as in `localization_task`.
     """
     tasks = {item.looked_at: localization_task(state, item, **asked.get(item.looked_at, {})) for item in items}
-    compared = {item.looked_at: _compared(state, item) for item in items}
     state.run("localize", tasks.values())
     results = state.scheduler.results
-    return {name: LocalizationOutcome.of(results[task.name], compared[name]) for name, task in tasks.items()}
+    return {item.looked_at: outcome(results[tasks[item.looked_at].name], _compared(state, item)) for item in items}
 
 
 def _differs_before_it_was_built(executed: Sequence[Execution], rows: Sequence[Row], place: int) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from conrepair.data.feeds import sample_order
@@ -27,9 +26,9 @@ from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.files import HashedPath, sha256_of
 
 __all__ = [
-    "LocalizationOutcome",
     "fed_model",
     "options_of",
+    "outcome",
     "random_references",
     "rows_to_localize",
     "steps_before",
@@ -40,26 +39,12 @@ __all__ = [
 _NOT_PROVEN = {Verdict.NOISE, Verdict.QUANTIZED, Verdict.UNDECIDED}  # something excuses what differs: layers say more
 
 
-@dataclass(frozen=True)
-class LocalizationOutcome:
-    """What became of a localization: one of both.
-
-    Attributes:
-        localization: The result.
-        problem: Why there's none.
-        compared: The files.
-    """
-
-    localization: Localization | None
-    problem: Problem | None
-    compared: Compared
-
-    @classmethod
-    def of(cls, result: Result, compared: Compared) -> LocalizationOutcome:
-        """Read the result of a task."""
-        if result.entry is None:
-            return cls(None, problem_of(result), compared)
-        return cls(from_json(Localization, result.entry.result["localization"]), None, compared)
+def outcome(result: Result, compared: Compared) -> LocalizedTarget:
+    """What became of a task that looked into a model, beside what it's compared with: one step, or a problem."""
+    if result.entry is None:
+        return LocalizedTarget(problem=problem_of(result))
+    found = from_json(Localization, result.entry.result["localization"])
+    return LocalizedTarget(steps=(LocalizedStep(compared, found),))
 
 
 def rows_to_localize(
@@ -238,7 +223,7 @@ def steps_before(executed: Sequence[Execution], item: Execution) -> list[Executi
 
 
 def with_localization(
-    row: Row, item: Execution, found: Mapping[str, LocalizationOutcome], before: Sequence[Execution]
+    row: Row, item: Execution, found: Mapping[str, LocalizedTarget], before: Sequence[Execution], compared: Compared
 ) -> Row:
     """A row with what was found, and the steps that faults came in at.
 
@@ -250,22 +235,23 @@ def with_localization(
         item: What was run for it.
         found: Of all that was looked into, by its name.
         before: From `steps_before`.
+        compared: What it's compared with, and itself.
     """
     own = found[item.looked_at]
     steps: list[LocalizedStep] = []
     if item.build is None or item.row_name in found:
         steps += _conversion_step(item, found, before)
-    if item.build is not None and own.localization is not None:
-        steps.append(LocalizedStep(own.compared, own.localization))
+    if item.build is not None:
+        steps += own.steps
     if not steps and own.problem is not None and (alone := _of_outputs(row, own.problem)) is not None:
-        steps.append(LocalizedStep(own.compared, alone))
+        steps.append(LocalizedStep(compared, alone))
         own = dataclasses.replace(own, problem=None)
     if not steps:
         problem = own.problem if row.ran.run is None else row.problem  # nothing else says what became of it
         return dataclasses.replace(row, localized=LocalizedTarget(problem=own.problem), problem=problem)
     place = _explaining(steps)
     result = steps[place].localization
-    steps[place] = LocalizedStep(steps[place].compared, _bounded(result, steps, row))
+    steps[place] = dataclasses.replace(steps[place], localization=_bounded(result, steps, row))
     told = LocalizedTarget(steps=tuple(steps), explaining=place, problem=own.problem)
     localized = dataclasses.replace(row, localized=told)
     if result.options.static:
@@ -295,22 +281,19 @@ def _of_outputs(row: Row, problem: Problem) -> Localization | None:
 
 
 def _conversion_step(
-    item: Execution, found: Mapping[str, LocalizationOutcome], before: Sequence[Execution]
-) -> Iterator[LocalizedStep]:
+    item: Execution, found: Mapping[str, LocalizedTarget], before: Sequence[Execution]
+) -> tuple[LocalizedStep, ...]:
     """From the source to the model that a converter made, or that was given."""
     own = found[item.row_name]
-    if own.localization is None:
-        return
-    result = own.localization
-    if item.conversion:
-        steps = item.conversion.split("+")
-        intermediates = [
-            (steps[other.conversion.count("+")], found[other.row_name].localization)
-            for other in before
-            if other.row_name in found
-        ]
-        result = attribute_steps(result, intermediates, steps[-1])
-    yield LocalizedStep(own.compared, result)
+    if own.result is None or not item.conversion:
+        return own.steps
+    steps = item.conversion.split("+")
+    intermediates = [
+        (steps[other.conversion.count("+")], found[other.row_name].result)
+        for other in before
+        if other.row_name in found
+    ]
+    return own.with_own(localization=attribute_steps(own.result, intermediates, steps[-1])).steps
 
 
 def _explaining(steps: Sequence[LocalizedStep]) -> int:

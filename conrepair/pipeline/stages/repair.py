@@ -226,7 +226,7 @@ def _advice(state: RunState, item: Execution, row: Row, executed: Sequence[Execu
         if trial.failure is not None or not trial.rows:
             return trial, None
         made = model_of(trial.executed[-1])  # the last row may be that of a build
-        return trial, localized(state, [made])[made.looked_at].localization
+        return trial, localized(state, [made])[made.looked_at].result
 
     return _advise(ways, row.localized.result, attempt, state.settings.repair.advice_seconds, refusal)
 
