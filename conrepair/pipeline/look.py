@@ -153,8 +153,8 @@ def look_in_one_job(state: RunState) -> Looked | None:
         if result.failure is not None and result.failure.kind in {*ENDED, "refused"}:
             return None
         raise problem_of(result).as_error()
-    places = (json.dumps(str(place))[1:-1] for place in (result.entry.result["folder"], result.entry.folder))
-    found = json.loads(json.dumps(result.entry.result).replace(*places))
+    made, kept = (json.dumps(str(place))[1:-1] for place in (result.entry.result["folder"], result.entry.folder))
+    found = json.loads(json.dumps(result.entry.result).replace(made, kept))
     state.scheduler.results |= {name: from_json(Result, one) for name, one in found["described"].items()}
     looked = from_json(Looked, found["looked"])
     state.subjects = list(looked.subjects)
