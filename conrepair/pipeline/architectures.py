@@ -59,7 +59,7 @@ def architecture_models(config: AuditConfig) -> list[ModelConfig]:
 
 def audit_one_by_one(
     models: Sequence[ModelConfig],
-    audit: Callable[[ModelConfig, Scheduler], Part],
+    audit: Callable[[Sequence[ModelConfig], Scheduler], Part],
     config: AuditConfig,
     store: Store,
     workers: Executor,
@@ -73,7 +73,7 @@ def audit_one_by_one(
 
     Args:
         models: What to audit.
-        audit: Runs the stages for one model.
+        audit: Runs the stages for one model, or for several.
         config: Whether stored results are taken, and whether files stay.
         store: Of the results.
         workers: Shared by all, so that they stay warm.
@@ -93,11 +93,11 @@ def audit_one_by_one(
             part: Part | None = None
             if config.reuse:
                 with contextlib.suppress(NotStoredError):
-                    part = audit(model, scheduler)
+                    part = audit([model], scheduler)
             recalled = part is not None
             if part is None:
                 scheduler = Scheduler(store, workers, reuse=config.reuse)
-                part = audit(model, scheduler)
+                part = audit([model], scheduler)
             if not config.keep_models:
                 store.release(model_folders(scheduler) - kept)
             pace.add(None if recalled else time.monotonic() - started)

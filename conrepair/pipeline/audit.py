@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from conrepair.config.model import AuditConfig, ModelConfig
@@ -110,17 +111,16 @@ def _run_parts(
     ) as workers:
         scheduler = Scheduler(store, workers, reuse=config.reuse)
         try:
+
+            def part_of(models: Sequence[ModelConfig], scheduler: Scheduler, *, keep_failures: bool) -> Looked:
+                subjects, notes = subjects_of(config, models, base, display)
+                return run_stages(RunState(settings, subjects, display, scheduler, photos, notes, keep_failures))
+
             if config.models:
-                subjects, notes = subjects_of(config, config.models, base, display)
-                parts.append(run_stages(RunState(settings, subjects, display, scheduler, photos, notes=notes)))
-
-            def one(model: ModelConfig, scheduler: Scheduler) -> Looked:
-                subjects, notes = subjects_of(config, (model,), base, display)
-                state = RunState(settings, subjects, display, scheduler, photos, notes=notes, keep_failures=True)
-                return run_stages(state)
-
+                parts.append(part_of(config.models, scheduler, keep_failures=False))
             if architectures:
                 kept = model_folders(scheduler)
+                one = partial(part_of, keep_failures=True)
                 for part in audit_one_by_one(architectures, one, config, store, workers, display, kept):
                     parts.append(part)
                     so_far(parts)

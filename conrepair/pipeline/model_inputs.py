@@ -9,11 +9,10 @@ from pathlib import Path
 from conrepair.data.feeds import Feeds, open_feeds
 from conrepair.engine.session import Session
 from conrepair.intake.data import write_arrays
-from conrepair.pipeline.photos import PhotoRoom
+from conrepair.pipeline.run import run_state
 from conrepair.pipeline.settings import Settings
 from conrepair.pipeline.stages.drawing import draw
 from conrepair.pipeline.stages.preparation import build
-from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outputs import Output
@@ -38,24 +37,19 @@ def model_inputs(
     Raises:
         ConrepairError: if the model can't be loaded, or the data doesn't fit it.
     """
-    photos = PhotoRoom(session.store, reuse=True)
-    try:
-        with session.scheduler() as (scheduler, display):
-            settings = Settings(seconds=timeout)
-            state = RunState(settings, [subject], display, scheduler, photos, notes=notes)
-            build(state)
-            draw(state)
-            if subject.source is None:
-                if subject.problem is None:
-                    raise ValueError(f"{subject.name} wasn't loaded, and nothing says why")
-                raise subject.problem.as_error()
-            for error in photos.wait().values():
-                raise error
-            data, recipe = state.data_for(subject, subject.source)
-            reader = open_feeds(data, subject.inputs(subject.source), recipe)
-            return reader.read(0, reader.count), state.notes
-    finally:
-        photos.close()
+    with run_state(session, Settings(seconds=timeout), [subject], notes) as state:
+        build(state)
+        draw(state)
+        own = state.subjects[0]
+        if own.source is None:
+            if own.problem is None:
+                raise ValueError(f"{own.name} wasn't loaded, and nothing says why")
+            raise own.problem.as_error()
+        for error in state.photos.wait().values():
+            raise error
+        data, recipe = state.data_for(own, own.source)
+        reader = open_feeds(data, own.inputs(own.source), recipe)
+        return reader.read(0, reader.count), state.notes
 
 
 def check_inputs_file(path: Path, *, force: bool) -> None:

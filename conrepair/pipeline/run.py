@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from conrepair.pipeline.subject import Subject
 from conrepair.report.result import AuditResult, RunKind
 from conrepair.runtime.invocation import invoked
 
-__all__ = ["Told", "data_in_words", "result_of", "run_models", "run_stages"]
+__all__ = ["Told", "data_in_words", "result_of", "run_models", "run_stages", "run_state"]
 
 Told = Callable[[Sequence[Looked]], AuditResult]
 """Makes a run as reports show it of what models were seen to do."""
@@ -53,6 +54,26 @@ def _finished(state: RunState, looked: Looked) -> Looked:
     return dataclasses.replace(looked, rows=rows, notes=tuple(state.notes))
 
 
+@contextlib.contextmanager
+def run_state(
+    session: Session, settings: Settings, subjects: Sequence[Subject], notes: Sequence[str]
+) -> Iterator[RunState]:
+    """What the stages of a run of a few models know, which they fill in: the models that are given stay as they are.
+
+    Args:
+        session: Where.
+        settings: Which stages, and how.
+        subjects: The models.
+        notes: What a person should know already.
+    """
+    with (
+        contextlib.closing(PhotoRoom(session.store, reuse=True)) as photos,
+        session.scheduler() as (scheduler, display),
+    ):
+        own = [dataclasses.replace(item) for item in subjects]
+        yield RunState(settings, own, display, scheduler, photos, list(notes))
+
+
 def run_models(
     session: Session,
     settings: Settings,
@@ -81,14 +102,8 @@ def run_models(
     """
 
     def work() -> Looked:
-        photos = PhotoRoom(session.store, reuse=True)
-        try:
-            with session.scheduler() as (scheduler, display):
-                own = [dataclasses.replace(item) for item in subjects]  # stages fill in what they find
-                state = RunState(settings, own, display, scheduler, photos, notes=notes)
-                return _finished(state, look_in_one_job(state) or _by_stages(state))
-        finally:
-            photos.close()
+        with run_state(session, settings, subjects, notes) as state:
+            return _finished(state, look_in_one_job(state) or _by_stages(state))
 
     started = time.perf_counter()
     looked = session.kept(work)

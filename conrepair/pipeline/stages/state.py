@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.data.feeds import DataReference
@@ -29,43 +30,33 @@ from conrepair.runtime.progress import ProgressDisplay
 __all__ = ["RunState", "problem_of"]
 
 
+@dataclass
 class RunState:
     """The run: what holds for all, what it works with, and what the stages found.
 
     Attributes:
-        keep_failures: Whether failures are stored, whatever they are.
         settings: What to do.
+        subjects: The models.
         display: Shows progress.
         scheduler: Runs tasks; keeps their results.
         photos: Decoded photos.
-        subjects: The models.
+        notes: What a person should know.
+        keep_failures: Whether failures are stored, whatever they are.
         conversions: The steps towards the goals of each model, by its name.
         impossible: Why a goal can't be reached, by the model's name and what was wanted.
         prepared: What was converted for a backend, by model and backend.
-        notes: What a person should know.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        subjects: Sequence[Subject],
-        display: ProgressDisplay,
-        scheduler: Runner,
-        photos: PhotoRoom,
-        *,
-        notes: Sequence[str] = (),
-        keep_failures: bool = False,
-    ) -> None:
-        self.keep_failures = keep_failures
-        self.settings = settings
-        self.display = display
-        self.scheduler = scheduler
-        self.photos = photos
-        self.subjects = list(subjects)
-        self.conversions: dict[str, list[Conversion]] = defaultdict(list)
-        self.impossible: dict[str, dict[str, ConfigError]] = defaultdict(dict)
-        self.prepared: dict[tuple[str, str], Preparation | Problem | None] = {}
-        self.notes = list(notes)
+    settings: Settings
+    subjects: list[Subject]
+    display: ProgressDisplay
+    scheduler: Runner
+    photos: PhotoRoom
+    notes: list[str] = field(default_factory=list)
+    keep_failures: bool = False
+    conversions: dict[str, list[Conversion]] = field(default_factory=lambda: defaultdict(list))
+    impossible: dict[str, dict[str, ConfigError]] = field(default_factory=lambda: defaultdict(dict))
+    prepared: dict[tuple[str, str], Preparation | Problem | None] = field(default_factory=dict)
 
     @property
     def datasets(self) -> dict[str, Dataset | None]:
