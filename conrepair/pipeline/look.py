@@ -158,9 +158,7 @@ def look_in_one_job(state: RunState) -> Looked | None:
     state.scheduler.results |= {name: from_json(Result, one) for name, one in found["described"].items()}
     looked = from_json(Looked, found["looked"])
     state.subjects = list(looked.subjects)
-    state.notes += looked.notes
-    for note in looked.notes:
-        state.display.note(note)
+    state.tell(*looked.notes)
     return looked
 
 

@@ -28,9 +28,7 @@ def prepare_pictures(state: RunState) -> None:
         state: Its subjects' data get what was found, its notes what a person should know.
     """
     tasks = {subject.name: task for subject in state.subjects if (task := _task(state, subject)) is not None}
-    state.run("prepare pictures", tasks.values())
-    for name, task in tasks.items():
-        entry = state.scheduler.results[task.name].entry
+    for name, entry in state.all_made("prepare pictures", tasks).items():
         if entry is None:
             continue
         if entry.result["recipe"] is None:
@@ -64,9 +62,7 @@ def _tell(state: RunState, subject: Subject, recipe: Recipe, error: float | None
     agree = error is not None and error <= _NEAR
     left = f"their answers differ by {error:.1e} then" if error is not None else "their answers differ all the same"
     words = "" if agree else "no usual preparation makes them agree; the nearest is taken: "
-    note = f"{words}{whose.name} takes bytes, which {other.name} is fed prepared by {in_words(recipe)}; {left}"
-    state.notes.append(note)
-    state.display.note(note)
+    state.tell(f"{words}{whose.name} takes bytes, which {other.name} is fed prepared by {in_words(recipe)}; {left}")
 
 
 def _sides(state: RunState, subject: Subject) -> tuple[Any, Any] | None:

@@ -20,16 +20,12 @@ def draw(state: RunState) -> None:
     """
     groups = {subject.name: _group(state, subject) for subject in state.subjects if _draws(subject)}
     tasks = {name: _task(state, name, group) for name, group in groups.items()}
-    state.run("draw", tasks.values())
-    for name, task in tasks.items():
-        entry = state.scheduler.results[task.name].entry
+    for name, entry in state.all_made("draw", tasks).items():
         if entry is None:
             state.notes.append(f"{name}: nothing could be found out about which inputs it's made for")
             continue
         chosen = from_json(ChosenValues, entry.result["chosen"])
-        state.notes += chosen.notes
-        for note in chosen.notes:
-            state.display.note(note)
+        state.tell(*chosen.notes)
         for subject in groups[name]:
             if subject.dataset is not None:
                 subject.dataset = with_ranges(subject.dataset, chosen.limits)

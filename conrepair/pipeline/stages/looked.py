@@ -97,20 +97,17 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
     if not state.settings.stages.execute:
         return False
     wanted = {row.reference for row in rows if row.comparison is not None and row.comparison.open}
-    items = [
-        item
-        for item in executed
+    tasks = {
+        place: _rounding_task(state, item)
+        for place, item in enumerate(executed)
         if item.kind == "reference"
         and item.model in wanted
         and item.second_task
         and state.steps_of(state.subject(item.model)) == 1  # layers are looked at one step at a time
-    ]
-    tasks = {item.model: _rounding_task(state, item) for item in items}
-    state.run("measure rounding", tasks.values())
-    for item in items:
-        entry = state.scheduler.results[tasks[item.model].name].entry
-        item.rounding = entry if entry is not None and entry.result["outputs"] else None
-    return any(item.rounding is not None for item in items)
+    }
+    for place, entry in state.all_made("measure rounding", tasks).items():
+        executed[place].rounding = entry if entry is not None and entry.result["outputs"] else None
+    return any(executed[place].rounding is not None for place in tasks)
 
 
 def _rounding_task(state: RunState, item: Execution) -> Task:
@@ -141,12 +138,8 @@ def _name_optimizers(state: RunState, executed: Sequence[Execution], rows: Seque
         if item.kind == "reference" and item.on.name == DEPLOYED.name and row.verdict is Verdict.FAULTY
         if backend(item.on.name).reach(item.on.options) == CONFINED and item.on.in_release is None
     }
-    if not tasks:
-        return tuple(rows)
-    state.run("name optimizations", tasks.values())
     found = list(rows)
-    for place, task in tasks.items():
-        entry = state.scheduler.results[task.name].entry
+    for place, entry in state.all_made("name optimizations", tasks).items():
         names = [] if entry is None else entry.result["names"]
         if names:
             off = " and ".join(f"`{name}`" for name in names)

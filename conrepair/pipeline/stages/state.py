@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from conrepair.data.feeds import DataReference
 from conrepair.data.pictures.recipe import Recipe
@@ -26,8 +26,11 @@ from conrepair.pipeline.subject import LoadedModel, Subject
 from conrepair.report.result import Problem
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
+from conrepair.runtime.store import Entry
 
 __all__ = ["RunState", "problem_of"]
+
+_Key = TypeVar("_Key")
 
 
 @dataclass
@@ -80,6 +83,22 @@ class RunState:
             return
         with self.display.stage(words, len(tasks)) as stage:
             self.scheduler.run(list(tasks), advance=stage.advance, show=stage.show)
+
+    def made(self, task: Task) -> Entry | None:
+        """Run a task; what it made, if that succeeds."""
+        self.scheduler.run([task])
+        return self.scheduler.results[task.name].entry
+
+    def all_made(self, words: str, tasks: Mapping[_Key, Task]) -> dict[_Key, Entry | None]:
+        """Run tasks, and show that under a name; what each made, if it succeeded."""
+        self.run(words, tasks.values())
+        return {key: self.scheduler.results[task.name].entry for key, task in tasks.items()}
+
+    def tell(self, *notes: str) -> None:
+        """Note what a person should know, and show it at once."""
+        self.notes += notes
+        for note in notes:
+            self.display.note(note)
 
     def outcome(self, name: str, *, loading: bool = False) -> tuple[LoadedModel | None, Problem | None]:
         """What a build or convert task made, or one found that did nothing but load a model."""
