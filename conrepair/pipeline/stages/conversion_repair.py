@@ -228,14 +228,13 @@ def try_route(
     trial = _trial_of(state, subject, chain)
     if trial.failure is not None:
         return trial
-    reference = subject.reference
     outcomes = ((item.name, state.outcome(item.name)[0]) for item in chain)
     prepare(state, [(subject, name, source) for name, source in outcomes if source is not None])
     runs, items = Runs(), []
     for item in chain:
-        items += plan_conversion(state, subject, reference, item, runs)
+        items += plan_conversion(state, subject, item, runs)
     run_executions(state, items, runs)
-    right = [item for item in executed if item.model == reference and item.kind == "reference"]
+    right = [item for item in executed if item.model == subject.reference and item.kind == "reference"]
     rows, _ = evaluate(state.settings, [*right, *items], state.datasets)
     made = rows[len(right) :]
     failures = [

@@ -108,8 +108,7 @@ def _refused(state: RunState, item: Execution, executed: Sequence[Execution]) ->
     others = {"batch_size": most, "limit": most, "other_batches": True}
     payload = execution_of(state, state.subject(one.model), one.source, one.on) | others
     task = _execution_task(state, f"{one.task}, other batches", one.source, payload)
-    state.scheduler.run([task])
-    entry = state.scheduler.results[task.name].entry
+    entry = state.made(task)
     known = {} if entry is None else entry.result["refused"]
     left = {int(size): words for size, words in ran["refused"].items() if size not in known}
     if not left or entry is None:
@@ -125,8 +124,7 @@ def _baked(state: RunState, item: Execution) -> str:
         return ""
     payload = execution_of(state, state.subject(item.model), item.source, item.on)
     task = state.task(f"{item.task}, shapes", "baked", payload, item.source)
-    state.scheduler.run([task])
-    entry = state.scheduler.results[task.name].entry
+    entry = state.made(task)
     return "" if entry is None else str(entry.result["words"])
 
 
@@ -172,51 +170,44 @@ def _plan_executions(state: RunState, subject: Subject, runs: Runs) -> list[Exec
     result = []
     for config in backends_of(subject, subject.source):
         item = Execution(subject.name, reference, "", config, kind, subject.source, subject.problem)
-        item.converted = subject.converted
-        plan_execution(state, subject, subject.name, item, config, runs)
+        item.made, item.converted = subject.name, subject.converted
+        plan_execution(state, subject, item, runs)
         result.append(item)
     for wanted, error in state.impossible[subject.name].items():
         first = subject.backends[0]
         result.append(Execution(subject.name, reference, wanted, first, "target", None, Problem.of(error)))
     for conversion in state.conversions[subject.name]:
-        result += plan_conversion(state, subject, reference, conversion, runs)
+        result += plan_conversion(state, subject, conversion, runs)
     return result
 
 
-def plan_conversion(
-    state: RunState, subject: Subject, reference: str, conversion: Conversion, runs: Runs
-) -> list[Execution]:
+def plan_conversion(state: RunState, subject: Subject, conversion: Conversion, runs: Runs) -> list[Execution]:
     """The executions of what a conversion made, on every backend."""
     made, problem = state.outcome(conversion.name)
     kind = "target" if conversion.final else "intermediate"
     result = []
     for config in backends_of(subject, made):
-        item = Execution(subject.name, reference, conversion.route, config, kind, made, problem)
-        item.asked = conversion.asked
+        item = Execution(subject.name, subject.reference, conversion.route, config, kind, made, problem)
+        item.made, item.asked = conversion.name, conversion.asked
         item.origin = subject.source.description.precision if subject.source is not None else None
-        plan_execution(state, subject, conversion.name, item, config, runs)
+        plan_execution(state, subject, item, runs)
         result.append(item)
     return result
 
 
-def plan_execution(
-    state: RunState, subject: Subject, name: str, executed: Execution, config: BackendChoice, runs: Runs
-) -> None:
+def plan_execution(state: RunState, subject: Subject, executed: Execution, runs: Runs) -> None:
     """Add the tasks that run a model on a backend; what speaks against it is the item's problem.
 
     Args:
         state: Of the audit.
         subject: The configured model.
-        name: Of the task that made the model.
         executed: What is to be run.
-        config: Where.
         runs: Receives the tasks.
     """
-    source, original = executed.source, executed.source
-    executed.made = name
+    source, original, config = executed.source, executed.source, executed.on
     if source is None or original is None or executed.problem is not None:
         return
-    prepared = state.prepared.get((name, config.label))
+    prepared = state.prepared.get((executed.made, config.label))
     if isinstance(prepared, Problem):
         executed.problem = prepared
         return

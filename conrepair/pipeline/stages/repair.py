@@ -178,8 +178,8 @@ def _planned(state: RunState, item: Execution, done: RepairResult, runs: Runs) -
         source = dataclasses.replace(source, model=done.model)
     name = "+".join(filter(None, (item.conversion, "repaired")))
     repaired = Execution(item.model, item.reference, name, on, "target", source, asked=item.asked, origin=item.origin)
-    repaired.converted = item.converted
-    plan_execution(state, subject, item.made, repaired, on, runs)
+    repaired.made, repaired.converted = item.made, item.converted
+    plan_execution(state, subject, repaired, runs)
     return repaired
 
 
