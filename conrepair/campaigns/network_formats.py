@@ -11,9 +11,9 @@ from typing import Any
 from conrepair.campaigns.network_folder import NetworkFolder, name_of, read_about
 from conrepair.converters.routes import find_route
 from conrepair.engine.job_table import reach_of
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
+from conrepair.frameworks.formats import framework_needs
 from conrepair.runtime.executor import Executor
 from conrepair.runtime.files import make_folder
 from conrepair.runtime.workers import Failure, Job, Outcome

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from conrepair.runtime.words import meant
 
-__all__ = ["BY_SUFFIX", "RECORDED", "FormatName", "format_name", "other_formats", "unknown_format"]
+__all__ = ["BY_SUFFIX", "RECORDED", "FormatName", "format_name", "framework_needs", "other_formats", "unknown_format"]
 
 RECORDED = "recorded"
 """In place of a framework: outputs that were computed elsewhere, and no model."""
@@ -29,6 +29,14 @@ BY_SUFFIX: Mapping[str, str] = {
     ".lite": "tflite",
 }
 """The framework that each belongs to."""
+
+
+def framework_needs(framework: str) -> frozenset[str]:
+    """The libraries that a job imports for a framework, so that a worker that has them gets it.
+
+    Keras stands on TensorFlow.
+    """
+    return frozenset() if framework == RECORDED else frozenset({"tensorflow" if framework == "keras" else framework})
 
 
 def format_name(text: str) -> str:

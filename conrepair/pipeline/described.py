@@ -85,8 +85,8 @@ def _read(model: Model) -> Described:
 
 
 def _opened(model: Model, session: Session, timeout: float) -> Described:
-    from conrepair.engine.needs import framework_needs
     from conrepair.engine.problems import problem_of_failure
+    from conrepair.frameworks.formats import framework_needs
     from conrepair.runtime.workers import Failure
 
     payload = {"model": to_json(model), "unrun": True}

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.engine.job_table import JOBS
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Result, Task, blocked, entries_of, not_stored, refused
 from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import from_json
 from conrepair.pipeline.evaluation import Looked

@@ -9,10 +9,10 @@ from typing import Any
 
 from conrepair.data.binding import image_layout
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.frameworks.detect import detect_framework
 from conrepair.frameworks.factories import factory_code
+from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Description, Model, from_json, to_json
 from conrepair.pipeline.subject import FactoryModel, LoadedModel, OnDisk, Subject
@@ -21,7 +21,7 @@ from conrepair.runtime.files import sha256_of
 from conrepair.runtime.path_text import model_path
 from conrepair.runtime.store import Entry
 
-__all__ = ["framework_needs", "model_of", "source_task"]
+__all__ = ["model_of", "source_task"]
 
 
 def source_task(subject: Subject, timeout: float, *, like: str | None = None) -> Task:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.cli.next_step import command, tell_next
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.session import Session
 from conrepair.frameworks.detect import detect_framework
+from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model, to_json
 from conrepair.networks.tvm import imported_model

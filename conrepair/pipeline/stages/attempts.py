@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from conrepair.cases.bisection import Reduced, smallest_failing
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Result, Runner, Task
+from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.model import Model, to_json
 from conrepair.repairs.conversion.likeness import same_failure
 from conrepair.repairs.conversion.remedies import RouteStep

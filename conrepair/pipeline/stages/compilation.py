@@ -8,9 +8,9 @@ from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS, backend
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.scheduler import Task
 from conrepair.engine.session import Session
+from conrepair.frameworks.formats import framework_needs
 from conrepair.frameworks.model import Model, to_json
 from conrepair.jobs.models import conversion_payload
 from conrepair.pipeline.compiling import backend_options, plan_preparation

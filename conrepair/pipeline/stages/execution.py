@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS, backend
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.place import make_environments
 from conrepair.engine.scheduler import Task
-from conrepair.frameworks.formats import RECORDED
+from conrepair.frameworks.formats import RECORDED, framework_needs
 from conrepair.frameworks.model import to_json
 from conrepair.pipeline.compiling import backend_options
 from conrepair.pipeline.evaluation import Execution

@@ -12,9 +12,9 @@ from conrepair.data.feeds import DataReference
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.symbolic_sizes import with_sizes_of, with_stated_sizes
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.engine.needs import framework_needs
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result, Runner, Task
+from conrepair.frameworks.formats import framework_needs
 from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.photos import PhotoRoom
