@@ -191,7 +191,7 @@ def _prediction(network: Any, arrays: list[Array]) -> Callable[[], dict[str, Arr
 def _error(expected: Mapping[str, Array], given: Mapping[str, Array]) -> float:
     pairs, unpaired = pair_outputs(expected, given)
     if unpaired:
-        raise InferenceError(f"its outputs are others: {unpaired[0].reason}.")
+        raise InferenceError(f"its outputs are others: {unpaired[0]}.")
     errors = []
     for pair in pairs:
         one, two = fit(pair, expected[pair.reference], given[pair.candidate])

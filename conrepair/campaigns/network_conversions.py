@@ -81,6 +81,6 @@ def _paired(expected: Arrays, found: Arrays) -> tuple[Arrays, Arrays]:
         return expected, found
     pairs, unpaired = pair_outputs(expected, found)
     if unpaired:
-        raise ConversionError(unpaired[0].reason)
+        raise ConversionError(unpaired[0])
     fitted = {pair.reference: fit(pair, expected[pair.reference], found[pair.candidate]) for pair in pairs}
     return {name: one for name, (one, _) in fitted.items()}, {name: other for name, (_, other) in fitted.items()}

@@ -245,7 +245,6 @@ def compare_outputs(
     more = [run and run.with_quantization_of(reference) for run in (second_opinion, rounded)]
     rows = in_rows(reference, candidate, more)
     reference, candidate = rows.reference, rows.candidate
-    others = _Others(*rows.others)
     pairs, left = pair_outputs(
         reference.arrays,
         candidate.arrays,
@@ -254,13 +253,12 @@ def compare_outputs(
     )
     outputs = tuple(
         _compare_output(
-            pair, reference, candidate, tolerance, top_k, others, rows.sets.get(pair.reference), already=already
+            pair, reference, candidate, tolerance, top_k, rows.others, rows.sets.get(pair.reference), already=already
         )
         for pair in pairs
     )
-    unpaired = tuple(item.reason for item in left)
-    verdict, reason = Verdict.FAULTY, "; ".join(unpaired)
-    if not unpaired:
+    verdict, reason = Verdict.FAULTY, "; ".join(left)
+    if not left:
         worst = max(outputs, key=lambda item: (item.verdict.severity, item.decisive))
         verdict = worst.verdict
         reason = worst.reason if len(outputs) == 1 else f"output {worst.pair.reference}: {worst.reason}"
@@ -271,7 +269,7 @@ def compare_outputs(
     outputs = tuple(
         replace(output, notes=(*output.notes, *layouts)) if output is outputs[0] else output for output in outputs
     )
-    return ComparedOutputs(verdict, reason, outputs, unpaired, face, layouts)
+    return ComparedOutputs(verdict, reason, outputs, tuple(left), face, layouts)
 
 
 def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance: Tolerance, floor: float) -> str:
@@ -305,7 +303,7 @@ def _compare_output(
     candidate: Run,
     tolerance: Tolerance,
     top_k: int,
-    others: _Others,
+    others: Sequence[Run | None],
     rows: RowSet | None,
     *,
     already: bool,
@@ -325,7 +323,8 @@ def _compare_output(
             two = probabilities(two, normalized=normalized[1])
     exactly = are_whole(one, two) and (are_texts(one, two) or not tolerance.given)
     error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
-    again, shaken = (_again(pair, reference, run, bool(softmax)) for run in (others.second, others.rounded))
+    again, shaken = (_again(pair, reference, run, bool(softmax)) for run in others)
+    exact = others[0] is not None and others[0].exact
     measured, by_rounding = _difference(one, again), _difference(one, shaken)
     if pair.reference in reference.unsteady:
         measured = by_rounding = None  # they'd be other draws
@@ -334,7 +333,7 @@ def _compare_output(
         measured,
         max(reference.operators, candidate.operators),
         rounding,
-        exact=others.exact,
+        exact=exact,
         rounded=by_rounding,
     )
     types = reference.spec(pair.reference).dtype, candidate.spec(pair.candidate).dtype
@@ -353,7 +352,7 @@ def _compare_output(
         verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1, integers=integers)
     hidden = 0.0
     may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
-        shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=others.exact)
+        shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=exact)
     )
     slices = None
     if quantized and verdict.is_right and not exactly and not (answers and normalized[0]):
@@ -361,7 +360,7 @@ def _compare_output(
         slices = coarse_slices(one, two, grid.scale if grid else 0.0, math.sqrt(1 - tolerance.quantized_cosine**2))
     if not (exactly or quantized or already or error.mismatched):
         operators = max(reference.operators, candidate.operators)
-        disturbed = Disturbed(again, shaken, others.exact, operators, rounding, reference.rounding)
+        disturbed = Disturbed(again, shaken, exact, operators, rounding, reference.rounding)
         asked = (
             one.ndim > 1 and FEW_DIGITS.keys().isdisjoint(types) and not (tolerance.given and error.within_tolerance)
         )
@@ -424,18 +423,6 @@ def _compare_output(
         open=may_be_rounding,
         hidden=hidden,
     )
-
-
-@dataclass(frozen=True)
-class _Others:
-    """What the reference's model gives by other means; the difference from the reference is rounding."""
-
-    second: Run | None
-    rounded: Run | None
-
-    @property
-    def exact(self) -> bool:
-        return self.second is not None and self.second.exact
 
 
 def _difference(one: Array, other: Array | None) -> float | None:

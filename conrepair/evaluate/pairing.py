@@ -14,7 +14,7 @@ import numpy.typing as npt
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.runtime.words import are_numbered
 
-__all__ = ["OutputPair", "Unpaired", "fit", "pair_outputs"]
+__all__ = ["OutputPair", "fit", "pair_outputs"]
 
 Array = npt.NDArray[Any]
 Order = tuple[int, ...]
@@ -59,22 +59,13 @@ class OutputPair:
         return result
 
 
-@dataclass(frozen=True)
-class Unpaired:
-    """Outputs that found no partner, with the reason."""
-
-    reference: str | None
-    candidate: str | None
-    reason: str
-
-
 def pair_outputs(
     reference: Mapping[str, Array],
     candidate: Mapping[str, Array],
     channels: tuple[str, str] = ("", ""),
     *,
     ordered: tuple[bool, bool] = (True, True),
-) -> tuple[list[OutputPair], list[Unpaired]]:
+) -> tuple[list[OutputPair], list[str]]:
     """Pair by name, then among the outputs whose shapes can be made equal by order, or by values without one.
 
     When both models have the same names, names alone decide: a name that stands for another tensor is a fault. Where
@@ -87,7 +78,7 @@ def pair_outputs(
         ordered: Whether each one's outputs have an order, and not names alone; numbers in names are one.
 
     Returns:
-        The pairs in the reference's order, and what is left.
+        The pairs in the reference's order, and what is left, in words.
     """
     pairs: dict[str, OutputPair] = {}
     free = list(candidate)
@@ -103,14 +94,11 @@ def pair_outputs(
                 pairs[name] = pair
                 free.remove(pair.candidate)
     unpaired = [
-        Unpaired(name, None, f"the candidate has no output that fits {name} {list(array.shape[1:])}")
+        f"the candidate has no output that fits {name} {list(array.shape[1:])}"
         for name, array in reference.items()
         if name not in pairs
     ]
-    unpaired += [
-        Unpaired(None, name, f"the candidate's output {name} {list(candidate[name].shape[1:])} is extra")
-        for name in free
-    ]
+    unpaired += [f"the candidate's output {name} {list(candidate[name].shape[1:])} is extra" for name in free]
     return [pairs[name] for name in reference if name in pairs], unpaired
 
 

@@ -71,7 +71,7 @@ class AnswersJudge:
         expected = {name: array[list(photos)] for name, array in self._expected.items()}
         pairs, left = pair_outputs(expected, outputs)
         if not pairs:
-            raise DataError(f"the target's outputs can't be compared with the source's: {left[0].reason}.")
+            raise DataError(f"the target's outputs can't be compared with the source's: {left[0]}.")
         return [_alike(*fit(pair, expected[pair.reference], outputs[pair.candidate])) for pair in pairs]
 
 
