@@ -232,8 +232,11 @@ class Scheduler:
                     lane = self._workers.idle_lane(task.needs, task.reach, task.environment, alone=alone)
                     if lane is None:
                         continue
-                    settled = _unprepared(task)
-                    if settled is None:
+                    try:
+                        task.prepare()
+                    except ConrepairError as error:
+                        settled = refused(error)
+                    else:
                         started = self._start(task, work, lane)
                         running[started.future] = started
                         for other in running.values() if len(running) > 1 else ():
@@ -354,17 +357,9 @@ class Scheduler:
         return blame(self._store.journal(running.task.kind, running.work.key), self._whose)
 
     def _keep_failure(self, kind: str, key: str, job: Job, failure: Failure) -> None:
-        _empty(job.folder)
+        shutil.rmtree(job.folder, ignore_errors=True)  # what it left half-made
+        job.folder.mkdir()
         self._store.put(kind, key, job.folder, {"failure": asdict(failure)})
-
-
-def _unprepared(task: Task) -> Result | None:
-    """Prepare a task; its result if that fails."""
-    try:
-        task.prepare()
-    except ConrepairError as error:
-        return refused(error)
-    return None
 
 
 def _ready(task: Task, results: Mapping[str, Result]) -> bool:
@@ -437,9 +432,3 @@ class _Running:
     started: float
     doing: int
     beside: bool = False  # another one, at any time
-
-
-def _empty(folder: Path) -> None:
-    """Remove what a failed job left half-made."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()

@@ -113,13 +113,12 @@ def _photos(about: str, photos: list[Photo] | tuple[Photo, ...]) -> Dataset:
     )
 
 
-def tensor_file(path: Path, limit: int | None = None, *, about: str = "") -> Dataset:
+def tensor_file(path: Path, limit: int | None = None) -> Dataset:
     """Arrays in a file.
 
     Args:
         path: An .npz, whose arrays have the inputs' names, or an .npy.
         limit: Take the first so many.
-        about: What the report calls it; default: the file's name.
 
     Raises:
         DataError: if it's missing, empty or damaged.
@@ -127,7 +126,7 @@ def tensor_file(path: Path, limit: int | None = None, *, about: str = "") -> Dat
     count = min(sample_count(path), limit or MOST_SAMPLES)
     return Dataset(
         kind="tensors",
-        about=f"tensors of {about or path.name} ({count})",
+        about=f"tensors of {path.name} ({count})",
         sha256=sha256_of(path),
         names=_numbered(count),
         labels=(None,) * count,

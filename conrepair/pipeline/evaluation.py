@@ -272,7 +272,7 @@ def _row(
             artifact=item.source.model if item.source else None,
             description=item.source.description if item.source else None,
             intent=item.intent,
-            build=_build(item),
+            build=Build(Path(item.build.folder), item.via, item.build.result["build"]) if item.build else None,
             run=run,
             times=time_statistics(run.batch_seconds) if run and run.batch_seconds.size else None,
             accuracy=accuracy(run, dataset.labels[: run.count]) if run and dataset else None,
@@ -334,12 +334,6 @@ def _rounded(reference: Execution | None) -> Run | None:
     if reference is None or reference.rounding is None:
         return None
     return _run_of(reference, reference.rounding, f"{reference.row_name}, rounded")
-
-
-def _build(item: Execution) -> Build | None:
-    if item.build is None:
-        return None
-    return Build(Path(item.build.folder), item.via, item.build.result["build"])
 
 
 def _not_judged(name: str, wanted: Execution | None) -> Problem:

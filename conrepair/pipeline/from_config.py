@@ -17,7 +17,6 @@ from conrepair.config.model import (
     BackendConfig,
     ConversionConfig,
     DatasetConfig,
-    InputConfig,
     LibrariesConfig,
     LimitsConfig,
     ModelConfig,
@@ -255,32 +254,30 @@ def goals_of(conversions: Sequence[ConversionConfig]) -> tuple[Goal, ...]:
 
 
 def _give_origin(subject: Subject, model: ModelConfig, base: Path, progress: ProgressCallback) -> None:
+    target, own = str(model.factory), base if model.zoo is None else None
+    weights = None if model.weights is None else base / model.weights
     if model.zoo is not None:
-        entry, path = zoo_model(model.zoo, progress=progress)
+        entry, weights = zoo_model(model.zoo, progress=progress)
         if entry.factory is None:
-            subject.origin = OnDisk(path, model.trust)
+            subject.origin = OnDisk(weights, model.trust)
             return
-        subject.origin = FactoryModel(
-            target=entry.factory, kwargs=model.kwargs, weights=path, initialize=model.initialize, seed=model.seed
-        )
+        target = entry.factory
         subject.declared = (TensorSpec("", entry.input_shape or (), "float32", layout="NCHW"),)
-        return
-    if model.path is not None:
+    elif model.path is not None:
         subject.origin = OnDisk(base / model.path, model.trust)
         return
-    weights = None if model.weights is None else base / model.weights
-    if weights is not None and not weights.is_file():
+    elif weights is not None and not weights.is_file():
         raise ModelLoadError(
             f"model '{model.name}': no such weights file {weights}. Check `weights`; relative paths start "
             "at the configuration's folder."
         )
     subject.origin = FactoryModel(
-        target=str(model.factory),
+        target=target,
         kwargs=model.kwargs,
         weights=weights,
         initialize=model.initialize,
         seed=model.seed,
-        base=base,
+        base=own,
     )
 
 
@@ -289,14 +286,9 @@ def _declared(config: ModelConfig) -> tuple[TensorSpec, ...]:
     if config.inputs is None and (config.factory or "").startswith("torchvision"):
         size = _TORCHVISION_INPUT.get(str(config.factory).partition(":")[2], _DEFAULT_IMAGE)
         return (TensorSpec("", ("batch", 3, size, size), "float32", layout="NCHW"),)
-    return _declared_inputs(config.inputs)
-
-
-def _declared_inputs(inputs: tuple[InputConfig, ...] | None) -> tuple[TensorSpec, ...]:
-    """The declared inputs as specs; one without a name has the name ""."""
     return tuple(
         TensorSpec(item.name or "", item.shape, item.dtype, layout=item.layout, high=item.high)
-        for item in inputs or ()
+        for item in config.inputs or ()
     )
 
 

@@ -54,19 +54,17 @@ def _describe(subject: Subject, origin: OnDisk, timeout: float, like: str | None
     model = Model(framework, str(path), model_sha256(path), inputs=subject.declared, trust=origin.trust)
 
     def make(entries: Mapping[str, Entry]) -> dict[str, Any]:
-        inputs = _taken_over(model_of(entries[str(like)]).description.inputs) if like is not None else model.inputs
+        inputs = model.inputs
+        if like is not None:
+            inputs = tuple(map(_as_torch_takes, model_of(entries[like]).description.inputs))
         return {"model": to_json(dataclasses.replace(model, inputs=inputs)), "place": str(path)}
 
     depends = () if like is None else (like,)
     return Task(subject.name, "describe", make, depends, framework_needs(framework), timeout)
 
 
-def _taken_over(inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
-    """A source's inputs as PyTorch takes them: by position, images with channels first, real numbers as such."""
-    return tuple(_as_torch_takes(spec) for spec in inputs)
-
-
 def _as_torch_takes(spec: TensorSpec) -> TensorSpec:
+    """A source's input as PyTorch takes it: by position, images with channels first, real numbers as such."""
     dtype = spec.dtype if spec.quantization is None else "float32"
     spec = dataclasses.replace(spec, name="", dtype=dtype, quantization=None)
     if image_layout(spec) != "NHWC":

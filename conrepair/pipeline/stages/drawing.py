@@ -18,7 +18,11 @@ def draw(state: RunState) -> None:
     Args:
         state: Its datasets get the ranges, its notes what a person should know.
     """
-    groups = {subject.name: _group(state, subject) for subject in state.subjects if _draws(subject)}
+    groups = {
+        subject.name: [subject, *(other for other in state.subjects if other.compare_with == subject.name)]
+        for subject in state.subjects
+        if _draws(subject)
+    }
     tasks = {name: _task(state, name, group) for name, group in groups.items()}
     for name, entry in state.all_made("draw", tasks).items():
         if entry is None:
@@ -35,11 +39,6 @@ def _draws(subject: Subject) -> bool:
     """Whether inputs are drawn for a model that isn't compared with another."""
     known = subject.dataset is not None and subject.dataset.prepared is not None
     return subject.drawn and subject.source is not None and subject.compare_with is None and not known
-
-
-def _group(state: RunState, subject: Subject) -> list[Subject]:
-    name = subject.name
-    return [subject, *(other for other in state.subjects if other.compare_with == name)]
 
 
 def _task(state: RunState, name: str, group: list[Subject]) -> Task:

@@ -266,10 +266,5 @@ def localization_task(
     options = dataclasses.replace(options, latent_counts=counts, static=by_files)
     payload = {"source": one, "target": two, "options": to_json(options)}
     what = " by the files" if static else " of other samples" if first else ""
-    return state.task(f"{item.looked_at}, localization{what}", "localize", payload, *loaded, parts=_parts, **more)
-
-
-def _parts(value: Mapping[str, Any]) -> Mapping[str, float]:
-    """How long parts of a localization took."""
-    seconds: Mapping[str, float] = value["localization"]["seconds"]
-    return seconds
+    more["parts"] = lambda value: value["localization"]["seconds"]
+    return state.task(f"{item.looked_at}, localization{what}", "localize", payload, *loaded, **more)
