@@ -124,6 +124,10 @@ class Converter:
             for name, option in self.options.items()
         }
 
+    def changed(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of given options that aren't its defaults."""
+        return {name: value for name, value in options.items() if value != self.options[name].default}
+
     @property
     def needs(self) -> frozenset[str]:
         """Frameworks it imports, for steering it to a warm worker."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conrepair.backends.all_backends import backend
 from conrepair.converters.routes import find_route
 from conrepair.frameworks.model import Model
-from conrepair.pipeline.plan import Conversion
+from conrepair.pipeline.plan import Conversion, conversions_along
 from conrepair.pipeline.settings import BackendChoice
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.runtime.files import sha256_of
@@ -19,34 +18,12 @@ if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig, BackendConfig
 
 __all__ = [
-    "Preparation",
     "backend_options",
     "backend_problems",
     "check_backends",
     "check_options",
     "plan_preparation",
 ]
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """The conversions that bring a model into the format that a backend takes.
-
-    Attributes:
-        conversions: Parents before children.
-    """
-
-    conversions: tuple[Conversion, ...]
-
-    @property
-    def result(self) -> str:
-        """Name of the last one."""
-        return self.conversions[-1].name
-
-    @property
-    def route(self) -> str:
-        """The converters, joined."""
-        return "+".join(item.step.name for item in self.conversions)
 
 
 def check_backends(config: AuditConfig) -> None:
@@ -82,12 +59,11 @@ def check_options(config: BackendConfig) -> None:
     _ = BackendChoice(name=config.name, options=config.options).in_release  # says where there is none
 
 
-def plan_preparation(name: str, model: Model, config: BackendChoice) -> Preparation | None:
-    """What to convert a model to for a backend; None when it takes the model as it is.
+def plan_preparation(name: str, model: Model, config: BackendChoice) -> tuple[Conversion, ...]:
+    """The conversions that bring a model into the format that a backend takes; none where it takes it as it is.
 
     Args:
-        name: Of the model: a configured one's, or a conversion's. Names of what is made of it begin with it, so a
-            conversion that the audit makes anyway is the same.
+        name: Of the model: a configured one's, or a conversion's.
         model: The model.
         config: The backend.
 
@@ -97,15 +73,8 @@ def plan_preparation(name: str, model: Model, config: BackendChoice) -> Preparat
     elsewhere = config.in_release
     wanted = elsewhere.system.format if elsewhere else backend(config.name).takes(model, config.options)
     if wanted == model.framework:
-        return None
-    conversions: list[Conversion] = []
-    here, chain = name, ""
-    for step in find_route(model.framework, wanted, model=model).steps:
-        made = f"{here}+{step.name}" if "/" in here else f"{here}/{step.name}"
-        chain = f"{chain}+{step.name}" if chain else step.name
-        conversions.append(Conversion(made, here, step, chain, False, step.complete({})))
-        here = made
-    return Preparation(tuple(conversions))
+        return ()
+    return tuple(conversions_along(find_route(model.framework, wanted, model=model), name))
 
 
 def backend_options(config: BackendChoice) -> dict[str, Any]:

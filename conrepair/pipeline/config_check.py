@@ -184,8 +184,7 @@ def _of_backends(config: AuditConfig, model: ModelConfig, known: Model, where: s
         except ConrepairError as error:
             yield f"{at}[{place}]: {error}"
         else:
-            steps = () if prepared is None else prepared.conversions
-            yield from _lacking_tools(f"{at}[{place}]", [step.step for step in steps])
+            yield from _lacking_tools(f"{at}[{place}]", [item.step for item in prepared])
 
 
 def _lacking(where: str, names: Iterable[str]) -> Iterator[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from conrepair.converters.all_converters import converter
@@ -15,7 +16,15 @@ from conrepair.runtime.errors import ConfigError
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
 
-__all__ = ["Conversion", "Goal", "chains", "check_converters", "converter_problems", "plan_conversions"]
+__all__ = [
+    "Conversion",
+    "Goal",
+    "chains",
+    "check_converters",
+    "conversions_along",
+    "converter_problems",
+    "plan_conversions",
+]
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class Conversion:
     @property
     def changed(self) -> dict[str, Any]:
         """The options that aren't the converter's defaults."""
-        return {name: value for name, value in self.options.items() if value != self.step.options[name].default}
+        return self.step.changed(self.options)
 
 
 def check_converters(config: AuditConfig) -> None:
@@ -107,7 +116,10 @@ def plan_conversions(
             unused = sorted(set(wanted.options) - {step.name for step in route.steps})
             if unused:
                 raise ConfigError(f"options are given for {unused[0]}, which the route {route.name} doesn't use")
-            _add(plan, name, route, wanted)
+            for place, item in enumerate(conversions_along(route, name, wanted.options), 1):
+                final = place == len(route.steps)
+                if item.name not in plan or (final and not plan[item.name].final):
+                    plan[item.name] = replace(item, final=final)
         except ConfigError as error:
             impossible["+".join(wanted.via) if wanted.via else f"to {wanted.to}"] = error
     return list(plan.values()), impossible
@@ -130,16 +142,26 @@ def _route(wanted: Goal, model: Model) -> Route:
     return find_route(model.framework, str(wanted.to), model=model)
 
 
-def _add(plan: dict[str, Conversion], source: str, route: Route, wanted: Goal) -> None:
+def conversions_along(
+    route: Route, source: str, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> Iterator[Conversion]:
+    """The conversions of a route, each behind its parent.
+
+    Args:
+        route: The converters.
+        source: Name of the task that makes the model, which may be a conversion itself: names of what is made of it
+            begin with it, so that the same conversion has one name.
+        options: By converter.
+
+    Raises:
+        ConfigError: if an option isn't one.
+    """
     parent, chain, asked = source, "", None
-    for position, step in enumerate(route.steps):
-        options = step.complete(wanted.options.get(step.name, {}))
-        changed = {name: value for name, value in options.items() if value != step.options[name].default}
-        label = step.name + "".join(f",{name}={value}" for name, value in sorted(changed.items()))
+    for step in route.steps:
+        chosen = step.complete(options.get(step.name, {}))
+        label = step.name + "".join(f",{name}={value}" for name, value in sorted(step.changed(chosen).items()))
         chain = f"{chain}+{label}" if chain else label
-        asked = step.intent(options) or asked
-        name = f"{source}/{chain}"
-        final = position == len(route.steps) - 1
-        if name not in plan or (final and not plan[name].final):
-            plan[name] = Conversion(name, parent, step, chain, final, options, asked)
+        asked = step.intent(chosen) or asked
+        name = f"{source}{'+' if '/' in source else '/'}{chain}"
+        yield Conversion(name, parent, step, chain, False, chosen, asked)
         parent = name

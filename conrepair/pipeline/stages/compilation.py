@@ -81,8 +81,7 @@ def _plan(
         return {}
     state.prepared[name, config.label] = found
     inputs = subject.inputs(subject.source)
-    conversions = found.conversions if found else ()
-    return {item.name: conversion_task(state, subject, item, inputs) for item in conversions}
+    return {item.name: conversion_task(state, subject, item, inputs) for item in found}
 
 
 def compile_task(
@@ -141,9 +140,9 @@ def build_model(
         ConrepairError: what failed.
     """
     source = model_of(session.made(source_task(subject, timeout)))
-    preparation = plan_preparation(subject.name, source.model, compiler)
+    steps = plan_preparation(subject.name, source.model, compiler)
     inputs = source.description.inputs
-    for conversion in preparation.conversions if preparation is not None else ():
+    for conversion in steps:
         source = _converted(source, conversion, inputs, session, timeout)
     options = backend_options(compiler)
     entry = session.made(
@@ -151,7 +150,7 @@ def build_model(
     )
     return Built(
         folder=entry.folder,
-        via="" if preparation is None else preparation.route,
+        via=steps[-1].route if steps else "",
         record=entry.result["build"],
         source=subject.path,
     )

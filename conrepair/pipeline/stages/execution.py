@@ -210,9 +210,9 @@ def plan_execution(state: RunState, subject: Subject, executed: Execution, runs:
     if isinstance(prepared, Problem):
         executed.problem = prepared
         return
-    if prepared is not None:
-        executed.via = prepared.route
-        source, executed.problem = state.outcome(prepared.result)
+    if prepared:
+        executed.via = prepared[-1].route
+        source, executed.problem = state.outcome(prepared[-1].name)
     if source is None:
         return
     task_name = f"{executed.row_name}@{config.label}"

@@ -14,7 +14,6 @@ from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import from_json, to_json
-from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.evaluation import Execution
 from conrepair.pipeline.stages.localizing import (
     fed_model,
@@ -218,7 +217,7 @@ def _compared(state: RunState, item: Execution) -> Compared:
 def _compiled(state: RunState, item: Execution) -> LoadedModel:
     """What was compiled: the model, or what had to be made of it first."""
     prepared = state.prepared.get((item.made, item.backend))
-    compiled = state.outcome(prepared.result)[0] if isinstance(prepared, Preparation) else item.source
+    compiled = state.outcome(prepared[-1].name)[0] if prepared and not isinstance(prepared, Problem) else item.source
     if compiled is None:
         raise ValueError("a build is made of a model")
     return compiled

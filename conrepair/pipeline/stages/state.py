@@ -15,7 +15,6 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result, Runner, Task
 from conrepair.frameworks.formats import framework_needs
-from conrepair.pipeline.compiling import Preparation
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.photos import PhotoRoom
 from conrepair.pipeline.plan import Conversion
@@ -59,7 +58,7 @@ class RunState:
     keep_failures: bool = False
     conversions: dict[str, list[Conversion]] = field(default_factory=lambda: defaultdict(list))
     impossible: dict[str, dict[str, ConfigError]] = field(default_factory=lambda: defaultdict(dict))
-    prepared: dict[tuple[str, str], Preparation | Problem | None] = field(default_factory=dict)
+    prepared: dict[tuple[str, str], tuple[Conversion, ...] | Problem] = field(default_factory=dict)
 
     @property
     def datasets(self) -> dict[str, Dataset | None]:

@@ -155,8 +155,7 @@ def _same_edge(step: Converter) -> list[Converter]:
 
 def _with(step: RouteStep, name: str, value: Any) -> dict[str, Any]:
     """The options with one of another value; defaults are left out, as rows leave them out."""
-    options = {**step.options, name: value}
-    return {key: item for key, item in options.items() if item != step.converter.options[key].default}
+    return step.converter.changed({**step.options, name: value})
 
 
 def _instead(steps: Sequence[RouteStep], place: int, step: RouteStep, words: str) -> Remedy:
