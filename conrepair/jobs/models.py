@@ -27,7 +27,7 @@ from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
 from conrepair.frameworks.builders import build_from_factory
 from conrepair.frameworks.identity import model_sha256
-from conrepair.frameworks.model import Description, Model, Provenance, from_json, to_json
+from conrepair.frameworks.model import Model, Provenance, from_json, to_json
 from conrepair.frameworks.outlines.outline import Outline
 from conrepair.frameworks.outlines.unrun import describe_unrun
 from conrepair.frameworks.registry import framework
@@ -117,7 +117,7 @@ def describe(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
         "model" as given, "description", and what isn't said of one that isn't run, as "missing".
     """
     model = from_json(Model, payload["model"])
-    found = describe_unrun(model) if payload.get("unrun") else Outline(_description(model))
+    found = describe_unrun(model) if payload.get("unrun") else Outline(framework(model.framework).describe(model))
     _check_unchanged(model.path, model.sha256)
     return {"model": payload["model"], "description": to_json(found.description), "missing": list(found.missing)}
 
@@ -609,10 +609,6 @@ def _same_sizes(one: TensorSpec, two: TensorSpec) -> bool:
 
 
 def _described(model: Model, folder: Path) -> dict[str, Any]:
-    description = _description(model)
+    description = framework(model.framework).describe(model)
     relative = dataclasses.replace(model, path=Path(model.path).relative_to(folder).as_posix())
     return {"model": to_json(relative), "description": to_json(description)}
-
-
-def _description(model: Model) -> Description:
-    return framework(model.framework).describe(model)

@@ -17,7 +17,7 @@ from conrepair.pipeline.sources import model_of
 from conrepair.pipeline.stages.attempts import Attempts
 from conrepair.pipeline.stages.compilation import prepare
 from conrepair.pipeline.stages.conversion import conversion_task
-from conrepair.pipeline.stages.execution import Runs, plan_conversion, run_executions
+from conrepair.pipeline.stages.execution import plan_conversion, run_executions
 from conrepair.pipeline.stages.state import RunState
 from conrepair.pipeline.subject import Subject
 from conrepair.repairs.conversion.likeness import same_failure
@@ -230,10 +230,10 @@ def try_route(
         return trial
     outcomes = ((item.name, state.outcome(item.name)[0]) for item in chain)
     prepare(state, [(subject, name, source) for name, source in outcomes if source is not None])
-    runs, items = Runs(), []
+    tasks, items = [], []
     for item in chain:
-        items += plan_conversion(state, subject, item, runs)
-    run_executions(state, items, runs)
+        items += plan_conversion(state, subject, item, tasks)
+    run_executions(state, items, tasks)
     right = [item for item in executed if item.model == subject.reference and item.kind == "reference"]
     rows, _ = evaluate(state.settings, [*right, *items], state.datasets)
     made = rows[len(right) :]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from conrepair.backends.all_backends import COMPILERS, backend
@@ -24,55 +23,44 @@ from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.reach import CONFINED
 from conrepair.runtime.store import Entry
 
-__all__ = ["Runs", "execute", "execute_sources", "plan_conversion", "plan_execution", "run_executions"]
+__all__ = ["execute", "execute_sources", "plan_conversion", "plan_execution", "run_executions"]
 
 _SECOND_OPINION_SAMPLES = 16
 _BOOKKEEPING = {"onnx.infer", "onnx.quant.pre_process", "min_runtime_version", "CONVERSION_METADATA"}  # of converters
 
 
-@dataclass
-class Runs:
-    """What is planned.
-
-    Attributes:
-        builds: Compilations.
-        tasks: Executions, of those too.
-    """
-
-    builds: list[Task] = field(default_factory=list)
-    tasks: list[Task] = field(default_factory=list)
-
-
 def execute_sources(state: RunState) -> list[Execution]:
     """Run every model that needs no conversion for it, in its own library or another's that compiles nothing."""
-    executed: list[Execution] = []
-    runs = Runs()
+    subjects = []
     for subject in state.subjects:
-        if subject.source is None:
-            continue
-        plain = [choice for choice in backends_of(subject, subject.source) if choice.name in AS_IT_IS]
-        executed += _plan_executions(state, dataclasses.replace(subject, backends=tuple(plain)), runs)
-    run_executions(state, executed, runs)
+        if subject.source is not None:
+            plain = [choice for choice in backends_of(subject, subject.source) if choice.name in AS_IT_IS]
+            subjects.append(dataclasses.replace(subject, backends=tuple(plain)))
+    return execute(state, subjects)
+
+
+def execute(state: RunState, subjects: Sequence[Subject]) -> list[Execution]:
+    """Compile, and run models on every backend, with what's made of them."""
+    executed: list[Execution] = []
+    tasks: list[Task] = []
+    for subject in subjects:
+        executed += _plan_executions(state, subject, tasks)
+    run_executions(state, executed, tasks)
     return executed
 
 
-def execute(state: RunState) -> list[Execution]:
-    """Compile, and run every model on every backend."""
-    executed: list[Execution] = []
-    runs = Runs()
-    for subject in state.subjects:
-        executed += _plan_executions(state, subject, runs)
-    run_executions(state, executed, runs)
-    return executed
-
-
-def run_executions(state: RunState, executed: Sequence[Execution], runs: Runs) -> None:
+def run_executions(state: RunState, executed: Sequence[Execution], tasks: Sequence[Task]) -> None:
     """Run the tasks that weren't, and hand their results to the executions that they belong to."""
     done = state.scheduler.results
-    builds, tasks = ([task for task in planned if task.name not in done] for planned in (runs.builds, runs.tasks))
+    undone = [task for task in tasks if task.name not in done]
+    builds, runs = ([task for task in undone if (task.kind == "compile") is first] for first in (True, False))
     off = not state.settings.stages.execute
     state.run("compile", builds, "stage execute is off, and no earlier run compiled this" if off else "")
-    state.run("execute", tasks, "stage execute is off, and no earlier run did it" if off else "")
+    state.run(
+        "execute",
+        runs,
+        "stage execute is off, and no earlier run did it" if off else "",
+    )
     for item in executed if off else ():
         if item.task is not None and done[item.task].entry is None:
             item.task = None  # a row without a run, not a failure
@@ -163,24 +151,24 @@ def _tell_matching(state: RunState, item: Execution) -> None:
             state.notes.append(note)
 
 
-def _plan_executions(state: RunState, subject: Subject, runs: Runs) -> list[Execution]:
+def _plan_executions(state: RunState, subject: Subject, tasks: list[Task]) -> list[Execution]:
     reference = subject.reference
     kind = "target" if subject.compare_with else "reference"
     result = []
     for config in backends_of(subject, subject.source):
         item = Execution(subject.name, reference, "", config, kind, subject.source, subject.problem)
         item.made, item.converted = subject.name, subject.converted
-        plan_execution(state, subject, item, runs)
+        plan_execution(state, subject, item, tasks)
         result.append(item)
     for wanted, error in state.impossible[subject.name].items():
         first = subject.backends[0]
         result.append(Execution(subject.name, reference, wanted, first, "target", None, Problem.of(error)))
     for conversion in state.conversions[subject.name]:
-        result += plan_conversion(state, subject, conversion, runs)
+        result += plan_conversion(state, subject, conversion, tasks)
     return result
 
 
-def plan_conversion(state: RunState, subject: Subject, conversion: Conversion, runs: Runs) -> list[Execution]:
+def plan_conversion(state: RunState, subject: Subject, conversion: Conversion, tasks: list[Task]) -> list[Execution]:
     """The executions of what a conversion made, on every backend."""
     made, problem = state.outcome(conversion.name)
     kind = "target" if conversion.final else "intermediate"
@@ -189,19 +177,19 @@ def plan_conversion(state: RunState, subject: Subject, conversion: Conversion, r
         item = Execution(subject.name, subject.reference, conversion.route, config, kind, made, problem)
         item.made, item.asked = conversion.name, conversion.asked
         item.origin = subject.source.description.precision if subject.source is not None else None
-        plan_execution(state, subject, item, runs)
+        plan_execution(state, subject, item, tasks)
         result.append(item)
     return result
 
 
-def plan_execution(state: RunState, subject: Subject, executed: Execution, runs: Runs) -> None:
+def plan_execution(state: RunState, subject: Subject, executed: Execution, tasks: list[Task]) -> None:
     """Add the tasks that run a model on a backend; what speaks against it is the item's problem.
 
     Args:
         state: Of the audit.
         subject: The configured model.
         executed: What is to be run.
-        runs: Receives the tasks.
+        tasks: Receives what runs it.
     """
     source, original, config = executed.source, executed.source, executed.on
     if source is None or original is None or executed.problem is not None:
@@ -217,7 +205,7 @@ def plan_execution(state: RunState, subject: Subject, executed: Execution, runs:
         return
     task_name = f"{executed.row_name}@{config.label}"
     if source.model.framework == RECORDED:
-        runs.tasks.append(_recorded_task(state, subject, task_name, source))
+        tasks.append(_recorded_task(state, subject, task_name, source))
         executed.task = task_name
         return
     try:
@@ -233,14 +221,14 @@ def plan_execution(state: RunState, subject: Subject, executed: Execution, runs:
                 batch_size=subject.batch_size,
                 seconds=state.settings.seconds,
             )
-            runs.builds.append(state.kept(build))
+            tasks.append(state.kept(build))
             executed.build_task = build.name
             if state.settings.compiled_seconds is not None:
                 payload["spend"] = state.settings.compiled_seconds
     except ConrepairError as error:
         executed.problem = Problem.of(error)
         return
-    runs.tasks.append(_execution_task(state, task_name, source, payload, executed.build_task))
+    tasks.append(_execution_task(state, task_name, source, payload, executed.build_task))
     executed.task = task_name
     if executed.kind == "reference" and config == backends_of(subject, original)[0]:
         second = payload | {
@@ -249,7 +237,7 @@ def plan_execution(state: RunState, subject: Subject, executed: Execution, runs:
             "limit": _SECOND_OPINION_SAMPLES,
         }
         executed.second_task = f"{task_name}, second opinion"
-        runs.tasks.append(_execution_task(state, executed.second_task, source, second))
+        tasks.append(_execution_task(state, executed.second_task, source, second))
 
 
 def _recorded_task(state: RunState, subject: Subject, name: str, source: LoadedModel) -> Task:

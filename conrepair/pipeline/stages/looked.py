@@ -39,7 +39,7 @@ def look_at(state: RunState) -> Looked:
     plan(state)
     convert(state)
     prepare(state, models_of(state))
-    executed = execute(state)
+    executed = execute(state, state.subjects)
     rows, pairs = evaluate(state.settings, executed, state.datasets)
     if _measure_rounding(state, executed, rows):
         rows, pairs = evaluate(state.settings, executed, state.datasets)
