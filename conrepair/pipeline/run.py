@@ -29,23 +29,20 @@ Told = Callable[[Sequence[Looked]], AuditResult]
 """Makes a run as reports show it of what models were seen to do."""
 
 
-def run_stages(state: RunState) -> Looked:
+def run_stages(state: RunState, looked: Looked | None = None) -> Looked:
     """Run the stages that the settings switch on.
 
     Args:
         state: The run; its subjects and notes are filled in.
+        looked: What a look in one job came to; None: it's looked at here.
+
+    Returns:
+        What they come to, with what's at fault repaired where that's wanted.
     """
-    return _finished(state, _by_stages(state))
+    if looked is None:
+        from conrepair.pipeline.stages.looked import look_at  # two files are looked at in a worker, which has them
 
-
-def _by_stages(state: RunState) -> Looked:
-    from conrepair.pipeline.stages.looked import look_at  # two files are looked at in a worker, which has them
-
-    return look_at(state)
-
-
-def _finished(state: RunState, looked: Looked) -> Looked:
-    """What a look comes to, with what's at fault repaired where that's wanted."""
+        looked = look_at(state)
     rows = looked.rows
     if state.settings.stages.repair and state.settings.repair.targets:
         from conrepair.pipeline.stages.repair import repair
@@ -103,7 +100,7 @@ def run_models(
 
     def work() -> Looked:
         with run_state(session, settings, subjects, notes) as state:
-            return _finished(state, look_in_one_job(state) or _by_stages(state))
+            return run_stages(state, look_in_one_job(state))
 
     started = time.perf_counter()
     looked = session.kept(work)
