@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +14,13 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.scheduler import Result
 from conrepair.evaluate.compare import Comparison, accuracy, compare_runs
-from conrepair.evaluate.families import with_corrected_times
 from conrepair.evaluate.inputs import ComparedInput, compared_inputs
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, channels_of
-from conrepair.metrics.statistics import time_statistics
+from conrepair.metrics.statistics import corrected_times, time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
 from conrepair.pipeline.subject import LoadedModel, Subject
@@ -29,7 +29,7 @@ from conrepair.runtime.errors import ExitCode
 from conrepair.runtime.store import Entry
 from conrepair.runtime.workers import NO_DEVICE
 
-__all__ = ["Execution", "Looked", "evaluate", "judged_again"]
+__all__ = ["Execution", "Looked", "evaluate", "judged_again", "with_corrected_times"]
 
 
 @dataclass
@@ -192,6 +192,28 @@ def judged_again(
     names = dataset.names[: two.count]
     inputs = compared_inputs(output, one, two, names, dataset.labels, classes=settings.top_k, only=only)
     return dataclasses.replace(found, inputs=inputs)
+
+
+def with_corrected_times(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Correct the tests of times for their number.
+
+    Those of one model on its backends are a family, and so are those between the same two models.
+
+    Args:
+        comparisons: Of runs called MODEL@BACKEND.
+
+    Returns:
+        The same, in order.
+    """
+    families: defaultdict[frozenset[str], list[int]] = defaultdict(list)
+    for index, item in enumerate(comparisons):
+        families[frozenset(name.partition("@")[0] for name in (item.reference, item.candidate))].append(index)
+    result = list(comparisons)
+    for members in families.values():
+        corrected = corrected_times([comparisons[index].times for index in members])
+        for index, times in zip(members, corrected, strict=True):
+            result[index] = dataclasses.replace(comparisons[index], times=times)
+    return result
 
 
 def _corrected(rows: Sequence[Row], pairs: Sequence[Comparison]) -> tuple[tuple[Row, ...], tuple[Comparison, ...]]:

@@ -13,10 +13,10 @@ import pytest
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import Comparison, compare_runs
-from conrepair.evaluate.families import with_corrected_times
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.metrics.statistics import time_statistics
+from conrepair.pipeline.evaluation import with_corrected_times
 from conrepair.report.backend_matrix import backends_csv, matrices
 from conrepair.report.result import AuditResult, Place, Ran, Row
 from conrepair.report.summary import summary_text
