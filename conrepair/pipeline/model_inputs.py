@@ -11,8 +11,7 @@ from conrepair.engine.session import Session
 from conrepair.intake.data import write_arrays
 from conrepair.pipeline.run import run_state
 from conrepair.pipeline.settings import Settings
-from conrepair.pipeline.stages.drawing import draw
-from conrepair.pipeline.stages.preparation import build
+from conrepair.pipeline.stages.preparation import build, draw
 from conrepair.pipeline.subject import Subject
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outputs import Output

@@ -14,10 +14,9 @@ from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import models_of, prepare
 from conrepair.pipeline.stages.conversion import convert, plan
-from conrepair.pipeline.stages.drawing import draw
 from conrepair.pipeline.stages.execution import execute, execute_sources, execution_of
 from conrepair.pipeline.stages.localizing import fed_model, options_of, unlocalized
-from conrepair.pipeline.stages.preparation import build
+from conrepair.pipeline.stages.preparation import build, draw
 from conrepair.pipeline.stages.state import RunState
 from conrepair.report.result import Row
 from conrepair.runtime.reach import CONFINED
