@@ -20,7 +20,7 @@ _CHANGES = (
         "return self.severity <= Verdict.QUANTIZED.severity",
         "return self.severity <= Verdict.UNDECIDED.severity",
     ),
-    ("conrepair/evaluate/compare.py", "if not unpaired:", "if outputs:"),
+    ("conrepair/evaluate/compare.py", "if not left:", "if outputs:"),
     (
         "conrepair/metrics/running_error.py",
         "for start in range(0, one.size, _CHUNK):",
