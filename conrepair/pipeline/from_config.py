@@ -21,7 +21,6 @@ from conrepair.config.model import (
     LimitsConfig,
     ModelConfig,
     OnnxRuntimeConfig,
-    SuspiciousnessConfig,
     SyntheticConfig,
     TvmConfig,
 )
@@ -107,10 +106,11 @@ def check_generation(config: AuditConfig, base: Path) -> None:
 
 def settings_of(config: AuditConfig) -> Settings:
     """What holds for all models."""
-    layers = config.localize.model_dump(exclude={"suspiciousness"})
+    layers, ranked = config.localize.model_dump(exclude={"suspiciousness"}), config.localize.suspiciousness
+    suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
     return Settings(
         tolerance=Tolerance(**config.tolerance.model_dump(), given=config.tolerance.given),
-        layers=LayerSettings(**layers, suspiciousness=_suspiciousness(config.localize.suspiciousness)),
+        layers=LayerSettings(**layers, suspiciousness=suspicious),
         repair=RepairSettings(**config.repair.model_dump()),
         stages=Stages(**config.stages.model_dump()),
         top_k=config.top_k,
@@ -118,12 +118,6 @@ def settings_of(config: AuditConfig) -> Settings:
         compiled_seconds=config.limits.compiled_seconds,
         timed=config.limits.timed,
     )
-
-
-def _suspiciousness(config: SuspiciousnessConfig) -> SuspicionSettings | None:
-    if not config.enabled:
-        return None
-    return SuspicionSettings(config.similar_sample, config.dissimilar_sample, config.repetitions, config.seed)
 
 
 def subjects_of(
