@@ -76,7 +76,7 @@ def _product(call: OnnxCall) -> None:
     steps = _numbers(call, 2).reshape(columns, blocks).T.reshape(-1)
     weight = call.in_blocks(1, load, (rows, columns), bits, tuple(map(float, steps)), (size, 1))
     bias = call.parameters({5: "bias"})
-    call.emit("MatMul", (call.input(0),), parameters={"weight": weight, **bias})
+    call.emit((call.input(0),), parameters={"weight": weight, **bias}, operator="MatMul")
 
 
 def _gather(call: OnnxCall) -> None:
@@ -101,7 +101,7 @@ def _gather(call: OnnxCall) -> None:
     blocks = tuple(size if place == along else 1 for place in range(len(shape)))
     table = call.in_blocks(0, load, shape, bits, tuple(map(float, scales.reshape(-1))), blocks)
     parameters: dict[str, Parameter] = {"table": table, **call.parameters({1: "indices"})}
-    call.emit("Gather", call.varying((1,)), {"axis": axis % len(shape)}, parameters)
+    call.emit(call.varying((1,)), {"axis": axis % len(shape)}, parameters, operator="Gather")
 
 
 def _numbers(call: OnnxCall, index: int) -> Array:

@@ -119,7 +119,7 @@ class OnnxCall:
 
     def emit_alike(self) -> None:
         """Add a node for an operator that has the vocabulary's attributes, and its constants behind the data."""
-        self.emit(self.operator, self.varying(), self.said(), self.behind(self.operator))
+        self.emit(self.varying(), self.said(), self.behind(self.operator))
 
     def _counted(self, value: Attribute) -> Attribute:
         """Axes, counted from the front."""
@@ -361,14 +361,15 @@ class OnnxCall:
 
     def emit(
         self,
-        operator: str,
         inputs: Sequence[str],
         attributes: Mapping[str, Attribute] | None = None,
         parameters: Mapping[str, Parameter] | None = None,
         outputs: Sequence[str] | None = None,
         written: Mapping[str, Attribute] | None = None,
+        operator: str = "",
     ) -> None:
-        """Add a node; attributes that aren't said have the vocabulary's defaults."""
+        """Add a node; attributes that aren't said have the vocabulary's defaults, and the operator is ONNX's own."""
+        operator = operator or self.operator
         known = OPERATORS[operator].attributes if operator in OPERATORS else {}
         names = list(self.outputs if outputs is None else outputs)
         self.nodes.append(
@@ -397,10 +398,10 @@ class OnnxCall:
         names, moved = [self.input(index) for index in range(self.count)], self._moved()
         roles = {index: name for index in range(self.count) if (name := self.formal(index)) not in moved}
         self.emit(
-            f"{self.written.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
             [*names, *(name for name in self.captured() if name not in names)],
             {**self.plain_attributes(), **moved},
             {**self.tensor_attributes(), **self.parameters(roles)},
+            operator=f"{self.written.domain or 'ai.onnx'}.{self.operator}" if taken else self.operator,
         )
 
     def _moved(self) -> dict[str, Attribute]:

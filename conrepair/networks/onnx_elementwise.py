@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.graph.operators import COMMUTATIVE, OPERATORS, WITH_OPERAND
+from conrepair.graph.operators import COMMUTATIVE, OPERATORS, WITH_OPERAND, family
 from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
@@ -24,17 +24,17 @@ def _binary(call: OnnxCall) -> None:
     first = call.is_constant(0)
     parameters = {"operand": call.parameter(0 if first else 1)} if first or call.is_constant(1) else {}
     attributes: dict[str, Attribute] = {"constant_first": first and call.operator not in COMMUTATIVE}
-    call.emit(call.operator, call.varying(), attributes, parameters)
+    call.emit(call.varying(), attributes, parameters)
 
 
 def _extreme(call: OnnxCall) -> None:
     """Min and Max of any number of operands; several constants are one."""
     constants = [index for index in range(call.count) if call.is_constant(index)]
     if call.count == 1:
-        call.emit("Identity", call.varying())
+        _identity(call)
     elif len(constants) < 2:
         parameters = {"operand": call.parameter(constants[0])} if constants else {}
-        call.emit(call.operator, call.varying(), parameters=parameters)
+        call.emit(call.varying(), parameters=parameters)
     else:
         arrays = [call.parameter(index) for index in constants]
         shape = np.broadcast_shapes(*(item.shape for item in arrays))
@@ -43,14 +43,14 @@ def _extreme(call: OnnxCall) -> None:
             return reduce(OPERATORS[call.operator].compute, [item.numpy() for item in arrays])
 
         combined = Parameter("", shape, arrays[0].dtype, load)
-        call.emit(call.operator, call.varying(), parameters={"operand": combined})
+        call.emit(call.varying(), parameters={"operand": combined})
 
 
 def _sum(call: OnnxCall) -> None:
     if call.count == 1:
-        call.emit("Identity", call.varying())
+        _identity(call)
     elif call.count == 2 and call.operator == "Sum":
-        call.emit("Add", call.varying(), parameters=call.parameters({0: "operand", 1: "operand"}))
+        call.emit(call.varying(), parameters=call.parameters({0: "operand", 1: "operand"}), operator="Add")
 
 
 def _clip(call: OnnxCall) -> None:
@@ -59,15 +59,15 @@ def _clip(call: OnnxCall) -> None:
         given = call.attribute(name) if not call.given(index) else call.numbers(index)
         number = None if given is None else float(np.asarray(given).reshape(-1)[0])
         limits[name] = None if number is None or abs(number) >= _LIMIT else number
-    call.emit("Clip", [call.input(index) for index in range(3)], limits)
+    call.emit([call.input(index) for index in range(3)], limits)
 
 
 def _where(call: OnnxCall) -> None:
-    call.emit("Where", call.varying(), parameters=call.parameters({0: "condition", 1: "x", 2: "y"}))
+    call.emit(call.varying(), parameters=call.parameters({0: "condition", 1: "x", 2: "y"}))
 
 
 def _identity(call: OnnxCall) -> None:
-    call.emit("Identity", [call.input(0)], outputs=call.outputs[:1])
+    call.emit([call.input(0)], outputs=call.outputs[:1], operator="Identity")
 
 
 def _dropout(call: OnnxCall) -> None:
@@ -77,31 +77,25 @@ def _dropout(call: OnnxCall) -> None:
 
 
 def _cast(call: OnnxCall) -> None:
-    same = call.dtype(0) is not None and call.dtype(0) == _target(call)
-    if same:
-        call.emit("Identity", [call.input(0)])
+    target = call.dtype(1) if call.operator == "CastLike" else onnx_ir.DataType(int(call.attribute("to")))
+    if call.dtype(0) is not None and call.dtype(0) == target:
+        _identity(call)
     else:
-        call.emit("Cast", call.varying(), {"to": call.output_dtype()})
-
-
-def _target(call: OnnxCall) -> onnx_ir.DataType | None:
-    return call.dtype(1) if call.operator == "CastLike" else onnx_ir.DataType(int(call.attribute("to")))
+        call.emit(call.varying(), {"to": call.output_dtype()}, operator="Cast")
 
 
 def _quick_gelu(call: OnnxCall) -> None:
-    call.emit("Swish", call.varying(), {"alpha": float(call.attribute("alpha", 1.702))})
+    call.emit(call.varying(), {"alpha": float(call.attribute("alpha", 1.702))}, operator="Swish")
 
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     **{name: OnnxCall.emit_alike for name, item in OPERATORS.items() if item.operands == 1},
     **dict.fromkeys(WITH_OPERAND, _binary),
-    "Cast": _cast,
-    "CastLike": _cast,
+    **dict.fromkeys(("Cast", "CastLike"), _cast),
     "Clip": _clip,
     "Dropout": _dropout,
     "Identity": _identity,
-    "Max": _extreme,
-    "Min": _extreme,
+    **dict.fromkeys(family("arithmetic.extreme"), _extreme),
     "PRelu": OnnxCall.emit_alike,
     "Sum": _sum,
     "Where": _where,

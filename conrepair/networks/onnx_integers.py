@@ -15,13 +15,10 @@ _MATRIX = 2
 
 def _convolution(call: OnnxCall) -> None:
     """x, its scale and zero point, w, its, those of the result, bias."""
-    weight = call.dequantized(3, (4,), 5, axis=0)
-    bias = call.dequantized(8, (1, 4)) if call.given(8) else None
-    if weight is None or (bias is None and call.given(8)):
-        return
-    parameters = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
-    attributes = {**window_of(call, kernel_of(call, 3)), "group": call.attribute("group", 1)}
-    call.emit("Conv", (call.input(0),), attributes, parameters)
+    parameters = _with_bias(call, call.dequantized(3, (4,), 5, axis=0), 8)
+    if parameters is not None:
+        attributes = {**window_of(call, kernel_of(call, 3)), "group": call.attribute("group", 1)}
+        call.emit((call.input(0),), attributes, parameters, operator=_meant(call))
 
 
 def _matmul(call: OnnxCall) -> None:
@@ -33,7 +30,7 @@ def _matmul(call: OnnxCall) -> None:
             if parameter is None:
                 return
             parameters[role] = parameter
-    call.emit("MatMul", call.varying((0, 3)), parameters=parameters)
+    call.emit(call.varying((0, 3)), parameters=parameters, operator=_meant(call))
 
 
 def _gemm(call: OnnxCall) -> None:
@@ -41,28 +38,32 @@ def _gemm(call: OnnxCall) -> None:
     turned = bool(call.attribute("transB", 0))
     plain = not call.attribute("transA", 0) and float(call.attribute("alpha", 1.0)) == 1.0
     weight = call.dequantized(3, (4,), 5, axis=0 if turned else 1, turned=turned) if plain else None
-    bias = call.dequantized(6, (1, 4)) if call.given(6) else None
-    if weight is None or call.rank(0) != _MATRIX or (bias is None and call.given(6)):
-        return
-    parameters = {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
-    call.emit("MatMul", (call.input(0),), parameters=parameters, written={"transB": turned})
+    parameters = _with_bias(call, weight, 6)
+    if parameters is not None and call.rank(0) == _MATRIX:
+        call.emit((call.input(0),), parameters=parameters, written={"transB": turned}, operator="MatMul")
+
+
+def _with_bias(call: OnnxCall, weight: Parameter | None, place: int) -> dict[str, Parameter] | None:
+    """A weight, and the bias at a place if there's one, in steps of both scales' product; None if one isn't known."""
+    bias = call.dequantized(place, (1, 4)) if call.given(place) else None
+    if weight is None or (bias is None and call.given(place)):
+        return None
+    return {"weight": weight} if bias is None else {"weight": weight, "bias": bias}
 
 
 def _dynamic_matmul(call: OnnxCall) -> None:
     """a, b, their zero points; the result is in steps of both scales' product."""
     weight = call.dynamic_weight(-1)
-    if weight is None:
-        return
-    call.emit("MatMul", (call.input(0),), parameters={"weight": weight})
+    if weight is not None:
+        call.emit((call.input(0),), parameters={"weight": weight}, operator=_meant(call))
 
 
 def _dynamic_convolution(call: OnnxCall) -> None:
     """x, w, their zero points; the result is in steps of both scales' product."""
     weight = call.dynamic_weight(0)
-    if weight is None:
-        return
-    attributes = {**window_of(call, kernel_of(call)), "group": call.attribute("group", 1)}
-    call.emit("Conv", (call.input(0),), attributes, {"weight": weight})
+    if weight is not None:
+        attributes = {**window_of(call, kernel_of(call)), "group": call.attribute("group", 1)}
+        call.emit((call.input(0),), attributes, {"weight": weight}, operator=_meant(call))
 
 
 def _binary(call: OnnxCall) -> None:
@@ -72,14 +73,14 @@ def _binary(call: OnnxCall) -> None:
     if constant is not None and operand is None:
         return
     parameters = {} if operand is None else {"operand": operand}
-    call.emit(call.operator.removeprefix("QLinear"), call.varying((0, 3)), parameters=parameters)
+    call.emit(call.varying((0, 3)), parameters=parameters, operator=_meant(call))
 
 
 def _global_average(call: OnnxCall) -> None:
     rank = call.rank(0)
     last = bool(call.attribute("channels_last", 0))
     axes = None if rank is None else tuple(range(1, rank - 1) if last else range(2, rank))
-    call.emit("ReduceMean", (call.input(0),), {"axes": axes, "keepdims": True})
+    call.emit((call.input(0),), {"axes": axes, "keepdims": True}, operator="ReduceMean")
 
 
 def _concatenation(call: OnnxCall) -> None:
@@ -87,7 +88,13 @@ def _concatenation(call: OnnxCall) -> None:
     places = range(2, call.count, 3)
     if any(call.is_constant(index) for index in places):
         return
-    call.emit("Concat", [call.input(index) for index in places], {"axis": call.axis(int(call.attribute("axis")), 2)})
+    axis = call.axis(int(call.attribute("axis")), 2)
+    call.emit([call.input(index) for index in places], {"axis": axis}, operator=_meant(call))
+
+
+def _meant(call: OnnxCall) -> str:
+    """What an operator of integers computes of the real numbers meant, by its name."""
+    return call.operator.removeprefix("QLinear").removesuffix("Integer")
 
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {

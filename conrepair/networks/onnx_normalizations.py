@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import NORMALIZATIONS, OPERATORS, SOFTMAX
 from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
@@ -24,12 +24,12 @@ def _layer(call: OnnxCall) -> None:
         "axes": None if rank is None else tuple(range(axis, rank)),
     }
     operator = call.operator if call.operator in OPERATORS else "RMSNormalization"
-    call.emit(operator, call.varying(), attributes, call.behind(operator))
+    call.emit(call.varying(), attributes, call.behind(operator), operator=operator)
 
 
 def _group(call: OnnxCall) -> None:
     groups = int(call.attribute("num_groups"))
-    parameters = call.behind("GroupNormalization")
+    parameters = call.behind(call.operator)
     sizes = call.sizes(0)
     if call.opset < _PER_CHANNEL:
         channels = None if sizes is None else sizes[1]
@@ -37,7 +37,7 @@ def _group(call: OnnxCall) -> None:
             return
         parameters = {role: _repeated(call, index, channels // groups) for index, role in ((1, "scale"), (2, "bias"))}
     attributes: dict[str, Attribute] = {"epsilon": float(call.attribute("epsilon", 1e-5)), "groups": groups}
-    call.emit("GroupNormalization", call.varying(), attributes, parameters)
+    call.emit(call.varying(), attributes, parameters)
 
 
 def _repeated(call: OnnxCall, index: int, times: int) -> Parameter:
@@ -48,7 +48,7 @@ def _repeated(call: OnnxCall, index: int, times: int) -> Parameter:
 
 def _lp(call: OnnxCall) -> None:
     axis = call.axis(int(call.attribute("axis", -1)))
-    call.emit("LpNormalization", call.varying(), {"p": int(call.attribute("p", 2)), "axes": (axis,)})
+    call.emit(call.varying(), {"p": int(call.attribute("p", 2)), "axes": (axis,)})
 
 
 def _reduction(call: OnnxCall) -> None:
@@ -57,19 +57,19 @@ def _reduction(call: OnnxCall) -> None:
     attributes: dict[str, Attribute] = {"keepdims": bool(call.attribute("keepdims", 1))}
     rank = call.rank(0)
     if call.given(1) and given is None:
-        call.emit(call.operator, call.varying(), {**attributes, "axes": None})
+        call.emit(call.varying(), {**attributes, "axes": None})
     elif not axes and call.attribute("noop_with_empty_axes", 0):
         _without_axes(call)
     else:
         every = None if rank is None else tuple(range(rank))
         chosen = tuple(sorted(call.axis(int(axis)) for axis in axes)) if axes else every
-        call.emit(call.operator, call.varying(), {**attributes, "axes": chosen})
+        call.emit(call.varying(), {**attributes, "axes": chosen})
 
 
 def _without_axes(call: OnnxCall) -> None:
     """A reduction along no axis: what's done to each element is done all the same."""
     single = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceSumSquare": "Square", "ReduceLogSum": "Log"}
-    call.emit(single.get(call.operator, "Identity"), call.varying((0,)))
+    call.emit(call.varying((0,)), operator=single.get(call.operator, "Identity"))
 
 
 def _softmax(call: OnnxCall) -> None:
@@ -80,9 +80,9 @@ def _softmax(call: OnnxCall) -> None:
     shape = call.shape(0)
     matrix = None if shape is None else (math.prod(shape[:axis]), math.prod(shape[axis:]))
     flat, result = call.hide("matrix", matrix), call.hide("normalized", matrix)
-    call.emit("Reshape", call.varying(), {"shape": matrix}, outputs=[flat])
-    call.emit(call.operator, [flat], {"axis": 1}, outputs=[result])
-    call.emit("Reshape", [result], {"shape": shape})
+    call.emit(call.varying(), {"shape": matrix}, outputs=[flat], operator="Reshape")
+    call.emit([flat], {"axis": 1}, outputs=[result])
+    call.emit([result], {"shape": shape}, operator="Reshape")
 
 
 def _extreme_index(call: OnnxCall) -> None:
@@ -93,22 +93,18 @@ def _extreme_index(call: OnnxCall) -> None:
 def _cumulative(call: OnnxCall) -> None:
     given = call.numbers(1)
     axis = None if given is None else call.axis(int(given.reshape(-1)[0]))
-    call.emit(call.operator, call.varying(), {**call.said(), "axis": axis})
+    call.emit(call.varying(), {**call.said(), "axis": axis})
 
 
 _REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
     **{f"Reduce{name}": _reduction for name in _REDUCTIONS},
-    "ArgMax": _extreme_index,
-    "ArgMin": _extreme_index,
-    **dict.fromkeys(("BatchNormalization", "InstanceNormalization", "LRN"), OnnxCall.emit_alike),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _extreme_index),
+    **dict.fromkeys((*NORMALIZATIONS, "LRN"), OnnxCall.emit_alike),
     "CumSum": _cumulative,
     "GroupNormalization": _group,
-    "LayerNormalization": _layer,
-    "LogSoftmax": _softmax,
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"), _layer),
     "LpNormalization": _lp,
-    "RMSNormalization": _layer,
-    "SimplifiedLayerNormalization": _layer,
-    "Softmax": _softmax,
+    **dict.fromkeys(SOFTMAX, _softmax),
 }

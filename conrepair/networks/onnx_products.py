@@ -13,7 +13,7 @@ __all__ = ["RULES"]
 
 
 def _matmul(call: OnnxCall) -> None:
-    call.emit("MatMul", call.varying(), parameters=call.parameters({0: "left", 1: "weight"}))
+    call.emit(call.varying(), parameters=call.parameters({0: "left", 1: "weight"}))
 
 
 def _gemm(call: OnnxCall) -> None:
@@ -35,10 +35,10 @@ def _gemm(call: OnnxCall) -> None:
     steps = ["Mul"] * (alpha != 1.0) + ["Add"] * (call.given(2) and "bias" not in parameters)
     shape = call.output_shape()
     result = call.hide("product", shape) if steps else call.outputs[0]
-    call.emit("MatMul", call.varying((0, 1)), attributes, parameters, [result], written)
+    call.emit(call.varying((0, 1)), attributes, parameters, [result], written, "MatMul")
     if "Mul" in steps:
         scaled = call.hide("scaled", shape) if "Add" in steps else call.outputs[0]
-        call.emit("Mul", [result], parameters={"operand": _scalar(call, alpha)}, outputs=[scaled])
+        call.emit([result], parameters={"operand": _scalar(call, alpha)}, outputs=[scaled], operator="Mul")
         result = scaled
     if "Add" in steps:
         _add(call, result, beta)
@@ -47,14 +47,14 @@ def _gemm(call: OnnxCall) -> None:
 def _add(call: OnnxCall, product: str, beta: float) -> None:
     if call.is_constant(2):
         operand = call.parameter(2, lambda array: _times(array, beta))
-        call.emit("Add", [product], parameters={"operand": operand})
+        call.emit([product], parameters={"operand": operand}, operator="Add")
         return
     addend = call.input(2)
     if beta != 1.0:
         scaled = call.hide("scaled_C", call.shape(2))
-        call.emit("Mul", [addend], parameters={"operand": _scalar(call, beta)}, outputs=[scaled])
+        call.emit([addend], parameters={"operand": _scalar(call, beta)}, outputs=[scaled], operator="Mul")
         addend = scaled
-    call.emit("Add", [product, addend])
+    call.emit([product, addend], operator="Add")
 
 
 def _matrix(call: OnnxCall, index: int, flip: bool, factor: float) -> Parameter:
@@ -86,7 +86,7 @@ def _scalar(call: OnnxCall, number: float) -> Parameter:
 def _einsum(call: OnnxCall) -> None:
     names = [call.input(index) for index in range(call.count)]
     constants = [index for index in range(call.count) if call.is_constant(index)]
-    call.emit("Einsum", names, {"equation": call.attribute("equation")}, pieces(call, constants))
+    call.emit(names, {"equation": call.attribute("equation")}, pieces(call, constants))
 
 
 def pieces(call: OnnxCall, constants: list[int]) -> dict[str, Parameter]:

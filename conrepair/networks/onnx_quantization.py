@@ -9,6 +9,7 @@ import onnx_ir
 
 from conrepair.data.tensor_spec import Quantization
 from conrepair.graph.layer_graph import Attribute
+from conrepair.graph.operators import QUANTIZING
 from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_source import OnnxSource
@@ -53,7 +54,7 @@ def _linear(call: OnnxCall) -> None:
     single = call.shape(1) is not None and math.prod(call.shape(1) or ()) == 1
     axis = 1 if single else call.axis(int(call.attribute("axis", 1)))
     attributes: dict[str, Attribute] = {"axis": axis}
-    call.emit(call.node.op_type, call.varying(), attributes, call.behind(call.node.op_type))
+    call.emit(call.varying(), attributes, call.behind(call.operator))
 
 
 def quantizations(source: OnnxSource, constants: OnnxConstants) -> dict[str, tuple[Quantization, ...]]:
@@ -123,8 +124,5 @@ def _is_stored(value: onnx_ir.Value) -> bool:
 
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
-    "DequantizeLinear": _linear,
-    "QuantizeLinear": _linear,
-    "com.microsoft.DequantizeLinear": _linear,
-    "com.microsoft.QuantizeLinear": _linear,
+    f"{domain}{name}": _linear for domain in ("", "com.microsoft.") for name in QUANTIZING
 }

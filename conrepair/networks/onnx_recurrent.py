@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
-from conrepair.graph.operators import RECURRENT_ACTIVATIONS
+from conrepair.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
 from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES"]
@@ -35,7 +35,7 @@ def _recurrent(call: OnnxCall) -> None:
         "batch_first": first,
         "return_sequences": sequences,
     }
-    if operator == "GRU":
+    if "linear_before_reset" in OPERATORS[operator].attributes:
         attributes["linear_before_reset"] = bool(call.attribute("linear_before_reset", 0))
     parameters = call.parameters({index: role for index, role in _WEIGHTS.items() if index not in grids})
     for index, (scale, zero) in grids.items():
@@ -50,7 +50,7 @@ def _recurrent(call: OnnxCall) -> None:
     names = [call.input(0), *call.varying((1, 2, 3)), *(call.input(index) for index in _STATES)]
     behind = call.varying((_LENGTHS, _PEEPHOLES))
     outputs = call.outputs if sequences else call.outputs[1:]
-    call.emit(operator, [*names, *behind], attributes, parameters, outputs)
+    call.emit([*names, *behind], attributes, parameters, outputs, operator=operator)
 
 
 def _covers_all(call: OnnxCall, lengths: Array) -> bool:
@@ -84,9 +84,6 @@ def _state(call: OnnxCall, index: int, batch_first: bool) -> Parameter:
     return call.parameter(index, lambda array: array.swapaxes(0, 1), (shape[1], shape[0], *shape[2:]))
 
 
-RULES: Mapping[str, Callable[[OnnxCall], None]] = {
-    "GRU": _recurrent,
-    "LSTM": _recurrent,
-    "RNN": _recurrent,
-    f"com.microsoft.{_INTEGERS}": _recurrent,
-}
+RULES: Mapping[str, Callable[[OnnxCall], None]] = dict.fromkeys(
+    (*RECURRENT_ACTIVATIONS, f"com.microsoft.{_INTEGERS}"), _recurrent
+)

@@ -14,17 +14,17 @@ __all__ = ["RULES"]
 
 
 def _reshape(call: OnnxCall) -> None:
-    call.emit("Reshape", call.varying(), {"shape": call.output_shape()})
+    call.emit(call.varying(), {"shape": call.output_shape()}, operator="Reshape")
 
 
 def _expand(call: OnnxCall) -> None:
-    call.emit("Expand", call.varying(), {"shape": call.output_shape()}, call.parameters({0: "operand"}))
+    call.emit(call.varying(), {"shape": call.output_shape()}, call.parameters({0: "operand"}))
 
 
 def _transpose(call: OnnxCall) -> None:
     rank = call.rank(0)
     reverse = None if rank is None else tuple(reversed(range(rank)))
-    call.emit("Transpose", call.varying(), {"perm": call.attribute("perm", reverse)})
+    call.emit(call.varying(), {"perm": call.attribute("perm", reverse)})
 
 
 def _concat(call: OnnxCall) -> None:
@@ -33,7 +33,7 @@ def _concat(call: OnnxCall) -> None:
     first = next(index for index in range(call.count) if call.rank(index) is not None or index == call.count - 1)
     axis = call.axis(int(call.attribute("axis", 1)), first)
     # A constant piece at the end keeps its place too.
-    call.emit("Concat", names, {"axis": axis}, pieces(call, constants))
+    call.emit(names, {"axis": axis}, pieces(call, constants))
 
 
 def _split(call: OnnxCall) -> None:
@@ -44,7 +44,7 @@ def _split(call: OnnxCall) -> None:
         shapes = [call.output_shape(index) for index in range(len(call.outputs))]
         found = [shape[axis] for shape in shapes if shape is not None]
         sizes = tuple(found) if len(found) == len(shapes) else None
-    call.emit("Split", call.varying(), {"axis": axis, "sizes": sizes})
+    call.emit(call.varying(), {"axis": axis, "sizes": sizes})
 
 
 def _slice(call: OnnxCall) -> None:
@@ -54,7 +54,7 @@ def _slice(call: OnnxCall) -> None:
         columns = [None if (array := call.numbers(index)) is None else array.tolist() for index in range(1, 5)]
     starts, ends, axes, steps = columns
     if starts is None or ends is None or any(call.given(place) and columns[place - 1] is None for place in (3, 4)):
-        call.emit("Slice", call.varying())
+        call.emit(call.varying())
         return
     axes = [call.axis(int(axis)) for axis in (range(len(starts)) if axes is None else axes)]
     steps = [1] * len(starts) if steps is None else [int(step) for step in steps]
@@ -69,7 +69,7 @@ def _slice(call: OnnxCall) -> None:
         "axes": tuple(axes),
         "steps": tuple(steps),
     }
-    call.emit("Slice", call.varying(), attributes)
+    call.emit(call.varying(), attributes)
 
 
 def _range(start: int, end: int, step: int, size: int | None) -> tuple[int, int]:
@@ -84,7 +84,7 @@ def _tile(call: OnnxCall) -> None:
     if call.opset < 6:  # it had the axis as an input
         return
     repeats = call.numbers(1)
-    call.emit("Tile", call.varying(), {"repeats": None if repeats is None else tuple(map(int, repeats))})
+    call.emit(call.varying(), {"repeats": None if repeats is None else tuple(map(int, repeats))})
 
 
 def _pad(call: OnnxCall) -> None:
@@ -102,7 +102,7 @@ def _pad(call: OnnxCall) -> None:
         "mode": mode,
         "value": None if value is None else value.reshape(-1)[0].item(),
     }
-    call.emit("Pad", [call.input(index) for index in range(4)], attributes)
+    call.emit([call.input(index) for index in range(4)], attributes)
 
 
 def _all_axes(pads: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
@@ -114,7 +114,7 @@ def _all_axes(pads: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
 
 def _gather(call: OnnxCall) -> None:
     axis = call.axis(int(call.attribute("axis", 0)))
-    call.emit("Gather", call.varying(), {"axis": axis}, call.parameters({0: "table", 1: "indices"}))
+    call.emit(call.varying(), {"axis": axis}, call.parameters({0: "table", 1: "indices"}))
 
 
 def _shape(call: OnnxCall) -> None:
@@ -142,7 +142,7 @@ def _resize(call: OnnxCall) -> None:
         "cubic_coeff_a": float(call.attribute("cubic_coeff_a", -0.75)),
         "scales": _scales(call, 1 if old else 2),
     }
-    call.emit("Resize", call.varying(), attributes)
+    call.emit(call.varying(), attributes, operator="Resize")
 
 
 def _scales(call: OnnxCall, place: int) -> tuple[float, ...] | None:
@@ -167,21 +167,16 @@ def _text(call: OnnxCall, name: str, usual: str) -> str:
 
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), OnnxCall.emit_alike),
+    **dict.fromkeys(("Flatten", "Reshape", "Squeeze", "Unsqueeze"), _reshape),
+    **dict.fromkeys(("Resize", "Upsample"), _resize),
     "Concat": _concat,
-    "DepthToSpace": OnnxCall.emit_alike,
     "Expand": _expand,
-    "Flatten": _reshape,
     "Gather": _gather,
     "Pad": _pad,
-    "Reshape": _reshape,
-    "Resize": _resize,
     "Shape": _shape,
     "Slice": _slice,
-    "SpaceToDepth": OnnxCall.emit_alike,
     "Split": _split,
-    "Squeeze": _reshape,
     "Tile": _tile,
     "Transpose": _transpose,
-    "Unsqueeze": _reshape,
-    "Upsample": _resize,
 }

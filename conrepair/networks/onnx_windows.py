@@ -19,7 +19,7 @@ def _convolution(call: OnnxCall) -> None:
         window["output_padding"] = call.attribute("output_padding") or (0,) * rank
         _pad_transposed(window)
     window["group"] = call.attribute("group", 1)
-    call.emit(call.operator, call.varying(), window, call.behind(call.operator))
+    call.emit(call.varying(), window, call.behind(call.operator))
 
 
 def _pool(call: OnnxCall) -> None:
@@ -29,14 +29,14 @@ def _pool(call: OnnxCall) -> None:
     window["ceil_mode"] = bool(call.attribute("ceil_mode", 0))
     if call.operator == "AveragePool":
         window["count_include_pad"] = bool(call.attribute("count_include_pad", 0))
-    call.emit(call.operator, call.varying(), window)
+    call.emit(call.varying(), window)
 
 
 def _global_pool(call: OnnxCall) -> None:
     rank = call.rank(0)
     axes = None if rank is None else tuple(range(2, rank))
     operator = "ReduceMean" if call.operator == "GlobalAveragePool" else "ReduceMax"
-    call.emit(operator, call.varying(), {"axes": axes, "keepdims": True})
+    call.emit(call.varying(), {"axes": axes, "keepdims": True}, operator=operator)
 
 
 def kernel_of(call: OnnxCall, weight: int = 1) -> tuple[int, ...] | None:
