@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import onnx_ir
@@ -10,11 +10,22 @@ import onnx_ir
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.graph.operators import WITH_OPERAND
+from conrepair.networks import (
+    onnx_blocks,
+    onnx_elementwise,
+    onnx_integers,
+    onnx_normalizations,
+    onnx_products,
+    onnx_quantization,
+    onnx_recurrent,
+    onnx_shapes,
+    onnx_windows,
+)
 from conrepair.networks.network import Network
 from conrepair.networks.onnx_call import OnnxCall, OnnxOrigin
 from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_cut import cut, is_plain
-from conrepair.networks.onnx_operators import describe
 from conrepair.networks.onnx_plain import complete_types, dtype_name
 from conrepair.networks.onnx_quantization import quantizations
 from conrepair.networks.onnx_session import OnnxSegment, Sessions
@@ -24,32 +35,52 @@ from conrepair.onnx_passes.explicit_pads import explicit_pads
 from conrepair.onnx_passes.infer_shapes import static_shape
 from conrepair.runtime.errors import InferenceError, ModelLoadError
 
-__all__ = ["OnnxNetwork", "inner_parameters", "open_network"]
+__all__ = ["OnnxNetwork", "open_network"]
+
+
+# Which rule writes each operator in the vocabulary.
+
+_RULES: Mapping[str, Callable[[OnnxCall], None]] = {
+    **onnx_blocks.RULES,
+    **onnx_elementwise.RULES,
+    **onnx_integers.RULES,
+    **onnx_normalizations.RULES,
+    **onnx_products.RULES,
+    **onnx_quantization.RULES,
+    **onnx_recurrent.RULES,
+    **onnx_shapes.RULES,
+    **onnx_windows.RULES,
+}
+
+# Operators whose first input may be constant when they aren't: the vocabulary has a parameter for it.
+_EITHER = {
+    *(*WITH_OPERAND, "CastLike", "Concat", "Einsum", "Expand", "Gather", "Gemm", "MatMul", "Sum", "Where"),
+    *("GatherBlockQuantized", "QLinearAdd", "QLinearConcat", "QLinearMatMul", "QLinearMul"),
+}
+
+
+def _describe(call: OnnxCall) -> None:
+    """Let a node's rule add what it is in the vocabulary; without one, or if that adds nothing, it stays as it is."""
+    rule = _RULES.get(call.native)
+    if rule is not None and (call.operator in _EITHER or not call.is_constant(0)):
+        rule(call)
+    if not call.nodes:
+        call.emit_native()
 
 
 # Constants that graphs in an ONNX node's attributes use: they are parameters of the node, as a loop's weights.
 
 
-def inner_parameters(node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
-    """What nodes in a node's graphs bring along, by what it is there.
-
-    Args:
-        node: Of any operator.
-        constants: Of the model.
-        opsets: Versions by domain.
-    """
-    return dict(_parameters(node, constants, opsets, ""))
-
-
-def _parameters(
-    node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int], behind: str
+def _inner_parameters(
+    node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int], behind: str = ""
 ) -> Iterator[tuple[str, Parameter]]:
+    """What nodes in a node's graphs bring along, by what it is there."""
     for name, graph in graphs_of(node):
         for place, inner in enumerate(graph):
             where = f" of {inner.op_type} {place} in the {name.replace('_', ' ')}{behind}"
             for role, parameter in _own(inner, constants, opsets).items():
                 yield role + where, parameter
-            yield from _parameters(inner, constants, opsets, where)
+            yield from _inner_parameters(inner, constants, opsets, where)
 
 
 def _own(node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int]) -> dict[str, Parameter]:
@@ -59,7 +90,7 @@ def _own(node: onnx_ir.Node, constants: OnnxConstants, opsets: Mapping[str, int]
     if node.op_type == "DequantizeLinear" and call.is_constant(0):
         real = call.dequantized(0, (1,), 2, axis=int(call.attribute("axis", 1)))
         return {} if real is None else {"x": real}
-    describe(call)
+    _describe(call)
     return {role: parameter for part in call.nodes for role, parameter in part.parameters.items()}
 
 
@@ -146,9 +177,9 @@ def _graph(source: OnnxSource, constants: OnnxConstants) -> tuple[LayerGraph, di
     nodes: list[Node] = []
     origins: dict[str, OnnxOrigin] = {}
     for call in _calls(source, constants):
-        describe(call)
+        _describe(call)
         call.add_own_attributes()
-        call.add_parameters(inner_parameters(call.node, constants, source.model.opset_imports))
+        call.add_parameters(dict(_inner_parameters(call.node, constants, source.model.opset_imports)))
         nodes.extend(call.nodes)
         tensors.update((tensor.name, tensor) for tensor in call.hidden)
         origins.update(call.origins())
