@@ -11,14 +11,15 @@ from keras import activations, layers
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks import keras_ops
 from conrepair.networks.keras_ops import KINDS
-from conrepair.networks.keras_parts import KerasCall, Rule, weight
-from conrepair.networks.parts import LayerPart
+from conrepair.networks.keras_parts import KerasCall, weight
+from conrepair.networks.parts import LayerPart, Rules
 
 __all__ = ["FUNCTIONS", "RULES", "activation_parts", "recurrent_name"]
 
 _CALLED = {"exponential": "Exp"}
 """Functions that keras.ops calls otherwise."""
 
+RULES = Rules({layers.LeakyReLU: keras_ops.RULES[KINDS["LeakyRelu"]], layers.ELU: keras_ops.RULES[KINDS["Elu"]]})
 _NOTHING = (None, activations.linear)
 
 
@@ -65,16 +66,18 @@ def recurrent_name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _activation(call: KerasCall) -> list[LayerPart]:
-    return activation_parts(call.operation.activation, call.rank) or [LayerPart("Identity")]
+@RULES.of("Identity", layers.Activation)
+def _activation(op: str, call: KerasCall) -> list[LayerPart]:
+    return activation_parts(call.operation.activation, call.rank) or [LayerPart(op)]
 
 
-def _relu(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Relu", layers.ReLU)
+def _relu(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     highest, slope, threshold = layer.max_value, float(layer.negative_slope), float(layer.threshold)
     if not slope and not threshold:
         if highest is None:
-            return [LayerPart("Relu")]
+            return [LayerPart(op)]
         return [LayerPart("Clip", {"min": 0.0, "max": float(highest)})]
     if highest is None and not threshold:
         return [LayerPart("LeakyRelu", {"alpha": slope})]
@@ -83,22 +86,19 @@ def _relu(call: KerasCall) -> list[LayerPart]:
     return [LayerPart("ReLU", {"max_value": highest, "negative_slope": slope, "threshold": threshold})]
 
 
-def _softmax(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Softmax", layers.Softmax)
+def _softmax(op: str, call: KerasCall) -> list[LayerPart]:
     axis = call.operation.axis
     axes = [axis] if isinstance(axis, int) else list(axis)
     if len(axes) > 1 or call.masked:
         raise ValueError("over several axes, or with a mask")
-    return [LayerPart("Softmax", {"axis": call.axis(axes[0])})]
+    return [LayerPart(op, {"axis": call.axis(axes[0])})]
 
 
-RULES: dict[type, Rule] = {
-    layers.Activation: _activation,
-    layers.ReLU: _relu,
-    layers.Softmax: _softmax,
-    layers.LeakyReLU: keras_ops.RULES[KINDS["LeakyRelu"]],
-    layers.ELU: keras_ops.RULES[KINDS["Elu"]],
-    layers.PReLU: lambda call: [LayerPart("PRelu", {}, {"slope": weight(call.operation.alpha)})],
-}
+@RULES.of("PRelu", layers.PReLU)
+def _prelu(op: str, call: KerasCall) -> list[LayerPart]:
+    return [LayerPart(op, {}, {"slope": weight(call.operation.alpha)})]
+
 
 _ALONG_AXES = {activations.softmax, activations.log_softmax}
 FUNCTIONS: dict[Any, tuple[str, Mapping[str, Attribute]]] = {

@@ -10,10 +10,12 @@ from keras import layers
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks.keras_activations import activation_parts
-from conrepair.networks.keras_parts import KerasCall, Rule, channels_last, weight
-from conrepair.networks.parts import LayerPart, depthwise_weight, out_in_kernel, transposed_window, window
+from conrepair.networks.keras_parts import KerasCall, channels_last, weight
+from conrepair.networks.parts import LayerPart, Rules, depthwise_weight, out_in_kernel, transposed_window, window
 
 __all__ = ["RULES"]
+
+RULES = Rules()
 
 
 def _spatial(shape: tuple[int, ...] | None, *, last: bool) -> tuple[int, ...] | None:
@@ -54,22 +56,25 @@ def _plain_only(layer: Any) -> None:
         raise ValueError("quantized by Keras")
 
 
-def _convolution(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Conv", layers.Conv1D, layers.Conv2D, layers.Conv3D)
+def _convolution(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
     parameters = _with_bias({"weight": weight(layer.kernel, arrange=out_in_kernel)}, layer)
     attributes = {**_kernel_window(call), "group": int(layer.groups)}
-    return _with_activation(call, LayerPart("Conv", attributes, parameters, channels_last(layer)))
+    return _with_activation(call, LayerPart(op, attributes, parameters, channels_last(layer)))
 
 
-def _depthwise(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Conv", layers.DepthwiseConv1D, layers.DepthwiseConv2D)
+def _depthwise(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     parameters = _with_bias({"weight": weight(layer.kernel, arrange=depthwise_weight)}, layer)
     attributes = {**_kernel_window(call), "group": int(layer.kernel.shape[-2])}
-    return _with_activation(call, LayerPart("Conv", attributes, parameters, channels_last(layer)))
+    return _with_activation(call, LayerPart(op, attributes, parameters, channels_last(layer)))
 
 
-def _separable(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Conv", layers.SeparableConv1D, layers.SeparableConv2D)
+def _separable(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     last, shape = channels_last(layer), call.outputs[0]
     channels, multiplier = map(int, layer.depthwise_kernel.shape[-2:])
@@ -78,7 +83,7 @@ def _separable(call: KerasCall) -> list[LayerPart]:
         deep = channels * multiplier
         between = (*shape[:-1], deep) if last else (shape[0], deep, *shape[2:])
     depthwise = LayerPart(
-        "Conv",
+        op,
         {**_kernel_window(call), "group": channels},
         {"weight": weight(layer.depthwise_kernel, arrange=depthwise_weight)},
         last,
@@ -90,11 +95,12 @@ def _separable(call: KerasCall) -> list[LayerPart]:
     parameters = _with_bias({"weight": weight(layer.pointwise_kernel, arrange=out_in_kernel)}, layer)
     return [
         depthwise,
-        *_with_activation(call, LayerPart("Conv", {**point, "group": 1}, parameters, last, "PointwiseConv")),
+        *_with_activation(call, LayerPart(op, {**point, "group": 1}, parameters, last, "PointwiseConv")),
     ]
 
 
-def _transposed(call: KerasCall) -> list[LayerPart]:
+@RULES.of("ConvTranspose", layers.Conv1DTranspose, layers.Conv2DTranspose, layers.Conv3DTranspose)
+def _transposed(op: str, call: KerasCall) -> list[LayerPart]:
     """TensorFlow's is the gradient of the convolution that makes the input's sizes from the output's."""
     layer = call.operation
     last = channels_last(layer)
@@ -102,72 +108,62 @@ def _transposed(call: KerasCall) -> list[LayerPart]:
     shapes = (call.shapes[0], call.outputs[0]) if call.resolved else (None, None)
     sizes = (_spatial(shapes[0], last=last), _spatial(shapes[1], last=last))
     attributes = transposed_window(layer.kernel_size, layer.strides, layer.dilation_rate, layer.padding, sizes)
-    return _with_activation(call, LayerPart("ConvTranspose", attributes, parameters, last))
+    return _with_activation(call, LayerPart(op, attributes, parameters, last))
 
 
-def _pooling(call: KerasCall) -> list[LayerPart]:
+@RULES.of("MaxPool", layers.MaxPooling1D, layers.MaxPooling2D, layers.MaxPooling3D, keras.src.ops.nn.MaxPool)
+def _pooling(op: str, call: KerasCall, **more: Attribute) -> list[LayerPart]:
     layer = call.operation  # or a function, whose sizes may be one number for all axes
     axes = call.rank - 2
     kernel = _of_each_axis(layer.pool_size, axes)
     strides = kernel if layer.strides is None else _of_each_axis(layer.strides, axes)
-    attributes = _window(call, kernel, strides, (1,) * axes) | {"ceil_mode": False}
-    last = channels_last(layer)
-    if type(layer).__name__.startswith("Max"):
-        return [LayerPart("MaxPool", attributes, channels_last=last)]
-    return [LayerPart("AveragePool", attributes | {"count_include_pad": False}, channels_last=last)]
+    attributes = {**_window(call, kernel, strides, (1,) * axes), "ceil_mode": False, **more}
+    return [LayerPart(op, attributes, channels_last=channels_last(layer))]
+
+
+@RULES.of(
+    *("AveragePool", keras.src.ops.nn.AveragePool),
+    *(layers.AveragePooling1D, layers.AveragePooling2D, layers.AveragePooling3D),
+)
+def _average(op: str, call: KerasCall) -> list[LayerPart]:
+    return _pooling(op, call, count_include_pad=False)
 
 
 def _of_each_axis(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
     return (int(value),) * axes if isinstance(value, int) else tuple(map(int, value))
 
 
-def _global_pooling(call: KerasCall) -> list[LayerPart]:
+@RULES.of("ReduceMax", layers.GlobalMaxPooling1D, layers.GlobalMaxPooling2D, layers.GlobalMaxPooling3D)
+@RULES.of("ReduceMean", layers.GlobalAveragePooling1D, layers.GlobalAveragePooling2D, layers.GlobalAveragePooling3D)
+def _global_pooling(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     if call.masked:
         raise ValueError("takes a mask")
     last = channels_last(layer)
     axes = tuple(range(1, call.rank - 1)) if last else tuple(range(2, call.rank))
-    op = "ReduceMax" if "Max" in type(layer).__name__ else "ReduceMean"
     return [LayerPart(op, {"axes": axes, "keepdims": bool(layer.keepdims)}, channels_last=last)]
 
 
-def _dense(call: KerasCall) -> list[LayerPart]:
+@RULES.of("MatMul", layers.Dense)
+def _dense(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
-    return _with_activation(call, _fully_connected(layer))
+    return _with_activation(call, _fully_connected(op, layer))
 
 
-def _fully_connected(layer: Any) -> LayerPart:
+def _fully_connected(op: str, layer: Any) -> LayerPart:
     parameters = _with_bias({"weight": weight(layer.kernel)}, layer)
-    return LayerPart("MatMul", {"transpose_a": False, "transpose_b": False}, parameters, True)
+    return LayerPart(op, {"transpose_a": False, "transpose_b": False}, parameters, True)
 
 
-def _einsum_dense(call: KerasCall) -> list[LayerPart]:
+@RULES.of("MatMul", layers.EinsumDense)
+def _einsum_dense(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     _plain_only(layer)
     operands, _, result = layer.equation.replace(" ", "").partition("->")
     given, _, kernel = operands.partition(",")
     plain_bias = layer.bias is None or len(layer.bias.shape) == 1
     if plain_bias and len(kernel) == 2 and given.endswith(kernel[0]) and result == given[:-1] + kernel[1]:
-        return _with_activation(call, _fully_connected(layer))
+        return _with_activation(call, _fully_connected(op, layer))
     parameters = _with_bias({"weight": weight(layer.kernel)}, layer)
     return _with_activation(call, LayerPart("EinsumDense", {"equation": layer.equation}, parameters, True))
-
-
-RULES: dict[type, Rule] = {
-    **dict.fromkeys((layers.Conv1D, layers.Conv2D, layers.Conv3D), _convolution),
-    **dict.fromkeys((layers.Conv1DTranspose, layers.Conv2DTranspose, layers.Conv3DTranspose), _transposed),
-    **dict.fromkeys((layers.DepthwiseConv1D, layers.DepthwiseConv2D), _depthwise),
-    **dict.fromkeys((layers.SeparableConv1D, layers.SeparableConv2D), _separable),
-    **dict.fromkeys((layers.MaxPooling1D, layers.MaxPooling2D, layers.MaxPooling3D), _pooling),
-    **dict.fromkeys((layers.AveragePooling1D, layers.AveragePooling2D, layers.AveragePooling3D), _pooling),
-    **dict.fromkeys(
-        (layers.GlobalMaxPooling1D, layers.GlobalMaxPooling2D, layers.GlobalMaxPooling3D), _global_pooling
-    ),
-    **dict.fromkeys(
-        (layers.GlobalAveragePooling1D, layers.GlobalAveragePooling2D, layers.GlobalAveragePooling3D), _global_pooling
-    ),
-    **dict.fromkeys((keras.src.ops.nn.MaxPool, keras.src.ops.nn.AveragePool), _pooling),
-    layers.Dense: _dense,
-    layers.EinsumDense: _einsum_dense,
-}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
 from conrepair.networks import (
     keras_activations,
     keras_convolution,
@@ -16,24 +16,26 @@ from conrepair.networks import (
     keras_recurrent,
     keras_shape,
 )
-from conrepair.networks.keras_parts import KerasCall, Rule, native_part
+from conrepair.networks.keras_parts import KerasCall, native_part
 from conrepair.networks.keras_steps import KerasStep, Steps
-from conrepair.networks.parts import LayerPart, nodes_of
+from conrepair.networks.parts import LayerPart, Rules, nodes_of
 
 __all__ = ["KerasOrigin", "Masks", "layer_graph", "parts_of"]
 
 
 # The operators that each call of a Keras model stands for.
 
-_RULES: dict[type, Rule] = {
-    **keras_activations.RULES,
-    **keras_convolution.RULES,
-    **keras_normalization.RULES,
-    **keras_ops.RULES,
-    **keras_recurrent.RULES,
-    **keras_shape.RULES,
-}
-_MASKED = {"LSTM", "GRU", "RNN", "Attention"}  # that have a tensor for what's masked
+_RULES = Rules(
+    {
+        **keras_activations.RULES,
+        **keras_convolution.RULES,
+        **keras_normalization.RULES,
+        **keras_ops.RULES,
+        **keras_recurrent.RULES,
+        **keras_shape.RULES,
+    }
+)
+_MASKED = {*RECURRENT_ACTIVATIONS, "Attention", "Identity"}  # that have a tensor for what's masked, or move nothing
 
 
 def parts_of(call: KerasCall) -> list[LayerPart]:
@@ -43,17 +45,8 @@ def parts_of(call: KerasCall) -> list[LayerPart]:
         At least one part; the last one gives the call's results.
     """
     native = type(call.operation).__name__
-    rule = _RULES.get(type(call.operation))
-    parts: list[LayerPart] = []
-    if rule is not None:
-        # A call whose sizes or settings the vocabulary can't say stays as it is.
-        try:
-            parts = rule(call)
-        except (KeyError, TypeError, ValueError):
-            parts = []
-        if call.masked and not all(part.op in _MASKED or part.op == "Identity" for part in parts):
-            parts = []
-    if not parts:
+    parts = _RULES.parts(type(call.operation), call)
+    if not parts or (call.masked and not all(part.op in _MASKED for part in parts)):
         # Keras has layers called like operators that they are not.
         parts = [native_part(call, f"Keras{native}" if native in OPERATORS else native)]
     return [part if part.native else dataclasses.replace(part, native=native) for part in parts]

@@ -9,10 +9,12 @@ import numpy as np
 from keras import config, layers, ops
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.keras_parts import KerasCall, Rule, constant, weight
-from conrepair.networks.parts import LayerPart
+from conrepair.networks.keras_parts import KerasCall, constant, weight
+from conrepair.networks.parts import LayerPart, Rules
 
 __all__ = ["RULES"]
+
+RULES = Rules()
 
 
 def _parameters(roles: Mapping[str, Any]) -> dict[str, Parameter]:
@@ -26,7 +28,7 @@ def _affine(layer: Any) -> dict[str, Any]:
     }
 
 
-def _by_channel(call: KerasCall, op: str, roles: Mapping[str, Any], **attributes: Attribute) -> list[LayerPart]:
+def _by_channel(op: str, call: KerasCall, roles: Mapping[str, Any], **attributes: Attribute) -> list[LayerPart]:
     axis = call.axis(call.operation.axis)
     if axis not in (1, call.rank - 1):
         raise ValueError("along another axis than the channels'")
@@ -34,74 +36,72 @@ def _by_channel(call: KerasCall, op: str, roles: Mapping[str, Any], **attributes
     return [LayerPart(op, attributes, _parameters(roles), axis == call.rank - 1)]
 
 
-def _batch_normalization(call: KerasCall) -> list[LayerPart]:
+@RULES.of("BatchNormalization", layers.BatchNormalization)
+def _batch_normalization(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     roles = _affine(layer) | {"mean": layer.moving_mean, "variance": layer.moving_variance}
-    return _by_channel(call, "BatchNormalization", roles, training_mode=False)
+    return _by_channel(op, call, roles, training_mode=False)
 
 
-def _along_axes(call: KerasCall, op: str, roles: Mapping[str, Any]) -> list[LayerPart]:
+def _along_axes(op: str, call: KerasCall, roles: Mapping[str, Any]) -> list[LayerPart]:
     layer = call.operation
     attributes: dict[str, Attribute] = {"epsilon": float(layer.epsilon), "axes": call.axes(layer.axis)}
     return [LayerPart(op, attributes, _parameters(roles), True)]
 
 
-def _layer_normalization(call: KerasCall) -> list[LayerPart]:
+@RULES.of("LayerNormalization", layers.LayerNormalization)
+def _layer_normalization(op: str, call: KerasCall) -> list[LayerPart]:
     if getattr(call.operation, "rms_scaling", False):
         raise ValueError("scaled by the variance alone, which is no root mean square")
-    return _along_axes(call, "LayerNormalization", _affine(call.operation))
+    return _along_axes(op, call, _affine(call.operation))
 
 
-def _rms_normalization(call: KerasCall) -> list[LayerPart]:
-    return _along_axes(call, "RMSNormalization", {"scale": call.operation.scale})
+@RULES.of("RMSNormalization", layers.RMSNormalization)
+def _rms_normalization(op: str, call: KerasCall) -> list[LayerPart]:
+    return _along_axes(op, call, {"scale": call.operation.scale})
 
 
-def _group_normalization(call: KerasCall) -> list[LayerPart]:
+@RULES.of("GroupNormalization", layers.GroupNormalization)
+def _group_normalization(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
-    return _by_channel(call, "GroupNormalization", _affine(layer), groups=int(layer.groups))
+    return _by_channel(op, call, _affine(layer), groups=int(layer.groups))
 
 
-def _rescaling(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Mul", layers.Rescaling)
+def _rescaling(op: str, call: KerasCall) -> list[LayerPart]:
     """Twice elementwise: factors, then offsets."""
     layer = call.operation
     scale, offset = np.asarray(layer.scale, np.float32), np.asarray(layer.offset, np.float32)
     if "first" in str(getattr(layer, "data_format", "")) and max(scale.ndim, offset.ndim):
         raise ValueError("a number for each channel of another axis than the last")
-    factor = LayerPart("Mul", {"constant_first": False}, {"operand": constant(scale)}, True)
-    added = LayerPart("Add", {"constant_first": False}, {"operand": constant(offset)}, True)
-    return [factor, added] if offset.any() else [factor]
+    return [_by_constant(op, scale), *([_by_constant("Add", offset)] if offset.any() else [])]
 
 
-def _normalization(call: KerasCall) -> list[LayerPart]:
+def _by_constant(op: str, numbers: Any) -> LayerPart:
+    return LayerPart(op, {"constant_first": False}, {"operand": constant(numbers.astype(np.float32))}, True)
+
+
+@RULES.of("Sub", layers.Normalization)
+def _normalization(op: str, call: KerasCall) -> list[LayerPart]:
     """Twice elementwise: the mean, then the deviation."""
     layer = call.operation
     if layer.invert:
         raise ValueError("undoes a normalization")
     mean, variance = (np.asarray(ops.convert_to_numpy(item), np.float64) for item in (layer.mean, layer.variance))
     deviation = np.maximum(np.sqrt(variance), config.epsilon())
-    return [
-        LayerPart(op, {"constant_first": False}, {"operand": constant(values.astype(np.float32))}, True)
-        for op, values in (("Sub", mean), ("Div", deviation))
-    ]
+    return [_by_constant(op, mean), _by_constant("Div", deviation)]
 
 
-def _unit_normalization(call: KerasCall) -> list[LayerPart]:
-    return [LayerPart("LpNormalization", {"p": 2, "axes": call.axes(call.operation.axis), "epsilon": 1e-12})]
+@RULES.of("LpNormalization", layers.UnitNormalization)
+def _unit_normalization(op: str, call: KerasCall) -> list[LayerPart]:
+    return [LayerPart(op, {"p": 2, "axes": call.axes(call.operation.axis), "epsilon": 1e-12})]
 
 
-_NOTHING = (
+@RULES.of(
+    "Identity",
     *(layers.Dropout, layers.SpatialDropout1D, layers.SpatialDropout2D, layers.SpatialDropout3D),
     *(layers.GaussianDropout, layers.GaussianNoise, layers.AlphaDropout),
     *(layers.ActivityRegularization, layers.Identity),
 )
-
-RULES: dict[type, Rule] = {
-    layers.BatchNormalization: _batch_normalization,
-    layers.LayerNormalization: _layer_normalization,
-    layers.RMSNormalization: _rms_normalization,
-    layers.GroupNormalization: _group_normalization,
-    layers.UnitNormalization: _unit_normalization,
-    layers.Rescaling: _rescaling,
-    layers.Normalization: _normalization,
-    **dict.fromkeys(_NOTHING, lambda _: [LayerPart("Identity")]),
-}
+def _nothing(op: str, _: KerasCall) -> list[LayerPart]:
+    return [LayerPart(op)]

@@ -11,9 +11,9 @@ import numpy as np
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
 from conrepair.networks.keras_parts import KerasCall, Rule, constant
-from conrepair.networks.parts import LayerPart, slice_parts
+from conrepair.networks.parts import LayerPart, Rules, slice_parts
 
-__all__ = ["BINARY", "KINDS", "NAMES", "REDUCTIONS", "RULES"]
+__all__ = ["BINARY", "KINDS", "NAMES", "REDUCTIONS", "RULES", "along", "shaped"]
 
 BINARY = {
     "Add": "Add",
@@ -51,97 +51,140 @@ NAMES = {op: name for name, op in reversed({**BINARY, **_UNARY, **REDUCTIONS}.it
 """Keras's class for one of the vocabulary; of several, the one to write."""
 
 
+_RULES = Rules()
+"""By the names of Keras's classes."""
+
+
 def _is_tensor(argument: Any) -> bool:
     return isinstance(argument, keras.KerasTensor)
 
 
-def _binary(op: str) -> Rule:
-    def rule(call: KerasCall) -> list[LayerPart]:
-        left, right = call.argument(0, "x1"), call.argument(1, "x2")
-        if _is_tensor(left) and _is_tensor(right):
-            return [LayerPart(op, {"constant_first": False}, reads=(call.position(left), call.position(right)))]
-        known = right if _is_tensor(left) else left
-        first = not _is_tensor(left) and op not in COMMUTATIVE
-        return [LayerPart(op, {"constant_first": first}, {"operand": constant(known)})]
+def _binary(op: str, call: KerasCall) -> list[LayerPart]:
+    left, right = call.argument(0, "x1"), call.argument(1, "x2")
+    if _is_tensor(left) and _is_tensor(right):
+        return [LayerPart(op, {"constant_first": False}, reads=(call.position(left), call.position(right)))]
+    known = right if _is_tensor(left) else left
+    first = not _is_tensor(left) and op not in COMMUTATIVE
+    return [LayerPart(op, {"constant_first": first}, {"operand": constant(known)})]
+
+
+def _reduction(op: str, call: KerasCall) -> list[LayerPart]:
+    operation = call.operation
+    if getattr(operation, "initial", None) is not None or getattr(operation, "dtype", None) is not None:
+        raise ValueError("with an initial value or another type")
+    return [LayerPart(op, {"axes": call.axes(operation.axis), "keepdims": bool(operation.keepdims)})]
+
+
+def _with(read: Callable[[Any], Attribute] = float, **names: str) -> Callable[[str, KerasCall], list[LayerPart]]:
+    """An operator of one tensor, and Keras's argument for each attribute that isn't always the vocabulary's."""
+
+    def rule(op: str, call: KerasCall) -> list[LayerPart]:
+        said = {attribute: read(getattr(call.operation, name)) for attribute, name in names.items()}
+        return [LayerPart(op, {**OPERATORS[op].attributes, **said})]
 
     return rule
 
 
-def _reduction(op: str) -> Rule:
-    def rule(call: KerasCall) -> list[LayerPart]:
-        operation = call.operation
-        if getattr(operation, "initial", None) is not None or getattr(operation, "dtype", None) is not None:
-            raise ValueError("with an initial value or another type")
-        return [LayerPart(op, {"axes": call.axes(operation.axis), "keepdims": bool(operation.keepdims)})]
+_RULES.named(BINARY, _binary)
+_RULES.named(_UNARY, _with())
+_RULES.named(REDUCTIONS, _reduction)
+_RULES.named({name: name for name in ("Celu", "Elu")}, _with(alpha="alpha"))
+_RULES.of("LeakyRelu")(_with(alpha="negative_slope"))
+_RULES.of("Gelu")(_with(lambda approximate: "tanh" if approximate else "none", approximate="approximate"))
+_RULES.of("Shrink", "HardShrink")(_with(lambd="threshold"))
+_RULES.of("Shrink", "SoftShrink")(_with(lambd="threshold", bias="threshold"))
+_RULES.of("Einsum")(_with(str, equation="subscripts"))
 
-    return rule
 
-
-def _matmul(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("MatMul", "Matmul")
+def _matmul(op: str, call: KerasCall) -> list[LayerPart]:
     left, right = call.argument(0, "x1"), call.argument(1, "x2")
     attributes: dict[str, Attribute] = {"transpose_a": False, "transpose_b": False}
     if _is_tensor(left) and _is_tensor(right):
-        return [LayerPart("MatMul", attributes, {}, True, reads=(call.position(left), call.position(right)))]
+        return [LayerPart(op, attributes, {}, True, reads=(call.position(left), call.position(right)))]
     if not _is_tensor(left):
         raise ValueError("a constant times a tensor")
-    return [LayerPart("MatMul", attributes, {"weight": constant(right)}, True)]
+    return [LayerPart(op, attributes, {"weight": constant(right)}, True)]
 
 
-def _arg(op: str) -> Rule:
-    def rule(call: KerasCall) -> list[LayerPart]:
-        if call.operation.axis is None:
-            raise ValueError("over all axes")
-        axis = call.axis(call.operation.axis)
-        return [LayerPart(op, {"axis": axis, "keepdims": bool(call.operation.keepdims)})]
-
-    return rule
-
-
-def _along(op: str) -> Rule:
-    return lambda call: [LayerPart(op, {"axis": call.axis(call.operation.axis)})]
+@_RULES.of("ArgMax", "Argmax")
+@_RULES.of("ArgMin", "Argmin")
+def _arg(op: str, call: KerasCall) -> list[LayerPart]:
+    if call.operation.axis is None:
+        raise ValueError("over all axes")
+    axis = call.axis(call.operation.axis)
+    return [LayerPart(op, {"axis": axis, "keepdims": bool(call.operation.keepdims)})]
 
 
-def _reshape(call: KerasCall) -> list[LayerPart]:
-    return [LayerPart("Reshape", {"shape": call.outputs[0]})]
+@_RULES.of("Concat", "Concatenate")
+@_RULES.of("Softmax")
+@_RULES.of("LogSoftmax")
+def along(op: str, call: KerasCall) -> list[LayerPart]:
+    """An operator along an axis."""
+    return [LayerPart(op, {"axis": call.axis(call.operation.axis)})]
 
 
-def _transpose(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("Reshape", "Reshape", "ExpandDims", "Squeeze", "Ravel")
+@_RULES.of("Expand", "BroadcastTo")
+def shaped(op: str, call: KerasCall) -> list[LayerPart]:
+    """An operator that gives numbers another shape."""
+    return [LayerPart(op, {"shape": call.outputs[0]})]
+
+
+@_RULES.of("Transpose")
+def _transpose(op: str, call: KerasCall) -> list[LayerPart]:
     axes = call.operation.axes
     perm = tuple(reversed(range(call.rank))) if axes is None else tuple(call.axis(axis) for axis in axes)
-    return [LayerPart("Transpose", {"perm": perm})]
+    return [LayerPart(op, {"perm": perm})]
 
 
-def _swap(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("Transpose", "Swapaxes")
+def _swap(op: str, call: KerasCall) -> list[LayerPart]:
     perm = list(range(call.rank))
     one, two = call.axis(call.operation.axis1), call.axis(call.operation.axis2)
     perm[one], perm[two] = two, one
-    return [LayerPart("Transpose", {"perm": tuple(perm)})]
+    return [LayerPart(op, {"perm": tuple(perm)})]
 
 
-def _stack(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("Stack")
+def _stack(op: str, call: KerasCall) -> list[LayerPart]:
     shape = call.outputs[0]
     if shape is None:
         raise ValueError("unknown rank")
-    return [LayerPart("Stack", {"axis": int(call.operation.axis) % len(shape)})]
+    return [LayerPart(op, {"axis": int(call.operation.axis) % len(shape)})]
 
 
-def _split(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("Split")
+def _split(op: str, call: KerasCall) -> list[LayerPart]:
     axis = call.axis(call.operation.axis)
     shapes = [shape for shape in call.outputs if shape is not None]
     if len(shapes) < len(call.outputs):
         raise ValueError("unknown sizes")
-    return [LayerPart("Split", {"axis": axis, "sizes": tuple(shape[axis] for shape in shapes)})]
+    return [LayerPart(op, {"axis": axis, "sizes": tuple(shape[axis] for shape in shapes)})]
 
 
-def _cast(call: KerasCall) -> list[LayerPart]:
-    return [LayerPart("Cast", {"to": str(keras.backend.standardize_dtype(call.operation.dtype))})]
+@_RULES.of("Cast")
+def _cast(op: str, call: KerasCall) -> list[LayerPart]:
+    return [LayerPart(op, {"to": str(keras.backend.standardize_dtype(call.operation.dtype))})]
 
 
-def _clip(call: KerasCall) -> list[LayerPart]:
-    return [LayerPart("Clip", {"min": float(call.operation.x_min), "max": float(call.operation.x_max)})]
+@_RULES.of("Clip")
+def _clip(op: str, call: KerasCall) -> list[LayerPart]:
+    return [LayerPart(op, {"min": float(call.operation.x_min), "max": float(call.operation.x_max)})]
 
 
-def _pad(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("Clip", "Relu6")
+def _relu6(op: str, _: KerasCall) -> list[LayerPart]:
+    return [LayerPart(op, {"min": 0.0, "max": 6.0})]
+
+
+@_RULES.of("HardSigmoid")
+def _hard_sigmoid(op: str, _: KerasCall) -> list[LayerPart]:
+    return [LayerPart(op, {"alpha": 1 / 6, "beta": 0.5})]
+
+
+@_RULES.of("Pad")
+def _pad(op: str, call: KerasCall) -> list[LayerPart]:
     pairs = np.broadcast_to(np.asarray(call.operation.pad_width), (call.rank, 2))
     value = call.argument(1, "constant_values")
     attributes: dict[str, Attribute] = {
@@ -149,89 +192,43 @@ def _pad(call: KerasCall) -> list[LayerPart]:
         "mode": {"constant": "constant", "reflect": "reflect", "symmetric": "symmetric"}[call.operation.mode],
         "value": 0.0 if value is None else float(value),
     }
-    return [LayerPart("Pad", attributes)]
+    return [LayerPart(op, attributes)]
 
 
-def _expand(call: KerasCall) -> list[LayerPart]:
-    return [LayerPart("Expand", {"shape": call.outputs[0]})]
-
-
-def _tile(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("Tile")
+def _tile(op: str, call: KerasCall) -> list[LayerPart]:
     repeats = np.atleast_1d(call.operation.repeats)
-    return [LayerPart("Tile", {"repeats": (1,) * (call.rank - len(repeats)) + tuple(map(int, repeats))})]
+    return [LayerPart(op, {"repeats": (1,) * (call.rank - len(repeats)) + tuple(map(int, repeats))})]
 
 
-def _where(call: KerasCall) -> list[LayerPart]:
-    roles = {role: call.argument(index, name) for index, (role, name) in enumerate(_CHOICES)}
+@_RULES.of("Where")
+def _where(op: str, call: KerasCall) -> list[LayerPart]:
+    names = {"condition": "condition", "x": "x1", "y": "x2"}
+    roles = {role: call.argument(index, name) for index, (role, name) in enumerate(names.items())}
     constants: dict[str, Parameter] = {
         role: constant(value) for role, value in roles.items() if not _is_tensor(value)
     }
-    return [LayerPart("Where", {}, constants)]
+    return [LayerPart(op, {}, constants)]
 
 
-_CHOICES = (("condition", "condition"), ("x", "x1"), ("y", "x2"))
-
-
-def _take(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("Gather", "Take")
+def _take(op: str, call: KerasCall) -> list[LayerPart]:
     table, indices = call.argument(0, "x"), call.argument(1, "indices")
     axis = call.operation.axis
     if axis is None:
         raise ValueError("of a flat tensor")
     if _is_tensor(table):
         given = {} if _is_tensor(indices) else {"indices": constant(indices)}
-        return [LayerPart("Gather", {"axis": call.axis(axis)}, given)]
+        return [LayerPart(op, {"axis": call.axis(axis)}, given)]
     numbers = constant(table)
-    return [LayerPart("Gather", {"axis": int(axis) % len(numbers.shape)}, {"table": numbers})]
+    return [LayerPart(op, {"axis": int(axis) % len(numbers.shape)}, {"table": numbers})]
 
 
-def _get_item(call: KerasCall) -> list[LayerPart]:
+@_RULES.of("Slice", "GetItem")
+def _get_item(_: str, call: KerasCall) -> list[LayerPart]:
     key = call.argument(1, "key")
     keys = key if isinstance(key, (tuple, list)) else [key]  # a file has a list
     return slice_parts(call.shapes[0], call.outputs[0], keys)
-
-
-def _setting(op: str, read: Callable[[Any], Attribute] = float, **names: str) -> Rule:
-    """An operator of one tensor, and Keras's argument for each attribute that isn't always the vocabulary's."""
-
-    def rule(call: KerasCall) -> list[LayerPart]:
-        said = {attribute: read(getattr(call.operation, name)) for attribute, name in names.items()}
-        return [LayerPart(op, {**OPERATORS[op].attributes, **said})]
-
-    return rule
-
-
-_BY_NAME: dict[str, Rule] = {
-    **{name: _binary(op) for name, op in BINARY.items()},
-    **{name: _setting(op) for name, op in _UNARY.items()},
-    **{name: _reduction(op) for name, op in REDUCTIONS.items()},
-    **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze", "Ravel"), _reshape),
-    "Matmul": _matmul,
-    "Argmax": _arg("ArgMax"),
-    "Argmin": _arg("ArgMin"),
-    "Concatenate": _along("Concat"),
-    "Softmax": _along("Softmax"),
-    "LogSoftmax": _along("LogSoftmax"),
-    "Transpose": _transpose,
-    "Swapaxes": _swap,
-    "Stack": _stack,
-    "Split": _split,
-    "Cast": _cast,
-    "Clip": _clip,
-    "Pad": _pad,
-    "BroadcastTo": _expand,
-    "Tile": _tile,
-    "Where": _where,
-    "Take": _take,
-    "GetItem": _get_item,
-    "Relu6": lambda call: [LayerPart("Clip", {"min": 0.0, "max": 6.0})],
-    "HardSigmoid": lambda call: [LayerPart("HardSigmoid", {"alpha": 1 / 6, "beta": 0.5})],
-    "Gelu": _setting("Gelu", lambda approximate: "tanh" if approximate else "none", approximate="approximate"),
-    "LeakyRelu": _setting("LeakyRelu", alpha="negative_slope"),
-    **{name: _setting(name, alpha="alpha") for name in ("Celu", "Elu")},
-    "HardShrink": _setting("Shrink", lambd="threshold"),
-    "SoftShrink": _setting("Shrink", lambd="threshold", bias="threshold"),
-    "Einsum": _setting("Einsum", str, equation="subscripts"),
-}
 
 
 KINDS: dict[str, type] = {
@@ -240,9 +237,9 @@ KINDS: dict[str, type] = {
         *(getattr(keras.src.ops, name) for name in ("numpy", "nn", "core", "math")),
         keras.src.activations.activations,
     )
-    for name in _BY_NAME
+    for name in _RULES
     if hasattr(module, name)
 }
 """Keras's classes of functions by name."""
 
-RULES: dict[type, Rule] = {kind: _BY_NAME[name] for name, kind in KINDS.items()}
+RULES: dict[type, Rule] = {kind: _RULES[name] for name, kind in KINDS.items()}

@@ -9,15 +9,17 @@ import numpy as np
 from keras import layers
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
+from conrepair.graph.operators import OPERATORS, RECURRENT_ACTIVATIONS
 from conrepair.networks.keras_activations import recurrent_name
-from conrepair.networks.keras_parts import KerasCall, Rule, weight
-from conrepair.networks.parts import LayerPart
+from conrepair.networks.keras_parts import KerasCall, weight
+from conrepair.networks.parts import LayerPart, Rules
 
 __all__ = ["RULES"]
 
-_OPERATORS = {layers.LSTM: "LSTM", layers.GRU: "GRU", layers.SimpleRNN: "RNN"}
+RULES = Rules()
 # Where ONNX's gates are in Keras's order: Keras has LSTM's as input, forget, cell, output.
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "RNN": (0,)}
+_OPERATORS = dict(zip((layers.LSTM, layers.GRU, layers.SimpleRNN), _GATES, strict=True))
 
 
 def _stacked(op: str, variables: Sequence[Any], *, bias: bool = False) -> Parameter:
@@ -42,29 +44,28 @@ def _recurrent_part(cells: Sequence[Any], op: str, direction: str, *, sequences:
     }
     if first.use_bias:
         parameters["B"] = _stacked(op, [cell.bias for cell in cells], bias=True)
-    activation = recurrent_name(first.activation)
-    names = (activation,) if op == "RNN" else (recurrent_name(first.recurrent_activation), activation)
+    own = [getattr(first, "recurrent_activation", first.activation), first.activation, first.activation]
     attributes: dict[str, Attribute] = {
         "hidden_size": int(first.units),
         "direction": direction,
-        "activations": (*names, activation) if op == "LSTM" else names,
+        "activations": tuple(map(recurrent_name, own[: len(RECURRENT_ACTIVATIONS[op])])),
         "batch_first": True,
         "return_sequences": sequences,
     }
-    if op == "GRU":
+    if hasattr(first, "reset_after"):
         attributes["linear_before_reset"] = bool(first.reset_after)
-    elif op == "LSTM":
-        attributes["cell_clip"] = None
-    return LayerPart(op, attributes, parameters)
+    return LayerPart(op, {**OPERATORS[op].attributes, **attributes}, parameters)
 
 
-def _recurrent(call: KerasCall) -> list[LayerPart]:
+def _recurrent(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     if layer.stateful or (layer.go_backwards and layer.return_sequences):
         raise ValueError("keeps its state, or gives its sequence from the last step to the first")
-    op = _OPERATORS[type(layer)]
     direction = "reverse" if layer.go_backwards else "forward"
     return [_recurrent_part([layer.cell], op, direction, sequences=bool(layer.return_sequences))]
+
+
+RULES.named(_OPERATORS, _recurrent)
 
 
 def _bidirectional(call: KerasCall) -> list[LayerPart]:
@@ -79,11 +80,15 @@ def _bidirectional(call: KerasCall) -> list[LayerPart]:
     ]
 
 
-def _embedding(call: KerasCall) -> list[LayerPart]:
+RULES[layers.Bidirectional] = _bidirectional
+
+
+@RULES.of("Gather", layers.Embedding)
+def _embedding(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     if getattr(layer, "quantization_mode", None):
         raise ValueError("quantized by Keras")
-    return [LayerPart("Gather", {"axis": 0}, {"table": weight(layer.embeddings)})]
+    return [LayerPart(op, {"axis": 0}, {"table": weight(layer.embeddings)})]
 
 
 def _heads_in(kernel: Array) -> Array:
@@ -96,7 +101,8 @@ def _heads_out(kernel: Array) -> Array:
     return kernel.reshape(-1, kernel.shape[-1])
 
 
-def _multi_head(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Attention", layers.MultiHeadAttention)
+def _multi_head(op: str, call: KerasCall) -> list[LayerPart]:
     """The operator's tensors are query, key, value, and then the mask if there is one."""
     layer = call.operation
     usual = not layer.get_config().get("use_gate") and layer._sliding_window is None and len(call.outputs) == 1
@@ -122,12 +128,4 @@ def _multi_head(call: KerasCall) -> list[LayerPart]:
         "scale": float(layer.key_dim) ** -0.5,
         "is_causal": bool(call.kwargs.get("use_causal_mask", False)),
     }
-    return [LayerPart("Attention", attributes, parameters, True, reads=tuple(reads))]
-
-
-RULES: dict[type, Rule] = {
-    **dict.fromkeys(_OPERATORS, _recurrent),
-    layers.Bidirectional: _bidirectional,
-    layers.Embedding: _embedding,
-    layers.MultiHeadAttention: _multi_head,
-}
+    return [LayerPart(op, attributes, parameters, True, reads=tuple(reads))]

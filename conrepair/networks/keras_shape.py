@@ -6,25 +6,28 @@ import numpy as np
 from keras import layers
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.networks.keras_ops import BINARY
-from conrepair.networks.keras_parts import KerasCall, Rule, channels_last
-from conrepair.networks.parts import PREVIOUS, LayerPart
+from conrepair.networks.keras_ops import BINARY, along, shaped
+from conrepair.networks.keras_parts import KerasCall, channels_last
+from conrepair.networks.parts import PREVIOUS, LayerPart, Rules
 
-__all__ = ["RULES", "elementwise_parts"]
-
-
-def _reshape(call: KerasCall) -> list[LayerPart]:
-    return [LayerPart("Reshape", {"shape": call.outputs[0]})]
+__all__ = ["RULES"]
 
 
-def _flatten(call: KerasCall) -> list[LayerPart]:
+RULES = Rules()
+RULES.of("Reshape", layers.Reshape)(shaped)
+RULES.of("Concat", layers.Concatenate)(along)
+
+
+@RULES.of("Reshape", layers.Flatten)
+def _flatten(op: str, call: KerasCall) -> list[LayerPart]:
     if not channels_last(call.operation) and call.rank > 2:
         raise ValueError("moves the channels before it flattens")
-    return _reshape(call)
+    return shaped(op, call)
 
 
-def _permute(call: KerasCall) -> list[LayerPart]:
-    return [LayerPart("Transpose", {"perm": (0, *map(int, call.operation.dims))})]
+@RULES.of("Transpose", layers.Permute)
+def _permute(op: str, call: KerasCall) -> list[LayerPart]:
+    return [LayerPart(op, {"perm": (0, *map(int, call.operation.dims))})]
 
 
 def _spatial_axes(call: KerasCall) -> tuple[int, ...]:
@@ -38,15 +41,17 @@ def _pairs(value: object) -> tuple[tuple[int, int], ...]:
     return tuple((int(begin), int(end)) for begin, end in numbers)
 
 
-def _padding(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Pad", layers.ZeroPadding1D, layers.ZeroPadding2D, layers.ZeroPadding3D)
+def _padding(op: str, call: KerasCall) -> list[LayerPart]:
     begins, ends = [0] * call.rank, [0] * call.rank
     for axis, (begin, end) in zip(_spatial_axes(call), _pairs(call.operation.padding), strict=True):
         begins[axis], ends[axis] = begin, end
     attributes: dict[str, Attribute] = {"pads": (*begins, *ends), "mode": "constant", "value": 0.0}
-    return [LayerPart("Pad", attributes, channels_last=channels_last(call.operation))]
+    return [LayerPart(op, attributes, channels_last=channels_last(call.operation))]
 
 
-def _cropping(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Slice", layers.Cropping1D, layers.Cropping2D, layers.Cropping3D)
+def _cropping(op: str, call: KerasCall) -> list[LayerPart]:
     axes, pairs, shape = _spatial_axes(call), _pairs(call.operation.cropping), call.shapes[0]
     if shape is None:
         raise ValueError("unknown sizes")
@@ -56,13 +61,14 @@ def _cropping(call: KerasCall) -> list[LayerPart]:
         "axes": axes,
         "steps": (1,) * len(axes),
     }
-    return [LayerPart("Slice", attributes, channels_last=channels_last(call.operation))]
+    return [LayerPart(op, attributes, channels_last=channels_last(call.operation))]
 
 
 _INTERPOLATIONS = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
 
 
-def _up_sampling(call: KerasCall) -> list[LayerPart]:
+@RULES.of("Resize", layers.UpSampling1D, layers.UpSampling2D, layers.UpSampling3D)
+def _up_sampling(op: str, call: KerasCall) -> list[LayerPart]:
     layer = call.operation
     mode = _INTERPOLATIONS.get(getattr(layer, "interpolation", "nearest"))
     if mode is None:
@@ -77,14 +83,10 @@ def _up_sampling(call: KerasCall) -> list[LayerPart]:
         "cubic_coeff_a": -0.5 if mode == "cubic" else -0.75,
         "scales": tuple(scales),
     }
-    return [LayerPart("Resize", attributes, channels_last=channels_last(layer))]
+    return [LayerPart(op, attributes, channels_last=channels_last(layer))]
 
 
-def _concatenate(call: KerasCall) -> list[LayerPart]:
-    return [LayerPart("Concat", {"axis": call.axis(call.operation.axis)})]
-
-
-def elementwise_parts(call: KerasCall, op: str) -> list[LayerPart]:
+def _merge(op: str, call: KerasCall) -> list[LayerPart]:
     """A sum (product, ...) of any number of tensors as one operator after the other.
 
     Raises:
@@ -105,20 +107,4 @@ def _broadcast(shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[int, ...] | 
     return np.broadcast_shapes(*known) if len(known) == len(shapes) else None
 
 
-_MERGING = {getattr(layers, name): op for name, op in BINARY.items() if hasattr(layers, name)}
-
-
-def _merge(call: KerasCall) -> list[LayerPart]:
-    return elementwise_parts(call, _MERGING[type(call.operation)])
-
-
-RULES: dict[type, Rule] = {
-    layers.Flatten: _flatten,
-    layers.Reshape: _reshape,
-    layers.Permute: _permute,
-    **dict.fromkeys((layers.ZeroPadding1D, layers.ZeroPadding2D, layers.ZeroPadding3D), _padding),
-    **dict.fromkeys((layers.Cropping1D, layers.Cropping2D, layers.Cropping3D), _cropping),
-    **dict.fromkeys((layers.UpSampling1D, layers.UpSampling2D, layers.UpSampling3D), _up_sampling),
-    layers.Concatenate: _concatenate,
-    **dict.fromkeys(_MERGING, _merge),
-}
+RULES.named({getattr(layers, name): op for name, op in BINARY.items() if hasattr(layers, name)}, _merge)

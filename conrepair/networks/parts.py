@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ __all__ = [
     "INSIDE",
     "PREVIOUS",
     "LayerPart",
+    "Rules",
     "Shape",
     "depthwise_kernel",
     "depthwise_weight",
@@ -57,6 +59,37 @@ class LayerPart:
     native: str = ""
     reads: tuple[int, ...] | None = None
     shape: Shape = None
+
+
+_Rule = TypeVar("_Rule", bound=Callable[..., list[LayerPart]])
+
+
+class Rules(dict[Any, Callable[[Any], list[LayerPart]]]):
+    """What a framework's operators are in the vocabulary, by what the framework calls them.
+
+    A rule is written for the vocabulary's operator and for a call of the framework's. One that asks for what isn't
+    known raises a KeyError, TypeError or ValueError.
+    """
+
+    def of(self, operator: str, *natives: Any) -> Callable[[_Rule], _Rule]:
+        """Decorate the rule of an operator of the vocabulary; which is called the same where no others are said."""
+
+        def noted(rule: _Rule) -> _Rule:
+            self.named(dict.fromkeys(natives or (operator,), operator), rule)
+            return rule
+
+        return noted
+
+    def named(self, names: Mapping[Any, str], rule: Callable[..., list[LayerPart]]) -> None:
+        """Note one rule for several operators, by what the framework calls them."""
+        self.update({native: partial(rule, operator) for native, operator in names.items()})
+
+    def parts(self, native: Any, call: Any) -> list[LayerPart]:
+        """What a call is made of; nothing where it has no rule, or that asks for what isn't known."""
+        try:
+            return self[native](call)
+        except (KeyError, TypeError, ValueError):
+            return []
 
 
 def _rounded_down(total: int) -> tuple[int, int]:
