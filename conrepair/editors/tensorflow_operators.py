@@ -13,8 +13,9 @@ from conrepair.editors.operation import NotEditableError, Operation, two_read, w
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.tensorflow_windows import WINDOWS
 from conrepair.graph.operators import OPERATORS
+from conrepair.networks.parts import REDUCTIONS
 from conrepair.networks.tensorflow_operators import NAMES, RESIZES
-from conrepair.networks.tensorflow_shared import COORDINATES, NEAREST, REDUCTIONS
+from conrepair.networks.tensorflow_shared import COORDINATES, NEAREST
 
 __all__ = ["WRITERS"]
 

@@ -9,6 +9,7 @@ import keras
 from keras import layers
 
 from conrepair.graph.layer_graph import Attribute, Parameter
+from conrepair.graph.operators import OPERATORS
 from conrepair.networks.keras_activations import activation_parts
 from conrepair.networks.keras_parts import KerasCall, channels_last, weight
 from conrepair.networks.parts import LayerPart, Rules, depthwise_weight, out_in_kernel, transposed_window, window
@@ -112,21 +113,17 @@ def _transposed(op: str, call: KerasCall) -> list[LayerPart]:
 
 
 @RULES.of("MaxPool", layers.MaxPooling1D, layers.MaxPooling2D, layers.MaxPooling3D, keras.src.ops.nn.MaxPool)
-def _pooling(op: str, call: KerasCall, **more: Attribute) -> list[LayerPart]:
-    layer = call.operation  # or a function, whose sizes may be one number for all axes
-    axes = call.rank - 2
-    kernel = _of_each_axis(layer.pool_size, axes)
-    strides = kernel if layer.strides is None else _of_each_axis(layer.strides, axes)
-    attributes = {**_window(call, kernel, strides, (1,) * axes), "ceil_mode": False, **more}
-    return [LayerPart(op, attributes, channels_last=channels_last(layer))]
-
-
 @RULES.of(
     *("AveragePool", keras.src.ops.nn.AveragePool),
     *(layers.AveragePooling1D, layers.AveragePooling2D, layers.AveragePooling3D),
 )
-def _average(op: str, call: KerasCall) -> list[LayerPart]:
-    return _pooling(op, call, count_include_pad=False)
+def _pooling(op: str, call: KerasCall) -> list[LayerPart]:
+    layer = call.operation  # or a function, whose sizes may be one number for all axes
+    axes = call.rank - 2
+    kernel = _of_each_axis(layer.pool_size, axes)
+    strides = kernel if layer.strides is None else _of_each_axis(layer.strides, axes)
+    attributes = {**OPERATORS[op].attributes, **_window(call, kernel, strides, (1,) * axes)}
+    return [LayerPart(op, attributes, channels_last=channels_last(layer))]
 
 
 def _of_each_axis(value: int | Sequence[int], axes: int) -> tuple[int, ...]:

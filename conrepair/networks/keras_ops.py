@@ -11,27 +11,17 @@ import numpy as np
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
 from conrepair.networks.keras_parts import KerasCall, Rule, constant
-from conrepair.networks.parts import LayerPart, Rules, slice_parts
+from conrepair.networks.parts import PAIRS, REDUCTIONS, LayerPart, Rules, slice_parts
 
 __all__ = ["BINARY", "KINDS", "NAMES", "REDUCTIONS", "RULES", "along", "shaped"]
 
 BINARY = {
-    "Add": "Add",
+    **PAIRS,
     "Subtract": "Sub",
     "Multiply": "Mul",
     "Divide": "Div",
     "TrueDivide": "Div",
     "Power": "Pow",
-    "Maximum": "Max",
-    "Minimum": "Min",
-    "Equal": "Equal",
-    "Greater": "Greater",
-    "GreaterEqual": "GreaterOrEqual",
-    "Less": "Less",
-    "LessEqual": "LessOrEqual",
-    "LogicalAnd": "And",
-    "LogicalOr": "Or",
-    "LogicalXor": "Xor",
 }
 """Functions of two tensors by their class; its name in small letters is the function of keras.ops."""
 
@@ -46,7 +36,6 @@ _UNARY = {
     **{f"Arc{name[1:]}": name for name in FUNCTIONS if name.startswith("A")},
     **{name: name for name in (*FUNCTIONS, "Selu")},  # as far as Keras has a class of that name
 }
-REDUCTIONS = {name: f"Reduce{name}" for name in ("Mean", "Sum", "Max", "Min", "Prod")}
 NAMES = {op: name for name, op in reversed({**BINARY, **_UNARY, **REDUCTIONS}.items())}
 """Keras's class for one of the vocabulary; of several, the one to write."""
 

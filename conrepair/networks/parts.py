@@ -13,7 +13,9 @@ from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tenso
 
 __all__ = [
     "INSIDE",
+    "PAIRS",
     "PREVIOUS",
+    "REDUCTIONS",
     "LayerPart",
     "Rules",
     "Shape",
@@ -30,6 +32,21 @@ __all__ = [
 ]
 
 Shape = tuple[int, ...] | None
+PAIRS = {
+    **{name: name for name in ("Add", "Equal", "Greater", "Less")},
+    "Maximum": "Max",
+    "Minimum": "Min",
+    "GreaterEqual": "GreaterOrEqual",
+    "LessEqual": "LessOrEqual",
+    "LogicalAnd": "And",
+    "LogicalOr": "Or",
+    "LogicalXor": "Xor",
+}
+"""What Keras and TensorFlow both call operators of two tensors, as far as they have them."""
+
+REDUCTIONS = {name: f"Reduce{name}" for name in ("Mean", "Sum", "Max", "Min", "Prod")}
+"""The same of what is along axes."""
+
 INSIDE = ":inside"
 """How tensors between the parts of an operator are called: by what gives them, with this behind."""
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute
+from conrepair.graph.operators import OPERATORS
 from conrepair.networks.parts import LayerPart, Shape, transposed_window, window
-from conrepair.networks.tensorflow_view import Rule, TensorflowView
+from conrepair.networks.tensorflow_view import TensorflowView
 
 __all__ = ["constant_bias", "convolution", "matrix_product", "pooling", "transposed_convolution"]
 
@@ -47,47 +48,39 @@ def constant_bias(view: TensorflowView, position: int) -> int:
     return position
 
 
-def convolution(view: TensorflowView) -> list[LayerPart]:
+def convolution(op: str, view: TensorflowView) -> list[LayerPart]:
     """A convolution, of all channels, of some, or of each by itself; TFLite's have their bias."""
     weight = view.weight()
     kernel = weight.shape[2:]
     attributes = window(kernel, *_steps(view, len(kernel)), _sizes(view, view.shape(0)))
     attributes |= {"group": view.channels() // weight.shape[1]}
     parameters = {"weight": weight, **view.optional(bias=constant_bias(view, 2))}
-    return [LayerPart("Conv", attributes, parameters, view.channels_last, reads=(0,))]
+    return [LayerPart(op, attributes, parameters, view.channels_last, reads=(0,))]
 
 
-def transposed_convolution(view: TensorflowView) -> list[LayerPart]:
+def transposed_convolution(op: str, view: TensorflowView) -> list[LayerPart]:
     """The gradient of the convolution that makes the input's sizes from the output's."""
     weight = view.weight()
     kernel, sizes = weight.shape[2:], (_spatial(view, view.sizes(2)), _spatial(view, view.result_sizes()))
     attributes = transposed_window(kernel, *_steps(view, len(kernel)), sizes)
     parameters = {"weight": weight, **view.optional(bias=constant_bias(view, 3))}
-    return [LayerPart("ConvTranspose", attributes, parameters, view.channels_last, reads=(2,))]
+    return [LayerPart(op, attributes, parameters, view.channels_last, reads=(2,))]
 
 
-def pooling(op: str, **settings: Attribute) -> Rule:
+def pooling(op: str, view: TensorflowView) -> list[LayerPart]:
     """The largest number of each window, or the mean."""
-
-    def rule(view: TensorflowView) -> list[LayerPart]:
-        kernel = _spatial(view, view.option("ksize"))
-        attributes = window(kernel, *_steps(view, len(kernel)), _sizes(view, view.shape(0)))
-        return [LayerPart(op, {**attributes, "ceil_mode": False, **settings}, channels_last=view.channels_last)]
-
-    return rule
+    kernel = _spatial(view, view.option("ksize"))
+    attributes = window(kernel, *_steps(view, len(kernel)), _sizes(view, view.shape(0)))
+    return [LayerPart(op, {**OPERATORS[op].attributes, **attributes}, channels_last=view.channels_last)]
 
 
-def matrix_product(left: str, right: str) -> Rule:
+def matrix_product(op: str, view: TensorflowView, *, left: str, right: str) -> list[LayerPart]:
     """A product; `left` and `right` are what the options that transpose are called."""
-
-    def rule(view: TensorflowView) -> list[LayerPart]:
-        turned = {"transpose_a": bool(view.option(left)), "transpose_b": bool(view.option(right))}
-        attributes: dict[str, Attribute] = {**turned}
-        parameters = {}
-        for position, (role, name) in enumerate((("left", "transpose_a"), ("weight", "transpose_b"))):
-            if view.is_constant(position):  # its numbers are turned
-                arrange = (lambda matrix: np.swapaxes(matrix, -1, -2)) if turned[name] else None
-                parameters[role], attributes[name] = view.parameter(position, arrange), False
-        return [LayerPart("MatMul", attributes, parameters, True)]
-
-    return rule
+    turned = {"transpose_a": bool(view.option(left)), "transpose_b": bool(view.option(right))}
+    attributes: dict[str, Attribute] = {**turned}
+    parameters = {}
+    for position, (role, name) in enumerate((("left", "transpose_a"), ("weight", "transpose_b"))):
+        if view.is_constant(position):  # its numbers are turned
+            arrange = (lambda matrix: np.swapaxes(matrix, -1, -2)) if turned[name] else None
+            parameters[role], attributes[name] = view.parameter(position, arrange), False
+    return [LayerPart(op, attributes, parameters, True)]

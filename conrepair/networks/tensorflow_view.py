@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from conrepair.graph.layer_graph import Array, Parameter
-from conrepair.networks.parts import LayerPart, Shape
+from conrepair.networks.parts import Shape
 
-__all__ = ["Rule", "TensorflowView"]
+__all__ = ["TensorflowView"]
 
 
 class TensorflowView(abc.ABC):
@@ -103,9 +103,6 @@ class TensorflowView(abc.ABC):
     def optional(self, **positions: int) -> dict[str, Parameter]:
         """Parameters by role, of the operands that are constants."""
         return {role: self.parameter(position) for role, position in positions.items() if self.is_constant(position)}
-
-
-Rule = Callable[[TensorflowView], list[LayerPart]]
 
 
 def _known(shape: Shape) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute
+from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.networks.parts import PREVIOUS, LayerPart
 from conrepair.networks.stored import StoredParameter, stored_parameter
 from conrepair.networks.tensorflow_convolution import constant_bias
@@ -24,7 +25,7 @@ GATES = {"W": (1, 4, 2, 3), "R": (5, 8, 6, 7), "B": (12, 15, 13, 14), "P": (9, 1
 """The fused LSTM's operands that are one parameter in the vocabulary, which has input, output, forget, cell."""
 
 
-def fully_connected(view: OperatorView) -> list[LayerPart]:
+def fully_connected(op: str, view: OperatorView) -> list[LayerPart]:
     """A product with a matrix, between rows where the operator makes and unmakes them."""
     if view.options.weightsFormat == _SHUFFLED_WEIGHTS or 0 not in view.varying:
         raise ValueError("weights in another order, or a constant input")
@@ -40,11 +41,11 @@ def fully_connected(view: OperatorView) -> list[LayerPart]:
     if view.is_constant(1):
         parameters, reads = {"weight": view.weight(), **parameters}, [first]
     product = (*data[:-1], weight[0])
-    parts.append(LayerPart("MatMul", attributes, parameters, reads=tuple(reads), shape=product))
+    parts.append(LayerPart(op, attributes, parameters, reads=tuple(reads), shape=product))
     return parts if product == result else [*parts, LayerPart("Reshape", {"shape": result})]
 
 
-def lstm(view: OperatorView) -> list[LayerPart]:
+def lstm(op: str, view: OperatorView) -> list[LayerPart]:
     """The fused layer, without projection and normalization."""
     options = view.options
     needed = (*GATES["W"], *GATES["R"], *GATES["B"])
@@ -65,12 +66,12 @@ def lstm(view: OperatorView) -> list[LayerPart]:
     attributes: dict[str, Attribute] = {
         "hidden_size": hidden,
         "direction": "forward",
-        "activations": ("Sigmoid", "Tanh", "Tanh"),
+        "activations": RECURRENT_ACTIVATIONS[op],
         "batch_first": not options.timeMajor,
         "return_sequences": True,
         "cell_clip": float(options.cellClip) or None,
     }
-    return [LayerPart("LSTM", attributes, parameters, reads=(0,))]
+    return [LayerPart(op, attributes, parameters, reads=(0,))]
 
 
 def _joined_gates(gates: Sequence[StoredParameter], role: str) -> StoredParameter:
@@ -91,6 +92,6 @@ def _joined_gates(gates: Sequence[StoredParameter], role: str) -> StoredParamete
     return stored_parameter(first.name, first.dtype, lambda: [gate.numpy() for gate in gates], shapes, joined, **more)
 
 
-def unit_norm(view: OperatorView) -> list[LayerPart]:
+def unit_norm(op: str, view: OperatorView) -> list[LayerPart]:
     """Divided by the norm along the last axis."""
-    return [LayerPart("LpNormalization", {"p": 2, "axes": (view.rank() - 1,), "epsilon": _L2_EPSILON})]
+    return [LayerPart(op, {"p": 2, "axes": (view.rank() - 1,), "epsilon": _L2_EPSILON})]

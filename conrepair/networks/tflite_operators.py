@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from conrepair.frameworks.screening.tflite import names_of
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.networks import tensorflow_shared as shared
-from conrepair.networks.parts import LayerPart
+from conrepair.networks.parts import REDUCTIONS as ALONG_AXES
+from conrepair.networks.parts import LayerPart, Rules
 from conrepair.networks.tensorflow_convolution import convolution, pooling, transposed_convolution
-from conrepair.networks.tensorflow_view import Rule, TensorflowView
 from conrepair.networks.tflite_linear import fully_connected, lstm, unit_norm
 from conrepair.networks.tflite_operator import OperatorView, native
 
@@ -35,7 +36,7 @@ _UNARY: Mapping[str, str] = {**_called(shared.UNARY), "LOGISTIC": "Sigmoid"}
 BINARY: Mapping[str, str] = {**_called(shared.BINARY), "BITWISE_XOR": "Xor"}
 """Of two numbers."""
 
-REDUCTIONS: Mapping[str, str] = _called({**shared.REDUCTIONS, **{op: op for op in shared.REDUCTIONS.values()}})
+REDUCTIONS: Mapping[str, str] = _called({**ALONG_AXES, **{op: op for op in ALONG_AXES.values()}})
 """Along axes that a constant holds."""
 
 POOLS: Mapping[str, str] = {"MAX_POOL_2D": "MaxPool", "AVERAGE_POOL_2D": "AveragePool"}
@@ -71,32 +72,61 @@ RECURRENT = frozenset(
 """Operators whose fused activation is inside of the recurrence."""
 
 
-def _then(first: str, second: str) -> Rule:
-    return lambda view: [*shared.binary(first)(view), LayerPart(second)]
+_RULES = Rules(_called(shared.RULES))
+_RULES.named(_UNARY, shared.fixed)
+_RULES.named(BINARY, shared.binary)
+_RULES.of("Shape", "SHAPE")(shared.fixed)
+_RULES.of("Where", "SELECT")(shared.where)
+_RULES.of("Slice", "REVERSE_V2")(shared.backwards)
+_RULES.of("Conv", "DEPTHWISE_CONV_2D")(convolution)
+_RULES.of("ConvTranspose", "TRANSPOSE_CONV", "CONV_3D_TRANSPOSE")(transposed_convolution)
+_RULES.named(POOLS, pooling)
+_RULES.of("MatMul", "FULLY_CONNECTED")(fully_connected)
+_RULES.of("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")(lstm)
+_RULES.of("LRN", "LOCAL_RESPONSE_NORMALIZATION")(shared.local_response)
+_RULES.of("LpNormalization", "L2_NORMALIZATION")(unit_norm)
+_RULES.named(REDUCTIONS, shared.reduction)
+for _kind, _bounds in BOUNDS.items():
+    _RULES.of("Clip", _kind)(partial(shared.fixed, attributes=_bounds))
 
 
-def _prelu(view: OperatorView) -> list[LayerPart]:
-    return [LayerPart("PRelu", {}, {"slope": view.parameter(1)})]
+@_RULES.of("Square", "SQUARED_DIFFERENCE")
+def _squared_difference(op: str, view: OperatorView) -> list[LayerPart]:
+    return [*shared.binary("Sub", view), LayerPart(op)]
 
 
-def _gelu(view: OperatorView) -> list[LayerPart]:
+@_RULES.of("Not", "NOT_EQUAL")
+def _not_equal(op: str, view: OperatorView) -> list[LayerPart]:
+    return [*shared.binary("Equal", view), LayerPart(op)]
+
+
+@_RULES.of("PRelu", "PRELU")
+def _prelu(op: str, view: OperatorView) -> list[LayerPart]:
+    return [LayerPart(op, {}, {"slope": view.parameter(1)})]
+
+
+@_RULES.of("Gelu", "GELU")
+def _gelu(op: str, view: OperatorView) -> list[LayerPart]:
     approximate = view.options is not None and view.options.approximate
-    return [LayerPart("Gelu", {"approximate": "tanh" if approximate else "none"})]
+    return [LayerPart(op, {"approximate": "tanh" if approximate else "none"})]
 
 
-def _softmax(view: OperatorView) -> list[LayerPart]:
+@_RULES.of("Softmax", "SOFTMAX")
+def _softmax(op: str, view: OperatorView) -> list[LayerPart]:
     if view.option("beta") != 1:
         raise ValueError("with a temperature")
-    return shared.along_last("Softmax")(view)
+    return shared.along_last(op, view)
 
 
-def _quantize(view: OperatorView) -> list[LayerPart]:
-    return _scaled("QuantizeLinear", view.scales(view.outputs[0]))
+@_RULES.of("QuantizeLinear", "QUANTIZE")
+def _quantize(op: str, view: OperatorView) -> list[LayerPart]:
+    return _scaled(op, view.scales(view.outputs[0]))
 
 
-def _dequantize(view: OperatorView) -> list[LayerPart]:
+@_RULES.of("DequantizeLinear", "DEQUANTIZE")
+def _dequantize(op: str, view: OperatorView) -> list[LayerPart]:
     scales = view.scales(view.inputs[0])
-    return shared.cast(view) if scales is None else _scaled("DequantizeLinear", scales)
+    return _RULES["CAST"](view) if scales is None else _scaled(op, scales)
 
 
 def _scaled(op: str, scales: tuple[float, int] | None) -> list[LayerPart]:
@@ -110,70 +140,41 @@ def _scaled(op: str, scales: tuple[float, int] | None) -> list[LayerPart]:
     return [LayerPart(op, {"axis": 1}, parameters)]
 
 
-def _concatenation(view: OperatorView) -> list[LayerPart]:
-    return shared.concatenation(view, len(view.inputs), view.axis(view.option("axis")))
+@_RULES.of("Concat", "CONCATENATION")
+def _concatenation(op: str, view: OperatorView) -> list[LayerPart]:
+    return shared.concatenation(op, view, count=len(view.inputs), axis=view.axis(view.option("axis")))
 
 
-def _gather(view: OperatorView) -> list[LayerPart]:
+@_RULES.of("Gather", "GATHER")
+def _gather(op: str, view: OperatorView) -> list[LayerPart]:
     if view.option("batch_dims"):
         raise ValueError("of each batch its own")
-    return shared.gathered(view, view.option("axis"))
+    return shared.gathered(op, view, view.option("axis"))
 
 
-def _embedding(view: OperatorView) -> list[LayerPart]:
-    return [LayerPart("Gather", {"axis": 0}, {"table": view.parameter(1)})]
+@_RULES.of("Gather", "EMBEDDING_LOOKUP")
+def _embedding(op: str, view: OperatorView) -> list[LayerPart]:
+    return [LayerPart(op, {"axis": 0}, {"table": view.parameter(1)})]
 
 
-def _of_known_size(rule: Rule) -> Rule:
+def _of_known_size(rule: Callable[[Any], list[LayerPart]], view: OperatorView) -> list[LayerPart]:
     """The rule for an operator whose result has a size; where only running it tells, an operand says the shape."""
-
-    def known(view: TensorflowView) -> list[LayerPart]:
-        view.result_sizes()
-        return rule(view)
-
-    return known
+    view.result_sizes()
+    return rule(view)
 
 
-_RULES: Mapping[str, Callable[[OperatorView], list[LayerPart]]] = {
-    **_called(shared.RULES),
-    "LOGISTIC": shared.fixed("Sigmoid"),
-    "BITWISE_XOR": shared.binary("Xor"),
-    **{kind: shared.fixed("Clip", bounds) for kind, bounds in BOUNDS.items()},
-    "SQUARED_DIFFERENCE": _then("Sub", "Square"),
-    "NOT_EQUAL": _then("Equal", "Not"),
-    "PRELU": _prelu,
-    "GELU": _gelu,
-    "SOFTMAX": _softmax,
-    "SELECT": shared.where,
-    "QUANTIZE": _quantize,
-    "DEQUANTIZE": _dequantize,
-    "DEPTHWISE_CONV_2D": convolution,
-    **dict.fromkeys(("TRANSPOSE_CONV", "CONV_3D_TRANSPOSE"), transposed_convolution),
-    "MAX_POOL_2D": pooling("MaxPool"),
-    "AVERAGE_POOL_2D": pooling("AveragePool", count_include_pad=False),
-    "FULLY_CONNECTED": fully_connected,
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,
-    "LOCAL_RESPONSE_NORMALIZATION": shared.local_response,
-    "L2_NORMALIZATION": unit_norm,
-    **{kind: shared.reduction(op) for kind, op in REDUCTIONS.items()},
-    **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), _of_known_size(shared.reshaped)),
-    "BROADCAST_TO": _of_known_size(shared.expanded),
-    "STRIDED_SLICE": lambda view: shared.strided_slice(view, relative=bool(view.option("offset"))),
-    "REVERSE_V2": shared.backwards,
-    "CONCATENATION": _concatenation,
-    "GATHER": _gather,
-    "EMBEDDING_LOOKUP": _embedding,
-    "SHAPE": shared.fixed("Shape"),
-}
+for _kind in ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "BROADCAST_TO"):
+    _RULES[_kind] = partial(_of_known_size, _RULES[_kind])
+
+
+@_RULES.of("Slice", "STRIDED_SLICE")
+def _strided_slice(op: str, view: OperatorView) -> list[LayerPart]:
+    return shared.strided_slice(op, view, relative=bool(view.option("offset")))
 
 
 def parts_of(view: OperatorView) -> list[LayerPart]:
     """Take an operator apart; one whose sizes aren't known, or settings computed, stays as it is."""
-    rule = _RULES.get(view.kind)
-    try:
-        parts = [native(view)] if rule is None else list(rule(view))
-    except (KeyError, TypeError, ValueError):
-        parts = [native(view)]
+    parts = _RULES.parts(view.kind, view) or [native(view)]
     activation = getattr(view.options, "fusedActivationFunction", 0)
     if activation in FUSED and view.kind not in RECURRENT:
         parts.append(LayerPart(*FUSED[activation]))

@@ -141,9 +141,9 @@ def _tables(format_: str) -> Mapping[str, str]:
 
             return NAMES
         case "tensorflow":
-            from conrepair.networks import tensorflow_operators, tensorflow_shared
+            from conrepair.networks import parts, tensorflow_operators
 
-            reductions = {op: name for name, op in tensorflow_shared.REDUCTIONS.items()}
+            reductions = {op: name for name, op in parts.REDUCTIONS.items()}
             return {**tensorflow_operators.NAMES, **reductions}
         case "tflite":
             from conrepair.networks import tflite_operators
