@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import torch
+from torch.fx import Node
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.networks.network import Network
+from conrepair.frameworks.torch import array_from_tensor, tensor_from_array
+from conrepair.frameworks.torch_double import arithmetic
+from conrepair.graph.layer_graph import Array
+from conrepair.networks.network import Network, Segment
 from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_graph import has_word, named_graph
+from conrepair.networks.torch_plan import Planner, compute, needed
 from conrepair.networks.torch_program import open_program
-from conrepair.networks.torch_segment import TorchSegment
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["TorchNetwork", "open_network"]
+__all__ = ["TorchNetwork", "TorchSegment", "open_network"]
 
 
 def open_network(model: Model, inputs: Sequence[TensorSpec]) -> Network:
@@ -75,3 +81,85 @@ class TorchNetwork(Network):
     def second_opinion(self) -> TorchNetwork:
         """In float64."""
         return TorchNetwork(self._model, self._inputs, double=True)
+
+
+class TorchSegment(Segment):
+    """See `conrepair.networks.network.Segment`."""
+
+    def __init__(
+        self,
+        tensors: Mapping[str, Node],
+        types: Mapping[str, torch.dtype],
+        constants: TorchConstants,
+        fed: Collection[str],
+        wanted: Sequence[str],
+    ) -> None:
+        """Plan what to compute.
+
+        Args:
+            tensors: Where each tensor comes from.
+            types: Of each tensor.
+            constants: Of the graph.
+            fed: Names of tensors.
+            wanted: Names of tensors.
+        """
+        self.wanted = tuple(wanted)
+        given = {tensors[name]: name for name in dict.fromkeys(fed)}
+        nodes, reads = needed(given, [tensors[name] for name in wanted], constants)
+        self.needs = tuple(name for node, name in given.items() if node in reads)
+        self._types = {name: types[name] for name in self.needs}
+        self._constant = {
+            name: constants.value(tensors[name])
+            for name in dict.fromkeys(wanted)
+            if tensors[name] not in constants.dependent
+        }
+        planner = Planner(constants, given, self.needs)
+        self._slots = {name: planner.slot(tensors[name]) for name in self.needs}
+        self._steps = planner.plan(nodes, {tensors[name]: name for name in wanted})
+        self._size = planner.size
+        self._weights = planner.storages
+        self._double = constants.program.double
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """See `Segment`."""
+        values: list[Any] = [None] * self._size
+        for name, slot in self._slots.items():
+            values[slot] = _tensor(feeds[name]).to(self._types[name])
+        storages = self._weights | {tensor.untyped_storage().data_ptr() for tensor in values if tensor is not None}
+        results: dict[str, Array] = {}
+        try:
+            with torch.inference_mode(), arithmetic(double=self._double):
+                for step in self._steps:
+                    compute(step, values)
+                    for name in step.kept:
+                        results[name] = _own_array(values[step.result], storages)
+                    for slot in step.released:
+                        values[slot] = None
+                for name, value in self._constant.items():
+                    results[name] = _own_array(value.clone(), storages)
+        # Operators of any library run here.
+        except Exception as error:
+            raise InferenceError(f"running a piece of the network failed: {type(error).__name__}: {error}") from error
+        return {name: results[name] for name in self.wanted}
+
+
+def _tensor(array: Array) -> torch.Tensor:
+    """Nothing is written to it, so the array may be read-only; PyTorch would warn of that."""
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = np.array(array)
+    return tensor_from_array(array)
+
+
+def _own_array(tensor: torch.Tensor, storages: set[int]) -> Array:
+    """Memory that nothing else refers to: no feed, no weight, no other result, no larger tensor behind a view.
+
+    Args:
+        tensor: What was computed.
+        storages: Addresses of feeds and of what was handed out; gets the tensor's.
+    """
+    tensor = tensor.contiguous()
+    storage = tensor.untyped_storage()
+    if storage.data_ptr() in storages or storage.nbytes() != tensor.nbytes:
+        tensor = tensor.clone(memory_format=torch.contiguous_format)
+    storages.add(tensor.untyped_storage().data_ptr())
+    return array_from_tensor(tensor)
