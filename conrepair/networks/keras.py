@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import keras
+import tensorflow as tf
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.keras import KerasRunnable
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import loading
-from conrepair.networks.keras_graph import layer_graph
-from conrepair.networks.keras_steps import is_functional, steps_of
-from conrepair.networks.keras_trace import trace
+from conrepair.graph.layer_graph import Tensor
+from conrepair.networks.keras_graph import Masks, layer_graph
+from conrepair.networks.keras_steps import KerasStep, Steps, is_functional, steps_of
 from conrepair.networks.network import Network
+from conrepair.networks.tensorflow_pieces import GraphPieces, lift_constants
 from conrepair.networks.tensorflow_segment import PieceNetwork
 from conrepair.runtime.errors import ModelLoadError
 
@@ -78,3 +82,115 @@ class KerasNetwork(PieceNetwork):
     def second_opinion(self) -> KerasNetwork:
         """In float64."""
         return _open(self._model, self._inputs, double=True)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A model computed once with symbols.
+
+    Attributes:
+        pieces: The graph.
+        tensors: The model's tensors, and the masks that Keras hands on beside them.
+        places: Where in the graph each tensor is; those that can't be observed are left out.
+        masks: What calls depend on beside their arguments.
+    """
+
+    pieces: GraphPieces
+    tensors: Mapping[str, Tensor]
+    places: Mapping[str, str]
+    masks: Masks
+
+
+class _Recorder:
+    """Runs the calls and gives each tensor an operator of its own.
+
+    Layers may hand on what they get (Dropout does), so without it two tensors could be one and the same.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        self.tensors: dict[str, Tensor] = {}
+        self.symbols: dict[str, Any] = {}
+        self.masks: dict[str, str] = {}
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        values: dict[str, Any] = {}
+        for name, symbol in zip(self.steps.inputs, inputs, strict=True):
+            values[name] = self._known(name, symbol)
+        for step in self.steps.calls:
+            arguments, options = step.arguments(values)
+            if "training" in getattr(step.operation, "_call_context_args", {}):
+                options["training"] = False
+            results = keras.tree.flatten(step.operation(*arguments, **options))
+            for name, result in zip(step.outputs, results, strict=True):
+                values[name] = self._marked(name, result)
+        return [symbol for symbol in self.symbols.values() if symbol is not None]
+
+    def _marked(self, name: str, result: Any) -> Any:
+        if not isinstance(result, tf.Tensor):
+            self.tensors[name] = Tensor(name, None, "", observable=False)
+            return result
+        own = self._known(name, tf.identity(result))
+        mask = keras.src.backend.get_keras_mask(result)
+        if mask is None:
+            return own
+        if not any(mask is symbol for symbol in self.symbols.values()):
+            self.masks[name] = f"{name}:mask"
+            mask = self._known(self.masks[name], tf.identity(mask))
+        keras.src.backend.set_keras_mask(own, mask)
+        return own
+
+    def _known(self, name: str, symbol: Any) -> Any:
+        self.tensors[name] = Tensor(name, _sizes(symbol.shape), symbol.dtype.name)
+        self.symbols[name] = symbol
+        return symbol
+
+
+def trace(steps: Steps, inputs: Sequence[TensorSpec], dtypes: Sequence[str]) -> Trace:
+    """Compute a model with symbols.
+
+    Args:
+        steps: The model.
+        inputs: With concrete sizes, in the order of the steps' inputs.
+        dtypes: What the model computes each input with.
+    """
+    recorder = _Recorder(steps)
+    signature = [
+        tf.TensorSpec(spec.shape, dtype, name=f"input_{index}")
+        for index, (spec, dtype) in enumerate(zip(inputs, dtypes, strict=True))
+    ]
+
+    @tf.function(input_signature=signature, autograph=False)  # type: ignore[untyped-decorator]
+    def run(*tensors: Any) -> list[Any]:
+        return recorder.run(tensors)
+
+    function = run.get_concrete_function()
+    definition = function.graph.as_graph_def()
+    captures = {placeholder.op.name: external for external, placeholder in function.graph.captures}
+    pieces = GraphPieces(lift_constants(definition.node, captures), captures, definition)
+    places = {name: symbol.name for name, symbol in recorder.symbols.items()}
+    marks = {place: name for name, place in places.items()}
+    read = {step.name: _read_beside(step, pieces, marks, places, recorder.masks) for step in steps.calls}
+    used = {mask for masks in read.values() for mask in masks}
+    masks = {name: mask for name, mask in recorder.masks.items() if mask in used}
+    unused = set(recorder.masks.values()) - used
+    tensors = {name: tensor for name, tensor in recorder.tensors.items() if name not in unused}
+    return Trace(pieces, tensors, places, Masks(masks, read))
+
+
+def _read_beside(
+    step: KerasStep,
+    pieces: GraphPieces,
+    marks: Mapping[str, str],
+    places: Mapping[str, str],
+    masks: Mapping[str, str],
+) -> tuple[str, ...]:
+    """Follow the graph from a call's results back to the model's tensors; those that are no arguments are masks."""
+    own = [*step.outputs, *(masks[name] for name in step.outputs if name in masks)]
+    reached = pieces.needed(marks, [places[name] for name in own if name in places]).fed
+    return tuple(name for name in map(marks.__getitem__, reached) if name not in step.inputs)
+
+
+def _sizes(shape: Any) -> tuple[int, ...] | None:
+    known = shape.rank is not None and all(size is not None for size in shape)
+    return tuple(map(int, shape)) if known else None
