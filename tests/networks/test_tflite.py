@@ -89,12 +89,12 @@ def test_some_cuts(opened: Any, name: str, seed: int) -> None:
 
 
 def test_a_piece_holds_only_its_own_weights(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from conrepair.networks import tflite_segment
+    from conrepair.networks import tflite
 
     sizes: list[int] = []
-    make = tflite_segment.interpreter_of
+    make = tflite.interpreter_of
     monkeypatch.setattr(
-        tflite_segment,
+        tflite,
         "interpreter_of",
         lambda content, **options: sizes.append(len(content)) or make(content, **options),
     )
