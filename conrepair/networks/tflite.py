@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,8 +77,8 @@ class TfliteNetwork(Network):
             written = write_piece(self._file, piece, shapes)
         return TfliteSegment(
             written,
-            [self._port(name) for name in needs],
-            [self._port(name) for name in computed],
+            [self.graph.tensors[name] for name in needs],
+            [self.graph.tensors[name] for name in computed],
             wanted,
             constants,
             reference=self._reference,
@@ -104,12 +103,6 @@ class TfliteNetwork(Network):
             return []
         return [index for index, kind in enumerate(kinds) if kind == "CALL_ONCE"]
 
-    def _port(self, name: str) -> SegmentPort:
-        tensor: Tensor = self.graph.tensors[name]
-        return SegmentPort(
-            TensorSpec(name, tensor.shape or (), tensor.dtype, tensor.quantization), tensor.shape is not None
-        )
-
 
 def open_network(model: Model, inputs: Sequence[TensorSpec] | None) -> TfliteNetwork:
     """Open a TFLite model.
@@ -125,24 +118,6 @@ def open_network(model: Model, inputs: Sequence[TensorSpec] | None) -> TfliteNet
     """
     with loading(model, "a TFLite model", passing=ConrepairError):
         return TfliteNetwork(TfliteFile(model.path), inputs)
-
-
-@dataclass(frozen=True)
-class SegmentPort:
-    """A tensor that goes into or comes out of a segment.
-
-    Attributes:
-        spec: Name, type, quantization, and the shape where it's known.
-        has_shape: Whether it is; the spec's shape means nothing if not.
-    """
-
-    spec: TensorSpec
-    has_shape: bool
-
-    def stored(self, array: Array) -> Array:
-        """An array as the tensor takes it."""
-        spec = self.spec if self.has_shape else replace(self.spec, shape=tuple(map(int, array.shape)))
-        return to_stored(spec, array)
 
 
 class TfliteSegment(Segment):
@@ -164,19 +139,19 @@ class TfliteSegment(Segment):
     def __init__(
         self,
         written: WrittenPiece | None,
-        needs: Sequence[SegmentPort],
-        computed: Sequence[SegmentPort],
+        needs: Sequence[Tensor],
+        computed: Sequence[Tensor],
         wanted: Sequence[str],
         constants: Mapping[str, Array],
         *,
         reference: bool,
         assigns: bool = False,
     ) -> None:
-        self.needs = tuple(port.spec.name for port in needs)
+        self.needs = tuple(tensor.name for tensor in needs)
         self.wanted = tuple(wanted)
         self._constants = dict(constants)
-        self._inputs: list[tuple[SegmentPort, int]] = []
-        self._outputs: list[tuple[SegmentPort, int]] = []
+        self._inputs: list[tuple[Tensor, int]] = []
+        self._outputs: list[tuple[Tensor, int]] = []
         self._interpreter: Any = None
         self._resized: list[tuple[int, ...]] | None = None
         self._written, self._reference, self._assigns = written, reference, assigns
@@ -194,13 +169,14 @@ class TfliteSegment(Segment):
             missing = [name for name in self.needs if name not in feeds]
             if missing:
                 raise DataError(f"the piece needs values of {missing}, which aren't fed.")
-            arrays = [port.stored(np.asarray(feeds[port.spec.name])) for port, _ in self._inputs]
+            given = [(tensor, np.asarray(feeds[tensor.name])) for tensor, _ in self._inputs]
+            arrays = [to_stored(_spec(tensor, array.shape), array) for tensor, array in given]
             try:
                 self._invoke(arrays)
             except (RuntimeError, ValueError) as error:
                 raise InferenceError(f"TFLite can't compute {self.wanted}: {error}") from error
-            for port, place in self._outputs:
-                results[port.spec.name] = to_real(port.spec, self._interpreter.get_tensor(place))
+            for tensor, place in self._outputs:
+                results[tensor.name] = to_real(_spec(tensor), self._interpreter.get_tensor(place))
             if self._assigns:
                 self._interpreter = None
         return {name: results[name] for name in self.wanted}
@@ -223,7 +199,7 @@ class TfliteSegment(Segment):
 
     def _fit(self, arrays: Sequence[Array]) -> None:
         """Resize inputs whose shape couldn't be known."""
-        if all(port.has_shape for port, _ in self._inputs):
+        if all(tensor.shape is not None for tensor, _ in self._inputs):
             return
         shapes = [array.shape for array in arrays]
         if shapes != self._resized:
@@ -231,3 +207,8 @@ class TfliteSegment(Segment):
                 self._interpreter.resize_tensor_input(place, shape)
             self._interpreter.allocate_tensors()
             self._resized = shapes
+
+
+def _spec(tensor: Tensor, shape: tuple[int, ...] = ()) -> TensorSpec:
+    """What the interpreter takes or gives; a shape counts where only running tells the tensor's."""
+    return TensorSpec(tensor.name, shape if tensor.shape is None else tensor.shape, tensor.dtype, tensor.quantization)
