@@ -78,14 +78,13 @@ class LayerPart:
     shape: Shape = None
 
 
-_Rule = TypeVar("_Rule", bound=Callable[..., list[LayerPart]])
+_Rule = TypeVar("_Rule", bound=Callable[..., Any])
 
 
-class Rules(dict[Any, Callable[[Any], list[LayerPart]]]):
+class Rules(dict[Any, Callable[[Any], Any]]):
     """What a framework's operators are in the vocabulary, by what the framework calls them.
 
-    A rule is written for the vocabulary's operator and for a call of the framework's. One that asks for what isn't
-    known raises a KeyError, TypeError or ValueError.
+    A rule is written for the vocabulary's operator and for a call of the framework's.
     """
 
     def of(self, operator: str, *natives: Any) -> Callable[[_Rule], _Rule]:
@@ -97,14 +96,14 @@ class Rules(dict[Any, Callable[[Any], list[LayerPart]]]):
 
         return noted
 
-    def named(self, names: Mapping[Any, str], rule: Callable[..., list[LayerPart]]) -> None:
+    def named(self, names: Mapping[Any, str], rule: Callable[..., Any]) -> None:
         """Note one rule for several operators, by what the framework calls them."""
         self.update({native: partial(rule, operator) for native, operator in names.items()})
 
     def parts(self, native: Any, call: Any) -> list[LayerPart]:
         """What a call is made of; nothing where it has no rule, or that asks for what isn't known."""
         try:
-            return self[native](call)
+            return list(self[native](call))
         except (KeyError, TypeError, ValueError):
             return []
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from torch.fx import Node
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis, sizes
+from conrepair.networks.parts import Rules
+from conrepair.networks.torch_call import TorchCall, TorchPart, axis, sizes
 from conrepair.networks.torch_elementwise import operand
 
 __all__ = ["PAD_MODES", "RULES"]
@@ -19,44 +18,55 @@ _RESHAPES = (
 _SAME = ("contiguous", "clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "positive", "resolve_conj")
 _DROPOUTS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout", "native_dropout")
 PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+_PADS = ("reflection", "replication")
+_RESIZES = (
+    *(name.format(axes) for name in ("upsample_nearest{}d", "_upsample_nearest_exact{}d") for axes in (1, 2, 3)),
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"),
+)
 _RESIZE_MODES = {"nearest": "nearest", "_nearest": "nearest", "bilinear": "linear", "linear": "linear",
                  "trilinear": "linear", "bicubic": "cubic"}  # fmt: skip
 
 
-def _identity(call: TorchCall) -> TorchPart:
-    return TorchPart("Identity", {}, [operand(call)])
+RULES = Rules()
 
 
-def _dropout(call: TorchCall) -> TorchPart | None:
-    return None if call["train"] and call["p"] else _identity(call)
+@RULES.of("Identity", *_SAME)
+def _identity(op: str, call: TorchCall) -> TorchPart:
+    return TorchPart(op, {}, [operand(call)])
 
 
-def _reshape(call: TorchCall) -> TorchPart:
-    return TorchPart("Reshape", {"shape": call.shape()}, [operand(call)])
+@RULES.of("Identity", *_DROPOUTS)
+def _dropout(op: str, call: TorchCall) -> TorchPart | None:
+    return None if call["train"] and call["p"] else _identity(op, call)
 
 
-def _expand(call: TorchCall) -> TorchPart:
-    return TorchPart("Expand", {"shape": call.shape()}, [call["self"]])
+@RULES.of("Reshape", *_RESHAPES)
+@RULES.of("Expand", "expand", "expand_as", "broadcast_to")
+def _shaped(op: str, call: TorchCall) -> TorchPart:
+    return TorchPart(op, {"shape": call.shape()}, [operand(call)])
 
 
-def _permute(call: TorchCall) -> TorchPart:
+@RULES.of("Transpose", "permute")
+def _permute(op: str, call: TorchCall) -> TorchPart:
     rank = call.rank(call["self"])
-    return TorchPart("Transpose", {"perm": tuple(axis(place, rank) for place in call["dims"])}, [call["self"]])
+    return TorchPart(op, {"perm": tuple(axis(place, rank) for place in call["dims"])}, [call["self"]])
 
 
-def _transpose(call: TorchCall) -> TorchPart:
+@RULES.of("Transpose", "transpose", "swapaxes")
+def _transpose(op: str, call: TorchCall) -> TorchPart:
     names = ("dim0", "dim1") if call.name == "transpose" else ("axis0", "axis1")
     order = list(range(call.rank(call["self"])))
     one, other = (axis(call[name], len(order)) for name in names)
     order[one], order[other] = order[other], order[one]
-    return TorchPart("Transpose", {"perm": tuple(order)}, [call["self"]])
+    return TorchPart(op, {"perm": tuple(order)}, [call["self"]])
 
 
-def _reversed_axes(call: TorchCall) -> TorchPart:
+@RULES.of("Transpose", "t", "numpy_T", "mT")
+def _reversed_axes(op: str, call: TorchCall) -> TorchPart:
     rank = call.rank(call["self"])
     kept = rank - 2 if call.name == "mT" else 0
     perm = (*range(kept), *reversed(range(kept, rank)))
-    return TorchPart("Transpose", {"perm": perm}, [call["self"]])
+    return TorchPart(op, {"perm": perm}, [call["self"]])
 
 
 def _pieces(call: TorchCall) -> tuple[list[Node | None], dict[str, Parameter]]:
@@ -67,25 +77,29 @@ def _pieces(call: TorchCall) -> tuple[list[Node | None], dict[str, Parameter]]:
     return inputs, {role: call.parameter(piece) for role, piece in zip(roles, constants, strict=False)}
 
 
-def _concatenate(call: TorchCall) -> TorchPart:
+@RULES.of("Concat", "cat", "concat", "concatenate")
+def _concatenate(op: str, call: TorchCall) -> TorchPart:
     inputs, parameters = _pieces(call)
-    return TorchPart("Concat", {"axis": axis(call["dim"], call.rank())}, inputs, parameters)
+    return TorchPart(op, {"axis": axis(call["dim"], call.rank())}, inputs, parameters)
 
 
-def _stack(call: TorchCall) -> TorchPart | None:
+@RULES.of("Stack", "stack")
+def _stack(op: str, call: TorchCall) -> TorchPart | None:
     if not all(map(call.depends, call["tensors"])):
         return None
-    return TorchPart("Stack", {"axis": axis(call["dim"], call.rank())}, call["tensors"])
+    return TorchPart(op, {"axis": axis(call["dim"], call.rank())}, call["tensors"])
 
 
-def _split(call: TorchCall) -> TorchPart | None:
+@RULES.of("Split", "split", "split_with_sizes", "chunk", "tensor_split")
+def _split(op: str, call: TorchCall) -> TorchPart | None:
     given = call["self"]
     place = axis(call["dim"], call.rank(given))
     pieces = [piece.shape[place] for piece in call.value()]
-    return TorchPart("Split", {"axis": place, "sizes": sizes(pieces)}, [given], outputs=range(len(pieces)))
+    return TorchPart(op, {"axis": place, "sizes": sizes(pieces)}, [given], outputs=range(len(pieces)))
 
 
-def _slice(call: TorchCall) -> TorchPart | None:
+@RULES.of("Slice", "slice", "narrow")
+def _slice(op: str, call: TorchCall) -> TorchPart | None:
     given = call["self"]
     place = axis(call["dim"], call.rank(given))
     size = call.value(given).shape[place]
@@ -100,20 +114,22 @@ def _slice(call: TorchCall) -> TorchPart | None:
     start, end, step = slice(start, end, call["step"] or 1).indices(size)
     if (start, end, step) == (0, size, 1):  # as `x[:, None]` has one for each axis that's taken as it is
         return TorchPart("Identity", {}, [given])
-    return TorchPart("Slice", {"starts": (start,), "ends": (end,), "axes": (place,), "steps": (step,)}, [given])
+    return TorchPart(op, {"starts": (start,), "ends": (end,), "axes": (place,), "steps": (step,)}, [given])
 
 
-def _flip(call: TorchCall) -> TorchPart | None:
+@RULES.of("Slice", "flip")
+def _flip(op: str, call: TorchCall) -> TorchPart | None:
     """Backwards: the end in front of an axis is -size - 1."""
     given, shape = call["self"], call.shape(call["self"])
     if shape is None:
         return None
     axes = tuple(axis(place, len(shape)) for place in call["dims"])
     starts, ends = tuple(shape[place] - 1 for place in axes), tuple(-shape[place] - 1 for place in axes)
-    return TorchPart("Slice", {"starts": starts, "ends": ends, "axes": axes, "steps": (-1,) * len(axes)}, [given])
+    return TorchPart(op, {"starts": starts, "ends": ends, "axes": axes, "steps": (-1,) * len(axes)}, [given])
 
 
-def _select(call: TorchCall) -> TorchPart | None:
+@RULES.of("Gather", "select")
+def _select(op: str, call: TorchCall) -> TorchPart | None:
     """One place of an axis, which is left out: what Gather does with one index."""
     given, index = call["self"], call["index"]
     if not isinstance(index, int):
@@ -122,25 +138,26 @@ def _select(call: TorchCall) -> TorchPart | None:
     size = call.value(given).shape[place]
     number = axis(index, size) if isinstance(size, int) else index
     indices = Parameter("", (), "int64", lambda: np.array(number, np.int64))
-    return TorchPart("Gather", {"axis": place}, [given], {"indices": indices})
+    return TorchPart(op, {"axis": place}, [given], {"indices": indices})
 
 
-def _index_select(call: TorchCall) -> TorchPart:
+@RULES.of("Gather", "index_select")
+def _index_select(op: str, call: TorchCall) -> TorchPart:
     place = axis(call["dim"], call.rank(call["self"]))
-    return TorchPart(
-        "Gather", {"axis": place}, *call.sorted_by_role({"table": call["self"], "indices": call["index"]})
-    )
+    return TorchPart(op, {"axis": place}, *call.sorted_by_role({"table": call["self"], "indices": call["index"]}))
 
 
-def _repeat(call: TorchCall) -> TorchPart | None:
+@RULES.of("Tile", "repeat", "tile")
+def _repeat(op: str, call: TorchCall) -> TorchPart | None:
     repeats, rank = call["dims"] if call["repeats"] is None else call["repeats"], call.rank(call["self"])
     known = sizes(repeats)
     if known is None or len(known) > rank:
         return None
-    return TorchPart("Tile", {"repeats": (1,) * (rank - len(known)) + known}, [call["self"]])
+    return TorchPart(op, {"repeats": (1,) * (rank - len(known)) + known}, [call["self"]])
 
 
-def _pad(call: TorchCall) -> TorchPart | None:
+@RULES.of("Pad", "pad", "constant_pad_nd", *(f"{kind}_pad{axes}d" for kind in _PADS for axes in (1, 2, 3)))
+def _pad(op: str, call: TorchCall) -> TorchPart | None:
     default = "reflect" if "reflection" in call.name else "replicate" if "replication" in call.name else "constant"
     mode = PAD_MODES[call["mode"] or default]
     amounts = sizes(call["pad"] if call["pad"] is not None else call["padding"])
@@ -151,10 +168,11 @@ def _pad(call: TorchCall) -> TorchPart | None:
     for position in range(len(amounts) // 2):  # from the last axis on
         begins[rank - 1 - position], ends[rank - 1 - position] = amounts[2 * position], amounts[2 * position + 1]
     value = float(call["value"] or 0.0)
-    return TorchPart("Pad", {"pads": (*begins, *ends), "mode": mode, "value": value}, [call["self"]])
+    return TorchPart(op, {"pads": (*begins, *ends), "mode": mode, "value": value}, [call["self"]])
 
 
-def _resize(call: TorchCall) -> TorchPart | None:
+@RULES.of("Resize", *_RESIZES)
+def _resize(op: str, call: TorchCall) -> TorchPart | None:
     given = operand(call)
     before, after = call.shape(given), call.shape()
     if before is None or after is None:
@@ -174,47 +192,15 @@ def _resize(call: TorchCall) -> TorchPart | None:
         attributes["coordinate_transformation_mode"], attributes["nearest_mode"] = places
     elif call["align_corners"]:
         attributes["coordinate_transformation_mode"] = "align_corners"
-    return TorchPart("Resize", attributes, [given])
+    return TorchPart(op, attributes, [given])
 
 
-def _depth_to_space(call: TorchCall) -> TorchPart:
-    return TorchPart("DepthToSpace", {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}, [call["self"]])
+@RULES.of("DepthToSpace", "pixel_shuffle")
+def _depth_to_space(op: str, call: TorchCall) -> TorchPart:
+    return TorchPart(op, {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}, [call["self"]])
 
 
-def _einsum(call: TorchCall) -> TorchPart:
+@RULES.of("Einsum", "einsum")
+def _einsum(op: str, call: TorchCall) -> TorchPart:
     inputs, parameters = _pieces(call)
-    return TorchPart("Einsum", {"equation": str(call["equation"])}, inputs, parameters)
-
-
-def _resizes() -> dict[str, Rule]:
-    names = ("upsample_nearest{}d", "_upsample_nearest_exact{}d")
-    return {
-        **{name.format(spatial): _resize for name in names for spatial in (1, 2, 3)},
-        **dict.fromkeys(
-            ("upsample_linear1d", "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"), _resize
-        ),
-    }
-
-
-RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(_RESHAPES, _reshape),
-    **dict.fromkeys(_SAME, _identity),
-    **dict.fromkeys(_DROPOUTS, _dropout),
-    **dict.fromkeys(("expand", "expand_as", "broadcast_to"), _expand),
-    "permute": _permute,
-    **dict.fromkeys(("transpose", "swapaxes"), _transpose),
-    **dict.fromkeys(("t", "numpy_T", "mT"), _reversed_axes),
-    **dict.fromkeys(("cat", "concat", "concatenate"), _concatenate),
-    "stack": _stack,
-    **dict.fromkeys(("split", "split_with_sizes", "chunk", "tensor_split"), _split),
-    **dict.fromkeys(("slice", "narrow"), _slice),
-    "flip": _flip,
-    "select": _select,
-    "index_select": _index_select,
-    **dict.fromkeys(("repeat", "tile"), _repeat),
-    **dict.fromkeys(("pad", "constant_pad_nd"), _pad),
-    **{f"{kind}_pad{spatial}d": _pad for kind in ("reflection", "replication") for spatial in (1, 2, 3)},
-    **_resizes(),
-    "pixel_shuffle": _depth_to_space,
-    "einsum": _einsum,
-}
+    return TorchPart(op, {"equation": str(call["equation"])}, inputs, parameters)

@@ -15,7 +15,7 @@ from conrepair.frameworks.torch import array_from_tensor, dtype_name
 from conrepair.graph.layer_graph import Array, Attribute, Parameter, Tensor
 from conrepair.networks.torch_constants import TorchConstants
 
-__all__ = ["Rule", "TorchCall", "TorchPart", "Transform", "axis", "bound", "operator_name", "pair", "sizes"]
+__all__ = ["TorchCall", "TorchPart", "Transform", "axis", "bound", "operator_name", "pair", "sizes"]
 
 Transform: TypeAlias = Callable[..., torch.Tensor]
 
@@ -128,10 +128,6 @@ class TorchCall:
         inputs: list[Node | str | None] = [value for value in roles.values() if self.depends(value)]
         constants = {role: value for role, value in roles.items() if value is not None and not self.depends(value)}
         return inputs, {role: self.operand(value, like=self.node) for role, value in constants.items()}
-
-
-Rule: TypeAlias = Callable[[TorchCall], TorchPart | Sequence[TorchPart] | None]
-"""Gives None for a use of the operator that the vocabulary has no word for."""
 
 
 def axis(position: int, rank: int) -> int:

@@ -16,14 +16,14 @@ from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Tensor
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks import torch_arrangement, torch_elementwise, torch_layers, torch_recurrent, torch_reductions
-from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, operator_name, sizes
+from conrepair.networks.torch_call import TorchCall, TorchPart, operator_name, sizes
 from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_program import Program, is_tuple_item
 from conrepair.networks.torch_simplify import SPELLED
 
 __all__ = ["NamedGraph", "has_word", "meaning_of", "named_graph", "with_defaults"]
 
-_RULES: Mapping[str, Rule] = {
+_RULES = {
     **torch_layers.RULES,
     **torch_elementwise.RULES,
     **torch_arrangement.RULES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,17 +10,18 @@ from torch.fx import Node
 
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, Parameter, Tensor
-from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, sizes
+from conrepair.graph.operators import OPERATORS
+from conrepair.networks.parts import Rules
+from conrepair.networks.torch_call import TorchCall, TorchPart, sizes
 
 __all__ = ["RULES"]
 
 # Where each of ONNX's gates stands in PyTorch's: iofc in ifgo, zrh in rzn.
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
-_OPERATORS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
 _STATES = ("initial_h", "initial_c")
 
 
-def _recurrent(call: TorchCall) -> Sequence[TorchPart] | None:
+def _recurrent(op: str, call: TorchCall) -> Sequence[TorchPart] | None:
     """Results are laid out as PyTorch's: both directions side by side in the last axis."""
     weights, layers = call["params"], call["num_layers"]
     states = call["hx"] if isinstance(call["hx"], list | tuple) else [call["hx"]]
@@ -37,15 +38,15 @@ def _recurrent(call: TorchCall) -> Sequence[TorchPart] | None:
     given: Node | str = call["input"]
     for layer in range(layers):
         group = weights[layer * directions * per_direction : (layer + 1) * directions * per_direction]
-        parts.append(_layer(call, given, group, states, layer))
+        parts.append(_layer(op, call, given, group, states, layer))
         given = _sequence_name(call, layer)
     return [*parts, *(_joined_state(call, layers, index) for index in range(len(states)) if several)]
 
 
 def _layer(
-    call: TorchCall, given: Node | str, weights: Sequence[Node], states: Sequence[Any], layer: int
+    op: str, call: TorchCall, given: Node | str, weights: Sequence[Node], states: Sequence[Any], layer: int
 ) -> TorchPart:
-    op, layers = _OPERATORS[call.name], call["num_layers"]
+    layers = call["num_layers"]
     directions = 2 if call["bidirectional"] else 1
     several, last = layers > 1, layer == layers - 1
     hidden = int(call.value(weights[1]).shape[1])
@@ -54,7 +55,7 @@ def _layer(
         "direction": "bidirectional" if directions == 2 else "forward",
         "batch_first": bool(call["batch_first"]),
     }
-    if op == "GRU":
+    if "linear_before_reset" in OPERATORS[op].attributes:
         attributes["linear_before_reset"] = True
     if call.name == "rnn_relu":
         attributes["activations"] = ("Relu",) * directions
@@ -131,4 +132,5 @@ def _is_zeros(state: Any) -> bool:
     )
 
 
-RULES: Mapping[str, Rule] = dict.fromkeys(_OPERATORS, _recurrent)
+RULES = Rules()
+RULES.named({"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}, _recurrent)

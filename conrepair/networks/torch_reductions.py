@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 
-from conrepair.networks.torch_call import Rule, TorchCall, TorchPart, axis
+from conrepair.networks.parts import Rules
+from conrepair.networks.torch_call import TorchCall, TorchPart, axis
 from conrepair.networks.torch_elementwise import binary
 
 __all__ = ["REDUCTIONS", "RULES"]
@@ -20,14 +19,16 @@ REDUCTIONS = {
 }
 
 
-def _reduction(op: str) -> Rule:
-    def rule(call: TorchCall) -> TorchPart | None:
-        given = call["self"]
-        if call["dtype"] is not None and call["dtype"] != call.value(given).dtype:
-            return None
-        return TorchPart(op, {"axes": _axes(call), "keepdims": bool(call["keepdim"])}, [given])
+RULES = Rules()
 
-    return rule
+
+def _reduction(op: str, call: TorchCall) -> TorchPart | None:
+    if call["dtype"] is not None and call["dtype"] != call.value(call["self"]).dtype:
+        return None
+    return TorchPart(op, {"axes": _axes(call), "keepdims": bool(call["keepdim"])}, [call["self"]])
+
+
+RULES.named(REDUCTIONS, _reduction)
 
 
 def _axes(call: TorchCall) -> tuple[int, ...]:
@@ -38,47 +39,34 @@ def _axes(call: TorchCall) -> tuple[int, ...]:
     return tuple(sorted(axis(place, rank) for place in places))
 
 
-def _norm(call: TorchCall) -> TorchPart | None:
+@RULES.of("ReduceL2", "linalg_vector_norm", "norm")
+def _norm(op: str, call: TorchCall) -> TorchPart | None:
     order = call["ord"] if call["p"] is None else call["p"]
-    same = call["dtype"] is None or call["dtype"] == call.value(call["self"]).dtype
-    if not same or isinstance(order, torch.fx.Node) or (order is not None and float(order) != 2):
+    if isinstance(order, torch.fx.Node) or (order is not None and float(order) != 2):
         return None
-    return TorchPart("ReduceL2", {"axes": _axes(call), "keepdims": bool(call["keepdim"])}, [call["self"]])
+    return _reduction(op, call)
 
 
-def _extremum(op: str) -> Rule:
+@RULES.of("Max", "max")
+@RULES.of("Min", "min")
+def _extremum(op: str, call: TorchCall) -> TorchPart | None:
     """The largest values along an axis, or of two tensors; with their positions it's another operator."""
-
-    def rule(call: TorchCall) -> TorchPart | None:
-        if call["other"] is not None:
-            return binary(op)(call)
-        if isinstance(call.value(), tuple | list) and call.is_read(1):
-            return None
-        return TorchPart(f"Reduce{op}", {"axes": _axes(call), "keepdims": bool(call["keepdim"])}, [call["self"]])
-
-    return rule
+    if call["other"] is not None:
+        return binary(op, call)
+    if isinstance(call.value(), tuple | list) and call.is_read(1):
+        return None
+    return _reduction(f"Reduce{op}", call)
 
 
-def _position(op: str) -> Rule:
-    def rule(call: TorchCall) -> TorchPart | None:
-        if call["dim"] is None:
-            return None
-        place = axis(call["dim"], call.rank(call["self"]))
-        return TorchPart(op, {"axis": place, "keepdims": bool(call["keepdim"])}, [call["self"]])
-
-    return rule
-
-
-def _cumulative_sum(call: TorchCall) -> TorchPart | None:
-    return TorchPart("CumSum", {"axis": axis(call["dim"], call.rank(call["self"]))}, [call["self"]])
+@RULES.of("ArgMax", "argmax")
+@RULES.of("ArgMin", "argmin")
+def _position(op: str, call: TorchCall) -> TorchPart | None:
+    if call["dim"] is None:
+        return None
+    place = axis(call["dim"], call.rank(call["self"]))
+    return TorchPart(op, {"axis": place, "keepdims": bool(call["keepdim"])}, [call["self"]])
 
 
-RULES: Mapping[str, Rule] = {
-    **{name: _reduction(op) for name, op in REDUCTIONS.items()},
-    **dict.fromkeys(("linalg_vector_norm", "norm"), _norm),
-    "max": _extremum("Max"),
-    "min": _extremum("Min"),
-    "argmax": _position("ArgMax"),
-    "argmin": _position("ArgMin"),
-    "cumsum": _cumulative_sum,
-}
+@RULES.of("CumSum", "cumsum")
+def _cumulative_sum(op: str, call: TorchCall) -> TorchPart | None:
+    return TorchPart(op, {"axis": axis(call["dim"], call.rank(call["self"]))}, [call["self"]])
