@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
+from conrepair.graph.operators import WINDOWS
 
 __all__ = ["channel_axis", "per_channel"]
 
@@ -27,7 +28,7 @@ def per_channel(numbers: Array, axis: int | None, rank: int) -> Array:
     return numbers.reshape(shape)
 
 
-_WITH_CHANNELS = {"Conv", "ConvTranspose", "MaxPool", "AveragePool", "Resize", "DepthToSpace"}
+_WITH_CHANNELS = {*WINDOWS, "Resize", "DepthToSpace"}
 _OTHER_AXES = {"MatMul", "Einsum", "Reshape", "Transpose", "Attention"}
 
 

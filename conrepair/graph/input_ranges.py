@@ -12,33 +12,20 @@ import numpy.typing as npt
 from conrepair.data.input_range import InputRange
 from conrepair.graph.input_texts import input_texts
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import LINEAR, OPERATORS, QUANTIZING, RECURRENT_ACTIVATIONS, WINDOWS, family
 
 __all__ = ["ASKING", "input_ranges", "weighs"]
 
-_KEEPING = {"Identity", "Cast", "QuantizeLinear", "DequantizeLinear"}
+_KEEPING = {"Identity", "Cast", *QUANTIZING}
 _MOVING = {"Reshape", "Transpose", "Expand", "Slice", "Reverse"}
-ASKING = {name for name, item in OPERATORS.items() if item.family == "comparison"}
+ASKING = frozenset(family("comparison"))
 """Operators that compare."""
 
 _OF_SIGNS = {"Less", "GreaterOrEqual"}  # than 0: whether an index counts from the end
 _LOGICAL = {name for name, item in OPERATORS.items() if item.logical}
 _LAYERS = {
-    "Conv",
-    "ConvTranspose",
-    "MatMul",
-    "LSTM",
-    "GRU",
-    "RNN",
-    "Concat",
-    "Pad",
-    "MaxPool",
-    "AveragePool",
-    "Resize",
-    "LinearClassifier",
-    "LinearRegressor",
-    "SVMClassifier",
-    "SVMRegressor",
+    *(*WINDOWS, *RECURRENT_ACTIVATIONS, "MatMul", "Concat", "Pad", "Resize"),
+    *("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"),
 }
 _WEIGHING = {"Softmax", "Attention"}
 _LOOKED_UP = 4  # rank of numbers that an input is compared with
@@ -312,7 +299,7 @@ def _step(node: Node) -> tuple[object, object] | None:
         deviation = np.sqrt(np.maximum(variance + (epsilon if isinstance(epsilon, float) else 0.0), 1e-14))
         return 1 / deviation, -mean / deviation
     operand = node.parameters.get("operand")
-    if operand is None or node.op not in {"Add", "Sub", "Mul", "Div"}:
+    if operand is None or node.op not in LINEAR:
         return None
     number = operand.numpy().astype(np.float64)
     first = bool(node.attributes.get("constant_first"))

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from conrepair.graph.layer_graph import Node
-from conrepair.graph.operators import OPERATORS
+from conrepair.graph.operators import LINEAR, OPERATORS, QUANTIZING, family
 
 __all__ = ["Interval", "intervals"]
 
-_MOVED = {"Identity", "Reshape", "Transpose", "QuantizeLinear", "DequantizeLinear", "Cast"}
+_MOVED = {*family("move"), *QUANTIZING}
 _SAME = {*_MOVED, "MaxPool"}
 
 Interval = tuple[float, float]
@@ -47,7 +47,7 @@ def _made(node: Node, low: float, high: float) -> Interval | None:
     if node.op == "Relu":
         return max(low, 0.0), max(high, 0.0)
     operand, first = node.parameters.get("operand"), bool(node.attributes.get("constant_first"))
-    if operand is None or node.op not in {"Add", "Sub", "Mul", "Div"} or (node.op == "Div" and first):
+    if operand is None or node.op not in LINEAR or (node.op == "Div" and first):
         return None
     values, ends = operand.numpy().astype(np.float64).reshape(1, -1), np.array([[low], [high]])
     if node.op == "Div" and not values.all():

@@ -38,11 +38,13 @@ __all__ = [
     "COMMUTATIVE",
     "ELEMENTWISE_BINARY",
     "FUNCTIONS",
+    "LINEAR",
     "NORMALIZATIONS",
     "OPERATORS",
     "QUANTIZING",
     "RECURRENT_ACTIVATIONS",
     "SOFTMAX",
+    "WINDOWS",
     "WITH_OPERAND",
     "family",
     "is_read",
@@ -58,6 +60,10 @@ def family(name: str) -> tuple[str, ...]:
 
 
 ELEMENTWISE_BINARY = family("arithmetic")
+LINEAR = frozenset({*family("arithmetic.sum"), *family("arithmetic.product")})
+"""They shift numbers by a constant, or scale them."""
+
+WINDOWS = frozenset(name for name, item in OPERATORS.items() if "kernel_shape" in item.attributes)
 WITH_OPERAND = frozenset(name for name, item in OPERATORS.items() if "constant_first" in item.attributes)
 COMMUTATIVE = frozenset(name for name, item in OPERATORS.items() if item.commutes)
 NORMALIZATIONS = frozenset(family("normalization"))

@@ -9,6 +9,7 @@ import numpy as np
 import onnx_ir
 
 from conrepair.graph.layer_graph import Array, Parameter
+from conrepair.graph.operators import family
 from conrepair.networks.onnx_cut import cut, is_plain
 from conrepair.networks.onnx_session import Sessions
 from conrepair.networks.onnx_source import OnnxSource
@@ -19,7 +20,7 @@ __all__ = ["OnnxConstants"]
 
 _SMALL = 256  # elements; what may be axes, shapes, scales is computed once and kept
 _STORED = {"Constant", "DequantizeLinear"}
-_MOVING = {"Cast", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+_MOVING = {*family("move"), "Flatten", "Squeeze", "Unsqueeze"}
 
 
 class OnnxConstants:

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from conrepair.graph.layer_graph import Array
+from conrepair.graph.operators import family
 from conrepair.networks.stored import StoredParameter, stored_parameter
 from conrepair.networks.tensorflow_pieces import GraphPieces, data_inputs, operator_of
 
@@ -16,7 +17,7 @@ __all__ = ["HANDED_ON", "TensorflowConstants"]
 
 HANDED_ON = {"Identity", "ReadVariableOp", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"}
 _DECLARED = {"VarHandleOp", "ReadVariableOp", "ResourceGather", "ResourceGatherNd"}  # stateful, but don't change
-_REARRANGED = {"Reshape", "Transpose", "ExpandDims", "Squeeze", "Cast"}
+_REARRANGED = {*family("move"), "ExpandDims", "Squeeze"}
 _SMALL = 64  # numbers; sizes, axes and the like are fewer
 
 
