@@ -98,6 +98,23 @@ class Network(abc.ABC):
             InferenceError: if the framework can't build the piece.
         """
 
+    def check_cuts(self, fed: Collection[str], wanted: Sequence[str]) -> None:
+        """Refuse what no segment can be cut at.
+
+        Args:
+            fed: See `segment`.
+            wanted: See `segment`.
+
+        Raises:
+            ValueError: if a tensor isn't observable, or a wanted one is an input.
+        """
+        for name in (*fed, *wanted):
+            if name not in self.graph.tensors or not self.graph.tensors[name].observable:
+                raise ValueError(f"{name} is no tensor of the network that can be observed")
+        for name in self.graph.inputs:
+            if name in wanted:
+                raise ValueError(f"{name} is an input of the network: nothing computes it")
+
     def second_opinion(self) -> Network:
         """The same graph in another arithmetic: the difference between both is rounding.
 

@@ -116,12 +116,7 @@ class OnnxNetwork(Network):
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> OnnxSegment:
         """See the base class."""
         wanted = tuple(dict.fromkeys(wanted))
-        for name in (*fed, *wanted):
-            if name not in self.graph.tensors or not self.graph.tensors[name].observable:
-                raise ValueError(f"{name} is no tensor of the network that can be observed")
-        inputs = [name for name in wanted if name in self.graph.inputs]
-        if inputs:
-            raise ValueError(f"{inputs} are inputs of the network: nothing computes them")
+        self.check_cuts(fed, wanted)
         return OnnxSegment(cut(self._source, fed, wanted), self.graph.tensors, self._sessions)
 
     def second_opinion(self) -> OnnxNetwork:

@@ -36,13 +36,8 @@ class PieceNetwork(Network):
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> Segment:
         """See the base class."""
         places, pieces = self._places, self._pieces
-        for name in [*fed, *wanted]:
-            if name not in self.graph.tensors or not self.graph.tensors[name].observable:
-                raise ValueError(f"{name} is no tensor that can be observed")
+        self.check_cuts(fed, wanted)
         inputs = {places[name]: name for name in self.graph.inputs}
-        for name in wanted:
-            if name in self.graph.inputs:
-                raise ValueError(f"{name} is an input of the network, not computed by it")
         known = {places[name]: name for name in fed}
         reached = pieces.needed({**inputs, **known}, [places[name] for name in wanted]).fed
         missing = [inputs[place] for place in reached if place not in known]

@@ -51,7 +51,7 @@ class TfliteNetwork(Network):
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> TfliteSegment:
         """See `conrepair.networks.network.Network`."""
-        self._check(fed, wanted)
+        self.check_cuts(fed, wanted)
         computed = [name for name in dict.fromkeys(wanted) if self._indices[name] not in self._constants]
         nodes = self.graph.between(list(fed), computed)
         read = {name for node in nodes for name in node.inputs if name}
@@ -88,14 +88,6 @@ class TfliteNetwork(Network):
     def second_opinion(self) -> TfliteNetwork:
         """On the reference kernels, from the same file."""
         return TfliteNetwork(self._file, self._inputs, reference=True)
-
-    def _check(self, fed: Collection[str], wanted: Sequence[str]) -> None:
-        for name in (*fed, *wanted):
-            if name not in self._indices or name not in self.graph.tensors:
-                raise ValueError(f"{name} is no tensor of the model that can be observed.")
-        given = [name for name in wanted if name in self.graph.inputs]
-        if given:
-            raise ValueError(f"{', '.join(given)} can't be wanted: they are inputs of the model.")
 
     def _initializing(self, operators: Sequence[int]) -> list[int]:
         kinds = self._file.kinds

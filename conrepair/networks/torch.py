@@ -64,12 +64,7 @@ class TorchNetwork(Network):
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> TorchSegment:
         """See `Network`."""
-        for name in [*fed, *wanted]:
-            if name not in self._origins:
-                raise ValueError(f"{name} is no tensor of the network that can be observed")
-        for name in wanted:
-            if name in self.graph.inputs:
-                raise ValueError(f"{name} is an input of the network and not computed")
+        self.check_cuts(fed, wanted)
         try:
             return TorchSegment(self._origins, self._types, self._constants, fed, wanted)
         except ValueError:

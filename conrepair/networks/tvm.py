@@ -118,12 +118,7 @@ class TvmNetwork(Network):
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> TvmSegment:
         """See the base class."""
         wanted = tuple(dict.fromkeys(wanted))
-        for name in (*fed, *wanted):
-            if name not in self._values:
-                raise ValueError(f"{name} is no tensor of the network that can be observed")
-        inputs = [name for name in wanted if name in self.graph.inputs]
-        if inputs:
-            raise ValueError(f"{inputs} are inputs of the network: nothing computes them")
+        self.check_cuts(fed, wanted)
         needs = self._needs(fed, wanted)
         specs = {name: self._spec(name) for name in (*needs, *wanted)}
         return TvmSegment(self._stepping, {name: self._values[name] for name in specs}, specs, needs, wanted)
