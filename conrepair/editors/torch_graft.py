@@ -17,8 +17,7 @@ from conrepair.editors.torch_state import add_buffer
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.operators import ELEMENTWISE_BINARY, SOFTMAX
-from conrepair.networks.torch_elementwise import BINARY, HARD_SIGMOID
-from conrepair.networks.torch_reductions import REDUCTIONS
+from conrepair.networks.torch_elementwise import BINARY, HARD_SIGMOID, REDUCTIONS
 
 __all__ = ["TorchWriter"]
 

@@ -1,4 +1,4 @@
-"""Activations and arithmetic: PyTorch's in the vocabulary."""
+"""Activations, arithmetic, and reductions and searches along axes: PyTorch's in the vocabulary."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS
 from conrepair.networks.parts import Rules
-from conrepair.networks.torch_call import TorchCall, TorchPart
+from conrepair.networks.torch_call import TorchCall, TorchPart, axis
 
-__all__ = ["BINARY", "HARD_SIGMOID", "RULES", "SETTINGS", "UNARY", "binary", "operand"]
+__all__ = ["BINARY", "HARD_SIGMOID", "REDUCTIONS", "RULES", "SETTINGS", "UNARY", "operand"]
 
 _WITH_SETTINGS = {"Softplus", "Round"}
 UNARY = {
@@ -35,6 +35,13 @@ SETTINGS = {
     "elu": ("Elu", {"alpha": "alpha"}),
 }
 """Operators of one tensor, and arguments by the attribute that they say."""
+REDUCTIONS = {
+    "mean": "ReduceMean",
+    "sum": "ReduceSum",
+    "amax": "ReduceMax",
+    "amin": "ReduceMin",
+    "prod": "ReduceProd",
+}
 HARD_SIGMOID = {"alpha": 1 / 6, "beta": 0.5}
 _BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "__and__": "And", "__or__": "Or"}
 
@@ -118,7 +125,7 @@ def _clip(op: str, call: TorchCall) -> TorchPart | None:
     return TorchPart(op, dict(zip(("min", "max"), limits, strict=True)), [call["self"]])
 
 
-def binary(op: str, call: TorchCall) -> TorchPart | None:
+def _binary(op: str, call: TorchCall) -> TorchPart | None:
     """An operator of two tensors, one of which may be constant; the second may have a factor `alpha`."""
     first, second, alpha = call["self"], call["other"], call["alpha"]
     if alpha is None or alpha == 1:
@@ -129,7 +136,7 @@ def binary(op: str, call: TorchCall) -> TorchPart | None:
     return TorchPart(op, {}, [first], {"operand": scaled})
 
 
-RULES.named(BINARY, binary)
+RULES.named(BINARY, _binary)
 
 
 def _of_two(call: TorchCall, op: str, first: Any, second: Any) -> TorchPart:
@@ -155,11 +162,11 @@ def _quotient(op: str, call: TorchCall) -> TorchPart | None:
     operands = [value for value in (call["self"], call["other"]) if isinstance(value, torch.fx.Node)]
     if not all(call.value(operand).dtype.is_floating_point for operand in operands):
         return None
-    return binary(op, call)
+    return _binary(op, call)
 
 
 def _bitwise(op: str, call: TorchCall) -> TorchPart | None:
-    return binary(op, call) if call.value().dtype is torch.bool else None
+    return _binary(op, call) if call.value().dtype is torch.bool else None
 
 
 RULES.named(_BITWISE, _bitwise)
@@ -190,3 +197,53 @@ def _where(op: str, call: TorchCall) -> TorchPart | None:
 @RULES.of("Where", "masked_fill")
 def _masked(op: str, call: TorchCall) -> TorchPart:
     return TorchPart(op, {}, *call.sorted_by_role({"condition": call["mask"], "x": call["value"], "y": call["self"]}))
+
+
+def _reduction(op: str, call: TorchCall) -> TorchPart | None:
+    if call["dtype"] is not None and call["dtype"] != call.value(call["self"]).dtype:
+        return None
+    return TorchPart(op, {"axes": _axes(call), "keepdims": bool(call["keepdim"])}, [call["self"]])
+
+
+RULES.named(REDUCTIONS, _reduction)
+
+
+def _axes(call: TorchCall) -> tuple[int, ...]:
+    rank, wanted = call.rank(call["self"]), call["dim"]
+    if wanted is None or wanted == []:
+        return tuple(range(rank))
+    places = wanted if isinstance(wanted, list | tuple) else [wanted]
+    return tuple(sorted(axis(place, rank) for place in places))
+
+
+@RULES.of("ReduceL2", "linalg_vector_norm", "norm")
+def _norm(op: str, call: TorchCall) -> TorchPart | None:
+    order = call["ord"] if call["p"] is None else call["p"]
+    if isinstance(order, torch.fx.Node) or (order is not None and float(order) != 2):
+        return None
+    return _reduction(op, call)
+
+
+@RULES.of("Max", "max")
+@RULES.of("Min", "min")
+def _extremum(op: str, call: TorchCall) -> TorchPart | None:
+    """The largest values along an axis, or of two tensors; with their positions it's another operator."""
+    if call["other"] is not None:
+        return _binary(op, call)
+    if isinstance(call.value(), tuple | list) and call.is_read(1):
+        return None
+    return _reduction(f"Reduce{op}", call)
+
+
+@RULES.of("ArgMax", "argmax")
+@RULES.of("ArgMin", "argmin")
+def _position(op: str, call: TorchCall) -> TorchPart | None:
+    if call["dim"] is None:
+        return None
+    place = axis(call["dim"], call.rank(call["self"]))
+    return TorchPart(op, {"axis": place, "keepdims": bool(call["keepdim"])}, [call["self"]])
+
+
+@RULES.of("CumSum", "cumsum")
+def _cumulative_sum(op: str, call: TorchCall) -> TorchPart | None:
+    return TorchPart(op, {"axis": axis(call["dim"], call.rank(call["self"]))}, [call["self"]])

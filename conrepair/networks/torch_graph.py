@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node, Tensor
 from conrepair.graph.operators import OPERATORS
-from conrepair.networks import torch_arrangement, torch_elementwise, torch_layers, torch_recurrent, torch_reductions
+from conrepair.networks import torch_arrangement, torch_elementwise, torch_layers, torch_recurrent
 from conrepair.networks.torch_call import TorchCall, TorchPart, operator_name, sizes
 from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_program import Program, is_tuple_item
@@ -28,7 +28,6 @@ _RULES = {
     **torch_elementwise.RULES,
     **torch_arrangement.RULES,
     **torch_recurrent.RULES,
-    **torch_reductions.RULES,
 }
 _NUMBERS = {bool: "bool", torch.SymBool: "bool", float: "float64", torch.SymFloat: "float64"}
 _AGAIN = re.compile(r"@\d+$")  # of a module's path at its second call

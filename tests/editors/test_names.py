@@ -150,8 +150,7 @@ def _tables(format_: str) -> Mapping[str, str]:
 
             return tflite_operators.NAMES
         case "torch":
-            from conrepair.networks.torch_elementwise import BINARY, SETTINGS, UNARY
-            from conrepair.networks.torch_reductions import REDUCTIONS
+            from conrepair.networks.torch_elementwise import BINARY, REDUCTIONS, SETTINGS, UNARY
 
             found = {op: name for name, op in reversed({**UNARY, **BINARY, **REDUCTIONS}.items())}
             return {**found, **{op: name for name, (op, _) in SETTINGS.items()}}
