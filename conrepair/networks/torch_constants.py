@@ -8,8 +8,7 @@ import torch
 from torch.fx import Node
 
 from conrepair.frameworks.torch_double import arithmetic
-from conrepair.networks.torch_program import Program
-from conrepair.networks.torch_shapes import attribute_of
+from conrepair.networks.torch_program import Program, attribute_of
 
 __all__ = ["TorchConstants"]
 

@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Graph, Node
 from torch.utils import _pytree as pytree
@@ -17,12 +22,11 @@ from torch.utils import _pytree as pytree
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import exported_program, flatten, load_module
-from conrepair.frameworks.torch_double import widened
-from conrepair.networks.torch_shapes import infer_values
+from conrepair.frameworks.torch_double import arithmetic, widened
 from conrepair.networks.torch_simplify import simplify, spell_out
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["Program", "is_tuple_item", "open_program"]
+__all__ = ["Program", "attribute_of", "is_tuple_item", "open_program"]
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ def _prepared(exported: torch.export.ExportedProgram, inputs: Sequence[TensorSpe
             names[spec.arg.name] = spec.target
     if len(given) != len(inputs):
         raise ValueError(f"it takes {len(given)} tensors, not {len(inputs)}")
-    values, exact = infer_values(module, states, dict(zip(given, inputs, strict=True)))
+    values, exact = _infer_values(module, states, dict(zip(given, inputs, strict=True)))
     if not _replace_in_place(module.graph, values, exact=exact):
         return None
     return Program(module, states, names, tuple(given), _outputs(exported), values)
@@ -152,7 +156,7 @@ def _doubled(program: Program, inputs: Sequence[TensorSpec]) -> Program:
         node: TensorSpec(spec.name, spec.shape, "float64" if spec.is_float else spec.dtype)
         for node, spec in zip(program.inputs, inputs, strict=True)
     }
-    values, exact = infer_values(program.module, states, given, double=True)
+    values, exact = _infer_values(program.module, states, given, double=True)
     if not exact:
         values = pytree.tree_map_only(torch.Tensor, lambda value: value.to(widened(value.dtype)), values)
     return dataclasses.replace(program, states=states, values=values, double=True)
@@ -244,3 +248,81 @@ def _same_view(one: Any, other: torch.Tensor) -> bool:
         and one.storage_offset() == other.storage_offset()
         and one.dtype == other.dtype
     )
+
+
+# What each node gives, without computing it.
+
+
+def _infer_values(
+    module: torch.fx.GraphModule,
+    states: Mapping[str, torch.Tensor],
+    given: Mapping[Node, TensorSpec],
+    *,
+    double: bool = False,
+) -> tuple[dict[Node, Any], bool]:
+    """Run a graph on fake tensors, which have sizes, strides and shared storages, but no content.
+
+    Args:
+        module: Holds the graph.
+        states: Tensors, by the name of their placeholder.
+        given: The inputs, with sizes that are numbers.
+        double: Whether operators are called in float64.
+
+    Returns:
+        By node, fake tensors, numbers, tuples and lists of them; and whether these are what running the graph gives.
+        Where sizes depend on the data, it's what the program itself says, in which sizes may be symbols.
+
+    Raises:
+        ValueError: if an input has another number of dimensions, a fixed size, or another type.
+    """
+    for node, spec in given.items():
+        _check(node, spec)
+    graph = module.graph
+    values: dict[Node, Any] = {}
+    # Grad mode off: in training IR a reshape of a parameter would otherwise be traced for gradients.
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.no_grad(), arithmetic(double=double):
+        try:
+            for node in graph.nodes:
+                if node in given:
+                    values[node] = torch.empty(given[node].shape, dtype=getattr(torch, given[node].dtype))
+                elif node.op == "placeholder":
+                    values[node] = mode.from_tensor(states[node.name]) if node.name in states else None
+                elif node.op == "get_attr":
+                    values[node] = attribute_of(module, node)
+                elif node.op == "call_function":
+                    if isinstance(node.target, torch._ops.HigherOrderOperator):  # they may ask for a compiler
+                        return _recorded(graph, given), False
+                    arguments, options = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+                    values[node] = node.target(*arguments, **options)
+        except (DataDependentOutputException, DynamicOutputShapeException):
+            return _recorded(graph, given), False
+    return values, True
+
+
+def attribute_of(module: torch.fx.GraphModule, node: Node) -> Any:
+    """What a get_attr node names: a subgraph of control flow, or a tensor."""
+    found: Any = module
+    for part in str(node.target).split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _recorded(graph: torch.fx.Graph, given: Mapping[Node, TensorSpec]) -> dict[Node, Any]:
+    values = {node: node.meta.get("val") for node in graph.nodes}
+    for node, spec in given.items():
+        values[node] = torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device="meta")
+    for node in graph.nodes:
+        if node.target is torch.ops.aten.sym_size.int and node.args[0] in given:
+            values[node] = given[node.args[0]].shape[node.args[1]]
+    return values
+
+
+def _check(node: Node, spec: TensorSpec) -> None:
+    recorded = node.meta.get("val")
+    if not isinstance(recorded, torch.Tensor):
+        return
+    fits = len(recorded.shape) == len(spec.shape) and all(
+        not isinstance(fixed, int) or fixed == size for fixed, size in zip(recorded.shape, spec.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"input {node.name} has the fixed shape {list(recorded.shape)}")
