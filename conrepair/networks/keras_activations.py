@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from keras import activations, layers
@@ -54,7 +55,7 @@ def activation_parts(function: Any, rank: int | None, *, channels_last: bool = F
     native = getattr(function, "__name__", type(function).__name__)
     operation = function if isinstance(function, layers.Layer) else _OPERATIONS.get(function)
     parts = _parts(operation, rank) or [LayerPart(native)]
-    return [LayerPart(part.op, part.attributes, part.parameters, channels_last, native) for part in parts]
+    return [replace(part, channels_last=channels_last, native=native) for part in parts]
 
 
 def recurrent_name(function: Any) -> str:

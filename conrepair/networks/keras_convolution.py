@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -44,12 +45,8 @@ def _with_bias(parameters: dict[str, Parameter], layer: Any) -> dict[str, Parame
 def _with_activation(call: KerasCall, part: LayerPart) -> list[LayerPart]:
     shape = call.outputs[0]
     rank = len(shape) if shape else None
-    last = part.channels_last
-    activation = activation_parts(call.operation.activation, rank, channels_last=last)
-    return [
-        LayerPart(part.op, part.attributes, part.parameters, last, part.native, part.reads, shape),
-        *activation,
-    ]
+    activation = activation_parts(call.operation.activation, rank, channels_last=part.channels_last)
+    return [replace(part, shape=shape), *activation]
 
 
 def _plain_only(layer: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
 from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
-from conrepair.networks.keras_parts import KerasCall, Rule, constant
+from conrepair.networks.keras_parts import KerasCall, constant
 from conrepair.networks.parts import PAIRS, REDUCTIONS, LayerPart, Rules, slice_parts
 
 __all__ = ["BINARY", "KINDS", "NAMES", "REDUCTIONS", "RULES", "along", "shaped"]
@@ -231,4 +231,4 @@ KINDS: dict[str, type] = {
 }
 """Keras's classes of functions by name."""
 
-RULES: dict[type, Rule] = {kind: _RULES[name] for name, kind in KINDS.items()}
+RULES = {kind: _RULES[name] for name, kind in KINDS.items()}

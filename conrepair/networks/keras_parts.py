@@ -13,14 +13,7 @@ from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.networks.parts import LayerPart, Shape, plain
 from conrepair.networks.stored import StoredParameter, stored_parameter
 
-__all__ = [
-    "KerasCall",
-    "Rule",
-    "channels_last",
-    "constant",
-    "native_part",
-    "weight",
-]
+__all__ = ["KerasCall", "channels_last", "constant", "native_part", "weight"]
 
 
 @dataclass(frozen=True)
@@ -79,9 +72,6 @@ class KerasCall:
         """The same for several; None stands for all."""
         given = range(self.rank) if value is None else [value] if isinstance(value, int) else value
         return tuple(sorted(map(self.axis, given)))
-
-
-Rule = Callable[[KerasCall], list[LayerPart]]
 
 
 def weight(*variables: Any, arrange: Callable[..., Array] | None = None) -> StoredParameter:

@@ -65,7 +65,10 @@ def _usual(domain: str, operator: str, opset: int) -> Mapping[str, Any]:
     versions = _versions().get((domain, operator), ())
     mine = next((schema for schema in reversed(versions) if schema.since_version <= opset), None)
     if mine is None:
-        return _added_defaults().get((domain, operator), {})
+        added = _runtime_schemas().get((domain, operator))
+        known = {} if added is None else {name: item._default_value for name, item in added.attributes.items()}
+        protos = {name: onnx.AttributeProto.FromString(value) for name, value in known.items() if value}
+        return {name: onnx.helper.get_attribute_value(proto) for name, proto in protos.items()}
     said = {*mine.attributes, *(item.name for item in mine.inputs)}
     found = _defaults_of(mine)
     for schema in versions:
@@ -97,8 +100,8 @@ def _all_names() -> Mapping[tuple[str, str], frozenset[str]]:
 
 def formal_name(node: onnx_ir.Node, opset: int, index: int) -> str:
     """What a node's operator calls an input; with its place among others of a list behind it."""
-    schema = schema_of(node, opset)
-    names = [item.name for item in schema.inputs] if schema else _added().get((node.domain, node.op_type), [])
+    schema = schema_of(node, opset) or _runtime_schemas().get((node.domain, node.op_type))
+    names = [item.name for item in schema.inputs] if schema else []
     if not names:
         return f"input_{index}"
     behind = index - len(names) + 1
@@ -106,26 +109,8 @@ def formal_name(node: onnx_ir.Node, opset: int, index: int) -> str:
 
 
 @cache
-def _added() -> dict[tuple[str, str], list[str]]:
-    """Names of the inputs of ONNX Runtime's operators."""
-    return {key: [item.name for item in schema.inputs] for key, schema in _runtime_schemas().items()}
-
-
-@cache
-def _added_defaults() -> dict[tuple[str, str], dict[str, Any]]:
-    """What attributes of ONNX Runtime's operators are when nothing is said."""
-    return {
-        key: {
-            name: onnx.helper.get_attribute_value(onnx.AttributeProto.FromString(item._default_value))
-            for name, item in schema.attributes.items()
-            if item._default_value
-        }
-        for key, schema in _runtime_schemas().items()
-    }
-
-
-@cache
 def _runtime_schemas() -> dict[tuple[str, str], Any]:
+    """Of ONNX Runtime's operators."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     return {

@@ -108,20 +108,15 @@ class Rules(dict[Any, Callable[[Any], Any]]):
             return []
 
 
-def _rounded_down(total: int) -> tuple[int, int]:
-    """TensorFlow's division of padding: what's over goes to the end."""
-    return total // 2, total - total // 2
-
-
 def same_pads(
     sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
 ) -> tuple[int, ...]:
-    """The pads that "same" stands for: the begins of all axes, then the ends."""
-    pairs = []
+    """The pads that "same" stands for: the begins of all axes, then the ends, to which goes what's over."""
+    totals = []
     for size, width, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
         covered = (-(-size // stride) - 1) * stride + (width - 1) * dilation + 1
-        pairs.append(_rounded_down(max(covered - size, 0)))
-    return (*(begin for begin, _ in pairs), *(end for _, end in pairs))
+        totals.append(max(covered - size, 0))
+    return (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
 
 
 def window(

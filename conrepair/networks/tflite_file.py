@@ -28,7 +28,7 @@ BITS: Mapping[str, int] = {
 WITHOUT_NUMBERS = frozenset({"string", "resource", "variant"})
 """Types of tensors that numpy can't hold as numbers."""
 
-_PACKED = {"int2": 2, "int4": 4, "uint4": 4}
+_BYTE = 8
 
 
 class TfliteFile:
@@ -168,7 +168,7 @@ class TfliteFile:
                 f"{self.path}: the numbers of tensor {self.names[tensor]!r} can't be read ({dtype}, maybe sparse). "
                 "Convert the model without sparsity, or leave this layer out."
             )
-        if dtype in _PACKED:
+        if BITS.get(dtype, _BYTE) < _BYTE:
             return _unpacked(data, dtype, int(np.prod(shape))).reshape(shape)
         return data.view(numpy_dtype(dtype)).reshape(shape)
 
@@ -234,8 +234,8 @@ def _unique_names(names: list[str]) -> list[str]:
 
 def _unpacked(data: Array, dtype: str, count: int) -> Array:
     """Numbers of fewer than eight bits; the first one is in the lowest bits of a byte."""
-    bits = _PACKED[dtype]
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    bits = BITS[dtype]
+    shifts = np.arange(0, _BYTE, bits, dtype=np.uint8)
     values: Array = ((data[:, None] >> shifts) & (2**bits - 1)).reshape(-1)[:count].astype(np.int8)
     if dtype.startswith("int"):
         values -= (values >= 2 ** (bits - 1)) * np.int8(2**bits)
