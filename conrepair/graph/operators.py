@@ -39,6 +39,7 @@ __all__ = [
     "ELEMENTWISE_BINARY",
     "FUNCTIONS",
     "LINEAR",
+    "LOGICAL",
     "NORMALIZATIONS",
     "OPERATORS",
     "QUANTIZING",
@@ -60,8 +61,11 @@ def family(name: str) -> tuple[str, ...]:
 
 
 ELEMENTWISE_BINARY = family("arithmetic")
-LINEAR = frozenset({*family("arithmetic.sum"), *family("arithmetic.product")})
+LINEAR = (*family("arithmetic.sum"), *family("arithmetic.product"))
 """They shift numbers by a constant, or scale them."""
+
+LOGICAL = tuple(name for name, item in OPERATORS.items() if item.logical and item.operands == 2)
+"""Of two truth values."""
 
 WINDOWS = frozenset(name for name, item in OPERATORS.items() if "kernel_shape" in item.attributes)
 WITH_OPERAND = frozenset(name for name, item in OPERATORS.items() if "constant_first" in item.attributes)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
+from conrepair.graph.operators import LOGICAL, family
 
 __all__ = [
     "INSIDE",
@@ -33,14 +34,11 @@ __all__ = [
 
 Shape = tuple[int, ...] | None
 PAIRS = {
-    **{name: name for name in ("Add", "Equal", "Greater", "Less")},
+    "Add": "Add",
     "Maximum": "Max",
     "Minimum": "Min",
-    "GreaterEqual": "GreaterOrEqual",
-    "LessEqual": "LessOrEqual",
-    "LogicalAnd": "And",
-    "LogicalOr": "Or",
-    "LogicalXor": "Xor",
+    **{name.replace("Or", ""): name for name in family("comparison")},
+    **{f"Logical{name}": name for name in LOGICAL},
 }
 """What Keras and TensorFlow both call operators of two tensors, as far as they have them."""
 

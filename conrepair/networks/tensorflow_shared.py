@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
+from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, LINEAR, OPERATORS
 from conrepair.networks.parts import PAIRS, REDUCTIONS, LayerPart, Rules, slice_parts
 from conrepair.networks.tensorflow_convolution import convolution, matrix_product
 from conrepair.networks.tensorflow_view import TensorflowView
@@ -21,7 +21,7 @@ __all__ = [
 UNARY = {**{name: name for name in (*FUNCTIONS, "Elu", "Selu")}, "LogicalNot": "Not"}
 """What operators of one tensor are in the vocabulary; those that a format hasn't included."""
 
-BINARY = {**PAIRS, **{name: name for name in ("Sub", "Mul", "Div", "Pow")}, "FloorMod": "Mod"}
+BINARY = {**PAIRS, **{name: name for name in (*LINEAR, "Pow")}, "FloorMod": "Mod"}
 RESIZES = {"ResizeBilinear": "linear", "ResizeNearestNeighbor": "nearest"}
 RULES = Rules()
 """By TensorFlow's names."""

@@ -9,7 +9,7 @@ import torch
 
 from conrepair.frameworks.torch import dtype_name
 from conrepair.graph.layer_graph import Attribute
-from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS
+from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, LOGICAL
 from conrepair.networks.parts import Rules
 from conrepair.networks.torch_call import TorchCall, TorchPart, axis
 
@@ -26,7 +26,7 @@ UNARY = {
 BINARY = {
     "add": "Add", "sub": "Sub", "subtract": "Sub", "mul": "Mul", "multiply": "Mul", "maximum": "Max",
     "minimum": "Min", "eq": "Equal", "gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual",
-    "logical_and": "And", "logical_or": "Or", "logical_xor": "Xor",
+    **{f"logical_{op.lower()}": op for op in LOGICAL},
 }  # fmt: skip
 SETTINGS = {
     "gelu": ("Gelu", {"approximate": "approximate"}),
@@ -43,7 +43,7 @@ REDUCTIONS = {
     "prod": "ReduceProd",
 }
 HARD_SIGMOID = {"alpha": 1 / 6, "beta": 0.5}
-_BITWISE = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor", "__and__": "And", "__or__": "Or"}
+_BITWISE = {**{f"bitwise_{op.lower()}": op for op in LOGICAL}, "__and__": "And", "__or__": "Or"}
 
 
 RULES = Rules()
