@@ -32,15 +32,12 @@ def _gemm(call: OnnxCall) -> None:
     bias = _bias(call, beta)
     if bias is not None and alpha == 1.0:
         parameters["bias"] = bias
-    steps = ["Mul"] * (alpha != 1.0) + ["Add"] * (call.given(2) and "bias" not in parameters)
-    shape = call.output_shape()
-    result = call.hide("product", shape) if steps else call.outputs[0]
+    added, shape = call.given(2) and "bias" not in parameters, call.output_shape()
+    result = call.hide("product", shape) if added or alpha != 1.0 else call.outputs[0]
     call.emit(call.varying((0, 1)), attributes, parameters, [result], written, "MatMul")
-    if "Mul" in steps:
-        scaled = call.hide("scaled", shape) if "Add" in steps else call.outputs[0]
-        call.emit([result], parameters={"operand": _scalar(call, alpha)}, outputs=[scaled], operator="Mul")
-        result = scaled
-    if "Add" in steps:
+    if alpha != 1.0:
+        result = _scaled(call, result, alpha, call.hide("scaled", shape) if added else call.outputs[0])
+    if added:
         _add(call, result, beta)
 
 
@@ -51,9 +48,7 @@ def _add(call: OnnxCall, product: str, beta: float) -> None:
         return
     addend = call.input(2)
     if beta != 1.0:
-        scaled = call.hide("scaled_C", call.shape(2))
-        call.emit([addend], parameters={"operand": _scalar(call, beta)}, outputs=[scaled], operator="Mul")
-        addend = scaled
+        addend = _scaled(call, addend, beta, call.hide("scaled_C", call.shape(2)))
     call.emit([product, addend], operator="Add")
 
 
@@ -78,9 +73,12 @@ def _times(array: Array, factor: float) -> Array:
     return array if factor == 1.0 else (array * factor).astype(array.dtype)
 
 
-def _scalar(call: OnnxCall, number: float) -> Parameter:
+def _scaled(call: OnnxCall, given: str, factor: float, result: str) -> str:
+    """Give the product with a factor the name of a result; that name."""
     dtype = call.output_dtype()
-    return Parameter("", (), dtype, lambda: np.array(number, dtype))
+    operand = Parameter("", (), dtype, lambda: np.array(factor, dtype))
+    call.emit([given], parameters={"operand": operand}, outputs=[result], operator="Mul")
+    return result
 
 
 def _einsum(call: OnnxCall) -> None:
