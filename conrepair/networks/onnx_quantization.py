@@ -13,14 +13,19 @@ from conrepair.graph.operators import QUANTIZING
 from conrepair.networks.onnx_call import OnnxCall
 from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_source import OnnxSource
+from conrepair.operators.moves import MOVES
 
 __all__ = ["MOVING", "OPERANDS", "RESULTS", "RULES", "Places", "quantizations"]
 
 _STORED = {"INT8", "UINT8", "INT16", "UINT16"}
-MOVING = frozenset(
-    {"DepthToSpace", "Flatten", "Gather", "Identity", "MaxPool", "Relu", "Reshape", "Slice", "SpaceToDepth"}
-    | {"Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Expand"}
-)
+_OTHERS = {
+    "Cast",
+    "Concat",
+    "Pad",
+    "Shape",
+    "Where",
+}  # they read several, or give others
+MOVING = frozenset({*MOVES} - _OTHERS | {"Flatten", "Identity", "MaxPool", "Relu", "Squeeze", "Unsqueeze"})
 """Operators that write integers as they read them, from their first input."""
 
 Places = tuple[int, int]

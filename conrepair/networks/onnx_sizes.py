@@ -74,7 +74,7 @@ def _computed(
     shape = static_shape(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
     if node.op_type in {"Shape", "Size"} and not node.domain and shape is not None:
         asked = shape[attribute(node, "start") : attribute(node, "end")]
-        sizes = asked if node.op_type == "Shape" else math.prod(shape)
+        sizes = math.prod(shape) if node.op_type == "Size" else asked
         return {node.outputs[0]: np.array(sizes, np.int64)}
     given = [value for value in node.inputs if value is not None]
     small = all(is_plain(value.dtype) and _length(value) <= _SMALL for value in node.outputs if value.name)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conrepair.graph.layer_graph import Attribute
+from conrepair.graph.operators import OPERATORS, family
 from conrepair.networks.onnx_call import OnnxCall
 
 __all__ = ["RULES", "kernel_of", "window_of"]
@@ -13,23 +14,17 @@ __all__ = ["RULES", "kernel_of", "window_of"]
 
 def _convolution(call: OnnxCall) -> None:
     kernel = kernel_of(call)
-    window = window_of(call, kernel)
-    if call.operator == "ConvTranspose":
-        rank = len(kernel or ())
-        window["output_padding"] = call.attribute("output_padding") or (0,) * rank
+    window = {**call.said(), **window_of(call, kernel)}
+    if "output_padding" in OPERATORS[call.operator].attributes:
+        window["output_padding"] = call.attribute("output_padding") or (0,) * len(kernel or ())
         _pad_transposed(window)
-    window["group"] = call.attribute("group", 1)
     call.emit(call.varying(), window, call.behind(call.operator))
 
 
 def _pool(call: OnnxCall) -> None:
     if call.attribute("storage_order", 0) and call.is_read(1):
         return
-    window = window_of(call, call.attribute("kernel_shape"))
-    window["ceil_mode"] = bool(call.attribute("ceil_mode", 0))
-    if call.operator == "AveragePool":
-        window["count_include_pad"] = bool(call.attribute("count_include_pad", 0))
-    call.emit(call.varying(), window)
+    call.emit(call.varying(), {**call.said(), **window_of(call, call.attribute("kernel_shape"))})
 
 
 def _global_pool(call: OnnxCall) -> None:
@@ -77,10 +72,7 @@ def _pad_transposed(window: dict[str, Any]) -> None:
 
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
-    "AveragePool": _pool,
-    "Conv": _convolution,
-    "ConvTranspose": _convolution,
-    "GlobalAveragePool": _global_pool,
-    "GlobalMaxPool": _global_pool,
-    "MaxPool": _pool,
+    **dict.fromkeys(family("convolution"), _convolution),
+    **dict.fromkeys(("AveragePool", "MaxPool"), _pool),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _global_pool),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -17,6 +17,9 @@ __all__ = ["Specs", "in_order", "known_specs"]
 
 Specs = Mapping[str, tuple[Any, Any]]
 """`tf.TensorShape` and `tf.DType` by tensor."""
+
+_ASKED: Mapping[str, Callable[[list[int]], Any]] = {"Shape": list, "Size": np.prod, "Rank": len}
+"""Operators that ask for sizes, and what they make of these."""
 
 # What they give has as many rows as the values say.
 _SIZED_BY_VALUES = (
@@ -128,13 +131,12 @@ def _fold_sizes(pieces: GraphPieces, specs: Specs) -> None:
         specs: For inputs of concrete sizes.
     """
     for name, item in pieces.operators.items():
-        if item.op not in {"Shape", "Size", "Rank"}:
+        if item.op not in _ASKED:
             continue
         shape = specs.get(data_inputs(item)[0], (None,))[0]
         if shape is None or not shape.is_fully_defined():
             continue
-        sizes = shape.as_list()
-        value = {"Shape": sizes, "Size": int(np.prod(sizes)), "Rank": len(sizes)}[item.op]
+        value = _ASKED[item.op](shape.as_list())
         kind = np.int32 if item.op == "Rank" else tf.as_dtype(item.attr["out_type"].type).as_numpy_dtype
         constant = tf.compat.v1.NodeDef(name=name, op="Const")
         constant.attr["dtype"].type = tf.as_dtype(kind).as_datatype_enum
