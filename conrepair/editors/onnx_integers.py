@@ -12,7 +12,7 @@ from conrepair.editors.onnx_constants import set_plain, whole_steps
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_grids import INTEGER_BIAS, IntegerGrid, kind_of, rescale_bias, store_anew
 from conrepair.graph.layer_graph import Array
-from conrepair.networks.onnx_dynamic import INTEGER_PRODUCTS, scale_of_weight
+from conrepair.networks.onnx_integers import INTEGER_PRODUCTS, scale_of_weight
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.initializers import constant_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -15,7 +14,6 @@ from conrepair.graph.channels import per_channel
 from conrepair.graph.layer_graph import Array, Attribute, Node, Parameter, Tensor
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks.onnx_constants import OnnxConstants
-from conrepair.networks.onnx_dynamic import scale_of_weight
 from conrepair.networks.onnx_plain import dtype_name, ints, plain_value, stripped
 from conrepair.networks.onnx_schema import formal_name, names_of_attributes, usual_attributes
 from conrepair.networks.onnx_source import read_from_outside
@@ -54,6 +52,7 @@ class OnnxCall:
         layer: What the file calls it.
         node: That's computed.
         written: What the file has, where that gives a map in place of the tensor; else the same.
+        constants: Of the graph.
         nodes: What the rule added.
         hidden: Tensors between those nodes, which the file doesn't have.
     """
@@ -76,7 +75,7 @@ class OnnxCall:
         self.nodes: list[Node] = []
         self.hidden: list[Tensor] = []
         self.node = node
-        self._constants = constants
+        self.constants = constants
         self._given = attributes
         self._parameters: list[tuple[Parameter, int]] = []
 
@@ -154,7 +153,7 @@ class OnnxCall:
     def is_constant(self, index: int) -> bool:
         """Whether an input is there and depends on none of the network's."""
         value = self.value(index)
-        return value is not None and value in self._constants
+        return value is not None and value in self.constants
 
     def varies(self, index: int) -> bool:
         """Whether an input is there and depends on the network's."""
@@ -167,15 +166,15 @@ class OnnxCall:
     def numbers(self, index: int) -> Array | None:
         """An input's numbers, if it's constant or follows from the inputs' sizes."""
         value = self.value(index)
-        if value is None or value in self._constants:
-            return None if value is None else self._constants.array(value)
-        return self._constants.sizes.get(str(value.name))
+        if value is None or value in self.constants:
+            return None if value is None else self.constants.array(value)
+        return self.constants.sizes.get(str(value.name))
 
     def parameter(
         self, index: int, change: Callable[[Array], Array] | None = None, shape: Sequence[int] | None = None
     ) -> Parameter:
         """A constant input as a parameter; see `OnnxConstants.parameter`."""
-        return self._noted(index, self._constants.parameter(self._value(index), change, shape))
+        return self._noted(index, self.constants.parameter(self._value(index), change, shape))
 
     def _noted(self, index: int, parameter: Parameter) -> Parameter:
         self._parameters.append((parameter, index))
@@ -201,9 +200,9 @@ class OnnxCall:
             return None
         factors = [self._value(place) for place in scales]
         order = tuple(reversed(range(len(self.shape(index) or ())))) if turned else None
-        return self._per_channel(index, factors, None if zero is None else self.value(zero), axis, order)
+        return self.by_channel(index, factors, None if zero is None else self.value(zero), axis, order)
 
-    def _per_channel(
+    def by_channel(
         self,
         index: int,
         factors: Sequence[onnx_ir.Value],
@@ -211,8 +210,9 @@ class OnnxCall:
         axis: int,
         order: tuple[int, ...] | None = None,
     ) -> Parameter:
+        """A constant input of integers, by scales and a zero point from anywhere; see `OnnxConstants.dequantized`."""
         spread = partial(per_channel, axis=axis, rank=len(self.shape(index) or ()))
-        return self._noted(index, self._constants.dequantized(self._value(index), factors, zero, spread, order))
+        return self._noted(index, self.constants.dequantized(self._value(index), factors, zero, spread, order))
 
     def dequantized_gates(self, index: int, scale: int, zero: int) -> Parameter | None:
         """A constant input of integers, [directions, in, gates], as the real numbers of the vocabulary's layout.
@@ -228,8 +228,8 @@ class OnnxCall:
         if not all(map(self.is_constant, (index, scale, zero))):
             return None
         value, factor, offset = (self._value(place) for place in (index, scale, zero))
-        directions = self._constants.shape(value)[0]
-        parameter = self._constants.dequantized(
+        directions = self.constants.shape(value)[0]
+        parameter = self.constants.dequantized(
             value, [factor], offset, lambda numbers: numbers.reshape(directions, 1, -1), (0, 2, 1)
         )
         return self._noted(index, parameter)
@@ -256,24 +256,6 @@ class OnnxCall:
         name = str(self._value(index).name)
         return self._noted(index, Parameter(name, shape, f"uint{bits}", load, bits, scales, blocks=blocks))
 
-    def dynamic_weight(self, axis: int) -> Parameter | None:
-        """The second input of an integer product as the real numbers that it stands for.
-
-        Args:
-            axis: Of the channels, where they have a scale each.
-
-        Returns:
-            None where it isn't constant, or nothing says its scale.
-        """
-        place = scale_of_weight(self.node, self._constants.__contains__)
-        if place is None or not self.is_constant(1) or (self.given(3) and not self.is_constant(3)):
-            return None
-        scale = place[0].inputs[place[1]]
-        shape = self.shape(1) or ()
-        if scale is None or math.prod(self._constants.shape(scale)) not in {1, *shape[axis:][:1]}:
-            return None
-        return self._per_channel(1, [scale], self.value(3), axis)
-
     def parameters(self, roles: Mapping[int, str]) -> dict[str, Parameter]:
         """Those inputs as parameters that are constant, by the role that their position has."""
         return {role: self.parameter(index) for index, role in roles.items() if self.is_constant(index)}
@@ -292,7 +274,7 @@ class OnnxCall:
 
     def captured(self) -> tuple[str, ...]:
         """What graphs in the node's attributes read from outside, where that varies."""
-        return tuple(str(value.name) for value in read_from_outside(self.node) if value not in self._constants)
+        return tuple(str(value.name) for value in read_from_outside(self.node) if value not in self.constants)
 
     def _value(self, index: int) -> onnx_ir.Value:
         value = self.value(index)
@@ -305,8 +287,8 @@ class OnnxCall:
     def shape(self, index: int) -> tuple[int, ...] | None:
         """The shape of an input, if it's known."""
         value = self.value(index)
-        if value is not None and value in self._constants:
-            return self._constants.shape(value)
+        if value is not None and value in self.constants:
+            return self.constants.shape(value)
         return ints(static_shape(value))
 
     def sizes(self, index: int) -> list[int | None] | None:
