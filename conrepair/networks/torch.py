@@ -53,13 +53,11 @@ class TorchNetwork(Network):
         given = [spec.name for spec in inputs]
         self._model, self._inputs = model, inputs
         self._constants = TorchConstants(program)
-        named = named_graph(program, self._constants, given)
-        self.graph = named.graph
+        self.graph, self._origins = named_graph(program, self._constants, given)
         self.input_names = dict(zip(given, self.graph.inputs, strict=True))
         names = [name for name, _ in program.outputs]
         self.output_names = dict(zip(names, self.graph.outputs, strict=True))
-        self._origins = named.origins
-        values = {name: program.values[node] for name, node in named.origins.items()}
+        values = {name: program.values[node] for name, node in self._origins.items()}
         self._types: dict[str, torch.dtype] = {name: value.dtype for name, value in values.items()}
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> TorchSegment:

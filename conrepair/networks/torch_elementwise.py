@@ -98,12 +98,9 @@ def _round(op: str, call: TorchCall) -> TorchPart | None:
 def _threshold(op: str, call: TorchCall) -> TorchPart | None:
     if call["value"] != 0:
         return None
-    threshold = float(call["threshold"])
-    return (
-        TorchPart("ThresholdedRelu", {"alpha": threshold}, [call["self"]])
-        if threshold
-        else TorchPart(op, {}, [call["self"]])
-    )
+    if threshold := float(call["threshold"]):
+        return TorchPart("ThresholdedRelu", {"alpha": threshold}, [call["self"]])
+    return TorchPart(op, {}, [call["self"]])
 
 
 @RULES.of("PRelu", "prelu", "_prelu_kernel")

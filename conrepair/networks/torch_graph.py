@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -21,7 +20,7 @@ from conrepair.networks.torch_constants import TorchConstants
 from conrepair.networks.torch_program import Program, is_tuple_item
 from conrepair.networks.torch_simplify import SPELLED
 
-__all__ = ["NamedGraph", "has_word", "meaning_of", "named_graph", "with_defaults"]
+__all__ = ["has_word", "meaning_of", "named_graph", "with_defaults"]
 
 _RULES = {
     **torch_layers.RULES,
@@ -33,26 +32,18 @@ _NUMBERS = {bool: "bool", torch.SymBool: "bool", float: "float64", torch.SymFloa
 _AGAIN = re.compile(r"@\d+$")  # of a module's path at its second call
 
 
-@dataclass(frozen=True)
-class NamedGraph:
-    """A neutral graph, and where its tensors are in the program.
-
-    Attributes:
-        graph: The neutral graph.
-        origins: The node of the program that each observable tensor comes from.
-    """
-
-    graph: LayerGraph
-    origins: Mapping[str, fx.Node]
-
-
-def named_graph(program: Program, constants: TorchConstants, inputs: Sequence[str]) -> NamedGraph:
+def named_graph(
+    program: Program, constants: TorchConstants, inputs: Sequence[str]
+) -> tuple[LayerGraph, dict[str, fx.Node]]:
     """Write a program in the vocabulary.
 
     Args:
         program: The program.
         constants: Of the program.
         inputs: What the inputs are called; those that another tensor is called keep the program's names.
+
+    Returns:
+        The graph, and the node of the program that each observable tensor comes from.
     """
     builder = _TorchGraphBuilder(program, constants)
     builder.add_inputs(inputs)
@@ -67,8 +58,7 @@ def named_graph(program: Program, constants: TorchConstants, inputs: Sequence[st
         builder.tensors,
         tuple(builder.nodes),
     )
-    origins = {name: node for node, name in builder.names.items() if builder.tensors[name].observable}
-    return NamedGraph(graph, origins)
+    return graph, {name: node for node, name in builder.names.items() if builder.tensors[name].observable}
 
 
 def has_word(target: Any) -> bool:
