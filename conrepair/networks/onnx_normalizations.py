@@ -36,8 +36,7 @@ def _group(call: OnnxCall) -> None:
         if channels is None or len(parameters) < 2:
             return
         parameters = {role: _repeated(call, index, channels // groups) for index, role in ((1, "scale"), (2, "bias"))}
-    attributes: dict[str, Attribute] = {"epsilon": float(call.attribute("epsilon", 1e-5)), "groups": groups}
-    call.emit(call.varying(), attributes, parameters)
+    call.emit(call.varying(), {**call.said(), "groups": groups}, parameters)
 
 
 def _repeated(call: OnnxCall, index: int, times: int) -> Parameter:

@@ -8,8 +8,9 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Attribute, Parameter
 from conrepair.networks.onnx_call import OnnxCall
+from conrepair.networks.parts import operand_roles
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "emit_pieces"]
 
 
 def _matmul(call: OnnxCall) -> None:
@@ -82,16 +83,14 @@ def _scaled(call: OnnxCall, given: str, factor: float, result: str) -> str:
 
 
 def _einsum(call: OnnxCall) -> None:
-    names = [call.input(index) for index in range(call.count)]
+    emit_pieces(call, {"equation": call.attribute("equation")})
+
+
+def emit_pieces(call: OnnxCall, attributes: Mapping[str, Attribute]) -> None:
+    """Add a node for an operator that has a list of inputs, some of them constant."""
     constants = [index for index in range(call.count) if call.is_constant(index)]
-    call.emit(names, {"equation": call.attribute("equation")}, pieces(call, constants))
-
-
-def pieces(call: OnnxCall, constants: list[int]) -> dict[str, Parameter]:
-    """Constant inputs of an operator that has a list of them: `operand`, `operand_1`, ..."""
-    return {
-        f"operand_{number}" if number else "operand": call.parameter(index) for number, index in enumerate(constants)
-    }
+    parameters = dict(zip(operand_roles(len(constants)), map(call.parameter, constants), strict=True))
+    call.emit([call.input(index) for index in range(call.count)], attributes, parameters)
 
 
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {"Einsum": _einsum, "Gemm": _gemm, "MatMul": _matmul}

@@ -8,7 +8,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Attribute
 from conrepair.networks.onnx_call import OnnxCall
-from conrepair.networks.onnx_products import pieces
+from conrepair.networks.onnx_products import emit_pieces
 
 __all__ = ["RULES"]
 
@@ -28,12 +28,10 @@ def _transpose(call: OnnxCall) -> None:
 
 
 def _concat(call: OnnxCall) -> None:
-    names = [call.input(index) for index in range(call.count)]
-    constants = [index for index in range(call.count) if call.is_constant(index)]
     first = next(index for index in range(call.count) if call.rank(index) is not None or index == call.count - 1)
     axis = call.axis(int(call.attribute("axis", 1)), first)
     # A constant piece at the end keeps its place too.
-    call.emit(names, {"axis": axis}, pieces(call, constants))
+    emit_pieces(call, {"axis": axis})
 
 
 def _split(call: OnnxCall) -> None:

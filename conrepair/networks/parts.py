@@ -24,6 +24,7 @@ __all__ = [
     "depthwise_weight",
     "in_out_kernel",
     "nodes_of",
+    "operand_roles",
     "out_in_kernel",
     "plain",
     "same_pads",
@@ -206,6 +207,11 @@ def plain(values: Mapping[str, Any]) -> dict[str, Attribute]:
             if len(kinds) == 1 and kinds <= {int, float, str}:
                 found[name] = tuple(value)
     return found
+
+
+def operand_roles(count: int) -> list[str]:
+    """What so many constant pieces of a Concat, or terms of an Einsum, are as parameters."""
+    return [f"operand_{number}" if number else "operand" for number in range(count)]
 
 
 def slice_parts(shape: Shape, result: Shape, keys: Sequence[Any]) -> list[LayerPart]:

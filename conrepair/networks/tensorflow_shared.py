@@ -8,7 +8,7 @@ from typing import Any
 
 from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, LINEAR, OPERATORS
-from conrepair.networks.parts import PAIRS, REDUCTIONS, LayerPart, Rules, slice_parts
+from conrepair.networks.parts import PAIRS, REDUCTIONS, LayerPart, Rules, operand_roles, slice_parts
 from conrepair.networks.tensorflow_convolution import convolution, matrix_product
 from conrepair.networks.tensorflow_view import TensorflowView
 
@@ -151,8 +151,7 @@ def concatenation(op: str, view: TensorflowView, *, count: int, axis: int) -> li
         axis: Counted from 0.
     """
     constants = [position for position in range(count) if view.is_constant(position)]
-    roles = [f"operand_{number}" if number else "operand" for number in range(len(constants))]
-    parameters = view.optional(**dict(zip(roles, constants, strict=True)))
+    parameters = view.optional(**dict(zip(operand_roles(len(constants)), constants, strict=True)))
     return [LayerPart(op, {"axis": axis}, parameters, reads=tuple(range(count)))]
 
 

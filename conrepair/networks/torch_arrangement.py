@@ -6,7 +6,7 @@ import numpy as np
 from torch.fx import Node
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.networks.parts import Rules
+from conrepair.networks.parts import Rules, operand_roles
 from conrepair.networks.torch_call import TorchCall, TorchPart, axis, sizes
 from conrepair.networks.torch_elementwise import operand
 
@@ -73,8 +73,7 @@ def _pieces(call: TorchCall) -> tuple[list[Node | None], dict[str, Parameter]]:
     """Tensors, with None where constants stand; these are `operand`, `operand_1`, ..."""
     constants = [piece for piece in call["tensors"] if not call.depends(piece)]
     inputs = [piece if call.depends(piece) else None for piece in call["tensors"]]
-    roles = ["operand", *(f"operand_{index}" for index in range(1, len(constants)))]
-    return inputs, {role: call.parameter(piece) for role, piece in zip(roles, constants, strict=False)}
+    return inputs, dict(zip(operand_roles(len(constants)), map(call.parameter, constants), strict=True))
 
 
 @RULES.of("Concat", "cat", "concat", "concatenate")
