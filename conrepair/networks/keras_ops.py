@@ -9,7 +9,7 @@ import keras
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Parameter
-from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS
+from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, OPERATORS, SOFTMAX
 from conrepair.networks.keras_parts import KerasCall, constant
 from conrepair.networks.parts import PAIRS, REDUCTIONS, LayerPart, Rules, slice_parts
 
@@ -106,11 +106,12 @@ def _arg(op: str, call: KerasCall) -> list[LayerPart]:
 
 
 @_RULES.of("Concat", "Concatenate")
-@_RULES.of("Softmax")
-@_RULES.of("LogSoftmax")
 def along(op: str, call: KerasCall) -> list[LayerPart]:
     """An operator along an axis."""
     return [LayerPart(op, {"axis": call.axis(call.operation.axis)})]
+
+
+_RULES.named({name: name for name in SOFTMAX}, along)
 
 
 @_RULES.of("Reshape", "Reshape", "ExpandDims", "Squeeze", "Ravel")

@@ -10,7 +10,7 @@ import onnx_ir
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
-from conrepair.graph.operators import WITH_OPERAND
+from conrepair.graph.operators import OPERATORS
 from conrepair.networks import (
     onnx_blocks,
     onnx_elementwise,
@@ -54,7 +54,8 @@ _RULES: Mapping[str, Callable[[OnnxCall], None]] = {
 
 # Operators whose first input may be constant when they aren't: the vocabulary has a parameter for it.
 _EITHER = {
-    *(*WITH_OPERAND, "CastLike", "Concat", "Einsum", "Expand", "Gather", "Gemm", "MatMul", "Sum", "Where"),
+    *(name for name, item in OPERATORS.items() if "operand" in item.parameters),
+    *("CastLike", "Gather", "Gemm", "MatMul", "Sum", "Where"),
     *("GatherBlockQuantized", "QLinearAdd", "QLinearConcat", "QLinearMatMul", "QLinearMul"),
 }
 

@@ -110,9 +110,9 @@ class OnnxCall:
             found[name] = self._counted(found[name])
         return found
 
-    def said(self) -> dict[str, Attribute]:
-        """The attributes that the vocabulary's operator of this name has too, flags as truth values."""
-        usual = OPERATORS[self.operator].attributes
+    def said(self, operator: str = "") -> dict[str, Attribute]:
+        """The attributes that the vocabulary's operator, of this name by default, has too; flags as truth values."""
+        usual = OPERATORS[operator or self.operator].attributes
         given = {name: value for name, value in self.plain_attributes().items() if name in usual}
         return {name: bool(value) if isinstance(usual[name], bool) else value for name, value in given.items()}
 

@@ -19,11 +19,8 @@ _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
 
 def _layer(call: OnnxCall) -> None:
     rank, axis = call.rank(0), call.axis(int(call.attribute("axis", -1)))
-    attributes: dict[str, Attribute] = {
-        "epsilon": float(call.attribute("epsilon", 1e-5)),
-        "axes": None if rank is None else tuple(range(axis, rank)),
-    }
     operator = call.operator if call.operator in OPERATORS else "RMSNormalization"
+    attributes = {**call.said(operator), "axes": None if rank is None else tuple(range(axis, rank))}
     call.emit(call.varying(), attributes, call.behind(operator), operator=operator)
 
 
@@ -95,10 +92,9 @@ def _cumulative(call: OnnxCall) -> None:
     call.emit(call.varying(), {**call.said(), "axis": axis})
 
 
-_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-
 RULES: Mapping[str, Callable[[OnnxCall], None]] = {
-    **{f"Reduce{name}": _reduction for name in _REDUCTIONS},
+    **{name: _reduction for name in OPERATORS if name.startswith("Reduce")},
+    **dict.fromkeys(("ReduceL1", "ReduceLogSum", "ReduceLogSumExp"), _reduction),
     **dict.fromkeys(("ArgMax", "ArgMin"), _extreme_index),
     **dict.fromkeys((*NORMALIZATIONS, "LRN"), OnnxCall.emit_alike),
     "CumSum": _cumulative,

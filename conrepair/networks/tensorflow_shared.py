@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from conrepair.graph.layer_graph import Attribute
-from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, LINEAR, OPERATORS
+from conrepair.graph.operators import COMMUTATIVE, FUNCTIONS, LINEAR, OPERATORS, SOFTMAX
 from conrepair.networks.parts import PAIRS, REDUCTIONS, LayerPart, Rules, operand_roles, slice_parts
 from conrepair.networks.tensorflow_convolution import convolution, matrix_product
 from conrepair.networks.tensorflow_view import TensorflowView
@@ -52,11 +52,12 @@ RULES.of("Conv", "Conv2D", "Conv3D")(convolution)
 RULES.of("MatMul", "BatchMatMul")(partial(matrix_product, left="adj_x", right="adj_y"))
 
 
-@RULES.of("Softmax")
-@RULES.of("LogSoftmax")
 def along_last(op: str, view: TensorflowView) -> list[LayerPart]:
     """An operator along the last axis."""
     return [LayerPart(op, {"axis": view.rank() - 1})]
+
+
+RULES.named({name: name for name in SOFTMAX}, along_last)
 
 
 @RULES.of("Cast")

@@ -10,6 +10,7 @@ import numpy as np
 
 from conrepair.frameworks.screening.tflite import names_of
 from conrepair.graph.layer_graph import Attribute, Parameter
+from conrepair.graph.operators import SOFTMAX
 from conrepair.networks import tensorflow_shared as shared
 from conrepair.networks.parts import REDUCTIONS as ALONG_AXES
 from conrepair.networks.parts import LayerPart, Rules
@@ -42,7 +43,7 @@ REDUCTIONS: Mapping[str, str] = _called({**ALONG_AXES, **{op: op for op in ALONG
 POOLS: Mapping[str, str] = {"MAX_POOL_2D": "MaxPool", "AVERAGE_POOL_2D": "AveragePool"}
 """Of windows."""
 
-_ALIKE = ("Cast", "Gelu", "LeakyRelu", "LogSoftmax", "Softmax")
+_ALIKE = ("Cast", "Gelu", "LeakyRelu", *SOFTMAX)
 NAMES: Mapping[str, str] = {
     op: kind
     for names in (_UNARY, BINARY, REDUCTIONS, POOLS, _called({op: op for op in _ALIKE}))
