@@ -11,7 +11,7 @@ from conrepair.runtime.words import meant
 __all__ = ["CONVERTERS", "converter"]
 
 _MODULES = (
-    *("torch_onnx_dynamo", "torch_onnx_script", "onnx_torch", "onnx_keras", "onnx_normalise", "keras_onnx"),
+    *("torch_onnx", "onnx_torch", "onnx_keras", "onnx_normalise", "keras_onnx"),
     *("keras_onnx_export", "keras_savedmodel", "keras_tflite", "keras_torch", "savedmodel_onnx"),
     *("savedmodel_tflite", "tflite_onnx", "onnx_tools", "onnx_quantize_dynamic", "onnx_quantize_static"),
     *("torch_tflite_litert", "onnx2tf", "onnx_keras_onnx2keras"),

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
+from conrepair.converters.torch_onnx import is_traced
 from conrepair.data.symbolic_sizes import with_declared_sizes
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.frameworks.detect import container, is_torchscript
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.outside.scripts import run_script
@@ -46,8 +46,7 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
 
 
 def _accepts(model: Model) -> str | None:
-    path = Path(model.path)
-    if model.factory is None and container(path) != ".pt2" and is_torchscript(path):
+    if is_traced(model):
         return "torch.export doesn't read TorchScript; convert to ONNX by torch-onnx-script instead (`via`)"
     return None
 
