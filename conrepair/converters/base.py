@@ -13,7 +13,7 @@ from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.outside.environments import ENVIRONMENTS, normalized
 from conrepair.runtime.words import meant
 
-__all__ = ["Converter", "Option", "comma_parts", "parts_without"]
+__all__ = ["CALIBRATION", "Converter", "Option", "calibration_samples", "comma_parts", "parts_without"]
 
 _TRUTH = {"true": True, "false": False}
 
@@ -69,6 +69,18 @@ class Option:
             with contextlib.suppress(ValueError):
                 value = type(self.default)(text)
         return self.check(value, where)
+
+
+_SAMPLES = "calibration_samples"
+CALIBRATION = {
+    _SAMPLES: Option(100, "samples to calibrate with, spread over the dataset; all if it has fewer", least=1)
+}
+"""The option that all converters with calibration share."""
+
+
+def calibration_samples(options: Mapping[str, Any]) -> int:
+    """How many samples the options ask for."""
+    return int(options[_SAMPLES])
 
 
 @dataclass(frozen=True)

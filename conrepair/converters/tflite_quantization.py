@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters import calibration
-from conrepair.converters.base import Option
+from conrepair.converters.base import CALIBRATION, Option, calibration_samples
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.runtime.errors import ConfigError, DataError
 
@@ -20,7 +19,7 @@ OPTIONS = {
     "quantize": Option("none", "none, dynamic (int8 weights), float16 (weights) or int8 (all)", tuple(_INTENTS)),
     "unfold": Option(False, "products of batches as products of matrices", alternatives=(False, True)),
     "int8_io": Option(False, "with quantize=int8: integer inputs and outputs too"),
-    **calibration.SAMPLES,
+    **CALIBRATION,
 }
 
 
@@ -31,7 +30,7 @@ def intent(options: Mapping[str, Any]) -> str | None:
 
 def calibrates(options: Mapping[str, Any]) -> int:
     """See `Converter.calibrates`: only activations need samples."""
-    return calibration.samples(options) if options["quantize"] == "int8" else 0
+    return calibration_samples(options) if options["quantize"] == "int8" else 0
 
 
 def write_tflite(

@@ -1,4 +1,4 @@
-"""ONNX to ONNX in int8 (QuantizeLinear and DequantizeLinear around operators) by ONNX Runtime, calibrated."""
+"""ONNX to ONNX in int8 by ONNX Runtime: weights alone, or activations, too, which is calibrated."""
 
 from __future__ import annotations
 
@@ -7,17 +7,62 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conrepair.converters import calibration
-from conrepair.converters.base import Converter, Option
+from conrepair.converters.base import CALIBRATION, Converter, Option, calibration_samples
 from conrepair.converters.onnx_file import FILE, is_large
 from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
 from conrepair.runtime.errors import DataError
 
-__all__ = ["CONVERTER"]
+__all__ = ["DYNAMIC", "STATIC"]
 
 
-def _convert(model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds | None = None) -> str:
+# int8 weights; activations are quantized while running.
+
+
+def _convert_dynamically(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import onnx
+    import onnx_ir
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    from conrepair.onnx_passes.initializers import give_own_weights
+
+    graph = onnx_ir.from_proto(onnx.load(model.path))  # of a path it would write a file beside it
+    give_own_weights(graph)
+    proto = onnx_ir.to_proto(graph)
+    # It transposes weights and leaves their recorded shapes as they were, so that its own inference stops. It
+    # infers what it needs anew.
+    del proto.graph.value_info[:]
+    quantize_dynamic(
+        proto,
+        folder / FILE,
+        per_channel=options["per_channel"],
+        weight_type={"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}[options["weights"]],
+        use_external_data_format=is_large(proto),
+    )
+    return FILE
+
+
+DYNAMIC = Converter(
+    name="onnx-quantize-dynamic",
+    source="onnx",
+    target="onnx",
+    distributions=("onnxruntime", "onnx"),
+    convert=_convert_dynamically,
+    options={
+        "per_channel": Option(False, "a scale for each channel of a weight"),
+        "weights": Option("int8", "type of the weights", ("int8", "uint8")),
+    },
+    automatic=False,
+    intent=lambda _: "int8 weights",
+)
+
+
+# QuantizeLinear and DequantizeLinear around operators.
+
+
+def _convert_statically(
+    model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds | None = None
+) -> str:
     if feeds is None:
         raise DataError(
             "onnx-quantize-static needs data to calibrate with: activations get the ranges that it shows."
@@ -61,12 +106,12 @@ def _prepared(model: Model, folder: Path) -> Any:
     return proto
 
 
-CONVERTER = Converter(
+STATIC = Converter(
     name="onnx-quantize-static",
     source="onnx",
     target="onnx",
     distributions=("onnxruntime", "onnx"),
-    convert=_convert,
+    convert=_convert_statically,
     options={
         "prepare": Option(True, "let ONNX Runtime simplify the graph first (folds BatchNorm)"),
         "per_channel": Option(True, "a scale for each channel of a weight"),
@@ -79,9 +124,9 @@ CONVERTER = Converter(
             ("minmax", "entropy", "percentile"),
         ),
         "percentile": Option(99.999, "share of values that method=percentile covers", least=50, most=100),
-        **calibration.SAMPLES,
+        **CALIBRATION,
     },
     automatic=False,
     intent=lambda _: "int8",
-    calibrates=calibration.samples,
+    calibrates=calibration_samples,
 )
