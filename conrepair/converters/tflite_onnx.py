@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.converters.base import Converter, Option
-from conrepair.converters.tf2onnx_memory import collecting_often
-from conrepair.converters.tf2onnx_result import save
+from conrepair.converters.tf2onnx_shared import collecting_often, save
 from conrepair.frameworks.model import Model
 
 __all__ = ["CONVERTER"]

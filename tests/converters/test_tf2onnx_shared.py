@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from conrepair.converters.tf2onnx_memory import collecting_often
+from conrepair.converters.tf2onnx_shared import collecting_often
 
 
 class _Copy:
