@@ -12,7 +12,7 @@ __all__ = ["CONVERTERS", "converter"]
 
 _MODULES = (
     *("torch_onnx", "onnx_torch", "onnx_keras", "onnx_normalise", "keras_onnx"),
-    *("keras_onnx_export", "keras_savedmodel", "keras_tflite", "keras_torch", "savedmodel_onnx"),
+    *("keras_savedmodel", "keras_tflite", "keras_torch", "savedmodel_onnx"),
     *("savedmodel_tflite", "tflite_onnx", "onnx_tools", "onnx_quantize"),
     *("torch_tflite_litert", "onnx2tf", "onnx_keras_onnx2keras"),
 )

@@ -1,4 +1,4 @@
-"""Keras to ONNX by tf2onnx."""
+"""Keras to ONNX: by tf2onnx, and by Keras's own export (`Model.export`), which drives tf2onnx in its own way."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 from conrepair.converters.base import Converter, Option, parts_without
 from conrepair.converters.tf2onnx_shared import collecting_often, save
 from conrepair.frameworks.model import Model
+from conrepair.runtime.errors import ConversionError
 
-__all__ = ["CONVERTER"]
+__all__ = ["EXPORT", "TF2ONNX"]
 
+_FILE = "exported.onnx"
 _NAME = "keras-onnx-tf2onnx"
 
 
@@ -54,7 +56,7 @@ def _functions_in_place() -> Iterator[None]:
         tf.config.run_functions_eagerly(before)
 
 
-CONVERTER = Converter(
+TF2ONNX = Converter(
     name=_NAME,
     source="keras",
     target="onnx",
@@ -65,4 +67,50 @@ CONVERTER = Converter(
         "without": Option("", "optimizers that are left out, separated by commas"),
     },
     parts=lambda: tuple(_optimizers()),
+)
+
+
+# By Keras's own export.
+
+
+def _export(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+    import keras
+    import onnx
+    import tensorflow as tf
+
+    from conrepair.frameworks.keras import load_flat_keras
+
+    network = load_flat_keras(model)
+    # Without a signature the export refuses a loaded model: it has "never been called".
+    signature = keras.tree.map_structure(
+        lambda tensor: tf.TensorSpec(tensor.shape, tensor.dtype, name=tensor.name), network.input
+    )
+    exported = folder / _FILE
+    with collecting_often():
+        network.export(
+            str(exported),
+            format="onnx",
+            verbose=False,
+            input_signature=[signature],
+            opset_version=options["opset"] or None,
+        )
+    proto = onnx.load(exported)
+    exported.unlink()
+    added = [value.name for value in proto.graph.input][len(network.inputs) :]
+    if added:
+        raise ConversionError(
+            f"Keras's export made inputs of {len(added)} constants of its layers ({', '.join(added)}); their values "
+            "are lost. keras-onnx-tf2onnx keeps them."
+        )
+    return save(proto, folder)
+
+
+EXPORT = Converter(
+    name="keras-onnx-export",
+    source="keras",
+    target="onnx",
+    distributions=("keras", "tf2onnx", "tensorflow", "onnx"),
+    convert=_export,
+    options={"opset": Option(15, "ONNX opset (up to 18); 0 lets Keras choose", alternatives=(15, 13, 18))},
+    preference=11,
 )
