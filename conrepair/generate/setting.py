@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, TypeVar
 
 import numpy as np
+from onnx import helper
 
 from conrepair.generate.domains import Axes, Bounds, Domain, OneOf, Permutation, Real, Several, Told, Whole, Wholes
 from conrepair.generate.expressions import Number, known
@@ -16,12 +17,18 @@ from conrepair.generate.ports import MAX_RANK, NotAllowedError, Operand, Port, S
 from conrepair.generate.schemas import VARIADIC, Formal, dtypes_of, schema_of
 from conrepair.generate.shapes import AnyShape, Dims, ShapePattern, Size
 from conrepair.generate.tensors import Range, TensorType, element_type, in_schema
-from conrepair.generate.told import told_by
+from conrepair.onnx_passes.sizes import ARITHMETIC, MOVING
 
 __all__ = ["Setting"]
 
 Shape = Sequence[Number | Size]
 Choice = TypeVar("Choice")
+
+_CARRIERS = {*MOVING, *ARITHMETIC, "Max", "Min"} - {"Expand", "Transpose", "Where"}
+"""Operators between a shape and who needs one."""
+
+_MOST_TOLD = 64
+"""Elements of values that are known before a network is computed."""
 
 
 @dataclass
@@ -301,9 +308,16 @@ class Setting(ABC):
         self._made(result)
 
     def _told(self) -> np.ndarray[Any, Any] | None:
-        if any(operand is None or operand.array is None or operand.array.dtype == object for operand in self.inputs):
+        """What an operator that sizes are calculated with makes of whole numbers that are known; None for others."""
+        arrays = [operand.array for operand in self.inputs if operand is not None and operand.array is not None]
+        told = [array for array in arrays if array.dtype.kind in "iu" and array.size <= _MOST_TOLD]
+        if self.op not in _CARRIERS or not told or len(told) < len(self.inputs):
             return None
-        return told_by(self.op, self.attributes, [operand.array for operand in self.inputs if operand is not None])
+        from onnx.reference import ReferenceEvaluator
+
+        names = [f"i{place}" for place in range(len(told))]
+        node = helper.make_node(self.op, names, ["made"], **self.attributes)
+        return np.asarray(ReferenceEvaluator(node).run(None, dict(zip(names, told, strict=True)))[0])
 
     def no_output(self) -> None:
         """Leave out an optional output before others."""
