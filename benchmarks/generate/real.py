@@ -14,8 +14,7 @@ from random import Random
 
 from benchmarks.generate.validity import Checked, look_at
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.material import Material
-from conrepair.generate.networks import NotMadeError, made
+from conrepair.generate.networks import Material, NotMadeError, made
 from conrepair.generate.real.growth import GrowingModel
 from conrepair.generate.real.opened import opened
 from conrepair.generate.running import accepted

@@ -23,8 +23,7 @@ from conrepair.generate.forms.form import forms
 from conrepair.generate.judging import difference
 from conrepair.generate.learned.cases import case_instances
 from conrepair.generate.learned.placing import Learned
-from conrepair.generate.material import NOTHING, Material
-from conrepair.generate.networks import GeneratedNetwork, NotMadeError
+from conrepair.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError
 from conrepair.generate.running import RefusedError, accepted, run
 from conrepair.generate.support import Probed
 from conrepair.generate.values.search import flaw_of

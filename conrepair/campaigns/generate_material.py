@@ -17,7 +17,7 @@ from conrepair.generate.learned.cases import case_instances
 from conrepair.generate.learned.instances import Instance, instances_of, text_of_instances
 from conrepair.generate.learned.models import harvest
 from conrepair.generate.learned.placing import Learned
-from conrepair.generate.material import Material
+from conrepair.generate.networks import Material
 from conrepair.generate.real.growth import GrowingModel
 from conrepair.generate.real.opened import opened
 from conrepair.generate.wishes import Wishes

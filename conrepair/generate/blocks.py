@@ -9,8 +9,7 @@ from random import Random
 
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.fitting import fitting
-from conrepair.generate.material import NOTHING, Material
-from conrepair.generate.networks import GeneratedNetwork, NotMadeError, made
+from conrepair.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError, made
 from conrepair.generate.ports import Support
 from conrepair.generate.wishes import Wishes
 

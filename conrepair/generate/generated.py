@@ -24,10 +24,9 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.form import forms
 from conrepair.generate.functions import NONE, Functions
 from conrepair.generate.judging import optimized, refereed
-from conrepair.generate.material import NOTHING, Material
 from conrepair.generate.narrowing.narrowed import Narrowed
 from conrepair.generate.narrowing.table import Acceptance
-from conrepair.generate.networks import GeneratedNetwork
+from conrepair.generate.networks import NOTHING, GeneratedNetwork, Material
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes

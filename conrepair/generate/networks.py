@@ -18,7 +18,7 @@ from conrepair.generate.forms.form import QUOTA, forms
 from conrepair.generate.graph import Draft, Node
 from conrepair.generate.growing import Growing
 from conrepair.generate.learned.placing import ORIGIN as LEARNED
-from conrepair.generate.material import NOTHING, Material
+from conrepair.generate.learned.placing import Learned
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import NotAllowedError, Support
@@ -31,7 +31,7 @@ from conrepair.generate.values.search import Settled, Settling, flaw_of
 from conrepair.generate.weaving import Body, Weaver
 from conrepair.generate.wishes import Wishes
 
-__all__ = ["GeneratedNetwork", "NotMadeError", "made"]
+__all__ = ["NOTHING", "GeneratedNetwork", "Material", "NotMadeError", "made"]
 
 _ROOM = 6
 """Nodes that large forms and patterns have."""
@@ -53,6 +53,23 @@ _WHOLE = 40
 
 _PART = 5
 """Nodes of a long chain that are put behind it before it's computed: what's taken out again then is at its end."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What networks are made of besides specifications: operators as they were seen, and models of somebody.
+
+    Attributes:
+        learned: Instances, of which some are placed.
+        reals: Models; each network is grown from a piece of one of them, if there are any.
+    """
+
+    learned: Learned | None = None
+    reals: tuple[GrowingModel, ...] = ()
+
+
+NOTHING = Material()
+"""Specifications are all there is."""
 
 
 class NotMadeError(Exception):

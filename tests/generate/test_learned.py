@@ -20,8 +20,7 @@ from conrepair.generate.learned.closing import Closing
 from conrepair.generate.learned.instances import Instance, instances_of, text_of_instances
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.learned.trying import tried
-from conrepair.generate.material import Material
-from conrepair.generate.networks import made
+from conrepair.generate.networks import Material, made
 from conrepair.generate.onnx_form import model_of
 from conrepair.generate.ports import Support
 from conrepair.generate.running import accepted, run

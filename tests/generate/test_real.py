@@ -17,8 +17,7 @@ from onnx import numpy_helper
 from conrepair.generate.graph import Draft
 from conrepair.generate.learned.models import harvest
 from conrepair.generate.learned.placing import Learned
-from conrepair.generate.material import Material
-from conrepair.generate.networks import GeneratedNetwork, made
+from conrepair.generate.networks import GeneratedNetwork, Material, made
 from conrepair.generate.real.changes import CHANGES
 from conrepair.generate.real.drafting import drafted
 from conrepair.generate.real.growth import GrowingModel
