@@ -17,8 +17,7 @@ from conrepair.campaigns.network_folder import REASON, name_of
 from conrepair.frameworks.model import from_json
 from conrepair.generate.blocks import BLOCK, block
 from conrepair.generate.generated import generated
-from conrepair.generate.narrowing.narrowed import Narrowed
-from conrepair.generate.narrowing.table import Acceptance
+from conrepair.generate.narrowing.table import Acceptance, Narrowed
 from conrepair.generate.networks import NotMadeError
 from conrepair.generate.ports import Support
 from conrepair.generate.running import RefusedError, accepted

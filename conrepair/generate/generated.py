@@ -24,8 +24,7 @@ from conrepair.generate.diversity import Diversity
 from conrepair.generate.forms.form import forms
 from conrepair.generate.functions import NONE, Functions
 from conrepair.generate.judging import optimized, refereed
-from conrepair.generate.narrowing.narrowed import Narrowed
-from conrepair.generate.narrowing.table import Acceptance
+from conrepair.generate.narrowing.table import Acceptance, Narrowed
 from conrepair.generate.networks import NOTHING, GeneratedNetwork, Material
 from conrepair.generate.running import RefusedError, accepted
 from conrepair.generate.support import Probed

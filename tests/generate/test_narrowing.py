@@ -11,9 +11,8 @@ import pytest
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.generate.drawing import Drawing, Fresh
 from conrepair.generate.narrowing.facts import Facts, facts_of, sort_of
-from conrepair.generate.narrowing.narrowed import Narrowed
 from conrepair.generate.narrowing.settings import FEWEST, changed, settings_of
-from conrepair.generate.narrowing.table import Acceptance, NarrowingRow, suspects, taken_of
+from conrepair.generate.narrowing.table import Acceptance, Narrowed, NarrowingRow, suspects, taken_of
 from conrepair.generate.networks import made
 from conrepair.generate.ports import Operand, Support
 from conrepair.generate.reading import Reading

@@ -1,4 +1,7 @@
-"""What was seen of a target, operator by operator, and what follows: what it takes, and what it never takes."""
+"""What was seen of a target, operator by operator, and what follows: what it takes, and what it never takes.
+
+A support can be narrowed to that.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.generate.narrowing.facts import KINDS, Fact, Facts, facts_in
+from conrepair.generate.narrowing.facts import KINDS, Fact, Facts, facts_in, facts_of
+from conrepair.generate.ports import Support
+from conrepair.generate.setting import Setting
 
-__all__ = ["Acceptance", "NarrowingRow", "suspects", "taken_of"]
+__all__ = ["Acceptance", "Narrowed", "NarrowingRow", "suspects", "taken_of"]
 
 _OWN = re.compile(r"\([^()]*\)|\b[tn]\d+(?:_\w+)?\b|/\S+|0x[0-9a-f]+|\d+")
 """What a refusal says of one model alone."""
@@ -69,6 +74,29 @@ class Acceptance:
             or _meets(facts.ranks, self.no_ranks)
             or _meets(facts.values, self.no_values)
         )
+
+
+class Narrowed(Support):
+    """What a runtime takes, without what a target never takes.
+
+    Args:
+        support: Of the runtime that computes networks.
+        taken: What the target takes, by operator; one that isn't there is as the runtime has it.
+    """
+
+    def __init__(self, support: Support, taken: Mapping[str, Acceptance]) -> None:
+        self.within, self._taken = support, taken
+
+    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        left = super().choices(op, bound, variable, dtypes)
+        found = self._taken.get(op)
+        if found is None:
+            return left
+        return tuple(dtype for dtype in left if found.taken and dtype not in found.no_types.get(variable, ()))
+
+    def allows(self, setting: Setting) -> bool:
+        found = self._taken.get(setting.op)
+        return super().allows(setting) and (found is None or found.allows(facts_of(setting)))
 
 
 def taken_of(rows: Sequence[NarrowingRow]) -> Acceptance:
