@@ -1,11 +1,53 @@
-"""Images read between their pixels."""
+"""Images read between their pixels, and boxes in them: what's inside, and which of them are kept."""
 
 from __future__ import annotations
 
+from conrepair.generate.expressions import most
 from conrepair.generate.setting import Setting
 from conrepair.generate.shapes import Dims, Either, Size
 from conrepair.generate.specifications.specification import operator
+from conrepair.generate.tensors import Range
 from conrepair.generate.windows import image
+
+_SCALAR = Either((Dims(()), Dims((1,))))
+
+_SCALES = (1.0, 0.5, 0.25)
+
+
+@operator("MaxRoiPool")
+def largest(s: Setting) -> None:
+    n, c, *_ = image(s, ranks=[4])
+    rois = s.input("rois", [Size(0), 5], values=Range(0, most(n - 1, 0), ascending=True, whole=True))
+    s.require((n >= 1) | (rois.shape[0] == 0), "boxes in no image")
+    pooled = s.sizes("pooled_shape", [Size(), Size()])
+    s.real("spatial_scale", 0.01, 100.0, usual=_SCALES)
+    s.output([rois.shape[0], c, *pooled])
+
+
+@operator("RoiAlign")
+def aligned(s: Setting) -> None:
+    n, c, *_ = image(s, ranks=[4])
+    rois = s.input("rois", [Size(0), 4], values=Range(-2.0, 20.0, ascending=True))
+    s.input("batch_indices", [rois.shape[0]], values=Range(0, most(n - 1, 0)))
+    s.require((n >= 1) | (rois.shape[0] == 0), "boxes in no image")
+    s.choice("mode", ("avg", "max"))
+    s.choice("coordinate_transformation_mode", ("half_pixel", "output_half_pixel"))
+    s.integer("sampling_ratio", 0, None)
+    s.real("spatial_scale", 0.01, 100.0, usual=_SCALES)
+    s.output([rois.shape[0], c, s.size_said("output_height"), s.size_said("output_width")])
+
+
+@operator("NonMaxSuppression")
+def kept(s: Setting) -> None:
+    batch, boxes, _ = s.input("boxes", [Size(0), Size(0), 4], values=Range(0.0, 10.0)).shape
+    s.input("scores", [batch, Size(0), boxes])
+    if s.has("max_output_boxes_per_class"):
+        s.input("max_output_boxes_per_class", _SCALAR, values=Range(0, 8))
+    for name in ("iou_threshold", "score_threshold"):
+        if s.has(name):
+            s.input(name, _SCALAR, values=Range(0.0, 1.0))
+    s.flag("center_point_box")
+    s.output([None, 3])
 
 
 @operator("GridSample")
