@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from conrepair.onnx_passes.defaults import operator_called
+
 if TYPE_CHECKING:
     from conrepair.importer.node import ImportedNode
 
@@ -51,11 +53,14 @@ def operator(
     ignores: Sequence[str] = (),
     refuses: str = "",
 ) -> Callable[[Function], Function]:
-    """Register a function as the rule of operators; see `ImportRule`."""
+    """Register a function as the rule of operators, of that which it's called like if none is named.
+
+    See `ImportRule`.
+    """
 
     def register(function: Function) -> Function:
         family = function.__module__.rpartition(".")[2]
-        for name in names:
+        for name in names or [operator_called(function.__name__)]:
             _RULES[domain, name] = ImportRule(name, domain, family, function, constant, ignores, refuses)
         return function
 

@@ -7,13 +7,20 @@ from typing import Any
 import onnx
 import onnx_ir
 
-__all__ = ["attribute", "defaults_of", "schema_of", "write_defaults"]
+__all__ = ["attribute", "defaults_of", "operator_called", "schema_of", "write_defaults"]
+
+_CALLED = {schema.name.lower(): schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
 
 
 def attribute(node: onnx_ir.Node, name: str, usual: Any = None) -> Any:
     """The value of an attribute as Python has it, or what holds without it."""
     found = node.attributes.get(name)
     return usual if found is None else found.value
+
+
+def operator_called(name: str) -> str:
+    """The operator that a function of Python is called like: DepthToSpace for `depth_to_space`."""
+    return _CALLED[name.replace("_", "")]
 
 
 def schema_of(node: onnx_ir.Node, opset: int) -> Any:

@@ -54,8 +54,8 @@ def running(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("LpNormalization")
-def of_length_one(s: Setting) -> None:
+@operator()
+def lp_normalization(s: Setting) -> None:
     x = s.input("input", rank=range(1, 7))
     s.axis("axis", x.rank)
     s.choice("p", (1, 2))

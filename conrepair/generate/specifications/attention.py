@@ -9,7 +9,7 @@ from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import Range, element_type
 
 
-@operator("Attention")
+@operator()
 def attention(s: Setting) -> None:
     q = s.input("Q", rank=(3, 4), least=1)
     n, rows = q.shape[0], q.shape[-2]
@@ -56,8 +56,8 @@ def attention(s: Setting) -> None:
             s.output([n, heads, rows, total])
 
 
-@operator("RotaryEmbedding")
-def rotated(s: Setting) -> None:
+@operator()
+def rotary_embedding(s: Setting) -> None:
     x = s.input("X", rank=(3, 4), least=1)
     n, length = x.shape[0], x.shape[-2]
     width = x.shape[-1]

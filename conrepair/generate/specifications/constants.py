@@ -24,7 +24,7 @@ from conrepair.generate.values.drawn import drawn_values
 _ROOM = 256
 
 
-@operator("Constant", still=True)
+@operator(still=True)
 def constant(s: Setting) -> None:
     if s.has("value"):
         held = _literal(s, "value")
@@ -45,14 +45,14 @@ def constant(s: Setting) -> None:
         s.output([], "float32")
 
 
-@operator("ConstantOfShape", still=True)
+@operator(still=True)
 def constant_of_shape(s: Setting) -> None:
     sizes = s.sizes("input", AnyShape(range(MAX_RANK + 1)))
     s.output(sizes, _literal(s, "value", (1,)).dtype.name if s.has("value") else "float32")
 
 
-@operator("EyeLike", still=True)
-def ones_on_a_diagonal(s: Setting) -> None:
+@operator(still=True)
+def eye_like(s: Setting) -> None:
     x = s.input("input", rank=2)
     dtype = s.element_type("dtype") if s.has("dtype") else x.dtype
     s.integer("k", None, None, usual=(-3, 3))
@@ -70,8 +70,8 @@ def counted(s: Setting) -> None:
     s.output([max(0, -((start - end) // step))])
 
 
-@operator("Shape", still=True)
-def shape_of(s: Setting) -> None:
+@operator(still=True)
+def shape(s: Setting) -> None:
     x = s.input("data")
     first = s.integer("start", None, None, usual=(-x.rank, x.rank)) if s.has("start") else 0
     last = s.integer("end", None, None, usual=(-x.rank, x.rank)) if s.has("end") else x.rank
@@ -79,8 +79,8 @@ def shape_of(s: Setting) -> None:
     s.output([len(sizes)], told=np.array(sizes, np.int64) if all(map(known, sizes)) else None)
 
 
-@operator("Size", still=True)
-def size_of(s: Setting) -> None:
+@operator(still=True)
+def size(s: Setting) -> None:
     elements = product(s.input("data").shape)
     s.output([], told=np.array(elements, np.int64) if known(elements) else None)
 

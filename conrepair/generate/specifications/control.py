@@ -25,7 +25,7 @@ def branches(s: Setting) -> None:
         s.output(item.shape, item.dtype)
 
 
-@operator("Loop")
+@operator()
 def loop(s: Setting) -> None:
     trips = s.integer("M", 0, None)
     sure = not s.has("cond")
@@ -42,7 +42,7 @@ def loop(s: Setting) -> None:
         s.output([trips, *item.shape] if sure else [None] * (item.rank + 1), item.dtype)
 
 
-@operator("Scan")
+@operator()
 def scan(s: Setting) -> None:
     scans = s.integer("num_scan_inputs", 1, 2)
     states = s.count(scans, scans + 2) - scans

@@ -11,8 +11,8 @@ from conrepair.generate.specifications.specification import operator
 from conrepair.generate.windows import image, sliding
 
 
-@operator("Conv")
-def convolution(s: Setting) -> None:
+@operator()
+def conv(s: Setting) -> None:
     result = convolved(s, image(s), "W")
     if s.has("B"):
         s.input("B", [result[1]])
@@ -32,8 +32,8 @@ def convolved(s: Setting, shape: Sequence[Number], weights: str) -> list[Number]
     return [n, w.shape[0], *windows.places(s, w.shape[2:])]
 
 
-@operator("ConvTranspose")
-def transposed(s: Setting) -> None:
+@operator()
+def conv_transpose(s: Setting) -> None:
     s.forbid("output_shape", "ONNX infers a result without batch and channels")
     n, c, *space = image(s)
     group = s.integer("group", 1, c)
@@ -65,8 +65,8 @@ def transposed(s: Setting) -> None:
     s.output([n, w.shape[1] * group, *sizes])
 
 
-@operator("DeformConv")
-def deformed(s: Setting) -> None:
+@operator()
+def deform_conv(s: Setting) -> None:
     n, c, *space = image(s, ranks=[4])
     group, offsets = s.integer("group", 1, c), s.integer("offset_group", 1, c)
     s.require(c % group == 0, "channels that are no multiple of the groups")
@@ -85,8 +85,8 @@ def deformed(s: Setting) -> None:
     s.output([n, w.shape[0], *places])
 
 
-@operator("Col2Im")
-def from_columns(s: Setting) -> None:
+@operator()
+def col2im(s: Setting) -> None:
     space = s.sizes("image_shape", AnyShape((1, 2, 3), 1))
     windows = sliding(s, space)
     block = s.integers("block_shape", 1, windows.widest())

@@ -47,22 +47,22 @@ def of_any_bits(s: Setting) -> None:
     s.output(s.input().shape)
 
 
-@operator("Gelu")
+@operator()
 def gelu(s: Setting) -> None:
     x = s.input("X")
     s.choice("approximate", ("none", "tanh"))
     s.output(x.shape)
 
 
-@operator("PRelu")
-def with_slopes(s: Setting) -> None:
+@operator()
+def prelu(s: Setting) -> None:
     x = s.input("X")
     s.input("slope", Broadcast(x.shape, one_way=True))
     s.output(x.shape)
 
 
-@operator("Clip")
-def clipped(s: Setting) -> None:
+@operator()
+def clip(s: Setting) -> None:
     x = s.input("input")
     for name in ("min", "max"):
         if s.has(name):
@@ -70,8 +70,8 @@ def clipped(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("Dropout")
-def untrained_dropout(s: Setting) -> None:
+@operator()
+def dropout(s: Setting) -> None:
     x = s.input("data")
     if s.has("ratio"):
         s.input("ratio", (), values=Range(0, 0.99))
@@ -82,8 +82,8 @@ def untrained_dropout(s: Setting) -> None:
         s.output(x.shape)
 
 
-@operator("Where")
-def chosen(s: Setting) -> None:
+@operator()
+def where(s: Setting) -> None:
     x = s.input("X")
     y = s.input("Y", Broadcast(x.shape))
     both = s.broadcast(x.shape, y.shape)
@@ -91,23 +91,23 @@ def chosen(s: Setting) -> None:
     s.output(s.broadcast(both, condition.shape))
 
 
-@operator("IsInf", still=True)
-def infinite(s: Setting) -> None:
+@operator(still=True)
+def is_inf(s: Setting) -> None:
     x = s.input("X")
     s.flag("detect_negative")
     s.flag("detect_positive")
     s.output(x.shape)
 
 
-@operator("Div")
-def quotient(s: Setting) -> None:
+@operator()
+def div(s: Setting) -> None:
     a = s.input("A")
     b = _divisor(s, a.shape, a.dtype)
     s.output(s.broadcast(a.shape, b))
 
 
-@operator("Mod")
-def remainder(s: Setting) -> None:
+@operator()
+def mod(s: Setting) -> None:
     a = s.input("A")
     b = _divisor(s, a.shape, a.dtype)
     s.require(s.flag("fmod") or a.dtype not in REALS, "floats have fmod's sign only")
@@ -121,8 +121,8 @@ def power(s: Setting) -> None:
     s.output(s.broadcast(x.shape, y.shape))
 
 
-@operator("BitShift")
-def shifted(s: Setting) -> None:
+@operator()
+def bit_shift(s: Setting) -> None:
     x = s.input("X")
     bits = int(x.dtype.removeprefix("uint"))
     y = s.input("Y", Broadcast(x.shape), values=Range(0, bits - 1))

@@ -12,8 +12,8 @@ from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import BOOL, NUMERIC, Range
 
 
-@operator("Gather")
-def gathered(s: Setting) -> None:
+@operator()
+def gather(s: Setting) -> None:
     x = s.input("data", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
     size = x.shape[axis]
@@ -22,8 +22,8 @@ def gathered(s: Setting) -> None:
     s.output([*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]])
 
 
-@operator("GatherElements")
-def gathered_elements(s: Setting) -> None:
+@operator()
+def gather_elements(s: Setting) -> None:
     x = s.input("data", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
     size = x.shape[axis]
@@ -33,8 +33,8 @@ def gathered_elements(s: Setting) -> None:
     s.output(places.shape)
 
 
-@operator("GatherND")
-def gathered_parts(s: Setting) -> None:
+@operator()
+def gather_nd(s: Setting) -> None:
     x = s.input("data", rank=range(1, 7))
     batch = s.integer("batch_dims", 0, x.rank - 1)
     depth = s.size_of("indices", -1, 1, x.rank - batch)
@@ -44,8 +44,8 @@ def gathered_parts(s: Setting) -> None:
     s.output([*places.shape[:-1], *x.shape[batch + depth :]])
 
 
-@operator("ScatterElements")
-def scattered_elements(s: Setting) -> None:
+@operator()
+def scatter_elements(s: Setting) -> None:
     reduction, dtypes = _reduction(s, halves=("max", "min"))
     x = s.input("data", rank=range(1, 7), dtypes=dtypes)
     axis = s.axis("axis", x.rank)
@@ -59,8 +59,8 @@ def scattered_elements(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("ScatterND")
-def scattered_parts(s: Setting) -> None:
+@operator()
+def scatter_nd(s: Setting) -> None:
     reduction, dtypes = _reduction(s)
     x = s.input("data", rank=range(1, 7), dtypes=dtypes)
     once = reduction == "none"
@@ -74,8 +74,8 @@ def scattered_parts(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("TensorScatter")
-def written_into(s: Setting) -> None:
+@operator()
+def tensor_scatter(s: Setting) -> None:
     x = s.input("past_cache", rank=range(2, 7))
     axis = s.axis("axis", x.rank)
     s.require(axis > 0, "the axis of the batch")
@@ -88,7 +88,7 @@ def written_into(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("OneHot")
+@operator()
 def one_hot(s: Setting) -> None:
     places = s.input("indices", rank=s.ranks_below(1, 1, MAX_RANK - 1))
     axis = s.integer("axis", -places.rank - 1, places.rank) % (places.rank + 1)
@@ -97,8 +97,8 @@ def one_hot(s: Setting) -> None:
     s.output([*places.shape[:axis], depth, *places.shape[axis:]])
 
 
-@operator("TopK")
-def largest(s: Setting) -> None:
+@operator()
+def top_k(s: Setting) -> None:
     x = s.input("X", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
     (count,) = s.sizes("K", [Size(0, x.shape[axis])])
@@ -109,8 +109,8 @@ def largest(s: Setting) -> None:
     s.output(shape)
 
 
-@operator("Compress")
-def compressed(s: Setting) -> None:
+@operator()
+def compress(s: Setting) -> None:
     x = s.input("input", rank=range(1, 7))
     if s.has("axis"):
         axis = s.axis("axis", x.rank)
@@ -121,14 +121,14 @@ def compressed(s: Setting) -> None:
         s.output([None])
 
 
-@operator("NonZero")
-def places_of_values(s: Setting) -> None:
+@operator()
+def nonzero(s: Setting) -> None:
     x = s.input("X")
     s.output([x.rank, None])
 
 
-@operator("Unique")
-def different(s: Setting) -> None:
+@operator()
+def unique(s: Setting) -> None:
     x = s.input("X")
     if s.has("axis"):
         s.require(x.rank > 0, "no axis")

@@ -10,8 +10,8 @@ from conrepair.generate.shapes import Broadcast, Size
 from conrepair.generate.specifications.specification import operator
 
 
-@operator("Reshape")
-def reshaped(s: Setting) -> None:
+@operator()
+def reshape(s: Setting) -> None:
     x = s.input("data")
     zeros = not (s.has("allowzero") and s.flag("allowzero"))
     value = s.value("shape", NewShape(x.shape, zeros, s.wanted))
@@ -24,8 +24,8 @@ def reshaped(s: Setting) -> None:
     s.output(sizes)
 
 
-@operator("Squeeze")
-def squeezed(s: Setting) -> None:
+@operator()
+def squeeze(s: Setting) -> None:
     x = s.input("data")
     ones = [axis for axis, size in enumerate(x.shape) if not known(size) or size == 1]
     if s.has("axes"):
@@ -38,8 +38,8 @@ def squeezed(s: Setting) -> None:
     s.output([size for axis, size in enumerate(x.shape) if axis not in gone])
 
 
-@operator("Unsqueeze")
-def unsqueezed(s: Setting) -> None:
+@operator()
+def unsqueeze(s: Setting) -> None:
     x = s.input("data", rank=range(MAX_RANK))
     count = s.length("axes", 1, MAX_RANK - x.rank, None if s.wanted is None else len(s.wanted) - x.rank)
     new = s.axes("axes", x.rank + count, count, count)
@@ -47,14 +47,14 @@ def unsqueezed(s: Setting) -> None:
     s.output([1 if axis in new else next(sizes) for axis in range(x.rank + count)])
 
 
-@operator("Expand")
-def expanded(s: Setting) -> None:
+@operator()
+def expand(s: Setting) -> None:
     x = s.input("input")
     s.output(s.broadcast(x.shape, s.sizes("shape", Broadcast(x.shape))))
 
 
-@operator("Pad")
-def padded(s: Setting) -> None:
+@operator()
+def pad(s: Setting) -> None:
     x = s.input("data", rank=range(1, 7))
     mode = s.choice("mode", ("constant", "reflect", "edge", "wrap")[: 4 if s.opset >= 19 else 3])
     axes = s.axes("axes", x.rank) if s.has("axes") else tuple(range(x.rank))
@@ -92,8 +92,8 @@ def sliced(s: Setting) -> None:
     s.output(shape)
 
 
-@operator("CenterCropPad")
-def centered(s: Setting) -> None:
+@operator()
+def center_crop_pad(s: Setting) -> None:
     x = s.input("input_data", rank=range(1, 7))
     axes = s.axes("axes", x.rank) if s.has("axes") else tuple(range(x.rank))
     sizes = s.sizes("shape", [Size(0) for _ in axes])

@@ -10,22 +10,22 @@ from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import Range
 
 
-@operator("Transpose")
-def transposed(s: Setting) -> None:
+@operator()
+def transpose(s: Setting) -> None:
     x = s.input("data")
     order = s.permutation("perm", x.rank) if s.has("perm") else tuple(reversed(range(x.rank)))
     s.output([x.shape[axis] for axis in order])
 
 
-@operator("Flatten")
-def flattened(s: Setting) -> None:
+@operator()
+def flatten(s: Setting) -> None:
     x = s.input("input")
     axis = s.integer("axis", -x.rank, x.rank)
     s.output([product(x.shape[:axis]), product(x.shape[axis:])])
 
 
-@operator("Concat")
-def joined(s: Setting) -> None:
+@operator()
+def concat(s: Setting) -> None:
     first = s.input("inputs", rank=range(1, 7))
     axis = s.axis("axis", first.rank)
     length = first.shape[axis]
@@ -35,7 +35,7 @@ def joined(s: Setting) -> None:
     s.output([length if place == axis else size for place, size in enumerate(first.shape)])
 
 
-@operator("Split")
+@operator()
 def split(s: Setting) -> None:
     x = s.input("input", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
@@ -56,14 +56,14 @@ def split(s: Setting) -> None:
         s.output([*x.shape[:axis], part, *x.shape[axis + 1 :]])
 
 
-@operator("Tile")
-def tiled(s: Setting) -> None:
+@operator()
+def tile(s: Setting) -> None:
     x = s.input("input")
     repeats = s.integers("repeats", 0, None, x.rank, usual=(1, 4))
     s.output([size * times for size, times in zip(x.shape, repeats, strict=True)])
 
 
-@operator("DepthToSpace")
+@operator()
 def depth_to_space(s: Setting) -> None:
     n, c, h, w = s.input("input", rank=4).shape
     block = s.integer("blocksize", 1, None, usual=(1, 4))
@@ -72,7 +72,7 @@ def depth_to_space(s: Setting) -> None:
     s.output([n, c // (block * block), h * block, w * block])
 
 
-@operator("SpaceToDepth")
+@operator()
 def space_to_depth(s: Setting) -> None:
     n, c, h, w = s.input("input", rank=4).shape
     block = s.integer("blocksize", 1, None, usual=(1, 4))
@@ -80,8 +80,8 @@ def space_to_depth(s: Setting) -> None:
     s.output([n, c * block * block, h // block, w // block])
 
 
-@operator("ReverseSequence")
-def reversed_sequences(s: Setting) -> None:
+@operator()
+def reverse_sequence(s: Setting) -> None:
     x = s.input("input", rank=range(2, 7))
     time = s.integer("time_axis", 0, 1)
     batch = s.integer("batch_axis", 0, 1)
@@ -90,8 +90,8 @@ def reversed_sequences(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("Trilu")
-def triangle(s: Setting) -> None:
+@operator()
+def trilu(s: Setting) -> None:
     x = s.input("input", rank=range(2, 7))
     s.flag("upper")
     if s.has("k"):

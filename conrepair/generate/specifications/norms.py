@@ -10,8 +10,8 @@ from conrepair.generate.specifications.specification import operator
 _POSITIVE = (1e-2, float("inf"))
 
 
-@operator("BatchNormalization")
-def by_channel(s: Setting) -> None:
+@operator()
+def batch_normalization(s: Setting) -> None:
     training = s.flag("training_mode")
     x = s.input("X", rank=range(2 if training else 1, 7))  # ONNX's reference trains with a channel alone
     channels = x.shape[1] if x.rank > 1 else 1
@@ -28,8 +28,8 @@ def by_channel(s: Setting) -> None:
         s.output([None])
 
 
-@operator("InstanceNormalization")
-def by_instance(s: Setting) -> None:
+@operator()
+def instance_normalization(s: Setting) -> None:
     x = s.input("input", rank=range(3, 7))
     s.require(product(x.shape[2:]) > 0, "an image without elements")
     s.input("scale", [x.shape[1]])
@@ -38,8 +38,8 @@ def by_instance(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("GroupNormalization", least_opset=21)
-def by_group(s: Setting) -> None:
+@operator(least_opset=21)
+def group_normalization(s: Setting) -> None:
     x = s.input("X", rank=range(2, 7), least=1)
     channels = x.shape[1]
     groups = s.integer("num_groups", 1, channels)
@@ -51,8 +51,8 @@ def by_group(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("LayerNormalization")
-def by_layer(s: Setting) -> None:
+@operator()
+def layer_normalization(s: Setting) -> None:
     x = s.input("X", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
     s.require(product(x.shape[axis:]) > 0, "a mean of nothing")
@@ -67,8 +67,8 @@ def by_layer(s: Setting) -> None:
             s.output([*x.shape[:axis], *(1 for _ in x.shape[axis:])], "float32")
 
 
-@operator("RMSNormalization")
-def by_square(s: Setting) -> None:
+@operator()
+def rms_normalization(s: Setting) -> None:
     x = s.input("X", rank=range(1, 7))
     axis = s.axis("axis", x.rank)
     s.require(product(x.shape[axis:]) > 0, "a mean of nothing")
@@ -78,8 +78,8 @@ def by_square(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("LRN")
-def by_neighbours(s: Setting) -> None:
+@operator()
+def lrn(s: Setting) -> None:
     x = s.input("X", rank=4)
     size = s.integer("size", 1)
     s.require(size % 2 == 1, "ONNX Runtime has as many neighbours before as behind")
@@ -89,8 +89,8 @@ def by_neighbours(s: Setting) -> None:
     s.output(x.shape)
 
 
-@operator("MeanVarianceNormalization")
-def over_axes(s: Setting) -> None:
+@operator()
+def mean_variance_normalization(s: Setting) -> None:
     x = s.input("X", rank=range(1, 7), dtypes=["float32"])
     s.require(s.has("axes"), "ONNX's shape inference knows no usual axes")
     s.axes("axes", x.rank, distinct=False)

@@ -40,8 +40,8 @@ def of_all(s: Setting) -> None:
     s.output([n, c, *(1 for _ in space)])
 
 
-@operator("MaxUnpool")
-def spread(s: Setting) -> None:
+@operator()
+def max_unpool(s: Setting) -> None:
     n, c, *space = image(s)
     kernel = s.integers("kernel_shape", 1, None, len(space))
     strides = s.integers("strides", 1, None, len(space)) if s.has("strides") else (1,) * len(space)

@@ -15,8 +15,8 @@ _MOST_TOGETHER = 2**16
 """Elements that all of an equation's letters may have together: a runtime may hold as many."""
 
 
-@operator("MatMul")
-def matrices(s: Setting) -> None:
+@operator()
+def matmul(s: Setting) -> None:
     s.output(multiplied(s, s.input("A", rank=range(1, 7)), "B")[1])
 
 
@@ -33,8 +33,8 @@ def multiplied(s: Setting, a: TensorType, name: str) -> tuple[TensorType, list[N
     return b, [*s.broadcast(batch, b.shape[:-2]), *rows, *columns]
 
 
-@operator("Gemm")
-def general(s: Setting) -> None:
+@operator()
+def gemm(s: Setting) -> None:
     a = s.input("A", rank=2)
     rows, depth = reversed(a.shape) if s.flag("transA") else a.shape
     turned = s.flag("transB")
@@ -47,8 +47,8 @@ def general(s: Setting) -> None:
     s.output(result)
 
 
-@operator("Einsum")
-def by_equation(s: Setting) -> None:
+@operator()
+def einsum(s: Setting) -> None:
     terms, result = terms_of(s.value("equation", Equation()))
     sizes: dict[str, Number] = {}
     others: tuple[Number, ...] | None = None
@@ -67,7 +67,7 @@ def by_equation(s: Setting) -> None:
     s.output([*(sizes[letter] for letter in front), *(others or ()), *(sizes[letter] for letter in back)])
 
 
-@operator("Det")
-def determinant(s: Setting) -> None:
+@operator()
+def det(s: Setting) -> None:
     x = s.input("X", Lettered("...mm"))
     s.output(x.shape[:-2])

@@ -15,15 +15,15 @@ from conrepair.generate.windows import image
 _SCALES = Range(1e-6, 2.0)
 
 
-@operator("Cast")
-def converted(s: Setting) -> None:
+@operator()
+def cast(s: Setting) -> None:
     dtype = s.element_type("to")
     x = s.input("input", domain=_whole(dtype))
     s.output(x.shape)
 
 
-@operator("CastLike")
-def converted_like(s: Setting) -> None:
+@operator()
+def cast_like(s: Setting) -> None:
     like = s.input("target_type")
     x = s.input("input", domain=_whole(like.dtype))
     s.output(x.shape)
@@ -36,8 +36,8 @@ def _whole(dtype: str) -> tuple[float, float] | None:
     return (0.0 if dtype.startswith("u") else -127.0, 127.0)
 
 
-@operator("QuantizeLinear")
-def quantized(s: Setting) -> None:
+@operator()
+def quantize_linear(s: Setting) -> None:
     x = s.input("x")
     scale = _scale(s, "y_scale", x.shape)
     made = "uint8"
@@ -48,8 +48,8 @@ def quantized(s: Setting) -> None:
     s.output(x.shape, made)
 
 
-@operator("DequantizeLinear")
-def dequantized(s: Setting) -> None:
+@operator()
+def dequantize_linear(s: Setting) -> None:
     x = s.input("x")
     scale = _scale(s, "x_scale", x.shape)
     if s.has("x_zero_point"):
@@ -58,8 +58,8 @@ def dequantized(s: Setting) -> None:
     s.output(x.shape, made)
 
 
-@operator("DynamicQuantizeLinear")
-def quantized_by_itself(s: Setting) -> None:
+@operator()
+def dynamic_quantize_linear(s: Setting) -> None:
     x = s.input("x")
     s.require(product(x.shape) > 0, "no largest number")
     s.output(x.shape)
@@ -67,8 +67,8 @@ def quantized_by_itself(s: Setting) -> None:
     s.output(())
 
 
-@operator("QLinearConv")
-def convolution(s: Setting) -> None:
+@operator()
+def qlinear_conv(s: Setting) -> None:
     result = convolved(s, image(s, "x"), "w")
     _scaled(s, "x")
     _scaled(s, "w", [result[1]] if s.rank_of("w_scale", (0, 1)) else [])
@@ -78,8 +78,8 @@ def convolution(s: Setting) -> None:
     s.output(result)
 
 
-@operator("ConvInteger")
-def convolution_of_integers(s: Setting) -> None:
+@operator()
+def conv_integer(s: Setting) -> None:
     result = convolved(s, image(s, "x"), "w")
     for name in ("x_zero_point", "w_zero_point"):
         if s.has(name):
@@ -87,8 +87,8 @@ def convolution_of_integers(s: Setting) -> None:
     s.output(result)
 
 
-@operator("QLinearMatMul")
-def matrices(s: Setting) -> None:
+@operator()
+def qlinear_matmul(s: Setting) -> None:
     a = s.input("a", rank=range(1, 7))
     b, result = multiplied(s, a, "b")
     s.require(a.shape[-1] > 0, "ONNX Runtime leaves unwritten what's the sum of nothing")
@@ -98,8 +98,8 @@ def matrices(s: Setting) -> None:
     s.output(result)
 
 
-@operator("MatMulInteger")
-def matrices_of_integers(s: Setting) -> None:
+@operator()
+def matmul_integer(s: Setting) -> None:
     a = s.input("A", rank=range(1, 7))
     b, result = multiplied(s, a, "B")
     s.require(a.shape[-1] > 0, "ONNX Runtime leaves unwritten what's the sum of nothing")

@@ -20,8 +20,8 @@ _FACTORS = (1.0, 1.0, 1.0, 0.5, 1.5, 2.0, 3.0)
 _POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
-@operator("Resize")
-def resized(s: Setting) -> None:
+@operator()
+def resize(s: Setting) -> None:
     mode = s.choice("mode", ("nearest", "linear", "cubic"))
     smooth = s.has("antialias") and s.flag("antialias")
     s.require(mode != "nearest" or not smooth, "nearest pixels are not smooth")

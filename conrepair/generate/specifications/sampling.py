@@ -14,8 +14,8 @@ _SCALAR = Either((Dims(()), Dims((1,))))
 _SCALES = (1.0, 0.5, 0.25)
 
 
-@operator("MaxRoiPool")
-def largest(s: Setting) -> None:
+@operator()
+def max_roi_pool(s: Setting) -> None:
     n, c, *_ = image(s, ranks=[4])
     rois = s.input("rois", [Size(0), 5], values=Range(0, most(n - 1, 0), ascending=True, whole=True))
     s.require((n >= 1) | (rois.shape[0] == 0), "boxes in no image")
@@ -24,8 +24,8 @@ def largest(s: Setting) -> None:
     s.output([rois.shape[0], c, *pooled])
 
 
-@operator("RoiAlign")
-def aligned(s: Setting) -> None:
+@operator()
+def roi_align(s: Setting) -> None:
     n, c, *_ = image(s, ranks=[4])
     rois = s.input("rois", [Size(0), 4], values=Range(-2.0, 20.0, ascending=True))
     s.input("batch_indices", [rois.shape[0]], values=Range(0, most(n - 1, 0)))
@@ -37,8 +37,8 @@ def aligned(s: Setting) -> None:
     s.output([rois.shape[0], c, s.size_said("output_height"), s.size_said("output_width")])
 
 
-@operator("NonMaxSuppression")
-def kept(s: Setting) -> None:
+@operator()
+def non_max_suppression(s: Setting) -> None:
     batch, boxes, _ = s.input("boxes", [Size(0), Size(0), 4], values=Range(0.0, 10.0)).shape
     s.input("scores", [batch, Size(0), boxes])
     if s.has("max_output_boxes_per_class"):
@@ -50,8 +50,8 @@ def kept(s: Setting) -> None:
     s.output([None, 3])
 
 
-@operator("GridSample")
-def at_a_grid(s: Setting) -> None:
+@operator()
+def grid_sample(s: Setting) -> None:
     n, c, *space = image(s, ranks=(4, 5))
     places = s.input("grid", [n, *(Size(0) for _ in space), len(space)]).shape[1:-1]
     linear, cubic = ("linear", "cubic") if s.opset >= 20 else ("bilinear", "bicubic")
@@ -61,8 +61,8 @@ def at_a_grid(s: Setting) -> None:
     s.output([n, c, *places])
 
 
-@operator("AffineGrid")
-def grid(s: Setting) -> None:
+@operator()
+def affine_grid(s: Setting) -> None:
     theta = s.input("theta", Either((Dims((Size(0), 2, 3)), Dims((Size(0), 3, 4)))))
     n, dims, _ = theta.shape
     kernel = theta.dtype != "float16" or dims != 2

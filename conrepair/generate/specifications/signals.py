@@ -8,8 +8,8 @@ from conrepair.generate.shapes import Dims, Either, Size
 from conrepair.generate.specifications.specification import operator
 
 
-@operator("DFT")
-def spectrum(s: Setting) -> None:
+@operator()
+def dft(s: Setting) -> None:
     inverse, onesided = s.flag("inverse"), s.flag("onesided")
     parts = Size(1, 2) if not onesided else 2 if inverse else 1
     ranks = [Dims((*[Size(0)] * (rank - 1), parts)) for rank in range(2, MAX_RANK + 1)]
@@ -28,8 +28,8 @@ def spectrum(s: Setting) -> None:
     s.output(shape)
 
 
-@operator("STFT")
-def spectra(s: Setting) -> None:
+@operator()
+def stft(s: Setting) -> None:
     onesided = s.flag("onesided")
     batch, length, _ = s.input("signal", [Size(0), Size(), 1 if onesided else Size(1, 2)]).shape
     step = s.size_said("frame_step")
@@ -53,8 +53,8 @@ def window(s: Setting) -> None:
     s.output([size], s.element_type("output_datatype"))
 
 
-@operator("MelWeightMatrix", still=True)
-def mel_weights(s: Setting) -> None:
+@operator(still=True)
+def mel_weight_matrix(s: Setting) -> None:
     bins = s.size_said("num_mel_bins")
     length = s.size_said("dft_length")
     rate = s.integer("sample_rate", 1, 96000)

@@ -10,6 +10,7 @@ import onnx
 
 from conrepair.generate.families import registered
 from conrepair.generate.setting import Setting
+from conrepair.onnx_passes.defaults import operator_called
 
 __all__ = ["Body", "Specification", "operator", "specifications"]
 
@@ -43,14 +44,14 @@ def operator(*names: str, least_opset: int = 0, still: bool = False) -> Callable
     """Register a specification for operators.
 
     Args:
-        names: In ONNX's schemas.
+        names: In ONNX's schemas; none for the one that the function is called like.
         least_opset: From which on it's so, where that isn't the one that ONNX has it from.
         still: Whether what they make of finite values doesn't depend on them.
     """
 
     def put(body: Body) -> Body:
         family = body.__module__.rpartition(".")[2]
-        for name in names:
+        for name in names or [operator_called(body.__name__)]:
             first = next((opset for opset in _OPSETS if onnx.defs.has(name, opset)), _OPSETS[0])
             _ALL[name] = Specification(name, body, family, least_opset or first, still)
         return body

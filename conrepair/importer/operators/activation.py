@@ -16,7 +16,7 @@ from conrepair.importer.operators.reduction import one_zero
 from conrepair.importer.rules import operator
 
 
-@operator("Relu", ignores=("consumed_inputs",))
+@operator(ignores=("consumed_inputs",))
 def relu(node: ImportedNode) -> Any:
     return node.elementwise(ops.relu if "float" in node.dtype(0) else lambda x: ops.maximum(x, 0))
 
@@ -40,7 +40,7 @@ def function_of_attributes(node: ImportedNode) -> Any:
     return node.elementwise(lambda x: _FUNCTIONS[node.operator](x, *given))
 
 
-@operator("PRelu")
+@operator()
 def prelu(node: ImportedNode) -> Any:
     def function(x: Any, slope: Any) -> Any:
         return ops.where(ops.less(x, 0), ops.multiply(x, slope), x)
@@ -48,7 +48,7 @@ def prelu(node: ImportedNode) -> Any:
     return node.elementwise(function)
 
 
-@operator("Shrink")
+@operator()
 def shrink(node: ImportedNode) -> Any:
     """Of integers, too, thresholds and results are real numbers, which are cut to integers in the end."""
     bias, threshold, dtype = node.attribute("bias", 0.0), node.attribute("lambd", 0.5), node.dtype(0)
@@ -62,7 +62,7 @@ def shrink(node: ImportedNode) -> Any:
     return node.elementwise(function)
 
 
-@operator("Clip", ignores=("consumed_inputs",))
+@operator(ignores=("consumed_inputs",))
 def clip(node: ImportedNode) -> Any:
     """Bounds that are known are numbers; others are tensors."""
     bounds = [node.attribute(name) for name in ("min", "max")]

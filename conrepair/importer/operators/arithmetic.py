@@ -74,8 +74,8 @@ def identity(node: ImportedNode) -> Any:
     return [value, node.elementwise(lambda x: mask(x, dtype="bool"), [0])]
 
 
-@operator("Div")
-def divide(node: ImportedNode) -> Any:
+@operator()
+def div(node: ImportedNode) -> Any:
     """Integers are divided with truncation towards zero."""
     dtype = node.dtype(0)
     if "float" in dtype:
@@ -94,8 +94,8 @@ def truncated_quotient(x: Any, y: Any) -> Any:
     return add(quotient, ops.cast(ops.logical_and(inexact, opposite), quotient.dtype))
 
 
-@operator("Mod")
-def modulo(node: ImportedNode) -> Any:
+@operator()
+def mod(node: ImportedNode) -> Any:
     """With fmod the result has the dividend's sign, else the divisor's."""
     if not node.attribute("fmod", 0):
         return node.elementwise(ops.mod)

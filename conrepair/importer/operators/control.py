@@ -34,7 +34,6 @@ def _either(node: ImportedNode, condition: Any, one: Any, two: Any) -> Any:
 
 
 @operator(
-    "Loop",
     constant=("M", "cond"),
     ignores=("body",),
     refuses="conditions that depend on values, more than 1024 rounds",
@@ -59,7 +58,7 @@ def loop(node: ImportedNode) -> Any:
     return [*carried, *(_stack(node, list(column), 0) for column in zip(*rows, strict=True))]
 
 
-@operator("Scan", refuses="more than 1024 rounds, sequences of unknown length, opset 8")
+@operator(refuses="more than 1024 rounds, sequences of unknown length, opset 8")
 def scan(node: ImportedNode) -> Any:
     if node.opset < 9:
         node.refuse("Scan of opset 8 is another operator")

@@ -20,8 +20,8 @@ _DEPTHWISE = {1: keras.layers.DepthwiseConv1D, 2: keras.layers.DepthwiseConv2D}
 _TRANSPOSED = {1: keras.layers.Conv1DTranspose, 2: keras.layers.Conv2DTranspose, 3: keras.layers.Conv3DTranspose}
 
 
-@operator("Conv", ignores=("kernel_shape",), refuses="more than three spatial axes")
-def convolution(node: ImportedNode) -> Any:
+@operator(ignores=("kernel_shape",), refuses="more than three spatial axes")
+def conv(node: ImportedNode) -> Any:
     apply = _layer if node.is_constant(1) else _with_tensor_weights
     return node.from_channels_last(
         convolved(node, node.channels_last(0), node.shape(1), lambda x, settings: apply(node, x, settings))
@@ -100,8 +100,8 @@ def convolved_with_tensor(node: ImportedNode, x: Any, weights: Any, settings: di
     return ops.concatenate([ops.conv(*pair, data_format="channels_last", **settings) for pair in pairs], axis=-1)
 
 
-@operator("ConvTranspose", ignores=("kernel_shape",), refuses="more than three spatial axes")
-def transposed_convolution(node: ImportedNode) -> Any:
+@operator(ignores=("kernel_shape",), refuses="more than three spatial axes")
+def conv_transpose(node: ImportedNode) -> Any:
     spatial = node.rank(0) - 2
     if spatial not in _TRANSPOSED:
         node.refuse(f"Keras has no transposed convolution over {spatial} spatial axes")

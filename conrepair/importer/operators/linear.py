@@ -15,7 +15,7 @@ from conrepair.importer.rules import operator
 from conrepair.importer.values import Size
 
 
-@operator("Gemm")
+@operator()
 def gemm(node: ImportedNode) -> Any:
     alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
     a = node.tensor(0, (1, 0) if node.attribute("transA", 0) else None)
@@ -31,7 +31,7 @@ def gemm(node: ImportedNode) -> Any:
     return add(product, _scaled(node.tensor(2), beta)) if node.has(2) else product
 
 
-@operator("MatMul")
+@operator()
 def matmul(node: ImportedNode) -> Any:
     if _is_dense(node):
         kernel = node.constant(1)
@@ -69,7 +69,7 @@ def matmul_bias(node: ImportedNode) -> Any:
     return node.output(y, None, (*node.shape(0)[:-1], kernel.shape[1]))
 
 
-@operator("Einsum")
+@operator()
 def einsum(node: ImportedNode) -> Any:
     if "float" not in node.dtype(0):
         node.refuse(f"Keras computes it in float32 instead of {node.dtype(0)}")
@@ -90,8 +90,8 @@ def einsum(node: ImportedNode) -> Any:
     return node.output(y, None, [sizes[letter] for letter in result])
 
 
-@operator("Det")
-def determinant(node: ImportedNode) -> Any:
+@operator()
+def det(node: ImportedNode) -> Any:
     """TensorFlow has none of half precision."""
     x, dtype = node.tensor(0), node.dtype(0)
     wide = dtype if dtype in {"float32", "float64"} else "float32"

@@ -32,13 +32,13 @@ def _widened(x: Any, y: Any) -> Any:
     return add(x, ops.zeros_like(y)) if longer else x
 
 
-@operator("BitwiseNot")
-def bitwise_negation(node: ImportedNode) -> Any:
+@operator()
+def bitwise_not(node: ImportedNode) -> Any:
     return node.elementwise(of_bits(node, ops.bitwise_not))
 
 
-@operator("BitShift")
-def shift(node: ImportedNode) -> Any:
+@operator()
+def bit_shift(node: ImportedNode) -> Any:
     """Shifts by no number of bits that the type has leave nothing but copies of the sign."""
     dtype = node.dtype(0)
     bits, left = 8 * np.dtype(dtype).itemsize, node.attribute("direction") == "LEFT"
@@ -64,7 +64,7 @@ def shift(node: ImportedNode) -> Any:
     return node.elementwise(of_bits(node, function))
 
 
-@operator("IsInf")
+@operator()
 def is_inf(node: ImportedNode) -> Any:
     positive, negative = node.attribute("detect_positive", 1), node.attribute("detect_negative", 1)
 
@@ -78,7 +78,7 @@ def is_inf(node: ImportedNode) -> Any:
     return node.elementwise(function)
 
 
-@operator("Where")
+@operator()
 def where(node: ImportedNode) -> Any:
     def function(condition: Any, one: Any, two: Any) -> Any:
         if not all(isinstance(x, np.ndarray) and x.ndim == 0 for x in (one, two)):
@@ -90,13 +90,13 @@ def where(node: ImportedNode) -> Any:
     return node.elementwise(of_bits(node, function))
 
 
-@operator("Cast", refuses="text, 4-bit and 8-bit float types")
+@operator(refuses="text, 4-bit and 8-bit float types")
 def cast(node: ImportedNode) -> Any:
     target = onnx.helper.tensor_dtype_to_np_dtype(node.attribute("to")).name
     return _cast(node, target)
 
 
-@operator("CastLike", refuses="text, 4-bit and 8-bit float types")
+@operator(refuses="text, 4-bit and 8-bit float types")
 def cast_like(node: ImportedNode) -> Any:
     return _cast(node, node.dtype(1))
 

@@ -15,7 +15,7 @@ from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
 
 
-@operator("BatchNormalization", ignores=("consumed_inputs", "is_test", "momentum"), refuses="training mode")
+@operator(ignores=("consumed_inputs", "is_test", "momentum"), refuses="training mode")
 def batch_normalization(node: ImportedNode) -> Any:
     if node.attribute("training_mode", 0) or node.outputs > 1:
         node.refuse("it's in training mode, where the answer depends on the rest of the batch")
@@ -43,7 +43,7 @@ def _batch_normalization_of_tensors(node: ImportedNode, epsilon: float) -> Any:
     return node.output(add(ops.multiply(ops.subtract(node.tensor(0), mean), factor), bias), None, node.shape(0))
 
 
-@operator("LayerNormalization", ignores=("stash_type",))
+@operator(ignores=("stash_type",))
 def layer_normalization(node: ImportedNode) -> Any:
     axis, rank, epsilon = node.axis(-1), node.rank(0), node.attribute("epsilon", 1e-5)
     axes = list(range(axis, rank))
@@ -92,12 +92,12 @@ def rms_normalization(node: ImportedNode) -> Any:
     return node.output(y, None, node.shape(0))
 
 
-@operator("InstanceNormalization", ignores=("consumed_inputs",))
+@operator(ignores=("consumed_inputs",))
 def instance_normalization(node: ImportedNode) -> Any:
     return _grouped(node, node.known_shape(0, [1])[0], 1)
 
 
-@operator("GroupNormalization", ignores=("stash_type",))
+@operator(ignores=("stash_type",))
 def group_normalization(node: ImportedNode) -> Any:
     """Until opset 20 there was a weight for each group, since 21 for each channel."""
     groups, channels = node.attribute("num_groups"), node.known_shape(0, [1])[0]
@@ -122,8 +122,8 @@ def _grouped(node: ImportedNode, groups: int, repeats: int) -> Any:
     return add(ops.multiply(y, scale), bias)
 
 
-@operator("LRN")
-def local_response_normalization(node: ImportedNode) -> Any:
+@operator()
+def lrn(node: ImportedNode) -> Any:
     size, alpha = node.attribute("size"), node.attribute("alpha", 1e-4)
     beta, bias = node.attribute("beta", 0.75), node.attribute("bias", 1.0)
     x = node.channels_last(0)
@@ -135,7 +135,7 @@ def local_response_normalization(node: ImportedNode) -> Any:
     return node.from_channels_last(y, node.shape(0))
 
 
-@operator("LpNormalization")
+@operator()
 def lp_normalization(node: ImportedNode) -> Any:
     axis, x = node.axis(-1), node.tensor(0)
     if node.attribute("p", 2) == 1:

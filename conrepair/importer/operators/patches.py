@@ -13,8 +13,8 @@ from conrepair.importer.rules import operator
 from conrepair.importer.values import Array
 
 
-@operator("Col2Im", constant=("image_shape", "block_shape"), refuses="an unknown number of blocks")
-def image_of_columns(node: ImportedNode) -> Any:
+@operator(constant=("image_shape", "block_shape"), refuses="an unknown number of blocks")
+def col2im(node: ImportedNode) -> Any:
     """Each cell of the image adds up what the blocks have for it; a table says where that stands."""
     image, block = node.constant(1).tolist(), node.constant(2).tolist()
     table = _sources(node, image, block)
@@ -47,7 +47,7 @@ def _sources(node: ImportedNode, image: list[int], block: list[int]) -> Array:
     return table
 
 
-@operator("MaxUnpool", constant=("output_shape",), refuses="unknown sizes, another output_shape than the window's")
+@operator(constant=("output_shape",), refuses="unknown sizes, another output_shape than the window's")
 def max_unpool(node: ImportedNode) -> Any:
     kernel = node.attribute("kernel_shape")
     axes, sizes = len(kernel), node.known_shape(0)

@@ -18,7 +18,7 @@ from conrepair.importer.values import Array, known
 from conrepair.importer.window import Window, padded, window_of
 
 
-@operator("MaxPool", ignores=("storage_order",), refuses="ceil_mode with unknown sizes")
+@operator(ignores=("storage_order",), refuses="ceil_mode with unknown sizes")
 def max_pool(node: ImportedNode) -> Any:
     window = _window(node)
     x, dtype = node.channels_last(0), node.dtype(0)
@@ -43,7 +43,7 @@ def max_pool(node: ImportedNode) -> Any:
     return [node.from_channels_last(highest), _positions(node, stacked, window)]
 
 
-@operator("AveragePool", refuses="ceil_mode with unknown sizes")
+@operator(refuses="ceil_mode with unknown sizes")
 def average_pool(node: ImportedNode) -> Any:
     window = _window(node)
     x, with_pads = node.channels_last(0), bool(node.attribute("count_include_pad", 0))
@@ -61,7 +61,7 @@ def average_pool(node: ImportedNode) -> Any:
     return node.from_channels_last(ops.divide(y, inside))
 
 
-@operator("LpPool", refuses="ceil_mode with unknown sizes")
+@operator(refuses="ceil_mode with unknown sizes")
 def lp_pool(node: ImportedNode) -> Any:
     window, p = _window(node), node.attribute("p", 2)
     powers = ops.power(ops.absolute(padded(node.channels_last(0), window.pads)), p)
@@ -76,7 +76,7 @@ def global_pool(node: ImportedNode) -> Any:
     return node.from_channels_last(function(x, axis=axes, keepdims=True))
 
 
-@operator("GlobalLpPool")
+@operator()
 def global_lp_pool(node: ImportedNode) -> Any:
     p, axes = node.attribute("p", 2), tuple(range(1, node.rank(0) - 1))
     total = ops.sum(ops.power(ops.absolute(node.channels_last(0)), p), axis=axes, keepdims=True)

@@ -21,8 +21,8 @@ _INTEGERS = {"int8", "uint8", "int16", "uint16"}
 _REFUSES = "2-bit, 4-bit and 8-bit float types"
 
 
-@operator("QuantizeLinear", refuses=_REFUSES)
-def quantize(node: ImportedNode) -> Any:
+@operator(refuses=_REFUSES)
+def quantize_linear(node: ImportedNode) -> Any:
     target = node.dtype(2) if node.has(2) else _named(node.attribute("output_dtype", 0)) or "uint8"
     if target not in _INTEGERS:
         node.refuse(f"Keras has no {target} to quantize to")
@@ -34,8 +34,8 @@ def quantize(node: ImportedNode) -> Any:
     return node.output(_saturated(scaled, zero, target), value.order, value.shape)
 
 
-@operator("DequantizeLinear", refuses=_REFUSES)
-def dequantize(node: ImportedNode) -> Any:
+@operator(refuses=_REFUSES)
+def dequantize_linear(node: ImportedNode) -> Any:
     if node.dtype(0) not in {*_INTEGERS, "int32"}:
         node.refuse(f"Keras can't compute with {node.dtype(0)}")
     value = node.computed(node.value(0))
@@ -47,8 +47,8 @@ def dequantize(node: ImportedNode) -> Any:
     return node.output(ops.multiply(ops.cast(x, target), scale), value.order, value.shape)
 
 
-@operator("DynamicQuantizeLinear")
-def quantize_by_range(node: ImportedNode) -> Any:
+@operator()
+def dynamic_quantize_linear(node: ImportedNode) -> Any:
     """The range is the input's own, with 0 in it."""
     x = node.tensor(0)
     low, high = ops.minimum(ops.min(x), 0.0), ops.maximum(ops.max(x), 0.0)
@@ -59,28 +59,27 @@ def quantize_by_range(node: ImportedNode) -> Any:
     return [node.output(y, None, node.shape(0)), node.output(scale), node.output(zero)][: node.outputs]
 
 
-@operator("MatMulInteger")
-def integer_product(node: ImportedNode) -> Any:
+@operator()
+def matmul_integer(node: ImportedNode) -> Any:
     return ops.cast(_product(node, 0, 1, 2, 3), "int32")
 
 
-@operator("QLinearMatMul", refuses=_REFUSES)
-def quantized_product(node: ImportedNode) -> Any:
+@operator(refuses=_REFUSES)
+def qlinear_matmul(node: ImportedNode) -> Any:
     return _requantized(node, _product(node, 0, 3, 2, 5), (1, 4, 6), 7)
 
 
-@operator("ConvInteger", ignores=("kernel_shape",))
-def integer_convolution(node: ImportedNode) -> Any:
+@operator(ignores=("kernel_shape",))
+def conv_integer(node: ImportedNode) -> Any:
     return node.from_channels_last(ops.cast(_convolution(node, 1, 2, 3), "int32"))
 
 
 @operator(
-    "QLinearConv",
     constant=("B",),
     ignores=("kernel_shape",),
     refuses=_REFUSES,
 )
-def quantized_convolution(node: ImportedNode) -> Any:
+def qlinear_conv(node: ImportedNode) -> Any:
     total = _convolution(node, 3, 2, 5)
     if node.has(8):
         total = add(total, node.constant(8).astype(total.dtype))

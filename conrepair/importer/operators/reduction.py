@@ -99,7 +99,7 @@ def argument(node: ImportedNode) -> Any:
     return node.output(ops.cast(y, "int64"), None, shape)
 
 
-@operator("TopK", constant=("K",), ignores=("sorted",))
+@operator(constant=("K",), ignores=("sorted",))
 def top_k(node: ImportedNode) -> Any:
     k = int(node.attribute("k", 0) or np.asarray(node.constant(1)).item())
     axis, rank, dtype = node.axis(-1), node.rank(0), node.dtype(0)

@@ -21,7 +21,7 @@ from conrepair.importer.window import window_of
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
-@operator("GridSample", refuses="images of unknown size")
+@operator(refuses="images of unknown size")
 def grid_sample(node: ImportedNode) -> Any:
     rank, sizes = node.rank(0), node.known_shape(0, range(2, node.rank(0)))
     mode, align = node.attribute("mode", "linear"), bool(node.attribute("align_corners", 0))
@@ -78,7 +78,7 @@ def _counted(cell: Any, weight: Any, size: int) -> Any:
     return inside if weight is None else ops.multiply(weight, inside)
 
 
-@operator("RoiAlign", refuses="sampling_ratio=0, images of unknown size")
+@operator(refuses="sampling_ratio=0, images of unknown size")
 def roi_align(node: ImportedNode) -> Any:
     ratio = node.attribute("sampling_ratio", 0)
     if ratio == 0:
@@ -115,12 +115,11 @@ def _region_taps(regions: Any, axis: int, bins: int, ratio: int, size: int, half
 
 
 @operator(
-    "DeformConv",
     constant=("W", "B"),
     ignores=("kernel_shape",),
     refuses="more or fewer than two spatial axes, unknown sizes",
 )
-def deformable_convolution(node: ImportedNode) -> Any:
+def deform_conv(node: ImportedNode) -> Any:
     """Every tap of the kernel reads at its place plus an offset, times a mask; the rest is a matrix product."""
     kernel = node.constant(1)
     if kernel.ndim != 4:

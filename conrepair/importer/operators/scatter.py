@@ -21,7 +21,7 @@ from conrepair.importer.values import known
 _OPEN = "unknown sizes of axes that are indexed, the first apart"
 
 
-@operator("GatherElements")
+@operator()
 def gather_elements(node: ImportedNode) -> Any:
     axis, sizes, wanted = node.axis(0), node.shape(0), node.shape(1)
     data, places = node.tensor(0), from_front(node, node.tensor(1), sizes[axis])
@@ -33,7 +33,7 @@ def gather_elements(node: ImportedNode) -> Any:
     return node.output(ops.take_along_axis(data, places, axis=axis), None, wanted)
 
 
-@operator("GatherND", refuses=_OPEN)
+@operator(refuses=_OPEN)
 def gather_nd(node: ImportedNode) -> Any:
     batch, depth = node.attribute("batch_dims", 0), node.known_shape(1, [node.rank(1) - 1])[0]
     sizes, front = node.shape(0), node.shape(1)[:-1]
@@ -53,7 +53,7 @@ def scatter_elements(node: ImportedNode) -> Any:
     return _scattered(node, coordinates, node.tensor(2))
 
 
-@operator("ScatterND", refuses=_OPEN)
+@operator(refuses=_OPEN)
 def scatter_nd(node: ImportedNode) -> Any:
     indices = node.tensor(1)
     depth = node.known_shape(1, [node.rank(1) - 1])[0]
@@ -61,7 +61,7 @@ def scatter_nd(node: ImportedNode) -> Any:
     return _scattered(node, coordinates, node.tensor(2))
 
 
-@operator("TensorScatter", refuses=_OPEN)
+@operator(refuses=_OPEN)
 def tensor_scatter(node: ImportedNode) -> Any:
     """Write a stretch of each sample at its own place along an axis, around its end if it's circular."""
     axis, rank = node.axis(-2), node.rank(0)
@@ -74,7 +74,7 @@ def tensor_scatter(node: ImportedNode) -> Any:
     return _scattered(node, coordinates, node.tensor(1))
 
 
-@operator("ReverseSequence")
+@operator()
 def reverse_sequence(node: ImportedNode) -> Any:
     """The first cells along the time axis, as many as each sample's length says, in reverse."""
     time, batch, sizes = node.attribute("time_axis", 0), node.attribute("batch_axis", 1), node.shape(0)

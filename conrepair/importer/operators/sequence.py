@@ -19,41 +19,41 @@ def construct(node: ImportedNode) -> Any:
     return [tuple(node.value(index) for index in range(len(node.inputs)))]
 
 
-@operator("SequenceAt", constant=_INDEX)
-def element(node: ImportedNode) -> Any:
+@operator(constant=_INDEX)
+def sequence_at(node: ImportedNode) -> Any:
     members = _members(node)
     return [members[_position(node, 1, len(members))]]
 
 
-@operator("SequenceInsert", constant=_INDEX)
-def insert(node: ImportedNode) -> Any:
+@operator(constant=_INDEX)
+def sequence_insert(node: ImportedNode) -> Any:
     members = list(_members(node))
     members.insert(_position(node, 2, len(members) + 1) if node.has(2) else len(members), node.value(1))
     return [tuple(members)]
 
 
-@operator("SequenceErase", constant=_INDEX)
-def erase(node: ImportedNode) -> Any:
+@operator(constant=_INDEX)
+def sequence_erase(node: ImportedNode) -> Any:
     members = list(_members(node))
     del members[_position(node, 1, len(members)) if node.has(1) else -1]
     return [tuple(members)]
 
 
-@operator("SequenceLength")
-def count(node: ImportedNode) -> Any:
+@operator()
+def sequence_length(node: ImportedNode) -> Any:
     return np.array(len(_members(node)), np.int64)
 
 
-@operator("ConcatFromSequence")
-def concatenate(node: ImportedNode) -> Any:
+@operator()
+def concat_from_sequence(node: ImportedNode) -> Any:
     members, axis = [node.stored(value) for value in _members(node)], node.attribute("axis")
     name = "stack" if node.attribute("new_axis", 0) else "concatenate"
     constant = all(isinstance(member, np.ndarray) for member in members)
     return getattr(np if constant else ops, name)(members, axis=axis)
 
 
-@operator("SplitToSequence", constant=("split",))
-def split(node: ImportedNode) -> Any:
+@operator(constant=("split",))
+def split_to_sequence(node: ImportedNode) -> Any:
     axis = node.axis(0)
     size = node.known_shape(0, [axis])[0]
     lengths, alone = _lengths(node, size), not node.has(1) and not node.attribute("keepdims", 1)

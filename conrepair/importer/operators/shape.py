@@ -18,25 +18,25 @@ from conrepair.importer.shapes import settled
 from conrepair.importer.values import ImportedTensor, Size, Value, inverse, known
 
 
-@operator("Shape")
+@operator()
 def shape(node: ImportedNode) -> Any:
     sizes = node.shape(0)[slice(node.attribute("start", 0), node.attribute("end"))]
     return _sizes(list(sizes))
 
 
-@operator("Size")
+@operator()
 def size(node: ImportedNode) -> Any:
     return _sizes([math.prod(node.shape(0), start=1)]).reshape(())
 
 
-@operator("Transpose")
+@operator()
 def transpose(node: ImportedNode) -> Any:
     axes = node.attribute("perm", list(range(node.rank(0)))[::-1])
     value = node.value(0)
     return [value.transposed(axes) if isinstance(value, ImportedTensor) else value.transpose(axes)]
 
 
-@operator("Reshape", constant=("shape",), refuses="targets with two sizes that are unknown, the batch apart")
+@operator(constant=("shape",), refuses="targets with two sizes that are unknown, the batch apart")
 def reshape(node: ImportedNode) -> Any:
     source = node.shape(0)
     target = node.sizes(1)
@@ -45,7 +45,7 @@ def reshape(node: ImportedNode) -> Any:
     return reshaped(node, node.value(0), target)
 
 
-@operator("Flatten")
+@operator()
 def flatten(node: ImportedNode) -> Any:
     source, axis = node.shape(0), int(node.attribute("axis", 1))
     axis += len(source) if axis < 0 else 0
@@ -53,7 +53,7 @@ def flatten(node: ImportedNode) -> Any:
     return reshaped(node, node.value(0), target)
 
 
-@operator("Squeeze", constant=("axes",))
+@operator(constant=("axes",))
 def squeeze(node: ImportedNode) -> Any:
     value, axes = node.value(0), node.constant_or_attribute("axes", 1)
     rank = len(value.shape)
@@ -63,7 +63,7 @@ def squeeze(node: ImportedNode) -> Any:
     return reshaped(node, value, [size for axis, size in enumerate(value.shape) if axis not in gone])
 
 
-@operator("Unsqueeze", constant=("axes",))
+@operator(constant=("axes",))
 def unsqueeze(node: ImportedNode) -> Any:
     source = node.shape(0)
     axes = [int(axis) for axis in np.atleast_1d(node.constant_or_attribute("axes", 1))]
@@ -72,7 +72,7 @@ def unsqueeze(node: ImportedNode) -> Any:
     return reshaped(node, node.value(0), [1 if axis in new else next(rest) for axis in range(rank)])
 
 
-@operator("Expand", constant=("shape",))
+@operator(constant=("shape",))
 def expand(node: ImportedNode) -> Any:
     source, target = node.shape(0), node.sizes(1)
     rank = max(len(source), len(target))
@@ -93,7 +93,7 @@ def stretched(node: ImportedNode, x: Any, sizes: Sequence[Size]) -> Any:
     return (ops.logical_and if dtype == "bool" else ops.multiply)(x, node.ones(sizes, dtype))
 
 
-@operator("ConstantOfShape", refuses="sizes that depend on values")
+@operator(refuses="sizes that depend on values")
 def constant_of_shape(node: ImportedNode) -> Any:
     sizes = node.sizes(0)
     value = np.asarray(node.attribute("value", np.zeros(1, np.float32))).reshape(-1)[0]
@@ -111,7 +111,7 @@ def arange(node: ImportedNode) -> Any:
     return node.output(add(ops.subtract(ops.cumsum(ones, axis=0), 1), int(start.item())), None, [count])
 
 
-@operator("EyeLike")
+@operator()
 def eye_like(node: ImportedNode) -> Any:
     import onnx
 

@@ -18,8 +18,8 @@ from conrepair.importer.values import Array
 _LONGEST = 4096
 
 
-@operator("DFT", constant=("dft_length", "axis"), refuses=f"unknown lengths, lengths above {_LONGEST}")
-def fourier(node: ImportedNode) -> Any:
+@operator(constant=("dft_length", "axis"), refuses=f"unknown lengths, lengths above {_LONGEST}")
+def dft(node: ImportedNode) -> Any:
     rank = node.rank(0)
     axis = int(np.asarray(node.constant(2, -2))) if node.opset >= 20 else int(node.attribute("axis", 1))
     axis %= rank
@@ -35,8 +35,8 @@ def fourier(node: ImportedNode) -> Any:
     return node.output(y, order, [sizes[place] for place in order])
 
 
-@operator("STFT", constant=("frame_step", "frame_length"), refuses=f"frames longer than {_LONGEST}")
-def short_time_fourier(node: ImportedNode) -> Any:
+@operator(constant=("frame_step", "frame_length"), refuses=f"frames longer than {_LONGEST}")
+def stft(node: ImportedNode) -> Any:
     """A convolution: each frame times the window times the matrix of the transform."""
     step = int(np.asarray(node.constant(1)))
     length = int(np.asarray(node.constant(3))) if node.has(3) else node.known_shape(2)[0]
@@ -70,7 +70,7 @@ def constants(node: ImportedNode) -> Any:
     node.refuse("its inputs must be constant")
 
 
-@operator("BitCast", refuses="types of another size")
+@operator(refuses="types of another size")
 def bit_cast(node: ImportedNode) -> Any:
     target = onnx.helper.tensor_dtype_to_np_dtype(node.attribute("to"))
     if node.dtype(0) == "bool" and target.itemsize == 1:

@@ -86,7 +86,7 @@ def _open_slice(node: ImportedNode, start: int, end: int, step: int) -> slice:
     return slice(start if start > -_FAR else None, None if end >= _FAR else end, step)
 
 
-@operator("Gather")
+@operator()
 def gather(node: ImportedNode) -> Any:
     axis = node.axis(0)
     if node.is_constant(0) and node.rank(0) == 2 and axis == 0 and node.dtype(0) in _TABLES:
@@ -110,8 +110,8 @@ def gather(node: ImportedNode) -> Any:
     )
 
 
-@operator("Concat")
-def concatenate(node: ImportedNode) -> Any:
+@operator()
+def concat(node: ImportedNode) -> Any:
     rank = node.rank(0)
     axis = node.axis(0)
     values = [node.value(index) for index in range(len(node.inputs))]
@@ -124,7 +124,7 @@ def concatenate(node: ImportedNode) -> Any:
     return node.output(y, order, shape)
 
 
-@operator("Split", constant=("split",))
+@operator(constant=("split",))
 def split(node: ImportedNode) -> Any:
     value, axis = node.computed(node.value(0)), node.axis(0)
     size = node.known_shape(0, [axis])[0]
@@ -139,7 +139,7 @@ def split(node: ImportedNode) -> Any:
     return results
 
 
-@operator("Tile", constant=("repeats",))
+@operator(constant=("repeats",))
 def tile(node: ImportedNode) -> Any:
     source, repeats = node.shape(0), node.sizes(1)
     shape = [size * number for size, number in zip(source, repeats, strict=True)]
@@ -154,7 +154,7 @@ def tile(node: ImportedNode) -> Any:
     return node.output(stretched(node, x, [1 if known(number) else number for number in repeats]), None, shape)
 
 
-@operator("Pad", constant=("pads", "axes"))
+@operator(constant=("pads", "axes"))
 def pad(node: ImportedNode) -> Any:
     value = node.computed(node.value(0))
     flat = node.constant_or_attribute("pads", 1)
@@ -201,7 +201,7 @@ def _cut(x: Any, value: ImportedTensor, pads: list[tuple[int, int]]) -> Any:
     return x[tuple(index)]
 
 
-@operator("DepthToSpace")
+@operator()
 def depth_to_space(node: ImportedNode) -> Any:
     block = node.attribute("blocksize")
     channels, height, width = node.known_shape(0, [1, 2, 3])
@@ -214,7 +214,7 @@ def depth_to_space(node: ImportedNode) -> Any:
     return node.from_channels_last(ops.reshape(parts, [-1, height * block, width * block, deep]))
 
 
-@operator("SpaceToDepth")
+@operator()
 def space_to_depth(node: ImportedNode) -> Any:
     block = node.attribute("blocksize")
     channels, height, width = node.known_shape(0, [1, 2, 3])
@@ -225,8 +225,8 @@ def space_to_depth(node: ImportedNode) -> Any:
     return node.from_channels_last(ops.reshape(parts, [-1, rows, columns, channels * block**2]))
 
 
-@operator("Trilu", constant=("k",))
-def triangle(node: ImportedNode) -> Any:
+@operator(constant=("k",))
+def trilu(node: ImportedNode) -> Any:
     k = int(np.asarray(node.constant(1, 0)).item())
     rows, columns = node.shape(0)[-2:]
     upper, x = node.attribute("upper", 1), node.tensor(0)
@@ -239,7 +239,7 @@ def triangle(node: ImportedNode) -> Any:
     return node.output(ops.where(mask, x, ops.zeros_like(x)), None, node.shape(0))
 
 
-@operator("OneHot", constant=("depth",))
+@operator(constant=("depth",))
 def one_hot(node: ImportedNode) -> Any:
     depth = int(np.asarray(node.constant(1)).item())
     values, rank = node.tensor(2), node.rank(0) + 1
@@ -252,7 +252,7 @@ def one_hot(node: ImportedNode) -> Any:
     return node.output(ops.where(hot, values[(slice(1, 2),)], values[(slice(0, 1),)]), None, shape)
 
 
-@operator("Compress", constant=("condition",))
+@operator(constant=("condition",))
 def compress(node: ImportedNode) -> Any:
     chosen = np.flatnonzero(node.constant(1))
     if "axis" not in node.ir.attributes:
