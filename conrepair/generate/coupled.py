@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from random import Random
 from typing import Any
 
@@ -31,7 +30,8 @@ def solved_by_z3(
     Raises:
         NotAllowedError: if there are none, or none was found with that effort.
     """
-    z3 = _z3()
+    import z3
+
     context = z3.Context()  # of its own: what was solved before in this process would have a part in what's found
     solver = z3.SimpleSolver(ctx=context)
     solver.set("rlimit", _EFFORT)
@@ -56,13 +56,6 @@ def solved_by_z3(
     return {**values, **found}
 
 
-@cache
-def _z3() -> Any:
-    import z3
-
-    return z3
-
-
 def _bin(z3: Any, unknown: Unknown, term: Any, random: Random) -> Any:
     size = drawn_size(random, unknown.low, unknown.high, unknown.high)
     return z3.And(term >= size - size // 4, term <= size + size // 4)
@@ -73,8 +66,9 @@ def _term(number: Number, terms: Mapping[Unknown, Any]) -> Any:
         return number
     if isinstance(number, Unknown):
         return terms[number]
+    import z3
+
     left, right = _term(number.left, terms), _term(number.right, terms)
-    z3 = _z3()
     match number.op:
         case "min":
             return z3.If(left <= right, left, right)

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.generate.graph import Draft, Node, Tensor
+from conrepair.generate.graph import Draft
 from conrepair.generate.setting import Setting
 
 __all__ = ["Diversity", "binned"]
@@ -59,11 +59,11 @@ class Diversity:
         ancestry: dict[str, str] = {}
         for node in draft.nodes:
             self.nodes[node.op] += 1
-            self.settings[node.op].add(_token(_setting_of(node, draft.tensors)))
+            shapes = [draft.tensors[name].type.shape for name in node.inputs if name]
+            self.settings[node.op].add(_token(_setting(shapes, node.attributes)))
             for name, value in node.attributes.items():
                 self._values(node.op, name).add(_token(binned(value)))
-            read = [draft.tensors[name].type.rank for name in node.inputs if name]
-            self._read(node.op, max(read, default=0), len(read) > 1)
+            self._read(node.op, max(map(len, shapes), default=0), len(shapes) > 1)
             above = [producers[name] for name in node.inputs if name in producers]
             self.edges.update((other.op, node.op) for other in above)
             own = _token((node.op, *(ancestry.get(name, "") for name in node.inputs)))
@@ -155,10 +155,6 @@ class Diversity:
 def _token(value: Any) -> str:
     """A short text for a value, the same in each process."""
     return hashlib.blake2b(repr(value).encode(), digest_size=6).hexdigest()
-
-
-def _setting_of(node: Node, tensors: Mapping[str, Tensor]) -> Any:
-    return _setting([tensors[name].type.shape for name in node.inputs if name], node.attributes)
 
 
 def _setting(shapes: list[tuple[Any, ...]], attributes: Mapping[str, Any]) -> Any:
