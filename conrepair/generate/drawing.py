@@ -92,12 +92,6 @@ class Drawing(Setting):
     source: Source
     most: int = 4096
 
-    def _has(self, name: str) -> bool:
-        return self.random.random() < 0.5
-
-    def count(self, low: int, high: int, name: str = "") -> int:
-        return self.random.randint(low, high)
-
     def _taken(self, port: Port) -> Operand:
         operand = self.source.take(port, self.random)
         self.require(operand.type.elements <= _FOLLOWING * self.most, "too many elements")

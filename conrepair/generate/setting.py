@@ -64,17 +64,17 @@ class Setting(ABC):
 
     # What a mode of use does its own way
 
-    @abstractmethod
     def _has(self, name: str) -> bool:
         """Whether an optional input, attribute or output of the schema is there."""
+        return self.random.random() < 0.5
 
     def forbid(self, name: str, why: str) -> None:
         """Allow the setting only without something optional."""
         return
 
-    @abstractmethod
     def count(self, low: int, high: int, name: str = "") -> int:
         """How many inputs, or outputs, a list of them has: the inputs from here on unless a name is given."""
+        return self.random.randint(low, high)
 
     def require(self, condition: Any, why: str = "") -> None:
         """Allow the setting only if a condition holds."""
@@ -167,7 +167,7 @@ class Setting(ABC):
 
     def outer(self, pattern: ShapePattern) -> TensorType:
         """A tensor that a graph inside of the node reads; it stands behind the schema's inputs."""
-        operand = self._taken(Port("", self._dtypes(self.schema.outputs[0], None), pattern))
+        operand = self._taken(Port("", self._dtypes(self.schema.outputs[0]), pattern))
         self.inputs.append(operand)
         return operand.type
 
@@ -190,12 +190,15 @@ class Setting(ABC):
     # Attributes; those that the opset has as inputs are constants
 
     def value(self, name: str, domain: Domain) -> Any:
-        """A value of a domain of its own."""
-        return self._attribute(name, domain)
+        """A value of a domain."""
+        if name in self.schema.attributes:
+            return self._value(name, domain)
+        formal = self._formal_input(name)
+        return self._constant(name, domain, self._dtypes(formal))
 
     def integer(self, name: str, low: Number | None, high: Number | None = None, usual: Bounds | None = None) -> int:
         """A whole number between two bounds, both included; None for no bound; drawn between the usual ones."""
-        return int(self._attribute(name, Whole(low, high, usual)))
+        return int(self.value(name, Whole(low, high, usual)))
 
     def integers(
         self,
@@ -209,46 +212,42 @@ class Setting(ABC):
         length = count if count is not None else len(low if isinstance(low, Sequence) else high)  # type: ignore[arg-type]
         lows = tuple(low) if isinstance(low, Sequence) else (low,) * length
         highs = tuple(high) if isinstance(high, Sequence) else (high,) * length
-        return tuple(map(int, self._attribute(name, Wholes(lows, highs, usual))))
+        return tuple(map(int, self.value(name, Wholes(lows, highs, usual))))
 
     def sizes(self, name: str, shape: Shape | ShapePattern) -> tuple[Number, ...]:
         """Sizes that the node says, of its output as a rule."""
         pattern = Dims(tuple(shape)) if isinstance(shape, Sequence) else shape
-        return tuple(map(_size, self._attribute(name, Told(pattern))))
+        return tuple(map(_size, self.value(name, Told(pattern))))
 
     def size_said(self, name: str, low: Number = 1, high: Number | None = None) -> Number:
         """One size that the node says."""
-        return _size(self._attribute(name, Told(Dims((Size(low, high),)), alone=True)))
+        return _size(self.value(name, Told(Dims((Size(low, high),)), alone=True)))
 
     def choice(self, name: str, options: Sequence[Any]) -> Any:
         """One of some values."""
-        return self._attribute(name, OneOf(options))
+        return self.value(name, OneOf(options))
 
     def flag(self, name: str) -> bool:
         """0 or 1."""
-        return bool(self._attribute(name, OneOf((0, 1))))
+        return bool(self.value(name, OneOf((0, 1))))
 
     def real(self, name: str, low: float, high: float, usual: Sequence[float] = ()) -> float:
         """A real number between two bounds, often one of the usual ones."""
-        return float(self._attribute(name, Real(low, high, usual)))
+        return float(self.value(name, Real(low, high, usual)))
 
     def reals(
         self, name: str, low: float, high: float, count: int, usual: Sequence[float] = (), step: float = 0.0
     ) -> tuple[float, ...]:
         """Real numbers between two bounds."""
-        return tuple(map(float, self._attribute(name, Several(Real(low, high, usual, step), count))))
+        return tuple(map(float, self.value(name, Several(Real(low, high, usual, step), count))))
 
     def choices(self, name: str, options: Sequence[Any], count: int) -> tuple[Any, ...]:
         """So many of some values."""
-        return tuple(self._attribute(name, Several(OneOf(options), count)))
-
-    def graph(self, name: str, domain: Domain) -> Any:
-        """A graph inside of the node."""
-        return self._attribute(name, domain)
+        return tuple(self.value(name, Several(OneOf(options), count)))
 
     def axis(self, name: str, rank: int, low: int | None = None) -> int:
         """An axis, counted from 0 whatever the node has; `low` is the smallest if negative ones aren't allowed."""
-        value = int(self._attribute(name, Whole(-rank if low is None else low, rank - 1)))
+        value = int(self.value(name, Whole(-rank if low is None else low, rank - 1)))
         return value % rank if rank else value
 
     def axes(
@@ -264,16 +263,16 @@ class Setting(ABC):
     ) -> tuple[int, ...]:
         """Axes (some of those in `among`, if that's given), counted from 0, in the node's order."""
         domain = Axes(rank, fewest, most, negative, distinct, among)
-        return tuple(int(axis) % rank for axis in self._attribute(name, domain))
+        return tuple(int(axis) % rank for axis in self.value(name, domain))
 
     def permutation(self, name: str, rank: int) -> tuple[int, ...]:
         """All axes, in some order."""
-        return tuple(self._attribute(name, Permutation(rank)))
+        return tuple(self.value(name, Permutation(rank)))
 
     def element_type(self, name: str, usual: str | None = None) -> str:
         """An element type of the next output, that the node says by its number; the usual one may be said by 0."""
         formal = self._formal_output()
-        dtypes = {element_type(dtype): dtype for dtype in self._result_dtypes(formal)}
+        dtypes = {element_type(dtype): dtype for dtype in self.result_dtypes()}
         if usual is not None and usual in dtypes.values():
             dtypes[0] = usual
         dtype = dtypes[self.choice(name, tuple(dtypes))]
@@ -298,9 +297,9 @@ class Setting(ABC):
             self.told[len(self.outputs)] = told
         made = dtype or self.types.get(formal.type_str) or in_schema(formal.type_str)
         if dtype is not None:
-            self.require(dtype in self._dtypes(formal, None), "another element type")
+            self.require(dtype in self._dtypes(formal), "another element type")
         if made is None:
-            made = self.random.choice(self._result_dtypes(formal))
+            made = self.random.choice(self.result_dtypes())
         self._bind(formal, made)
         result = TensorType(made, tuple(shape))
         self._check_wanted(result)
@@ -329,23 +328,13 @@ class Setting(ABC):
 
     def result_dtypes(self) -> tuple[str, ...]:
         """Element types that the next output may have."""
-        return self._result_dtypes(self._formal_output())
-
-    def _result_dtypes(self, formal: Formal) -> tuple[str, ...]:
-        """Element types that an output may have."""
-        return self._tensor_dtypes(formal, None)
+        return self._tensor_dtypes(self._formal_output())
 
     def _check_wanted(self, made: TensorType) -> None:
         if not self.support.dtypes((made.dtype,)) or not self.support.ranks((made.rank,)):
             raise NotAllowedError(f"no {made.dtype} of {made.rank} axes is wanted")
 
     # The schema
-
-    def _attribute(self, name: str, domain: Domain) -> Any:
-        if name in self.schema.attributes:
-            return self._value(name, domain)
-        formal = self._formal_input(name)
-        return self._constant(name, domain, self._dtypes(formal, None))
 
     def _formal_input(self, name: str | None) -> Formal:
         formals = self.schema.inputs
@@ -367,7 +356,7 @@ class Setting(ABC):
         self.inputs += [None] * (place + 1 - len(self.inputs))
         self.inputs[place] = operand
 
-    def _dtypes(self, formal: Formal, narrower: Iterable[str] | None) -> tuple[str, ...]:
+    def _dtypes(self, formal: Formal, narrower: Iterable[str] | None = None) -> tuple[str, ...]:
         bound = self.types.get(formal.type_str)
         allowed = dtypes_of(self.op, self.opset, formal.type_str) if bound is None else (bound,)
         if narrower is not None:
@@ -376,7 +365,7 @@ class Setting(ABC):
             return self._left(allowed, formal)
         return self._left(self.support.choices(self.op, self.types, formal.type_str, allowed), formal)
 
-    def _tensor_dtypes(self, formal: Formal, narrower: Iterable[str] | None) -> tuple[str, ...]:
+    def _tensor_dtypes(self, formal: Formal, narrower: Iterable[str] | None = None) -> tuple[str, ...]:
         return self._left(self.support.dtypes(self._dtypes(formal, narrower)), formal)
 
     def _left(self, choices: Collection[Choice], formal: Formal) -> tuple[Choice, ...]:

@@ -41,12 +41,6 @@ class Solving(Setting):
     most: int = 4096
     conditions: list[Any] = field(default_factory=list)
 
-    def _has(self, name: str) -> bool:
-        return self.random.random() < 0.5
-
-    def count(self, low: int, high: int, name: str = "") -> int:
-        return self.random.randint(low, high)
-
     def require(self, condition: Any, why: str = "") -> None:
         if known(condition):
             if not condition:

@@ -19,8 +19,8 @@ def branches(s: Setting) -> None:
     s.input("cond", _ONE)
     outer = [s.outer(AnyShape(_RANKS)) for _ in range(s.count(1, 2))]
     bodies = Bodies(s, (), [None] * s.count(1, 2, "outputs"), outer)
-    made = bodies.types(s.graph("then_branch", bodies))
-    s.graph("else_branch", Bodies(s, (), made, outer))
+    made = bodies.types(s.value("then_branch", bodies))
+    s.value("else_branch", Bodies(s, (), made, outer))
     for item in made:
         s.output(item.shape, item.dtype)
 
@@ -34,7 +34,7 @@ def loop(s: Setting) -> None:
     given = [TensorType("int64", ()), goes, *carried]
     stacked = s.count(len(carried), len(carried) + 1, "v_final_and_scan_outputs") - len(carried)
     bodies = Bodies(s, given, [1, *carried, *[None] * stacked])
-    _, *made = bodies.types(s.graph("body", bodies))
+    _, *made = bodies.types(s.value("body", bodies))
     for item in made[: len(carried)]:
         s.output(item.shape, item.dtype)
     for item in made[len(carried) :]:
@@ -63,7 +63,7 @@ def scan(s: Setting) -> None:
     parts = [_without(item, axis) for item, axis in zip(read, axes, strict=True)]
     stacked = s.count(max(1, states), states + 2, "final_state_and_scan_outputs") - states
     bodies = Bodies(s, [*kept, *parts], [*kept, *[None] * stacked])
-    made = bodies.types(s.graph("body", bodies))
+    made = bodies.types(s.value("body", bodies))
     for item in made[:states]:
         s.output(item.shape, item.dtype)
     places = [0] * stacked
