@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -10,14 +12,18 @@ import numpy as np
 from keras import ops
 
 from conrepair.importer.addition import add
-from conrepair.importer.indexing import computed, positions
+from conrepair.importer.indexing import computed, flat_positions, positions
+from conrepair.importer.interpolation import far, near
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.operators.shape import reshaped_array
 from conrepair.importer.rules import operator
-from conrepair.importer.sampling import Taps, cubic_taps, linear_taps, read, reflected
 from conrepair.importer.values import Array
 from conrepair.importer.window import window_of
 
+Taps = list[tuple[Any, Any]]
+"""Along one axis: cells (whole numbers, any float type), and what each weighs (None: 1)."""
+
+_A = -0.75
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 
@@ -40,7 +46,7 @@ def grid_sample(node: ImportedNode) -> Any:
             where = ops.divide(ops.subtract(ops.multiply(share, float(size)), 1.0), 2.0)
         taps.append(_padded(_taps(_inside(where, size, align, padding, mode), mode), size, align, padding))
     sample = positions(node, node.shape(0)[0], 0, rank - 1)
-    y = reduce(add, read(rows, sample, taps, sizes))
+    y = reduce(add, _read(rows, sample, taps, sizes))
     return node.from_channels_last(y, [*node.shape(0)[:2], *node.shape(1)[1:-1]])
 
 
@@ -54,22 +60,22 @@ def _inside(where: Any, size: int, align: bool, padding: str, mode: str) -> Any:
     if padding == "border" and mode != "cubic":  # of the cubic kernel each tap is moved by itself, as in PyTorch
         return ops.clip(where, 0.0, float(size - 1))
     low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
-    return reflected(where, low, high) if padding == "reflection" else where
+    return _reflected(where, low, high) if padding == "reflection" else where
 
 
 def _taps(where: Any, mode: str) -> Taps:
     if mode == "nearest":
         return [(ops.round(where), None)]
-    return linear_taps(where) if mode == "linear" else cubic_taps(where)
+    return _linear_taps(where) if mode == "linear" else _cubic_taps(where)
 
 
 def _padded(taps: Taps, size: int, align: bool, padding: str) -> Taps:
-    """Cells outside the image: they weigh nothing, or are mirrored; `read` clips the rest."""
+    """Cells outside the image: they weigh nothing, or are mirrored; `_read` clips the rest."""
     if padding == "zeros":
         return [(cell, _counted(cell, weight, size)) for cell, weight in taps]
     if padding == "reflection":
         low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
-        return [(ops.round(reflected(cell, low, high)), weight) for cell, weight in taps]
+        return [(ops.round(_reflected(cell, low, high)), weight) for cell, weight in taps]
     return taps
 
 
@@ -91,7 +97,7 @@ def roi_align(node: ImportedNode) -> Any:
     regions = ops.subtract(regions, 0.5) if half else regions
     taps = [_region_taps(regions, axis, bins[axis], ratio, sizes[axis], half) for axis in (0, 1)]
     sample = computed("reshape", node.tensor(2), [-1, 1, 1])
-    values = read(rows, sample, taps, sizes)
+    values = _read(rows, sample, taps, sizes)
     mean = node.attribute("mode", "avg") == "avg"
     y = reduce(add if mean else ops.maximum, values)
     channels = node.known_shape(0, [1])[0]
@@ -110,7 +116,7 @@ def _region_taps(regions: Any, axis: int, bins: int, ratio: int, size: int, half
     where = ops.multiply(ops.reshape(width, [-1, 1, 1]), shares.reshape(shape).astype(str(width.dtype)))
     where = add(where, ops.reshape(start, [-1, 1, 1]))
     near = ops.cast(ops.logical_and(ops.greater_equal(where, -1.0), ops.less_equal(where, float(size))), where.dtype)
-    taps = linear_taps(ops.clip(where, 0.0, float(size - 1)))
+    taps = _linear_taps(ops.clip(where, 0.0, float(size - 1)))
     return [(cell, ops.multiply(weight, near)) for cell, weight in taps]
 
 
@@ -132,12 +138,12 @@ def deform_conv(node: ImportedNode) -> Any:
     offset = ops.reshape(_computed(node, 2), [-1, shifted, count, 2, height, width])
     grids = [add(offset[:, :, :, axis], grid) for axis, grid in enumerate(_tap_grid(node, extent, height, width))]
     taps = [
-        [(cell, _counted(cell, weight, size)) for cell, weight in linear_taps(where)]
+        [(cell, _counted(cell, weight, size)) for cell, weight in _linear_taps(where)]
         for where, size in zip(grids, node.known_shape(0, [2, 3]), strict=True)
     ]
     group: Taps = [(np.arange(shifted, dtype=np.float32).reshape(1, -1, 1, 1, 1), None)]
     sample = positions(node, node.shape(0)[0], 0, 5)
-    y = reduce(add, read(rows, sample, [*taps, group], [*node.known_shape(0, [2, 3]), shifted]))
+    y = reduce(add, _read(rows, sample, [*taps, group], [*node.known_shape(0, [2, 3]), shifted]))
     if node.has(4):
         mask = ops.reshape(_computed(node, 4), [-1, shifted, count, height, width])
         y = ops.multiply(y, ops.expand_dims(mask, -1))  # [samples, offset groups, taps, height, width, channels]
@@ -164,3 +170,62 @@ def _rows(node: ImportedNode) -> Any:
     """The image [N, C, spatial...] as [N * cells, C]."""
     channels, *sizes = node.known_shape(0, range(1, node.rank(0)))
     return reshaped_array(node, node.channels_last(0), [node.shape(0)[0] * math.prod(sizes), channels])
+
+
+# Cells at computed places.
+
+
+def _linear_taps(where: Any) -> Taps:
+    """The two cells around a place."""
+    below = ops.floor(where)
+    rest = ops.subtract(where, below)
+    return [(below, ops.subtract(1.0, rest)), (ops.add(below, 1.0), rest)]
+
+
+def _cubic_taps(where: Any) -> Taps:
+    """The four cells around a place, weighted by Keys's kernel with a = -0.75."""
+    below = ops.floor(where)
+    rest = ops.subtract(where, below)
+    distances = [ops.add(rest, 1.0), rest, ops.subtract(1.0, rest), ops.subtract(2.0, rest)]
+    weights = [kernel(distance, _A) for kernel, distance in zip((far, near, near, far), distances, strict=True)]
+    return [(ops.add(below, float(step)), weight) for step, weight in zip((-1, 0, 1, 2), weights, strict=True)]
+
+
+def _reflected(where: Any, low: float, high: float) -> Any:
+    """Places mirrored at both borders until they lie between them."""
+    width = high - low
+    if width == 0:
+        return ops.full_like(where, low)
+    folded = ops.mod(ops.absolute(ops.subtract(where, low)), 2 * width)
+    return ops.add(ops.subtract(width, ops.absolute(ops.subtract(folded, width))), low)
+
+
+def _read(rows: Any, sample: Any, taps: Sequence[Taps], sizes: Sequence[int]) -> list[Any]:
+    """For each combination of taps, what the image has there times the weight.
+
+    Args:
+        rows: [samples * cells, channels]: the images, flattened.
+        sample: Which image is read (int64), broadcast with the taps.
+        taps: For each spatial axis. Cells outside the image are clipped; what they weigh is the caller's matter.
+        sizes: Of the spatial axes.
+
+    Returns:
+        Tensors of the taps' shape with an axis of channels behind.
+    """
+    values = []
+    for combination in itertools.product(*taps):
+        cells = [
+            cell.astype(np.int64) if isinstance(cell, np.ndarray) else _clipped(cell, size)
+            for (cell, _), size in zip(combination, sizes, strict=True)
+        ]
+        found = ops.take(rows, flat_positions([sample, *cells], sizes), axis=0)
+        weights = [weight for _, weight in combination if weight is not None]
+        if weights:
+            weight = ops.cast(ops.expand_dims(reduce(ops.multiply, weights), -1), found.dtype)
+            found = ops.multiply(found, weight)
+        values.append(found)
+    return values
+
+
+def _clipped(cell: Any, size: int) -> Any:
+    return ops.cast(ops.clip(cell, 0.0, float(size - 1)), "int64")

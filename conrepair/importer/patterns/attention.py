@@ -20,8 +20,7 @@ from conrepair.importer.patterns.projections import (
     separated,
     with_three_axes,
 )
-from conrepair.importer.patterns.rewriting import agree, graph_of, replace_value, scalar_steps
-from conrepair.importer.region import compute
+from conrepair.importer.patterns.rewriting import agree, compute, graph_of, replace_value, scalar_steps
 from conrepair.importer.values import Array
 from conrepair.onnx_passes.initializers import new_initializer
 from conrepair.onnx_passes.rewrites.building import only_use
