@@ -5,18 +5,18 @@ from __future__ import annotations
 from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.specification import operator
 from conrepair.generate.tensors import Range
+from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 
 _ALPHA = ("Affine", "Elu", "HardSigmoid", "LeakyRelu", "ScaledTanh", "ThresholdedRelu")
 _BETA = ("Affine", "HardSigmoid", "ScaledTanh")
 _FUNCTIONS = ("Relu", "Sigmoid", "Softplus", "Softsign", "Tanh", *_ALPHA)
 
-_GATES = {"RNN": (1, 1), "GRU": (3, 2), "LSTM": (4, 3)}
-"""How many gates there are, and functions that they're activated by."""
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 @operator(*_GATES)
 def recurrent(s: Setting) -> None:
-    gates, functions = _GATES[s.op]
+    gates = _GATES[s.op]
     if s.has("layout"):
         s.choice("layout", (0,))  # ONNX Runtime takes no others
     length, batch, features = s.input("X", rank=3).shape
@@ -35,7 +35,7 @@ def recurrent(s: Setting) -> None:
             s.input(name, [ways, batch, hidden])
     if s.has("P"):
         s.input("P", [ways, 3 * hidden])
-    _activations(s, functions * ways)
+    _activations(s, len(RECURRENT_ACTIVATIONS[s.op]) * ways)
     if s.has("clip"):
         s.real("clip", 0.01, float("inf"), usual=(1.0, 5.0))
     for flag in ("linear_before_reset", "input_forget"):

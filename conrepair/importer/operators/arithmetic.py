@@ -14,7 +14,6 @@ from conrepair.importer.addition import add
 from conrepair.importer.indexing import cast
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
-from conrepair.importer.unsigned import of_bits, of_order
 from conrepair.operators.all_operators import OPERATORS
 
 
@@ -154,3 +153,48 @@ def cumulative(node: ImportedNode) -> Any:
     result = function(x, axis=axis)
     result = ops.flip(result, axis=axis) if node.attribute("reverse", 0) else result
     return node.output(result, None, node.shape(0))
+
+
+# uint64, which Keras computes in uint32 without a word: computed in int64, on the same bits.
+
+_LOWEST = -(2**63)
+
+
+def of_bits(node: ImportedNode, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of bits, or of sums and products, which wrap around alike; what it gives is of the node's type.
+
+    Args:
+        node: Whose last input says the type.
+        function: Of tensors of that type.
+    """
+    if not _concerned(node):
+        return function
+    return lambda *tensors: ops.view(function(*map(_signed, tensors)), "uint64")
+
+
+def of_order(node: ImportedNode, function: Callable[..., Any], *, compares: bool) -> Callable[..., Any]:
+    """A function that asks which number is larger; see `of_bits`.
+
+    Args:
+        node: The node.
+        function: Of its tensors.
+        compares: Whether it gives truths, and not one of the numbers.
+    """
+    if not _concerned(node):
+        return function
+
+    def ordered(*tensors: Any) -> Any:
+        y = function(*(ops.add(_signed(x), _LOWEST) for x in tensors))
+        return y if compares else ops.view(ops.add(y, _LOWEST), "uint64")
+
+    return ordered
+
+
+def _concerned(node: ImportedNode) -> bool:
+    return node.dtype(len(node.inputs) - 1) == "uint64"
+
+
+def _signed(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return x.view("int64") if x.dtype == "uint64" else x
+    return ops.view(x, "int64") if str(x.dtype) == "uint64" else x

@@ -10,8 +10,8 @@ from keras import ops
 
 from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
+from conrepair.importer.operators.arithmetic import of_bits
 from conrepair.importer.rules import operator
-from conrepair.importer.unsigned import of_bits
 from conrepair.importer.values import DTYPES, ImportedTensor, is_symbolic
 
 _BITWISE = {"BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or, "BitwiseXor": ops.bitwise_xor}

@@ -11,6 +11,7 @@ import numpy as np
 import onnx_ir
 from keras import ops
 
+from conrepair.graph.operators import RECURRENT_ACTIVATIONS
 from conrepair.importer.addition import add
 from conrepair.importer.node import ImportedNode
 from conrepair.importer.rules import operator
@@ -28,21 +29,19 @@ class _Kind:
         layer: Keras's class.
         gates: For each of Keras's gates, its place among ONNX's.
         functions: For each of Keras's gates, which of ONNX's activations it applies.
-        defaults: ONNX's activations when none are named.
         states: Tensors that are carried from step to step.
     """
 
     layer: type[keras.layers.RNN]
     gates: tuple[int, ...]
     functions: tuple[int, ...]
-    defaults: tuple[str, ...]
     states: int
 
 
 _KINDS = {
-    "RNN": _Kind(keras.layers.SimpleRNN, (0,), (0,), ("Tanh",), 1),
-    "GRU": _Kind(keras.layers.GRU, (0, 1, 2), (0, 0, 1), ("Sigmoid", "Tanh"), 1),
-    "LSTM": _Kind(keras.layers.LSTM, (0, 2, 3, 1), (0, 0, 1, 0), ("Sigmoid", "Tanh", "Tanh"), 2),
+    "RNN": _Kind(keras.layers.SimpleRNN, (0,), (0,), 1),
+    "GRU": _Kind(keras.layers.GRU, (0, 1, 2), (0, 0, 1), 1),
+    "LSTM": _Kind(keras.layers.LSTM, (0, 2, 3, 1), (0, 0, 1, 0), 2),
 }
 
 
@@ -57,9 +56,7 @@ class _Activation:
 
 
 @operator(
-    "RNN",
-    "GRU",
-    "LSTM",
+    *_KINDS,
     constant=("W", "R", "B", "P"),
     ignores=("hidden_size", "output_sequence"),
     refuses=_REFUSES,
@@ -99,7 +96,7 @@ def _mask(node: ImportedNode, x: Any) -> Any:
 
 def _run(node: ImportedNode, kind: _Kind, x: Any, mask: Any, index: int, backward: bool) -> list[Any]:
     """One direction: the answers [batch, steps, hidden] in the order of the steps, and the final states."""
-    functions = _activations(node, kind, index)
+    functions = _activations(node, index)
     settings: dict[str, Any] = {"activation": functions[min(1, len(functions) - 1)].function}
     if len(functions) > 1:
         settings["recurrent_activation"] = functions[0].function
@@ -210,10 +207,11 @@ _SHAPING = {"Cast", "Expand", "Identity", "Reshape", "Slice", "Squeeze", "Tile",
 # --- activations ------------------------------------------------------------------------------------------
 
 
-def _activations(node: ImportedNode, kind: _Kind, index: int) -> list[_Activation]:
+def _activations(node: ImportedNode, index: int) -> list[_Activation]:
     """The activations of one direction; of LSTM the first two, as Keras uses its second one twice."""
-    count = len(kind.defaults)
-    names = node.attribute("activations") or list(kind.defaults) * (index + 1)
+    defaults = RECURRENT_ACTIVATIONS[node.operator]
+    count = len(defaults)
+    names = node.attribute("activations") or list(defaults) * (index + 1)
     alphas, betas = iter(node.attribute("activation_alpha", [])), iter(node.attribute("activation_beta", []))
     found = [_activation(node, str(name).lower(), alphas, betas) for name in names[: count * (index + 1)]]
     mine = found[count * index :]
