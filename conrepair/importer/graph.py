@@ -28,6 +28,7 @@ from conrepair.importer.values import (
     symbol,
 )
 from conrepair.importer.workspace import Workspace
+from conrepair.onnx_passes.computing import GRAPHS
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.errors import ConversionError
 
@@ -172,10 +173,7 @@ class _Walk:
 
 def _computable(node: onnx_ir.Node) -> bool:
     """Whether a node of known inputs is a matter of computing: no subgraphs, no dice, no sequences."""
-    subgraphs = any(
-        attribute.type in {onnx_ir.AttributeType.GRAPH, onnx_ir.AttributeType.GRAPHS}
-        for attribute in node.attributes.values()
-    )
+    subgraphs = any(attribute.type in GRAPHS for attribute in node.attributes.values())
     own = node.domain == "conrepair"  # joined by `prepare`
     return not subgraphs and not own and node.op_type not in RANDOM and "Sequence" not in node.op_type
 

@@ -19,15 +19,12 @@ from conrepair.generate.learned.closing import Closing
 from conrepair.generate.learned.instances import Instance, instances_of, spread, text_of_instances
 from conrepair.generate.learned.trying import tried
 from conrepair.generate.pieces import Piece, operator_of
+from conrepair.onnx_passes.fold_constants import RANDOM
 
 __all__ = ["case_instances", "cases", "harvested_cases", "still_cases"]
 
 
 # What ONNX tests backends with: a case for each way in which an operator is used.
-
-_RANDOM = frozenset(
-    {"Bernoulli", "Multinomial"} | {f"Random{a}{b}" for a in ("Normal", "Uniform") for b in ("", "Like")}
-)
 
 
 def cases() -> Iterator[tuple[str, str, Closing]]:
@@ -55,7 +52,7 @@ def cases() -> Iterator[tuple[str, str, Closing]]:
 
 def _closed(name: str, model: onnx.ModelProto, inputs: Any, outputs: Any) -> Iterator[tuple[str, str, Closing]]:
     graph = model.graph
-    if _RANDOM & Piece("", graph).operators or any("training" in item.domain for item in model.opset_import):
+    if RANDOM & Piece("", graph).operators or any("training" in item.domain for item in model.opset_import):
         return
     closing = Closing(constants=list(graph.initializer))
     for info, value in zip(_inputs(graph), inputs, strict=False):
