@@ -7,9 +7,9 @@ import onnx_ir
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.infer_shapes import static_shape
 
-__all__ = ["explicit_pads", "same_padding"]
+__all__ = ["WINDOWED", "explicit_pads", "same_padding"]
 
-_WINDOWED = {"AveragePool", "Conv", "LpPool", "MaxPool"}
+WINDOWED = {"AveragePool", "Conv", "LpPool", "MaxPool"}
 
 
 def explicit_pads(model: onnx_ir.Model) -> None:
@@ -17,7 +17,7 @@ def explicit_pads(model: onnx_ir.Model) -> None:
     for node in model.graph.all_nodes():
         if node.op_type == "ConvTranspose" and not node.domain and "output_shape" in node.attributes:
             _from_output_shape(node)
-        mode = attribute(node, "auto_pad", "NOTSET") if node.op_type in _WINDOWED and not node.domain else "NOTSET"
+        mode = attribute(node, "auto_pad", "NOTSET") if node.op_type in WINDOWED and not node.domain else "NOTSET"
         pads = None if mode == "NOTSET" else _pads(node, mode)
         if pads is not None:
             node.attributes["pads"] = onnx_ir.AttrInt64s("pads", pads)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 
 import onnx_ir
 
-from conrepair.onnx_passes.rewrites.affine import affine
 from conrepair.onnx_passes.rewrites.defaults import defaults
 from conrepair.onnx_passes.rewrites.depth_to_space import depth_to_space
-from conrepair.onnx_passes.rewrites.gemm import flatten, gemm
 from conrepair.onnx_passes.rewrites.one_hot import one_hot
 from conrepair.onnx_passes.rewrites.pools import global_pool, lp_pool, pool_padding
+from conrepair.onnx_passes.rewrites.products import affine, flatten, gemm
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 

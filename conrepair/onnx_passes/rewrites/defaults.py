@@ -6,12 +6,11 @@ import onnx
 import onnx_ir
 
 from conrepair.onnx_passes.defaults import write_defaults
+from conrepair.onnx_passes.explicit_pads import WINDOWED
 from conrepair.onnx_passes.infer_shapes import rank_of
 from conrepair.onnx_passes.rewrites.building import main_nodes
 
 __all__ = ["defaults"]
-
-_WINDOWED = ("Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool")
 
 
 def defaults(model: onnx_ir.Model) -> None:
@@ -20,7 +19,7 @@ def defaults(model: onnx_ir.Model) -> None:
     for node in model.graph:
         if node.domain in {"", "ai.onnx"}:
             write_defaults(node, opset)
-    for node in main_nodes(model, *_WINDOWED):
+    for node in main_nodes(model, *WINDOWED, "ConvTranspose"):
         rank = rank_of(node.inputs[0])
         automatic = node.attributes.get("auto_pad")
         if rank is None:
