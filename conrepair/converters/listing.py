@@ -27,15 +27,11 @@ configuration, `--via` on the command line. Options are given by converter: `"op
 def listing() -> str:
     """The list as Markdown."""
     parts = [_INTRODUCTION]
-    ordered = sorted(CONVERTERS.values(), key=_edge)
+    ordered = sorted(CONVERTERS.values(), key=lambda item: (item.source, item.target, item.preference, item.name))
     for (source, target), members in groupby(ordered, key=lambda item: (item.source, item.target)):
         lines = ["| converter | automatic | tools | options |", "|---|---|---|---|", *map(_line, members)]
         parts.append(f"## {source} to {target}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
-
-
-def _edge(item: Converter) -> tuple[str, str, int, str]:
-    return item.source, item.target, item.preference, item.name
 
 
 def _line(item: Converter) -> str:

@@ -245,9 +245,9 @@ class Setting(ABC):
         """So many of some values."""
         return tuple(self.value(name, Several(OneOf(options), count)))
 
-    def axis(self, name: str, rank: int, low: int | None = None) -> int:
-        """An axis, counted from 0 whatever the node has; `low` is the smallest if negative ones aren't allowed."""
-        value = int(self.value(name, Whole(-rank if low is None else low, rank - 1)))
+    def axis(self, name: str, rank: int) -> int:
+        """An axis, counted from 0 whatever the node has."""
+        value = int(self.value(name, Whole(-rank, rank - 1)))
         return value % rank if rank else value
 
     def axes(

@@ -174,17 +174,14 @@ def _found(unknowns: list[Unknown], conditions: list[Any], setting: Solving) -> 
         left = [condition for condition in left if not _settled(condition, values)]
     open_ones = [unknown for unknown in unknowns if unknown not in values]
     coupled = [condition for condition in left if condition.unknowns - values.keys()]
-    if any(len(condition.unknowns - values.keys()) > 1 for condition in coupled if not _is_bound(condition)):
+    equal = [condition for condition in coupled if condition.op not in {"<=", "<"}]
+    if any(len(condition.unknowns - values.keys()) > 1 for condition in equal):
         return solved_by_z3(open_ones, coupled, values, setting.random)
     return _drawn_freely(open_ones, coupled, values, setting)
 
 
 def _decides(condition: Expression) -> bool:
     return condition.op == "=="
-
-
-def _is_bound(condition: Expression) -> bool:
-    return condition.op in {"<=", "<"}
 
 
 def _settled(condition: Expression, values: dict[Unknown, int]) -> bool:

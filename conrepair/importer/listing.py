@@ -36,15 +36,12 @@ def listing() -> str:
     expanded = sorted({s.name for s in schemas if s.has_function or s.has_context_dependent_function})
     dtypes = ", ".join(sorted(DTYPES - {"uint64"}))
     parts = [_INTRODUCTION.format(expanded=", ".join(expanded), dtypes=dtypes)]
-    ordered = sorted((rule for rule in rules().values() if rule.domain != "conrepair"), key=_by_family)
+    public = (rule for rule in rules().values() if rule.domain != "conrepair")
+    ordered = sorted(public, key=lambda rule: (rule.family, rule.domain, rule.operator))
     for family, members in groupby(ordered, key=lambda rule: rule.family):
         lines = ["| operator | constant inputs | refused |", "|---|---|---|", *map(_line, members)]
         parts.append(f"## {family.replace('_', ' ').capitalize()}\n\n" + "\n".join(lines) + "\n")
     return "\n".join(parts)
-
-
-def _by_family(rule: ImportRule) -> tuple[str, str, str]:
-    return rule.family, rule.domain, rule.operator
 
 
 def _line(rule: ImportRule) -> str:

@@ -37,7 +37,8 @@ class ImportedNode:
         self.name = node.name or node.outputs[0].name or node.op_type
         self.opset = opset
         self.inputs = list(inputs)
-        used = [index for index, value in enumerate(node.outputs) if value.name and _is_used(value)]
+        named = [(index, value) for index, value in enumerate(node.outputs) if value.name]
+        used = [index for index, value in named if value.uses() or value.is_graph_output()]
         self.outputs = max(used, default=0) + 1
         self.ir = node
         self._read: set[str] = set()
@@ -131,10 +132,10 @@ class ImportedNode:
         value = self.value(index)
         return "int64" if is_symbolic(value) else str(value.dtype)
 
-    def axis(self, default: int, rank: int | None = None, name: str = "axis") -> int:
-        """An attribute that names an axis of the first input, counted from the front."""
+    def axis(self, default: int, rank: int | None = None) -> int:
+        """The attribute that names an axis of the first input, counted from the front."""
         rank = self.rank(0) if rank is None else rank
-        axis = int(self.attribute(name, default))
+        axis = int(self.attribute("axis", default))
         return axis + rank if axis < 0 else axis
 
     def known_shape(self, index: int, axes: Sequence[int] | None = None) -> tuple[int, ...]:
@@ -259,10 +260,6 @@ class ImportedNode:
             return self.output(function(*arranged), order, shape)
         # Of arrays without axes Keras's files lose the type, so `broadcastable` has given one to some.
         return self.output(ops.reshape(function(*(ops.reshape(item, (1,)) for item in arranged)), ()))
-
-
-def _is_used(value: onnx_ir.Value) -> bool:
-    return bool(value.uses()) or value.is_graph_output()
 
 
 def broadcast_shape(shapes: Sequence[Sequence[Size]], new_size: Callable[[int], Size]) -> tuple[Size, ...]:

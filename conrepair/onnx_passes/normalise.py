@@ -104,7 +104,7 @@ def passes_for(wants: Wants, declared: Sequence[TensorSpec] = ()) -> Iterator[Pa
     yield "raise_opset", lambda model: raise_opset(model, wants.lowest)
     highest = wants.highest
     if highest is not None or wants.expand:
-        yield "lower_opset", lambda model: lower_opset(model, highest or _current(model), wants.expand)
+        yield "lower_opset", lambda model: lower_opset(model, highest or model.opset_imports.get("", 1), wants.expand)
         if not wants.identities:
             yield "remove_identities", remove_identities
         yield from folding
@@ -117,10 +117,6 @@ def passes_for(wants: Wants, declared: Sequence[TensorSpec] = ()) -> Iterator[Pa
     if wants.own_outputs:
         yield "separate_outputs", separate_outputs
     yield "infer_shapes", infer_shapes
-
-
-def _current(model: onnx_ir.Model) -> int:
-    return model.opset_imports.get("", 1)
 
 
 def _accusation(path: Path, passes: Iterator[Pass], reference: DrawnReference) -> ConversionError:

@@ -67,7 +67,7 @@ def _resize(node: onnx_ir.Node, opset: int) -> None:
         return
     axes, source = list(node.attributes["axes"].as_ints()), node.inputs[0]
     rank = rank_of(source)
-    if rank is None or _has_region(node):
+    if rank is None or attribute(node, "coordinate_transformation_mode") == "tf_crop_and_resize":
         return
     scales = _numbers(node.inputs[2]) if len(node.inputs) > 2 else None
     sizes = _numbers(node.inputs[3]) if len(node.inputs) > 3 else None
@@ -83,11 +83,6 @@ def _resize(node: onnx_ir.Node, opset: int) -> None:
     else:
         return
     del node.attributes["axes"]
-
-
-def _has_region(node: onnx_ir.Node) -> bool:
-    mode = node.attributes.get("coordinate_transformation_mode")
-    return mode is not None and mode.as_string() == "tf_crop_and_resize"
 
 
 def _reduce(node: onnx_ir.Node, opset: int) -> None:
