@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -12,12 +12,13 @@ import numpy as np
 
 from conrepair.generate.domains import Domain
 from conrepair.generate.expressions import Number
-from conrepair.generate.ports import NotAllowedError, Operand, Port
+from conrepair.generate.ports import NotAllowedError, Operand, Port, Support
 from conrepair.generate.setting import Setting
 from conrepair.generate.sizes import drawn_size
+from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import TensorType, numpy_type, value_in
 
-__all__ = ["Drawing", "Fresh", "Source", "chosen_dtype", "drawn"]
+__all__ = ["Drawing", "Fresh", "Source", "chosen_dtype", "drawn", "drawn_settings"]
 
 _WEIGHTS = {"float32": 8, "float16": 2, "bfloat16": 2, "float64": 2, "int64": 2, "int32": 2}
 """How likely element types are; others have 1."""
@@ -121,6 +122,26 @@ class Drawing(Setting):
         super()._made(result)
         self.require(0 not in result.shape, "nothing is left")
         self.require(result.elements <= self.most, "too many elements")
+
+
+def drawn_settings(op: str, opset: int, random: Random, support: Support, most: int, tries: int) -> Iterator[Setting]:
+    """Settings of an operator that reads new tensors: of so many that are drawn, those that its specification allows.
+
+    Args:
+        op: The operator.
+        opset: Of the standard's operators.
+        random: By which they're drawn.
+        support: Within which they are.
+        most: Elements that a tensor may have.
+        tries: How many are drawn.
+    """
+    for _ in range(tries):
+        setting = Drawing(op, opset, random, support, source=Fresh(most), most=most)
+        try:
+            specifications()[op].body(setting)
+        except NotAllowedError:
+            continue
+        yield setting
 
 
 def drawn(domain: Domain, random: Random) -> Any:

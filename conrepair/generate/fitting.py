@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import cache
 from random import Random
 
-from conrepair.generate.drawing import Drawing, Fresh
+from conrepair.generate.drawing import drawn_settings
 from conrepair.generate.growing import one_output
-from conrepair.generate.ports import NotAllowedError, Support
-from conrepair.generate.specifications.specification import specifications
+from conrepair.generate.ports import Support
 from conrepair.generate.wishes import Wishes
 
 __all__ = ["fits", "fitting"]
@@ -19,15 +18,8 @@ _TRIES = 60
 def fits(op: str, wishes: Wishes) -> bool:
     """Whether some setting of an operator is within the wishes."""
     random, support = Random(0), wishes.narrowed(Support())
-    for _ in range(_TRIES):
-        setting = Drawing(op, wishes.opset, random, support, source=Fresh(wishes.most), most=wishes.most)
-        try:
-            specifications()[op].body(setting)
-        except NotAllowedError:
-            continue
-        if not wishes.single or one_output(setting):
-            return True
-    return False
+    settings = drawn_settings(op, wishes.opset, random, support, wishes.most, _TRIES)
+    return any(not wishes.single or one_output(setting) for setting in settings)
 
 
 def fitting(wishes: Wishes) -> tuple[str, ...]:

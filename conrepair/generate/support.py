@@ -8,12 +8,11 @@ from random import Random
 
 import onnx
 
-from conrepair.generate.drawing import Drawing, Fresh
+from conrepair.generate.drawing import drawn_settings
 from conrepair.generate.graph import Draft
 from conrepair.generate.onnx_form import model_of
-from conrepair.generate.ports import NotAllowedError, Support
+from conrepair.generate.ports import Support
 from conrepair.generate.schemas import dtypes_of, schema_of
-from conrepair.generate.specifications.specification import specifications
 
 __all__ = ["Accepts", "Probed", "type_variables"]
 
@@ -23,7 +22,7 @@ Accepts = Callable[[onnx.ModelProto, Draft], bool]
 _TRIES = 8
 _REFUSED = 1
 """Of that many tries: more are for the types' sake, and not for that of something else in a setting."""
-_SEED = 20
+_SEED, _MOST, _DRAWN = 20, 256, 100
 
 
 class _Forced(Support):
@@ -83,12 +82,7 @@ class Probed(Support):
     def _takes(self, op: str, combination: Mapping[str, str]) -> bool:
         random = Random(_SEED)
         tries = refused = 0
-        for _ in range(100):
-            setting = Drawing(op, self._opset, random, _Forced(op, combination, self), source=Fresh(256), most=256)
-            try:
-                specifications()[op].body(setting)
-            except NotAllowedError:
-                continue
+        for setting in drawn_settings(op, self._opset, random, _Forced(op, combination, self), _MOST, _DRAWN):
             draft = Draft(self._opset)
             draft.add(setting)
             tries += 1

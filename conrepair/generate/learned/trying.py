@@ -49,7 +49,7 @@ def tried(op: str, closing: Closing, source: str) -> Instance | None:
         The instance; None if no opset computes it, or it has large tensors or others than of our types, or what it
         makes isn't finite or not always the same.
     """
-    if any(array.size > MOST or array.dtype.name not in FLOATS + INTEGERS + BOOL for array in closing.feeds.values()):
+    if any(map(_unfit, closing.feeds.values())):
         return None
     trial = _Trial(closing)
     fitting: dict[int, dict[str, Array]] = {}
@@ -128,11 +128,7 @@ class _Trial:
             onnx.checker.check_model(self._model(opset, _types(made)), full_check=True)
         except (RefusedError, onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
             return None
-        arrays = list(made.values())
-        if any(
-            array.size > MOST or array.dtype.name not in FLOATS + INTEGERS + BOOL or flaw_of(array)
-            for array in arrays
-        ):
+        if any(_unfit(array) or flaw_of(array) for array in made.values()):
             return None
         return made if all(np.array_equal(array, again[name]) for name, array in made.items()) else None
 
@@ -158,6 +154,11 @@ class _Trial:
         graph = self.graph({}, types)
         domains = {operator_of(node).rpartition("::")[0] for node in graph.node}
         return helper.make_model(graph, opset_imports=imports_of(domains, opset), ir_version=IR_VERSION)
+
+
+def _unfit(array: Array) -> bool:
+    """Whether it's large, or of another type than ours."""
+    return array.size > MOST or array.dtype.name not in FLOATS + INTEGERS + BOOL
 
 
 def _types(arrays: Mapping[str, Array]) -> dict[str, TensorType]:

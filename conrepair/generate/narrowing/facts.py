@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conrepair.generate.setting import Setting
+from conrepair.generate.tensors import value_in
 
 __all__ = ["KINDS", "WEIGHTS", "Fact", "Facts", "facts_in", "facts_of", "sort_of"]
 
@@ -60,8 +61,7 @@ def facts_of(setting: Setting, weights: bool | None = None) -> Facts:
             continue
         name = schema.inputs[min(place, len(schema.inputs) - 1)].name
         if operand.array is not None:
-            value = operand.array.tolist()
-            values[name] = sort_of(tuple(value) if isinstance(value, list) else value)
+            values[name] = sort_of(value_in(operand.array))
         else:
             ranks[name] = max(ranks.get(name, 0), operand.type.rank)
             if name in optional:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from conrepair.generate.domains import Domain
-from conrepair.generate.drawing import Drawing, Fresh, chosen_dtype
+from conrepair.generate.drawing import Drawing, Fresh, chosen_dtype, drawn_settings
 from conrepair.generate.narrowing.facts import Fact, facts_in, facts_of
 from conrepair.generate.ports import NotAllowedError, Operand, Port, Support
 from conrepair.generate.schemas import dtypes_of
@@ -54,13 +54,14 @@ def settings_of(op: str, opset: int, support: Support) -> Iterator[Setting]:
     for variable in type_variables(op, opset):
         for dtype in dtypes_of(op, opset, variable):
             for _ in range(_EACH):
-                setting = _drawn(op, opset, random, _OfType(op, variable, dtype, support))
+                narrower = _OfType(op, variable, dtype, support)
+                setting = next(drawn_settings(op, opset, random, narrower, _MOST, _DRAWN), None)
                 if setting is None:
                     break
                 count += 1
                 yield setting
     for _ in range(FEWEST - count):
-        setting = _drawn(op, opset, random, support)
+        setting = next(drawn_settings(op, opset, random, support, _MOST, _DRAWN), None)
         if setting is not None:
             yield setting
 
@@ -164,14 +165,3 @@ def changed(taken: Setting, fact: Fact, support: Support) -> Setting | None:
             if fact in found and (apart == 1 or kind != "types"):
                 best = min(best, (apart, setting), key=lambda item: item[0])
     return best[1]
-
-
-def _drawn(op: str, opset: int, random: Random, support: Support) -> Setting | None:
-    for _ in range(_DRAWN):
-        setting = Drawing(op, opset, random, support, source=Fresh(_MOST), most=_MOST)
-        try:
-            specifications()[op].body(setting)
-        except NotAllowedError:
-            continue
-        return setting
-    return None
