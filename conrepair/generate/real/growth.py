@@ -54,7 +54,6 @@ class Grown:
     Attributes:
         draft: The network.
         values: Of all its tensors.
-        settling: What found them.
         weights: Names of the model's own that are still there.
         changes: Names of those that were made, in order.
         model: Name of the model.
@@ -62,7 +61,6 @@ class Grown:
 
     draft: Draft
     values: Settled
-    settling: Settling
     weights: set[str]
     changes: tuple[str, ...]
     model: str
@@ -102,7 +100,7 @@ def grown_from(
 def _changed(
     real: GrowingModel,
     base: Base,
-    found: tuple[Settling, Settled],
+    found: Settled,
     changing: Changing,
     changes: int,
     generator: np.random.Generator,
@@ -118,28 +116,27 @@ def _changed(
             CHANGES[name](changing, new)
         except NotAllowedError:
             continue
-        again = _checked(new, found[1].sources, generator)
+        again = _checked(new, found.sources, generator)
         if again is not None:
             draft, found = new, again
             names.append(name)
     weights = base.weights & draft.sources.keys()
-    return Grown(draft, found[1], found[0], weights, tuple(names), real.model.name)
+    return Grown(draft, found, weights, tuple(names), real.model.name)
 
 
-def _checked(draft: Draft, kept: dict[str, Array], generator: np.random.Generator) -> tuple[Settling, Settled] | None:
+def _checked(draft: Draft, kept: dict[str, Array], generator: np.random.Generator) -> Settled | None:
     """Values of a network; None if it isn't valid, finite, and as predicted."""
     if not draft.nodes or not draft.sources or not draft.outputs():
         return None
-    settling = Settling(draft, generator)
     fitting = {name: array for name, array in kept.items() if name in draft.sources and _is(draft, name, array)}
-    found = settling.settled(fitting)
+    found = Settling(draft, generator).settled(fitting)
     if found is None or not all(_is(draft, name, array) for name, array in found.computed.items()):
         return None
     try:
         onnx.checker.check_model(model_of(draft, {}), full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
         return None
-    return settling, found
+    return found
 
 
 def _is(draft: Draft, name: str, array: Array) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +63,6 @@ class OpenedFile:
         if name not in self._arrays:
             self._arrays[name] = np.asarray(numpy_helper.to_array(self.constants[name]))
         return self._arrays[name]
-
-    @cached_property
-    def operators(self) -> frozenset[str]:
-        """All that it has."""
-        return frozenset(map(operator_of, self.nodes))
 
 
 def opened(path: Path, opset: int | None = None, batch: int = 1) -> OpenedFile:
