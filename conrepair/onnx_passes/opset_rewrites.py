@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
-from conrepair.onnx_passes.defaults import attribute
+from conrepair.onnx_passes.defaults import attribute, operator_called
 from conrepair.onnx_passes.infer_shapes import rank_of, static_shape
 from conrepair.onnx_passes.initializers import constant_of
 
@@ -22,7 +22,7 @@ __all__ = ["REWRITES"]
 _LAST = np.iinfo(np.int64).max
 
 
-def _shape(node: onnx_ir.Node, opset: int) -> None:
+def shape(node: onnx_ir.Node, opset: int) -> None:
     """Opset 15 gave Shape a range: take all and slice."""
     if opset >= 15 or not {"start", "end"} & set(node.attributes):
         return
@@ -32,7 +32,7 @@ def _shape(node: onnx_ir.Node, opset: int) -> None:
     _put_behind(node, "Slice", bounds)
 
 
-def _split(node: onnx_ir.Node, opset: int) -> None:
+def split(node: onnx_ir.Node, opset: int) -> None:
     """Opset 18 lets Split divide evenly, the last part being smaller: write the sizes down."""
     if opset >= 18 or "num_outputs" not in node.attributes:
         return
@@ -48,7 +48,7 @@ def _split(node: onnx_ir.Node, opset: int) -> None:
     node.replace_input_with(1, _constant(node, sizes))
 
 
-def _pad(node: onnx_ir.Node, opset: int) -> None:
+def pad(node: onnx_ir.Node, opset: int) -> None:
     """Opset 18 lets Pad name its axes: give the others 0."""
     if opset >= 18 or len(node.inputs) < 4 or node.inputs[3] is None:
         return
@@ -61,7 +61,7 @@ def _pad(node: onnx_ir.Node, opset: int) -> None:
     node.resize_inputs(3)
 
 
-def _resize(node: onnx_ir.Node, opset: int) -> None:
+def resize(node: onnx_ir.Node, opset: int) -> None:
     """Opset 18 lets Resize name its axes: the others keep their size."""
     if opset >= 18 or "axes" not in node.attributes:
         return
@@ -144,9 +144,6 @@ def _numbers(value: onnx_ir.Value | None) -> npt.NDArray[Any] | None:
 
 
 REWRITES: Mapping[str, Callable[[onnx_ir.Node, int], None]] = {
-    "Pad": _pad,
-    "Resize": _resize,
-    "Shape": _shape,
-    "Split": _split,
+    **{operator_called(rewrite.__name__): rewrite for rewrite in (pad, resize, shape, split)},
     **dict.fromkeys(_NEUTRAL, _reduce),
 }
