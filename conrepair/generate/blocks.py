@@ -8,7 +8,7 @@ from functools import cache
 from random import Random
 
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.fitting import fitting
+from conrepair.generate.growing import fitting
 from conrepair.generate.networks import NOTHING, GeneratedNetwork, Material, NotMadeError, made
 from conrepair.generate.ports import Support
 from conrepair.generate.wishes import Wishes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Collection, Iterable
 
-from conrepair.generate.fitting import fits
 from conrepair.generate.forms.form import forms
+from conrepair.generate.growing import fits
 from conrepair.generate.patterns.pattern import patterns
 from conrepair.generate.ports import MAX_RANK
 from conrepair.generate.specifications.specification import specifications

@@ -9,7 +9,7 @@ from random import Random
 
 from conrepair.generate.diversity import Diversity
 from conrepair.generate.domains import Domain
-from conrepair.generate.drawing import Drawing, Fresh, Source
+from conrepair.generate.drawing import Drawing, Fresh, Source, drawn_settings
 from conrepair.generate.graph import Draft, Tensor
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.ports import NotAllowedError, Operand, Port, Support
@@ -18,8 +18,9 @@ from conrepair.generate.setting import Setting
 from conrepair.generate.solving import Solving
 from conrepair.generate.specifications.specification import specifications
 from conrepair.generate.tensors import value_in
+from conrepair.generate.wishes import Wishes
 
-__all__ = ["Growing", "Pool", "one_output"]
+__all__ = ["Growing", "Pool", "fits", "fitting"]
 
 _FRESH = 0.08
 """How likely an input gets a new tensor although one that is there would do."""
@@ -53,6 +54,9 @@ _REJECTED = 0.9
 
 _TRIES, _DEEP_TRIES = 12, 5
 """Settings of one operator that are drawn before another is chosen; in a network that is to be deep."""
+
+_FITTING_TRIES = 60
+"""Settings of an operator that are drawn to see whether one is within the wishes."""
 
 
 class Pool(Source):
@@ -222,7 +226,7 @@ class Growing:
             except NotAllowedError:
                 continue
             read = {operand.name for operand in setting.inputs if operand is not None and operand.name}
-            if self.single and not (last <= read and one_output(setting)):
+            if self.single and not (last <= read and _one_output(setting)):
                 continue
             if self.deep and last.isdisjoint(read) and draft.nodes:
                 continue
@@ -245,8 +249,8 @@ class Growing:
             setting.solved()
         except NotAllowedError:
             return None
-        fits = self.support.allows(setting) and (not self.single or one_output(setting))
-        return setting if fits else None
+        allowed = self.support.allows(setting) and (not self.single or _one_output(setting))
+        return setting if allowed else None
 
 
 @cache
@@ -255,6 +259,36 @@ def _still() -> frozenset[str]:
     return frozenset(op for op, item in specifications().items() if item.still)
 
 
-def one_output(setting: Setting) -> bool:
+def _one_output(setting: Setting) -> bool:
     """Whether a node makes one tensor."""
     return sum(made is not None for made in setting.outputs) == 1
+
+
+# Which operators fit wishes at all: found by drawing settings of each.
+
+
+def fits(op: str, wishes: Wishes) -> bool:
+    """Whether some setting of an operator is within the wishes."""
+    random, support = Random(0), wishes.narrowed(Support())
+    settings = drawn_settings(op, wishes.opset, random, support, wishes.most, _FITTING_TRIES)
+    return any(not wishes.single or _one_output(setting) for setting in settings)
+
+
+def fitting(wishes: Wishes) -> tuple[str, ...]:
+    """Operators that fit: the others needn't be tried again and again; all of them where tensors may be any.
+
+    Args:
+        wishes: Of which types, ranks and elements count.
+    """
+    usual = Wishes()
+    if (wishes.dtypes, wishes.ranks) == (usual.dtypes, usual.ranks) and wishes.most >= usual.most:
+        return wishes.names
+    return _fitting(wishes.names, wishes.dtypes, wishes.ranks, wishes.most, wishes.opset) or wishes.names
+
+
+@cache
+def _fitting(
+    names: tuple[str, ...], dtypes: tuple[str, ...], ranks: tuple[int, int], most: int, opset: int
+) -> tuple[str, ...]:
+    wishes = Wishes(operators=names, dtypes=dtypes, ranks=ranks, most=most, opset=opset)
+    return tuple(op for op in names if fits(op, wishes))

@@ -13,10 +13,9 @@ import numpy as np
 import onnx
 
 from conrepair.generate.diversity import Diversity
-from conrepair.generate.fitting import fitting
 from conrepair.generate.forms.form import QUOTA, forms
 from conrepair.generate.graph import Draft, Node
-from conrepair.generate.growing import Growing
+from conrepair.generate.growing import Growing, fitting
 from conrepair.generate.learned.placing import ORIGIN as LEARNED
 from conrepair.generate.learned.placing import Learned
 from conrepair.generate.onnx_form import model_of

@@ -14,7 +14,7 @@ from conrepair.generate.tensors import Range, TensorType
 if TYPE_CHECKING:
     from conrepair.generate.setting import Setting
 
-__all__ = ["MAX_RANK", "NotAllowedError", "Operand", "Port", "Support"]
+__all__ = ["MAX_RANK", "Limits", "NotAllowedError", "Operand", "Port", "Support"]
 
 MAX_RANK = 6
 
@@ -83,3 +83,29 @@ class Support:
     def allows(self, setting: Setting) -> bool:
         """Whether a setting that is known whole is taken."""
         return self.within is None or self.within.allows(setting)
+
+
+class Limits(Support):
+    """A narrower support; constants that operators need as such (shapes, axes) may be of any type.
+
+    Args:
+        support: Of the runtime.
+        operators: That may be there.
+        dtypes: That tensors may have; all for none.
+        ranks: Numbers of axes that tensors may have.
+    """
+
+    def __init__(
+        self, support: Support, operators: Collection[str], dtypes: Collection[str], ranks: Collection[int]
+    ) -> None:
+        self.within, self._operators, self._dtypes = support, frozenset(operators), dtypes
+        self._ranks = frozenset(ranks)
+
+    def choices(self, op: str, bound: Mapping[str, str], variable: str, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        return super().choices(op, bound, variable, dtypes) if op in self._operators else ()
+
+    def dtypes(self, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dtype for dtype in dtypes if dtype in self._dtypes) if self._dtypes else dtypes
+
+    def ranks(self, ranks: Collection[int]) -> tuple[int, ...]:
+        return tuple(rank for rank in ranks if rank in self._ranks)

@@ -78,7 +78,7 @@ class Wishes:
 
     def narrowed(self, support: Support) -> Support:
         """What a runtime takes, as far as it's wished."""
-        from conrepair.generate.limits import Limits
+        from conrepair.generate.ports import Limits
 
         fewest, most = self.ranks
         return Limits(support, self.names, self.dtypes, range(fewest, most + 1))

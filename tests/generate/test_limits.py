@@ -6,10 +6,9 @@ from random import Random
 
 import pytest
 
-from conrepair.generate.limits import Limits
 from conrepair.generate.networks import GeneratedNetwork, NotMadeError, made
 from conrepair.generate.patterns.pattern import patterns
-from conrepair.generate.ports import Support
+from conrepair.generate.ports import Limits, Support
 from conrepair.generate.running import accepted
 from conrepair.generate.support import Probed
 from conrepair.generate.wishes import Wishes

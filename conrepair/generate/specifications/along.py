@@ -1,4 +1,4 @@
-"""Operators that compute along axes: one number of many, or as many as there are."""
+"""Operators that compute along axes: one number of many, or as many as there are; losses of classes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from conrepair.generate.domains import Axes
 from conrepair.generate.expressions import product
 from conrepair.generate.setting import Setting
 from conrepair.generate.specifications.specification import operator
+from conrepair.generate.tensors import Range
 
 
 @operator("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin")
@@ -60,3 +61,19 @@ def lp_normalization(s: Setting) -> None:
     s.axis("axis", x.rank)
     s.choice("p", (1, 2))
     s.output(x.shape)
+
+
+@operator("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+def of_classes(s: Setting) -> None:
+    x = s.input(rank=range(2, 7), least=1)
+    n, classes, *space = x.shape
+    s.input(None, [n, *space], values=Range(0, classes - 1))
+    for name in ("weight", "weights"):
+        if s.has(name):
+            s.input(name, [classes])
+    if s.has("ignore_index"):
+        s.integer("ignore_index", None)
+    summed = s.choice("reduction", ("none", "mean", "sum")) != "none"
+    s.output(() if summed else [n, *space])
+    if s.has("log_prob"):
+        s.output(x.shape)
