@@ -9,7 +9,8 @@ import onnx_ir
 
 __all__ = ["attribute", "defaults_of", "operator_called", "schema_of", "write_defaults"]
 
-_CALLED = {schema.name.lower(): schema.name for schema in onnx.defs.get_all_schemas() if not schema.domain}
+_NAMES = [str(schema.name) for schema in onnx.defs.get_all_schemas() if not schema.domain]
+_CALLED = {name.lower(): name for name in _NAMES}
 
 
 def attribute(node: onnx_ir.Node, name: str, usual: Any = None) -> Any:
