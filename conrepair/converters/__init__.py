@@ -1,1 +1,1 @@
-"""Conversions between formats: one file per tool or pair of formats, a list of all, routes through them."""
+"""Conversions between formats: one file per tool, or format that several read, a list of all, routes through them."""

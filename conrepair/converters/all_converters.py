@@ -11,10 +11,8 @@ from conrepair.runtime.words import meant
 __all__ = ["CONVERTERS", "converter"]
 
 _MODULES = (
-    *("torch_onnx", "onnx_torch", "onnx_keras", "onnx_normalise", "keras_onnx"),
-    *("keras_savedmodel", "keras_tflite", "keras_torch", "savedmodel_onnx"),
-    *("savedmodel_tflite", "tflite_onnx", "onnx_tools"),
-    *("torch_tflite_litert", "onnx2tf", "onnx_keras_onnx2keras"),
+    *("torch_onnx", "onnx_torch", "onnx_keras", "onnx_normalise", "from_keras", "from_savedmodel", "tflite_onnx"),
+    *("onnx_tools", "isolated", "onnx_keras_onnx2keras"),
 )
 CONVERTERS: dict[str, Converter] = {
     item.name: item

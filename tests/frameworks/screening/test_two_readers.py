@@ -444,7 +444,7 @@ _LOADERS = re.compile(
 )
 _BEHIND_THE_DOOR = {
     "frameworks/torch.py", "frameworks/keras.py", "frameworks/tensorflow.py", "frameworks/outlines/exported.py",
-    "frameworks/exported.py", "converters/savedmodel_tflite.py",
+    "frameworks/exported.py", "converters/from_savedmodel.py",
     "converters/scripts/torch_tflite.py",  # a program that we wrote just before
     "systems/tensorflow.py", "systems/torch.py",  # texts of programs that a trace writes, for a person to run
 }  # fmt: skip

@@ -1,4 +1,7 @@
-"""TensorFlow SavedModel or frozen graph to ONNX by tf2onnx."""
+"""TensorFlow SavedModel or frozen graph to ONNX, by tf2onnx, and to TFLite, by TensorFlow's converter.
+
+TFLite is in float unless asked otherwise.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ from typing import Any
 
 from conrepair.converters.base import Converter, Option
 from conrepair.converters.tf2onnx_shared import collecting_often, save
+from conrepair.converters.tflite_quantization import OPTIONS, calibrates, intent, write_tflite
+from conrepair.data.calibration import CalibrationFeeds
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.screening.admission import admitted
 from conrepair.runtime.errors import ConversionError
 
-__all__ = ["CONVERTER"]
+__all__ = ["TF2ONNX", "TFLITE"]
 
 
-def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
+def _to_onnx(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     import tf2onnx
 
     from conrepair.frameworks.states.tensorflow import states_of
@@ -36,11 +42,37 @@ def _convert(model: Model, folder: Path, options: Mapping[str, Any]) -> str:
     return save(proto, folder)
 
 
-CONVERTER = Converter(
+TF2ONNX = Converter(
     name="savedmodel-onnx-tf2onnx",
     source="tensorflow",
     target="onnx",
     distributions=("tf2onnx", "tensorflow", "onnx"),
-    convert=_convert,
+    convert=_to_onnx,
     options={"opset": Option(15, "ONNX opset (up to 18)", alternatives=(15, 13, 18))},
+)
+
+
+def _to_tflite(model: Model, folder: Path, options: Mapping[str, Any], feeds: CalibrationFeeds | None = None) -> str:
+    import tensorflow as tf
+
+    from conrepair.frameworks.tensorflow import callable_by_position, load_function
+
+    if Path(model.path).is_dir():
+        with admitted(model) as path:
+            return write_tflite(tf.lite.TFLiteConverter.from_saved_model(str(path)), folder, options, feeds)
+    function, _ = load_function(model)
+    concrete = callable_by_position(function).get_concrete_function()
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], tf.Module())
+    return write_tflite(converter, folder, options, feeds)
+
+
+TFLITE = Converter(
+    name="savedmodel-tflite",
+    source="tensorflow",
+    target="tflite",
+    distributions=("tensorflow",),
+    convert=_to_tflite,
+    options=OPTIONS,
+    intent=intent,
+    calibrates=calibrates,
 )
