@@ -84,7 +84,7 @@ def _from_output_shape(node: onnx_ir.Node) -> None:
 def _kernel(node: onnx_ir.Node) -> list[int] | None:
     if "kernel_shape" in node.attributes:
         return list(attribute(node, "kernel_shape"))
-    weight = node.inputs[1] if node.op_type in {"Conv", "ConvTranspose"} else None
+    weight = node.inputs[1] if len(node.inputs) > 1 else None  # pools have none
     shape = None if weight is None else weight.shape or static_shape(weight)
     sizes = [size for size in shape[2:] if isinstance(size, int)] if shape else []  # its channels may be open
     return sizes if shape and len(sizes) == len(shape) - 2 else None
