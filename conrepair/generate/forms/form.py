@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from conrepair.generate.families import registered
 from conrepair.generate.patterns.pattern import Pattern, Registry
+from conrepair.generate.specifications.specification import registered
 
 __all__ = ["QUOTA", "form", "forms", "written_forms"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from conrepair.generate.families import registered
 from conrepair.generate.patterns.language import written
+from conrepair.generate.specifications.specification import registered
 from conrepair.generate.weaving import Body
 
 __all__ = ["Pattern", "Registry", "pattern", "patterns", "written_patterns"]

@@ -1,20 +1,24 @@
-"""All specifications, by operator."""
+"""All specifications, by operator; and packages of which each module registers what it has, as those of forms do."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
+from typing import TypeVar
 
 import onnx
 
-from conrepair.generate.families import registered
 from conrepair.generate.setting import Setting
 from conrepair.onnx_passes.defaults import operator_called
 
-__all__ = ["Body", "Specification", "operator", "specifications"]
+__all__ = ["Body", "Specification", "operator", "registered", "specifications"]
 
 Body = Callable[[Setting], None]
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True)
@@ -63,3 +67,18 @@ def operator(*names: str, least_opset: int = 0, still: bool = False) -> Callable
 def specifications() -> Mapping[str, Specification]:
     """All of them, by operator, in the order of the alphabet."""
     return registered(__name__.rpartition(".")[0], _ALL)
+
+
+def registered(package: str, entries: dict[str, Entry]) -> Mapping[str, Entry]:
+    """Import all modules of a package, so that they register their entries.
+
+    Args:
+        package: Its name.
+        entries: Where they register them.
+
+    Returns:
+        The entries, in the order of the alphabet.
+    """
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")
+    return MappingProxyType(dict(sorted(entries.items())))
