@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Answers", "Reduced", "fewest", "smallest_failing"]
-
-Answers = Callable[[Sequence[Sequence[int]]], Iterable[bool]]
-"""Whether it fails with each of several choices of places, in their order; what is behind the first that fails isn't
-asked for, so it may be found side by side."""
+__all__ = ["Reduced", "smallest_failing"]
 
 
 @dataclass(frozen=True)
@@ -36,18 +31,6 @@ class _EnoughError(Exception):
 def smallest_failing(
     count: int, fails: Callable[[Sequence[int]], bool], *, tries: int, more: Callable[[], bool] = lambda: True
 ) -> Reduced:
-    """Reduce a list, all of which fails, asking one after the other: see `fewest`.
-
-    Args:
-        count: Length of the list.
-        fails: Whether it fails with those at some places alone, given in order.
-        tries: How often that may be asked.
-        more: Whether it may be asked once more.
-    """
-    return fewest(count, functools.partial(map, fails), tries=tries, more=more)
-
-
-def fewest(count: int, answers: Answers, *, tries: int, more: Callable[[], bool] = lambda: True) -> Reduced:
     """Reduce a list, all of which fails.
 
     First the shortest beginning, then the shortest end of that, both by halving, as if one thing alone were to
@@ -56,11 +39,11 @@ def fewest(count: int, answers: Answers, *, tries: int, more: Callable[[], bool]
 
     Args:
         count: Length of the list.
-        answers: Whether it fails with some places alone, in order.
-        tries: How many of these may be taken.
-        more: Whether one more may be.
+        fails: Whether it fails with those at some places alone, given in order.
+        tries: How often that may be asked.
+        more: Whether it may be asked once more.
     """
-    search = _Bisection(count, answers, tries, more)
+    search = _Bisection(count, fails, tries, more)
     try:
         search.shorten()
         search.thin_out()
@@ -72,19 +55,20 @@ def fewest(count: int, answers: Answers, *, tries: int, more: Callable[[], bool]
 class _Bisection:
     """Keeps the shortest list that is known to fail."""
 
-    def __init__(self, count: int, answers: Answers, most: int, more: Callable[[], bool]) -> None:
+    def __init__(
+        self, count: int, fails: Callable[[Sequence[int]], bool], most: int, more: Callable[[], bool]
+    ) -> None:
         self.left: list[int] = list(range(count))
         self.tries = 0
-        self._answers, self._most, self._more = answers, most, more
+        self._fails, self._most, self._more = fails, most, more
 
     def _try(self, *choices: list[int]) -> bool:
         """Whether one of them fails; the first that does is kept."""
-        answers = iter(self._answers(choices))
         for places in choices:
             if self.tries >= self._most or not self._more():
                 raise _EnoughError
             self.tries += 1
-            if next(answers):
+            if self._fails(places):
                 self.left = places
                 return True
         return False

@@ -17,7 +17,7 @@ from conrepair.frameworks.proto_file import read_by
 from conrepair.truth.referees import Referee
 from conrepair.truth.widening import types_of
 
-__all__ = ["Change", "Draft", "Level", "Way", "needed", "opened"]
+__all__ = ["Change", "Draft", "Level", "needed", "opened"]
 
 
 @dataclass
@@ -94,19 +94,6 @@ Change = Callable[[Draft], None]
 
 Level = Callable[[Draft], list[Change]]
 """What could be made smaller in a draft; neighbours belong together. Any of it may be done, in order."""
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way to be smaller.
-
-    Attributes:
-        name: As it's shown.
-        levels: The boldest first.
-    """
-
-    name: str
-    levels: tuple[Level, ...]
 
 
 def opened(case: Case, referee: Referee) -> Draft:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from onnx import numpy_helper
 
-from conrepair.cases.bisection import fewest
+from conrepair.cases.bisection import smallest_failing
 from conrepair.cases.case import Array, Case
-from conrepair.cases.draft import Change, Draft, Level, Way, opened
+from conrepair.cases.draft import Change, Draft, Level, opened
 from conrepair.cases.smaller.all_ways import WAYS
 from conrepair.cases.validity import FIRST, checked, ordinary
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.runtime.errors import UsageError
-from conrepair.truth.referees import CannotJudgeError, Referee
+from conrepair.truth.referees import CannotJudgeError
 
 __all__ = ["Budget", "Found", "reduce", "smaller"]
 
@@ -71,10 +72,6 @@ def _digits(array: Array) -> int:
     return int(np.where(finite, digits, _STRANGE).sum())
 
 
-Still = Callable[[Case], bool]
-Mapped = Callable[[Callable[[Case], Case | None], Iterable[Case]], Iterable[Case | None]]
-
-
 @dataclass(frozen=True)
 class Budget:
     """What a reduction may take.
@@ -105,112 +102,76 @@ class Found:
     exact: bool
 
 
-def reduce(
-    case: Case,
-    still: Still,
-    ways: Sequence[Way] = WAYS,
-    *,
-    budget: Budget = Budget(),
-    referee: Referee = FIRST,
-    mapped: Mapped = map,
-    told: Callable[[Case, int, str], None] = lambda case, tries, way: None,
-) -> Found:
+def reduce(case: Case, still: Callable[[Case], bool], *, budget: Budget = Budget()) -> Found:
     """Make a case smaller as long as something holds: by all ways in turn, until none helps.
 
-    Nothing is drawn, so the same case and answers give the same result, however many tries run side by side.
+    Nothing is drawn, so the same case and answers give the same result.
 
     Args:
         case: On which it holds.
         still: Whether it holds; asked of valid cases alone. What it goes by (kind and stage, not a message) is what
             is kept.
-        ways: To be smaller.
         budget: What may be spent; the smallest case so far is the result then.
-        referee: Who says what is valid.
-        mapped: As `map`; that of `concurrent.futures` runs tries side by side, for which `still` has to be a function
-            that other processes find.
-        told: Called with each smaller case, the tries so far, and the way's name.
 
     Raises:
         UsageError: if the case isn't valid, or it doesn't hold on it.
     """
     try:
-        values = opened(case, referee).values
+        values = opened(case, FIRST).values
     except CannotJudgeError as error:
         raise UsageError(f"the case can't be reduced: {error}. Name another referee.") from error
     strange = frozenset(name for name, value in {**values, **case.inputs}.items() if not ordinary(value))
-    if (valid := checked(case, referee, strange)) is None:
+    if (valid := checked(case, FIRST, strange)) is None:
         raise UsageError("the case can't be reduced: ONNX's checker or its strict shape inference refuses it.")
     if not still(valid):
         raise UsageError("the case can't be reduced: what is to be kept doesn't hold on it. Is it deterministic?")
-    holds = functools.partial(_holds, still, referee, strange)
-    return _Reduction(valid, holds, referee, budget, mapped, told).run(ways)
-
-
-def _holds(still: Still, referee: Referee, strange: frozenset[str], case: Case) -> Case | None:
-    """The case, as it's declared; None where it isn't valid, or it doesn't hold."""
-    valid = checked(case, referee, strange)
-    return valid if valid is not None and still(valid) else None
+    return _Reduction(valid, still, strange, budget).run()
 
 
 class _Reduction:
-    def __init__(
-        self,
-        case: Case,
-        holds: Callable[[Case], Case | None],
-        referee: Referee,
-        budget: Budget,
-        mapped: Mapped,
-        told: Callable[[Case, int, str], None],
-    ) -> None:
+    def __init__(self, case: Case, still: Callable[[Case], bool], strange: frozenset[str], budget: Budget) -> None:
         self.case, self.tries = case, 0
-        self._holds, self._referee, self._mapped, self._told = holds, referee, mapped, told
+        self._still, self._strange = still, strange
         self._budget, self._began = budget, time.monotonic()
         self._failed: set[str] = set()
         self._opened: tuple[Case, Draft] | None = None
 
-    def run(self, ways: Sequence[Way]) -> Found:
+    def run(self) -> Found:
         """Go round until nothing helps."""
         before: Case | None = None
         while before is not self.case and self._more():
             before = self.case
-            for way in ways:
-                for level in way.levels:
-                    self._level(level, way.name)
+            for level in itertools.chain(*WAYS.values()):
+                self._level(level)
         return Found(self.case, self.tries, time.monotonic() - self._began, before is self.case and self._more())
 
     def _more(self) -> bool:
         return self.tries < self._budget.tries and time.monotonic() - self._began < self._budget.seconds
 
-    def _level(self, level: Level, way: str) -> None:
+    def _level(self, level: Level) -> None:
         """Make as many changes of a level as can be made together."""
         if not self._more():
             return
         if self._opened is None or self._opened[0] is not self.case:
-            self._opened = self.case, opened(self.case, self._referee)
+            self._opened = self.case, opened(self.case, FIRST)
         draft = self._opened[1]
         changes = level(draft)
-        answers = functools.partial(self._answers, draft, changes, way)
-        if changes and not any(answers([[]])) and len(changes) > 1:
-            fewest(len(changes), answers, tries=self._budget.tries, more=self._more)
+        holds = functools.partial(self._holds, draft, changes)
+        if changes and not holds([]) and len(changes) > 1:
+            smallest_failing(len(changes), holds, tries=self._budget.tries, more=self._more)
 
-    def _answers(
-        self, draft: Draft, changes: Sequence[Change], way: str, choices: Sequence[Sequence[int]]
-    ) -> Iterator[bool]:
-        """Whether it still holds when all changes are made but those at some places."""
-        cases = [self._made(draft, changes, set(places)) for places in choices]
-        found = iter(self._mapped(self._holds, [case for case in cases if case is not None]))
-        for case in cases:
-            if case is None:
-                yield False
-                continue
-            self.tries += 1
-            kept = next(found)
-            if kept is None:
-                self._failed.add(case.key)
-            else:
-                self.case = kept
-                self._told(kept, self.tries, way)
-            yield kept is not None
+    def _holds(self, draft: Draft, changes: Sequence[Change], places: Sequence[int]) -> bool:
+        """Whether it still holds when all changes are made but those at some places: that's the case then."""
+        case = self._made(draft, changes, set(places))
+        if case is None:
+            return False
+        self.tries += 1
+        valid = checked(case, FIRST, self._strange)
+        if valid is None or not self._still(valid):
+            self._failed.add(case.key)
+            return False
+        self.case = valid
+        return True
 
     def _made(self, draft: Draft, changes: Sequence[Change], kept: set[int]) -> Case | None:
         """The smaller case; None where it's none, or known not to do."""

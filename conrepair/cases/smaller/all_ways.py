@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 
-from conrepair.cases.draft import Change, Draft, Way
+from conrepair.cases.draft import Change, Draft, Level
 from conrepair.cases.smaller.attributes import ATTRIBUTES
 from conrepair.cases.smaller.nodes import NODES
 from conrepair.cases.smaller.shapes import SHAPES
@@ -27,5 +28,12 @@ def _leave_out(draft: Draft, system: str, name: str) -> None:
         del draft.options[system]
 
 
-WAYS = (NODES, Way("options", (_left_out,)), SHAPES, ATTRIBUTES, WEIGHTS, VALUES)
-"""What makes the others quicker comes first."""
+WAYS: Mapping[str, Sequence[Level]] = {
+    "nodes": NODES,
+    "options": (_left_out,),
+    "shapes": SHAPES,
+    "attributes": ATTRIBUTES,
+    "weights": WEIGHTS,
+    "values": VALUES,
+}
+"""What makes the others quicker comes first; of each the boldest level."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import onnx
 
-from conrepair.cases.draft import Change, Draft, Level, Way
+from conrepair.cases.draft import Change, Draft, Level
 
 __all__ = ["ATTRIBUTES"]
 
@@ -55,13 +55,10 @@ def _numbers(item: onnx.AttributeProto) -> Sequence[int]:
     return [item.i] if item.type == onnx.AttributeProto.INT else item.ints
 
 
-ATTRIBUTES = Way(
-    "attributes",
-    (
-        _left_out,
-        _towards(lambda value: 0),
-        _towards(lambda value: min(value, 1)),
-        _towards(lambda value: min(value, 2)),
-        _towards(lambda value: value // 2 if value > 0 else value),
-    ),
+ATTRIBUTES: tuple[Level, ...] = (
+    _left_out,
+    _towards(lambda value: 0),
+    _towards(lambda value: min(value, 1)),
+    _towards(lambda value: min(value, 2)),
+    _towards(lambda value: value // 2 if value > 0 else value),
 )

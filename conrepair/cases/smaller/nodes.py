@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import onnx
 
-from conrepair.cases.draft import Change, Draft, Way, needed
+from conrepair.cases.draft import Change, Draft, Level, needed
 
 __all__ = ["NODES"]
 
@@ -73,4 +73,4 @@ def _called(node: onnx.NodeProto) -> str:
     return next(filter(None, node.output), "")
 
 
-NODES = Way("nodes", (_outputs, _nodes, _passed))
+NODES: tuple[Level, ...] = (_outputs, _nodes, _passed)

@@ -13,7 +13,7 @@ import numpy as np
 from onnx import helper
 
 from conrepair.cases.case import Array
-from conrepair.cases.draft import Change, Draft, Level, Way
+from conrepair.cases.draft import Change, Draft, Level
 from conrepair.cases.smaller.values import put_weight, weights
 
 __all__ = ["SHAPES"]
@@ -119,4 +119,4 @@ _KEPT: tuple[_Window, ...] = (
 )
 _FLATTER = (functools.partial(_flatter, most=sys.maxsize), functools.partial(_flatter, most=1))
 
-SHAPES = Way("shapes", (_known, *(_together(same, kept) for kept in _KEPT for same in _SAME), *_FLATTER))
+SHAPES: tuple[Level, ...] = (_known, *(_together(same, kept) for kept in _KEPT for same in _SAME), *_FLATTER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import numpy_helper
 
 from conrepair.cases.case import Array
-from conrepair.cases.draft import Draft, Way
+from conrepair.cases.draft import Draft
 from conrepair.cases.smaller.numbers import levels
 
 __all__ = ["VALUES", "WEIGHTS", "put_weight", "weights"]
@@ -31,11 +31,11 @@ def put_weight(draft: Draft, name: str, array: Array) -> None:
     item.CopyFrom(numpy_helper.from_array(array, name))
 
 
-WEIGHTS = Way("weights", levels(weights, put_weight))
+WEIGHTS = levels(weights, put_weight)
 
 
 def _put(draft: Draft, name: str, array: Array) -> None:
     draft.inputs[name] = array
 
 
-VALUES = Way("values", levels(lambda draft: draft.inputs, _put))
+VALUES = levels(lambda draft: draft.inputs, _put)

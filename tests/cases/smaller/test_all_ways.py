@@ -22,7 +22,6 @@ MODEL = onnx.parser.parse_model(
 )
 X = np.linspace(-1.3, 2.7, 24, dtype=np.float32).reshape(4, 6)
 CASE = Case.of(MODEL, {"x": X}, {"ort": {"threads": 2}, "tvm": {"level": 3}})
-BY_NAME = {way.name: way for way in WAYS}
 
 
 def draft() -> Draft:
@@ -32,7 +31,7 @@ def draft() -> Draft:
 def made(way: str, level: int = 0, *places: int) -> Case:
     """What some changes of a level make of the case; all of them by default."""
     changed = draft()
-    changes = BY_NAME[way].levels[level](draft())
+    changes = WAYS[way][level](draft())
     for place in places or range(len(changes)):
         changes[place](changed)
     case = changed.tidied()
@@ -72,7 +71,7 @@ def test_a_node_is_passed_by() -> None:
         g (float[2] x) => (float[2] y) { a = Abs (x) b = Neg (a) c = Exp (b) y = Cos (c) }"""
     )
     changed = opened(Case.of(model, {"x": X[0, :2]}), FIRST)
-    for change in BY_NAME["nodes"].levels[2](changed):
+    for change in WAYS["nodes"][2](changed):
         change(changed)
     left = changed.tidied()
     assert left is not None
@@ -81,7 +80,7 @@ def test_a_node_is_passed_by() -> None:
 
 def test_all_nodes_are_no_network() -> None:
     changed = draft()
-    for change in BY_NAME["nodes"].levels[1](draft()):
+    for change in WAYS["nodes"][1](draft()):
         change(changed)
     assert changed.tidied() is None
 
@@ -133,7 +132,7 @@ def test_axes_of_size_one_go() -> None:
     drafted = opened(Case.of(model, {"x": X[:1, :2].reshape(1, 1, 2)}), FIRST)
     for level, shape in ((-2, (2,)), (-1, (1, 2))):
         changed = drafted.copy()
-        for change in BY_NAME["shapes"].levels[level](drafted):
+        for change in WAYS["shapes"][level](drafted):
             change(changed)
         assert changed.inputs["x"].shape == shape
         case = changed.tidied()
