@@ -34,11 +34,6 @@ class Grid:
         """What rounding to the nearest may change, relatively: half an ulp of 1."""
         return 2.0 ** -(self.digits + 1)
 
-    @property
-    def tiny(self) -> float:
-        """The distance between the numbers around zero."""
-        return 2.0 ** (self.lowest - self.digits)
-
     def ulp(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """The distance between the type's neighbours at each value; infinite where a value isn't finite.
 

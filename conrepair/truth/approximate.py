@@ -23,12 +23,11 @@ _BY_CHANCE = 3.0  # standard deviations
 
 @dataclass(frozen=True)
 class Machine:
-    """The arithmetic that a tensor is computed in.
+    """The arithmetic that a tensor is computed in; results below the smallest normal number may become zero.
 
     Attributes:
         grid: Of its type; None where results are exact (whole numbers, or nothing is rounded).
         ulps: Accuracy of the operator's own function, in units in the last place; one for each element, or one.
-        flush: Whether results below the smallest normal number may become zero.
         likely: Whether the roundings of a sum are taken to be of both signs: the square root of their number counts
             (Higham, Mary, "A New Approach to Probabilistic Rounding Error Analysis", SIAM J. Sci. Comput. 41, 2019),
             of what the sum is on the way: itself, and where terms cancel what's left of them by chance (the same,
@@ -37,7 +36,6 @@ class Machine:
 
     grid: Grid | None
     ulps: float | Array = 1.0
-    flush: bool = False
     likely: bool = False
 
     def settled(self, value: Array, moved: Array, ulps: float | Array | None = None) -> Array:
@@ -54,8 +52,7 @@ class Machine:
             return moved
         reached = np.abs(value) + moved
         steps = self.grid.ulp(reached)
-        if self.flush:
-            steps = np.where(reached < 2.0**self.grid.lowest, np.maximum(steps, 2.0**self.grid.lowest), steps)
+        steps = np.where(reached < 2.0**self.grid.lowest, np.maximum(steps, 2.0**self.grid.lowest), steps)
         bound = moved + accuracy * steps
         bound = np.where(np.abs(value) + bound > self.grid.largest, np.inf, bound)
         return np.where(np.isfinite(value) | (moved != 0), bound, 0.0)
@@ -77,7 +74,7 @@ class Machine:
             terms = np.minimum(terms, np.abs(value) + moved + _BY_CHANCE * terms / np.maximum(count, 1))
         share = count * self.grid.unit
         share = np.where(share < 1, share / np.maximum(1 - share, self.grid.unit), np.inf)  # more terms than digits
-        rounded = share * terms + count * (2.0**self.grid.lowest if self.flush else self.grid.tiny)
+        rounded = share * terms + count * 2.0**self.grid.lowest
         rounded = np.where(terms > self.grid.largest, np.inf, rounded)
         moved = np.where(np.isfinite(value) | (moved > 0), moved + rounded, 0)
         return self.settled(value, moved, np.minimum(self.ulps, 1.0))

@@ -101,34 +101,22 @@ class Analysis:
         self._default = grid_of(dtype)
         self.inputs, self.outputs = tuple(self._evaluator.input_names), tuple(self._evaluator.output_names)
 
-    def at(
-        self,
-        feeds: Mapping[str, Array],
-        accuracy: Accuracy | None = None,
-        *,
-        default: float = 1.0,
-        off: Mapping[str, Array] | None = None,
-        rounds: bool = True,
-        flush: bool = True,
-    ) -> Bounded:
+    def at(self, feeds: Mapping[str, Array], accuracy: Accuracy | None = None) -> Bounded:
         """The exact values of all tensors, and their bounds.
 
         Args:
             feeds: In the network's own types.
-            accuracy: Of operators that differ from the default. It's that of functions, and of every step that a
-                composed operator (Softmax, a normalization) is made of; sums are bounded by their terms.
-            default: Of others, in units in the last place.
-            off: What inputs are off by already, by name.
-            rounds: Whether the network rounds; else bounds are only of what inputs are off by.
-            flush: Whether numbers below the smallest normal one may become zero.
+            accuracy: Of operators that are off by more than one unit in the last place. It's that of functions, and
+                of every step that a composed operator (Softmax, a normalization) is made of; sums are bounded by
+                their terms.
         """
         values = self.given(feeds)
-        bounds: dict[str, Any] = {name: np.zeros(np.shape(value)) for name, value in values.items()} | dict(off or {})
+        bounds: dict[str, Any] = {name: np.zeros(np.shape(value)) for name, value in values.items()}
         bounds[""] = None
         estimated: dict[str, str] = {}
         for step in self.steps(values):
             operands = [bounds[name] for name in step.names]
-            found, guessed = self._bounded(step, operands, accuracy or {}, default, rounds=rounds, flush=flush)
+            found, guessed = self._bounded(step, operands, accuracy or {})
             bounds.update(zip(step.written, found, strict=False))
             first = next((estimated[name] for name in step.names if name in estimated), "")
             if first or guessed:
@@ -183,8 +171,8 @@ class Analysis:
             times: Of that, as far as the node's bound and as many roundings of its results go.
         """
         exact = [None if value is None else full(value, 0.0) for value in step.given]
-        likely = self._bounded(step, exact, accuracy, 1.0, likely=True)[0]
-        bounds = self._bounded(step, exact, accuracy, 1.0)[0]
+        likely = self._bounded(step, exact, accuracy, likely=True)[0]
+        bounds = self._bounded(step, exact, accuracy)[0]
         found = []
         for name, output, low, high in zip(step.written, step.outputs, likely, bounds, strict=False):
             if not isinstance(output, np.ndarray) or output.dtype.kind != "f":
@@ -199,25 +187,16 @@ class Analysis:
         return max(self._grids.get(name, self._default), grid_of(output.dtype), key=lambda grid: grid.unit)
 
     def _bounded(
-        self,
-        step: Step,
-        operands: Sequence[Any],
-        accuracy: Accuracy,
-        default: float,
-        *,
-        rounds: bool = True,
-        flush: bool = True,
-        likely: bool = False,
+        self, step: Step, operands: Sequence[Any], accuracy: Accuracy, *, likely: bool = False
     ) -> tuple[list[Any], bool]:
         """The bounds of a node's results, and whether they are estimates."""
         rule, own = rule_of("" if step.node.onnx_node.domain else step.operator)
-        ulps: Any = accuracy.get(step.operator, default if own is None else own)
+        ulps: Any = accuracy.get(step.operator, own)
         ulps = ulps(step.given[0]) if callable(ulps) else ulps
 
         def machine(name: str, output: Any) -> Machine:
-            if not rounds or not isinstance(output, np.ndarray) or output.dtype.kind != "f":
-                return Machine(None, ulps, flush, likely)
-            return Machine(self._grid(name, output), ulps, flush, likely)
+            real = isinstance(output, np.ndarray) and output.dtype.kind == "f"
+            return Machine(self._grid(name, output) if real else None, ulps, likely)
 
         machines = [machine(*pair) for pair in zip(step.written, step.outputs, strict=False)]
         outputs = step.outputs[: len(machines)]

@@ -20,28 +20,24 @@ from conrepair.truth.judging import distances
 __all__ = ["disturbed"]
 
 Array = np.ndarray[Any, Any]
-RUNS = 16
+_RUNS = 16
 _NUMBERS = "biuf"
 _TIMES = 4.0  # a node's own rounding, so that steps which are near are met, too; no more than its bound
 _MARGIN = 2.0  # for errors of one sign, which random ones aren't
 
 
-def disturbed(
-    analysis: Analysis, feeds: Mapping[str, Array], accuracy: Accuracy, *, runs: int = RUNS, seed: int = 0
-) -> dict[str, Array]:
+def disturbed(analysis: Analysis, feeds: Mapping[str, Array], accuracy: Accuracy) -> dict[str, Array]:
     """Estimate the largest error of a right computation, element by element.
 
     Args:
         analysis: Of the network.
         feeds: In its own types.
         accuracy: As of `Analysis.at`.
-        runs: That are disturbed.
-        seed: Of what's drawn.
 
     Returns:
         By output of numbers; infinite where a node's own rounding may come to anything, or what isn't finite changes.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     exact = analysis.given(feeds)
     own = [analysis.rounding(step, accuracy, _TIMES) for step in analysis.steps(exact)]
     names = [
@@ -50,7 +46,7 @@ def disturbed(
         if isinstance(exact[name], np.ndarray) and exact[name].dtype.kind in _NUMBERS
     ]
     worst = {name: np.zeros(exact[name].shape) for name in names}
-    for _ in range(runs):
+    for _ in range(_RUNS):
         values = analysis.given(feeds)
         for step, bounds in zip(analysis.steps(values), own, strict=True):
             for place, bound in enumerate(bounds):

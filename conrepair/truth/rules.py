@@ -698,8 +698,8 @@ _BOUNDED: Mapping[str, Rule] = _table(
 )
 
 
-def rule_of(operator: str) -> tuple[Rule, float | None]:
-    """How an operator hands on bounds, and its accuracy where it rounds nothing (0).
+def rule_of(operator: str) -> tuple[Rule, float]:
+    """How an operator hands on bounds, and its accuracy where nobody says it: 0 where it rounds nothing, else 1.
 
     Args:
         operator: ONNX's name.
@@ -708,5 +708,5 @@ def rule_of(operator: str) -> tuple[Rule, float | None]:
         return _EXACT[operator], 0.0
     record = OPERATORS.get(operator)
     monotone = record is not None and record.turns is not None
-    own = 0.0 if record is not None and record.exact else None
-    return _BOUNDED.get(operator, _turning if monotone else estimate), own
+    exact = record is not None and record.exact
+    return _BOUNDED.get(operator, _turning if monotone else estimate), 0.0 if exact else 1.0

@@ -107,8 +107,7 @@ def test_what_may_overflow_may_be_anything() -> None:
     assert 0 < found[0, 1] < 1e-4
 
 
-def test_the_same_seed_gives_the_same() -> None:
+def test_it_gives_the_same_each_time() -> None:
     model, x = deep(1), np.ones((1, WIDTH), np.float32)
-    one, two, three = (disturbed(Analysis(model), {"x": x}, ACCURACY, seed=seed)["y"] for seed in (0, 0, 1))
+    one, two = (disturbed(Analysis(model), {"x": x}, ACCURACY)["y"] for _ in range(2))
     np.testing.assert_array_equal(one, two)
-    assert (one != three).any()
