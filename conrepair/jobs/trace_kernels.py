@@ -129,7 +129,7 @@ class _Looking:
             "stable": stable_operators(self._proto) if blind else [],
             "float64": float64_operators(self._proto) if blind else [],
             **{name: [encode(item) for item in runs[name][0].errors] for name in _PAYLOAD},
-            "pairs": [encode(item) for item in matched(one, two, one, two)],
+            "pairs": [encode(item) for item in matched(one, two)],
             "doubts": list(dict.fromkeys(self._doubts)),
         }
 

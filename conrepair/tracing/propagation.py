@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -249,33 +249,27 @@ def _computed_by(network: Network, tensor: str) -> tuple[tuple[str, ...], tuple[
     return (node.layer,), (node.native,)
 
 
-def matched(
-    one: Iterable[str], two: Iterable[str], values_one: Mapping[str, Array], values_two: Mapping[str, Array]
-) -> list[KernelPair]:
+def matched(one: Mapping[str, Array], two: Mapping[str, Array]) -> list[KernelPair]:
     """Pair the tensors of both sides: by name, and where names are lost by shape and values.
 
     Args:
-        one: Tensors of the first side, in order.
-        two: Of the second, in order.
-        values_one: Of a run, by name.
-        values_two: Of the same run.
+        one: Tensors of a run of the first side, by name, in order.
+        two: Of the second, of the same run.
 
     Returns:
         A pair for each tensor of the first side.
     """
-    left, names = dict.fromkeys(two), list(one)
-    pairs = {name: KernelPair(name, name, 1.0) for name in names if name in left}
-    for name in pairs:
-        del left[name]
-    for name in names:
+    pairs = {name: KernelPair(name, name, 1.0) for name in one if name in two}
+    left = dict.fromkeys(name for name in two if name not in pairs)
+    for name in one:
         if name not in pairs:
-            rest = ((_distance(values_one[name], values_two[other]), other) for other in left)
+            rest = ((_distance(one[name], two[other]), other) for other in left)
             apart, other = min(rest, default=(np.inf, ""))
             pairs[name] = KernelPair(name, None, 0.0)
             if apart < _MOST_OF_IT:
                 pairs[name] = KernelPair(name, other, 1 - apart)
                 del left[other]
-    return [pairs[name] for name in names]
+    return [pairs[name] for name in one]
 
 
 def _distance(one: Array, two: Array) -> float:

@@ -86,7 +86,7 @@ def test_what_is_not_finite_is_said(tmp_path: Path) -> None:
 def test_kernels_are_paired_by_name_and_else_by_their_values() -> None:
     values = {"a": np.arange(4.0), "b": np.arange(4.0) * 3, "c": np.ones(3)}
     others = {"a": np.arange(4.0), "fused": np.arange(4.0) * 3 + 1e-6, "d": np.zeros(3)}
-    found = matched(values, others, values, others)
+    found = matched(values, others)
     assert [(item.one, item.two) for item in found] == [("a", "a"), ("b", "fused"), ("c", None)]
     assert found[0].confidence == 1
     assert 0.99 < found[1].confidence < 1

@@ -38,40 +38,30 @@ FINDING = 1e6
 _SMALL = 1e-8  # added to values that errors are divided by (TracNe's)
 _FLAT = 1e-10  # errors below this look alike to the guide
 _FEW = 0.1  # what all elements together weigh in the guide, beside the worst one
-_EXPLAINED = 1e6  # by it times a bound errors are divided, too: one at the bound looks like a millionth, rounding
 
 
-def relative(one: Outputs, other: Outputs, truth: Outputs | None = None, bound: Outputs | None = None) -> Array:
+def relative(one: Outputs, other: Outputs) -> Array:
     """Relative errors of all elements that are finite on both sides: |t - p| / (|t| + 1e-8), as TracNe has them.
 
     Args:
         one: The tested side.
-        other: What errors are relative to, unless the truth is known.
-        truth: The values in float64.
-        bound: Absolute errors that conditioning explains; the more it explains, the smaller errors count.
+        other: What errors are relative to.
     """
     rows = [np.zeros(0)]
-    for a, b, t, *explained in zip(one, other, truth or other, *([bound] if bound else []), strict=True):
+    for a, b in zip(one, other, strict=True):
         if a.dtype.kind == "f" and a.shape == b.shape:
-            a, b, t = (np.asarray(side, np.float64) for side in (a, b, t))
-            finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(t)
-            most = sum(_EXPLAINED * error[finite] for error in explained)
-            rows.append(relative_to(np.abs(a[finite] - b[finite]), t[finite], most))
+            a, b = (np.asarray(side, np.float64) for side in (a, b))
+            finite = np.isfinite(a) & np.isfinite(b)
+            rows.append(relative_to(np.abs(a[finite] - b[finite]), b[finite]))
     return np.concatenate(rows)
 
 
-def relative_to(errors: Array, values: Array, more: Array | float = 0.0) -> Array:
-    """Absolute errors beside the values that they're errors of, and beside what more is given."""
-    return np.asarray(errors / (np.abs(values) + _SMALL + more))
+def relative_to(errors: Array, values: Array) -> Array:
+    """Absolute errors beside the values that they're errors of."""
+    return np.asarray(errors / (np.abs(values) + _SMALL))
 
 
-def guide(
-    one: Outputs,
-    other: Outputs,
-    distance: float = 0.0,
-    truth: Outputs | None = None,
-    bound: Outputs | None = None,
-) -> float:
+def guide(one: Outputs, other: Outputs, distance: float = 0.0) -> float:
     """What leads a search to a large relative error: powers of ten, of the worst element and a little of all others.
 
     The others show a way where the worst is flat at the level of rounding. Outputs in whole numbers have steps.
@@ -80,10 +70,8 @@ def guide(
         one: The tested side.
         other: The other one.
         distance: As objectives are told it.
-        truth: The values in float64.
-        bound: Absolute errors that conditioning explains, as `relative` takes them.
     """
-    logs = np.log10(relative(one, other, truth, bound) + _FLAT)
+    logs = np.log10(relative(one, other) + _FLAT)
     return float(logs.max() + _FEW * logs.mean()) if logs.size else _grid_steps(one, other)
 
 

@@ -1,4 +1,4 @@
-"""What a search varies: points of a cube, each of which stands for inputs (and weights) of a network.
+"""What a search varies: points of a cube, each of which stands for inputs of a network.
 
 Rounding errors show at magnitudes, so a point's coordinates are magnitudes as much as values: half of a coordinate is
 linear, half is logarithmic down to a billionth. Deep in a network a number is only tiny, or nearly the same as its
@@ -22,7 +22,6 @@ from conrepair.runtime.errors import UsageError
 __all__ = ["HIGH", "LOW", "Space", "space_of"]
 
 Array = np.ndarray[Any, Any]
-Ends = tuple[float, float]
 
 LOW, HIGH = -5.0, 5.0
 """Between which inputs are searched where nothing else is said."""
@@ -114,7 +113,7 @@ class Space:
             points: [count, size], between -1 and 1.
 
         Returns:
-            Of each, by name, all inputs of the network, and the weights that are searched.
+            Of each, by name, all inputs of the network.
         """
         rows = self._rows(points)
         places = zip(self.parts, self._starts, strict=True)
@@ -146,9 +145,7 @@ def space_of(
     low: float = LOW,
     high: float = HIGH,
     *,
-    limits: Mapping[str, Ends] | None = None,
     around: Sequence[Mapping[str, Array]] = (),
-    weights: Sequence[TensorSpec] = (),
     seed: int = 0,
 ) -> Space:
     """What is searched for a network.
@@ -157,22 +154,20 @@ def space_of(
         inputs: Of the network; sizes that they leave open are one.
         low: Lower end of inputs.
         high: Upper end of inputs.
-        limits: Ends of single inputs or weights, by name.
         around: Data rows (feeds) that values shall stay near, in place of ends.
-        weights: Initializers that are searched, too.
         seed: What integers are drawn by.
 
     Raises:
         UsageError: if no input holds floating point numbers, or ends are none.
     """
-    ends, searched = limits or {}, [spec for spec in (*inputs, *weights) if spec.is_float]
+    searched = [spec for spec in inputs if spec.is_float]
     if not searched:
         listing = "; ".join(map(str, inputs)) or "none"
         raise UsageError(
             f"nothing can be searched: no input holds floating point numbers (inputs: {listing}). "
             "Search the weights (--weights)."
         )
-    parts = tuple(_part(spec, ends.get(spec.name, (low, high)), around) for spec in searched)
+    parts = tuple(_part(spec, low, high, around) for spec in searched)
     kept = {place: spec for place, spec in enumerate(inputs) if not spec.is_float}
     drawn = {spec.name: draw(spec, _shape(spec), SyntheticRange(seed), (place, 0)) for place, spec in kept.items()}
     return Space(
@@ -180,8 +175,7 @@ def space_of(
     )
 
 
-def _part(spec: TensorSpec, ends: Ends, around: Sequence[Mapping[str, Array]]) -> Part:
-    low, high = ends
+def _part(spec: TensorSpec, low: float, high: float, around: Sequence[Mapping[str, Array]]) -> Part:
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
         raise UsageError(f"{spec.name}: a range from {low:g} to {high:g} holds nothing; --low must be below --high.")
     dtype, given = numpy_dtype(spec.dtype), [row[spec.name] for row in around if spec.name in row]

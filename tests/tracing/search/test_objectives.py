@@ -11,9 +11,8 @@ ONE = [np.array([[1.0, 2.0, 4.0]], np.float32)]
 OTHER = [np.array([[1.0, 2.0, 2.0]], np.float32)]
 
 
-def test_relative_errors_are_of_the_other_side_or_of_the_truth() -> None:
+def test_relative_errors_are_of_the_other_side() -> None:
     assert relative(ONE, OTHER).tolist() == pytest.approx([0, 0, 1])
-    assert relative(ONE, OTHER, [np.array([[1.0, 2.0, 8.0]])]).tolist() == pytest.approx([0, 0, 0.25])
     values = {name: objective(ONE, OTHER, 0.5) for name, objective in OBJECTIVES.items()}
     assert values["largest"] == pytest.approx(1)
     assert values["mean"] == pytest.approx(1 / 3)
@@ -52,12 +51,6 @@ def test_the_guide_rises_while_the_worst_element_is_flat() -> None:
         steps.append(guide(one, [np.ones(3)]))
     assert steps == sorted(set(steps))
     assert guide([np.array([1.001])], [np.ones(1)]) > steps[-1]
-
-
-def test_what_a_bound_explains_counts_less() -> None:
-    bound = [np.array([[0.0, 0.0, 100.0]])]
-    assert guide(ONE, OTHER, bound=bound) < guide(ONE, OTHER) - 2
-    assert guide(ONE, OTHER, bound=[np.zeros((1, 3))]) == guide(ONE, OTHER)
 
 
 def test_an_answer_that_changes_by_less_is_above_one_that_nearly_changes() -> None:

@@ -76,9 +76,8 @@ def test_data_rows_are_varied_around() -> None:
     assert 0.3 < near.mean() < 0.7
 
 
-def test_weights_have_a_range_of_their_own_and_integers_stay() -> None:
-    weights = TensorSpec("w", (3, 2), "float16")
-    space = space_of([X, IDS], limits={"w": (-0.25, 0.25)}, weights=[weights])
+def test_each_input_has_coordinates_of_its_own_and_integers_stay() -> None:
+    space = space_of([X, IDS, TensorSpec("w", (3, 2), "float16")], low=-0.25, high=0.25)
     feeds = [space.feeds(point) for point in np.random.default_rng(0).uniform(-1, 1, (20, space.size))]
     assert {name: (array.shape, array.dtype.name) for name, array in feeds[0].items()} == {
         "x": ((1, 20), "float32"),
@@ -95,4 +94,3 @@ def test_what_cannot_be_searched_is_said() -> None:
         space_of([IDS])
     with pytest.raises(UsageError, match=r"x: a range from 3 to 2 holds nothing; --low must be below --high"):
         space_of([X], low=3, high=2)
-    assert space_of([IDS], weights=[TensorSpec("w", (2,), "float32")]).size == 5
