@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import onnx
 
 from conrepair.metrics.ulps import grid_of
+from conrepair.operators.record import Array
 from conrepair.truth.bound import Analysis, Bounded
 from conrepair.truth.judging import distances, worst_of
 from conrepair.truth.referees import CannotJudgeError, Referee
 
 __all__ = ["Agreed", "Disagreement", "agreed"]
 
-Array = np.ndarray[Any, Any]
 ROUNDINGS = 16.0
 """Times float64's own running bound that two referees may be apart: their functions are good to some units."""
 

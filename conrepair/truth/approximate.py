@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from conrepair.metrics.ulps import Grid
+from conrepair.operators.record import Array
 
 __all__ = ["Approximate", "Machine"]
 
-Array = np.ndarray[Any, Any]
 _BY_CHANCE = 3.0  # standard deviations
 
 

@@ -23,6 +23,7 @@ import onnx
 
 from conrepair.frameworks.proto_file import read_within
 from conrepair.metrics.ulps import Grid, grid_of
+from conrepair.operators.record import Array
 from conrepair.truth.approximate import Machine
 from conrepair.truth.referees import reference_of
 from conrepair.truth.rules import LEFT_OPEN, Call, estimate, full, lost, rule_of
@@ -30,7 +31,6 @@ from conrepair.truth.widening import types_of, widened_feeds
 
 __all__ = ["Accuracy", "Analysis", "Bounded", "Step"]
 
-Array = np.ndarray[Any, Any]
 Accuracy = Mapping[str, float | Callable[[Array], Array]]
 """Units in the last place that an operator may be off by itself, by its name; or a function of its first operand."""
 

@@ -10,16 +10,15 @@ round-off error in numerical software", UCLA CSD-970002, 1997). It's an estimate
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from conrepair.operators.record import Array
 from conrepair.truth.bound import Accuracy, Analysis
 from conrepair.truth.judging import distances
 
 __all__ = ["disturbed"]
 
-Array = np.ndarray[Any, Any]
 _RUNS = 16
 _NUMBERS = "biuf"
 _TIMES = 4.0  # a node's own rounding, so that steps which are near are met, too; no more than its bound

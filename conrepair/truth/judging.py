@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from conrepair.operators.record import Array
+
 __all__ = ["LARGE", "Judgement", "Side", "distances", "judge", "worst_of"]
 
-Array = np.ndarray[Any, Any]
 LARGE = 1e-3
 """Relative difference of an element from which on two right answers are called ill-conditioned."""
 

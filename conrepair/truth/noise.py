@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
 from conrepair.metrics.ulps import grid_of, is_real
+from conrepair.operators.record import Array
 from conrepair.truth.judging import distances
 from conrepair.truth.widening import types_of
 
 __all__ = ["furthest", "with_noise"]
 
-Array = np.ndarray[Any, Any]
 _FACTOR, _FIRST = "zz_noise_", 100_000  # last by name and by number: converters order inputs by either
 _RUNS = 16
 _TIMES = 4.0  # half an ulp: for functions that are off by some, and so that steps which are near are met

@@ -10,7 +10,6 @@ import contextlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import onnx
@@ -18,6 +17,7 @@ from onnx.reference import ReferenceEvaluator
 
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.model import Model
+from conrepair.operators.record import Array
 from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.words import shortened
 from conrepair.truth.corrected import corrections, refusal
@@ -25,7 +25,6 @@ from conrepair.truth.widening import doubled, types_of, widened_feeds, with_outp
 
 __all__ = ["CannotJudgeError", "OnnxReference", "OnnxRuntime", "PyTorch", "Referee", "reference_of"]
 
-Array = np.ndarray[Any, Any]
 Answers = dict[str, Array]
 _LONGEST = 300
 _NO_KERNEL = re.compile(r"Could not find an implementation for (?P<operator>\w+)")

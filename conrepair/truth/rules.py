@@ -17,12 +17,12 @@ import numpy as np
 
 from conrepair.metrics.ulps import grid_of
 from conrepair.operators.all_operators import OPERATORS
+from conrepair.operators.record import Array
 from conrepair.truth.approximate import Approximate, Machine
 from conrepair.truth.corrected import window_sums
 
 __all__ = ["LEFT_OPEN", "Call", "estimate", "full", "lost", "rule_of"]
 
-Array = np.ndarray[Any, Any]
 Bounds = list[Any]  # an array for each output; a list of arrays for a sequence
 
 

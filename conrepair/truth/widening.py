@@ -10,9 +10,10 @@ import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
+from conrepair.operators.record import Array
+
 __all__ = ["doubled", "types_of", "widened_feeds", "with_outputs"]
 
-Array = np.ndarray[Any, Any]
 _NARROW = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _TYPES = dict.fromkeys(_NARROW, TensorProto.DOUBLE)
 _NAMING_A_TYPE = {"to", "dtype", "output_datatype"}  # attributes

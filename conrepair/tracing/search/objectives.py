@@ -7,11 +7,11 @@ give in float64. NaN and infinity on one side only are findings of their own; wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from conrepair.metrics.ulps import ulps
+from conrepair.operators.record import Array
 from conrepair.tracing.search.names import ObjectiveName
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "scored",
 ]
 
-Array = np.ndarray[Any, Any]
 Outputs = Sequence[Array]
 Objective = Callable[[Outputs, Outputs, float], float]
 """From the tested side, the other one, and how far the input is from the given one it's made from, to a score."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-__all__ = ["FAILED", "Answers", "Evaluate", "Found", "Search", "run"]
+from conrepair.operators.record import Array
 
-Array = np.ndarray[Any, Any]
+__all__ = ["FAILED", "Answers", "Array", "Evaluate", "Found", "Search", "run"]
+
 Evaluate = Callable[[Array], Array]
 """From points [count, size] to scores [count]; the higher, the further apart the two sides are."""
 

@@ -17,11 +17,10 @@ import numpy as np
 
 from conrepair.data.synthetic import SyntheticRange, draw
 from conrepair.data.tensor_spec import TensorSpec, numpy_dtype
+from conrepair.operators.record import Array
 from conrepair.runtime.errors import UsageError
 
 __all__ = ["HIGH", "LOW", "Space", "space_of"]
-
-Array = np.ndarray[Any, Any]
 
 LOW, HIGH = -5.0, 5.0
 """Between which inputs are searched where nothing else is said."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
 
 import numpy as np
 
-from conrepair.tracing.search.search import Search
+from conrepair.tracing.search.search import Array, Search
 
 __all__ = ["Ask", "Callback"]
 
-Array = np.ndarray[Any, Any]
 Ask = Callable[[Array], Array]
 """From points [count, size] to costs [count]."""
 

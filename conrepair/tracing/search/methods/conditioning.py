@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from conrepair.tracing.search.methods.crossing import Crossing, begun, numbers
-from conrepair.tracing.search.methods.mega import Array, Mega
-from conrepair.tracing.search.search import Answers, Search
+from conrepair.tracing.search.methods.mega import Mega
+from conrepair.tracing.search.search import Answers, Array, Search
 
 __all__ = ["Conditioning"]
 

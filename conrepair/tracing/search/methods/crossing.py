@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-__all__ = ["Crossing", "begun", "numbers"]
+from conrepair.operators.record import Array
 
-Array = np.ndarray[Any, Any]
+__all__ = ["Crossing", "begun", "numbers"]
 
 _STEPS = 12
 _TRIED = 4  # elements, of which the one is taken that changes most

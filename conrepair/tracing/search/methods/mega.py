@@ -8,16 +8,13 @@ kind is ours: points between two whose answers have another sign, as errors are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from conrepair.tracing.search.methods.crossing import Crossing, begun, numbers
-from conrepair.tracing.search.search import Answers, Search
+from conrepair.tracing.search.search import Answers, Array, Search
 
-__all__ = ["Array", "Mega"]
-
-Array = np.ndarray[Any, Any]
+__all__ = ["Mega"]
 
 _START, _FEWEST, _MOST = 0.1, 12, 200  # of the evaluations, drawn at random; at least, and at most
 _PLACES = 12

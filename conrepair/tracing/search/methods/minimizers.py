@@ -9,14 +9,12 @@ import numpy as np
 
 from conrepair.runtime.libraries import missing_library
 from conrepair.tracing.search.methods.callback import Ask, Callback
-from conrepair.tracing.search.search import Search
+from conrepair.tracing.search.search import Array, Search
 
 __all__ = ["CovarianceMatrix", "annealing", "differential"]
 
 
 # CMA-ES, by the package cma.
-
-Array = np.ndarray[Any, Any]
 
 _DIAGONAL_ABOVE = 200  # coordinates; a full matrix costs more than an evaluation from there on
 _STEP = 0.5

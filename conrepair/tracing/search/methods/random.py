@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from conrepair.tracing.search.search import Search
+from conrepair.tracing.search.search import Array, Search
 
 __all__ = ["Random"]
 
@@ -17,6 +15,6 @@ class Random(Search):
     def __init__(self, size: int, seed: int) -> None:
         self._size, self._generator = size, np.random.default_rng(seed)
 
-    def candidates(self, count: int) -> np.ndarray[Any, Any]:
+    def candidates(self, count: int) -> Array:
         """Points that were never looked at."""
         return self._generator.uniform(-1, 1, (count, self._size))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from conrepair.tracing.search.search import Search
+from conrepair.tracing.search.search import Array, Search
 
 __all__ = ["Walk"]
-
-Array = np.ndarray[Any, Any]
 
 _STARTS = 10
 _STEP, _SHARE = 0.3, 0.2  # of a coordinate's range, and of the coordinates
