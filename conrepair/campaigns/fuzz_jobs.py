@@ -23,7 +23,6 @@ from conrepair.data.tensors import opened_arrays
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.constants import drawn_constants
 from conrepair.fuzz.looking import (
     REFUSED,
@@ -266,7 +265,7 @@ def fuzz_reduce(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     if right is not None and found.suspicion.output in right:
         np.savez(folder / RIGHT, right=right[found.suspicion.output])
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        model = case_file(found.case, Path(made))
+        model = found.case.file(Path(made))
         try:
             programmed = asked.runs.programmed(model, asked.chosen, Path(made))
         except Exception:  # noqa: BLE001 (where converting is what fails, programs begin with the ONNX file)

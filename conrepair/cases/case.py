@@ -15,7 +15,8 @@ from onnx.external_data_helper import uses_external_data
 
 from conrepair.data.tensor_spec import numpy_dtype
 from conrepair.data.tensors import opened_arrays
-from conrepair.frameworks.identity import onnx_tensors
+from conrepair.frameworks.identity import model_sha256, onnx_tensors
+from conrepair.frameworks.model import Model
 from conrepair.intake.data import write_arrays
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import canonical_json, whole_output, write_json
@@ -66,6 +67,12 @@ class Case:
     def model(self) -> onnx.ModelProto:
         """The network, read anew."""
         return onnx.load_from_string(self.network)
+
+    def file(self, folder: Path) -> Model:
+        """The network as the file that systems are given, written to a folder that exists."""
+        path = folder / MODEL
+        path.write_bytes(self.network)
+        return Model("onnx", str(path), model_sha256(path))
 
     def about(self) -> dict[str, Any]:
         """What `case.json` says: all there is, by the hashes of its contents."""

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from conrepair.cases.case import Case
 from conrepair.cases.sizes import SIZES
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.looking import look
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.fuzz.trial import with_options
@@ -71,9 +70,7 @@ def isolated(
         return Cause(plainly=True, tries=1, exact=True)
     with tempfile.TemporaryDirectory(dir=folder) as made:
         try:
-            switches = system.switches(
-                case_file(case, Path(made)), setting, Path(made), gradients=suspicion.of_gradients
-            )
+            switches = system.switches(case.file(Path(made)), setting, Path(made), gradients=suspicion.of_gradients)
         except ConrepairError as error:
             return Cause(words=f"the switches aren't known: {error}")
     if not switches:

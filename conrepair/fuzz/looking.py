@@ -19,7 +19,6 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.constants import with_fed_weights
 from conrepair.fuzz.oracles.again import again
-from conrepair.fuzz.oracles.ended import ended
 from conrepair.fuzz.oracles.faces import faces
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.numbers import allowance, differing, numbers
@@ -97,7 +96,6 @@ def look(
     setting: Setting,
     folder: Path,
     *,
-    other: Mapping[str, Array] | None = None,
     strict: bool = False,
     stage: str = "",
     runs: int = 3,
@@ -109,14 +107,12 @@ def look(
         system: Which.
         setting: How it's run.
         folder: For files.
-        other: ONNX Runtime's answers without optimizations, where they're known.
-        strict: Whether what equals these is judged, too: where ONNX Runtime is accused it's no witness.
+        strict: Whether what equals ONNX Runtime's answers is judged, too: where that is accused it's no witness.
         runs: As of `tried`.
         stage: Of what is looked for: gradients, other numbers of threads and times are tried where it's theirs.
     """
     trial = tried(case, system, setting, folder, runs=runs, threads=stage == THREADS)
-    if trial.answers and other is None:
-        other = other_answers(case)
+    other = other_answers(case) if trial.answers else None
     found = looked_at(case, trial, other, setting, strict=strict)
     if stage == REFUSAL:
         return with_refusal(found, case, trial, system, setting, folder)
@@ -274,7 +270,8 @@ def referees(case: Case) -> frozenset[str]:
 
 
 def _without_truth(trial: Trial, right: Mapping[str, Array], *, drawn: bool) -> Iterator[Suspicion]:
-    yield from ended(trial)
+    if trial.ended is not None and trial.ended.suspicion is not None:
+        yield trial.ended.suspicion
     if not drawn:
         yield from again(trial.answers)
     if trial.answers:

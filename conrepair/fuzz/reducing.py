@@ -12,7 +12,6 @@ from conrepair.cases.case import Case
 from conrepair.cases.reduce import Budget, reduce
 from conrepair.cases.sizes import SIZES, definite, resized
 from conrepair.fuzz.apart import PROCESS, looked_apart
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.constants import with_fed_weights
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look, referees
@@ -50,7 +49,7 @@ def worse(case: Case, system: System, setting: Setting, folder: Path, *, seconds
     """
     with tempfile.TemporaryDirectory(dir=folder) as made:
         try:
-            runnable = system.open(case_file(case, Path(made)), setting, Path(made))
+            runnable = system.open(case.file(Path(made)), setting, Path(made))
             exact = ExactSide(Analysis(case.model), runnable.inputs, runnable.outputs)
             kept = [{name: array for name, array in case.inputs.items() if not is_real(array)}]
             size = max([HIGH, *(float(abs(array).max()) for array in case.inputs.values() if is_real(array))])
@@ -186,10 +185,7 @@ def _of_one_size(
 
 def _clearer(case: Case, seen: Suspicion, accused: Entry, folder: Path) -> tuple[Case, Suspicion]:
     """The same network on inputs where more bounds are between the answer and the exact value, if there are any."""
-    try:
-        found = worse(case, accused.runs, accused.chosen, folder)
-    except ConrepairError:  # it can't be searched
-        found = None
+    found = worse(case, accused.runs, accused.chosen, folder)
     again = None if found is None else look(found, accused.runs, accused.chosen, folder).suspicion
     if found is None or again is None or not seen.same(again) or (again.over or 0.0) < (seen.over or 0.0):
         return case, seen

@@ -9,7 +9,6 @@ from pathlib import Path
 from time import perf_counter
 
 from conrepair.cases.case import Case
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.suspicion import SLOWER, Suspicion
 from conrepair.fuzz.trial import with_options
 from conrepair.systems.system import Setting, System
@@ -35,7 +34,7 @@ def timed(case: Case, system: System, settings: Sequence[Setting], folder: Path)
         Exception: whatever one of them stumbles over.
     """
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        model = case_file(case, Path(made))
+        model = case.file(Path(made))
         opened = [system.open(model, with_options(system, setting, case), Path(made)) for setting in settings]
         for runnable in opened:
             runnable.run(dict(case.inputs))

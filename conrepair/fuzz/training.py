@@ -12,7 +12,6 @@ import numpy as np
 
 from conrepair.cases.case import Array, Case
 from conrepair.frameworks.runnable import Runnable
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.suspicion import GRADIENT
 from conrepair.fuzz.trial import Ended, how_ended
 from conrepair.runtime.errors import InferenceError
@@ -101,7 +100,7 @@ def _expected(
 
 
 def _opened(case: Case, system: System, setting: Setting, folder: Path, *, double: bool = False) -> Runnable:
-    runnable = system.gradients(case_file(case, folder), setting, folder, double=double)
+    runnable = system.gradients(case.file(folder), setting, folder, double=double)
     if runnable is None:
         raise InferenceError(f"{system.name} doesn't train")
     return runnable

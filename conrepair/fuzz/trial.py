@@ -21,8 +21,7 @@ from conrepair.data.stored_values import ONLY_ELSEWHERE, to_stored
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
-from conrepair.fuzz.case_file import case_file
-from conrepair.fuzz.suspicion import THREADS
+from conrepair.fuzz.suspicion import THREADS, Suspicion
 from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError, ToolError
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
@@ -70,6 +69,13 @@ class Ended:
     error: str
     message: str
     place: str = ""
+
+    @property
+    def suspicion(self) -> Suspicion | None:
+        """All but a refusal is suspect: what a system says it doesn't take is no fault."""
+        if self.sort == "refused":
+            return None
+        return Suspicion(self.sort, self.stage, self.error, self.message, self.place)
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,7 @@ def tried(
         stage, answers = CONVERT, list[Mapping[str, Array]]()
         otherwise, further = dict[str, Array](), dict[str, Array]()
         try:
-            model = case_file(case, Path(made))
+            model = case.file(Path(made))
             chosen = with_options(system, setting, case)
             system.converted(model, chosen, Path(made))
             stage = LOAD

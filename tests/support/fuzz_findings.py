@@ -10,7 +10,6 @@ from typing import Any
 from fuzz_cases import compared_by_halves
 
 from conrepair.cases.case import Array, Case
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.finding import Finding, key_of
 from conrepair.fuzz.looking import look, other_answers
@@ -53,7 +52,7 @@ def comparing(folder: Path, **changes: Any) -> Finding:
 def written_finding(finding: Finding, case: Case, folder: Path, right: Array | None = None) -> Path:
     """Write a finding; the output is as ONNX Runtime has it."""
     asked = entry(finding.entry)
-    network = Path(asked.runs.programmed(case_file(case, folder), asked.chosen, folder).path)
+    network = Path(asked.runs.programmed(case.file(folder), asked.chosen, folder).path)
     if right is None and (answers := other_answers(case)) is not None:
         right = answers.get(finding.suspicion.output)
     return write_finding(finding, case, network, right, folder / "findings")

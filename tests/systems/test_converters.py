@@ -14,7 +14,6 @@ from fuzz_cases import padded_pool, right
 
 from conrepair.cases.case import Case
 from conrepair.frameworks.model import Model
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.cause import isolated
 from conrepair.fuzz.looking import REFUSED, RIGHT, look
 from conrepair.fuzz.reducing import reduced
@@ -164,12 +163,12 @@ def test_optimizers_of_tf2onnx_are_switches(tmp_path: Path) -> None:
     off = [item for item in switches if item.name == "keras-onnx-tf2onnx:optimize_transpose"]
     counts = []
     for one in (setting, SYSTEM.without(setting, off)):
-        there = SYSTEM.converted(case_file(made, tmp_path), one, tmp_path)
+        there = SYSTEM.converted(made.file(tmp_path), one, tmp_path)
         counts.append([node.op_type for node in onnx.load(there.path).graph.node].count("Transpose"))
     assert counts[0] < counts[1]
     with pytest.raises(ConfigError, match="there is no pass 'optimise_transpose'"):
         SYSTEM.converted(
-            case_file(made, tmp_path),
+            made.file(tmp_path),
             SYSTEM.with_drawn(setting, {"keras-onnx-tf2onnx:optimise_transpose": False}),
             tmp_path,
         )

@@ -16,7 +16,6 @@ from fuzz_cases import padded_pool
 from stand_in_environment import stand_in
 
 from conrepair.cases.case import Case
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.cause import isolated
 from conrepair.fuzz.looking import REFUSED, RIGHT, SUSPECT, look
 from conrepair.fuzz.trial import tried
@@ -117,7 +116,7 @@ def test_what_is_said_not_to_be_taken_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "of_that"), [(NAME, "Pad_Fusion"), (IN_TVM, "FuseOps#0")])
 def test_what_can_be_left_out_is_what_the_release_does(name: str, of_that: str, tmp_path: Path) -> None:
     asked, here = entry(name), entry(name.partition("@")[0])
-    model = case_file(PRODUCT, tmp_path)
+    model = PRODUCT.file(tmp_path)
     there = asked.runs.switches(model, asked.chosen, tmp_path)
     assert there == here.runs.switches(model, here.chosen, tmp_path)
     off = [item for item in there if item.name == of_that]

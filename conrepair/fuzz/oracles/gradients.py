@@ -20,9 +20,8 @@ def gradients(training: Training) -> Iterator[Suspicion]:
     Args:
         training: Any.
     """
-    end = training.ended
-    if end is not None and end.sort != "refused":
-        yield Suspicion(end.sort, end.stage, end.error, end.message, end.place)
+    if training.ended is not None and training.ended.suspicion is not None:
+        yield training.ended.suspicion
     for name, given in training.given.items():
         exact = training.exact[name]
         if given.shape != exact.shape:

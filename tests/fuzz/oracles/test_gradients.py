@@ -18,7 +18,6 @@ from conrepair.cases.case import Array, Case
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
-from conrepair.fuzz.case_file import case_file
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.looking import RIGHT, SUSPECT, Looked, look, other_answers, with_gradients
 from conrepair.fuzz.oracles.gradients import gradients
@@ -166,7 +165,7 @@ def test_compiled_gradients_are_right_and_a_program_gives_them(
     made = case(SMOOTH, x=X)
     found = look(made, asked.runs, asked.chosen, tmp_path, stage=GRADIENT)
     assert (found.verdict, found.message) == (RIGHT, "")
-    there = asked.runs.programmed(case_file(made, tmp_path), asked.chosen, tmp_path)
+    there = asked.runs.programmed(made.file(tmp_path), asked.chosen, tmp_path)
     copy_model(Path(there.path), tmp_path / asked.runs.file)
     np.savez(tmp_path / "inputs.npz", **made.inputs)
     program = asked.runs.training_program(asked.chosen).text
@@ -200,7 +199,7 @@ def test_a_planted_fault_of_a_compiler_becomes_a_finding_that_a_program_shows(tm
 def shown(found: Any, folder: Path) -> int:
     """What a program ends with."""
     programmed = entry("torch-compile").runs.programmed(
-        case_file(found.case, folder), entry("torch-compile").chosen, folder
+        found.case.file(folder), entry("torch-compile").chosen, folder
     )
     finding = Finding(
         *("0" * 64, "torch", "compile", found.suspicion, ("Tanh",), found.cause, found.words, {}, {}, "", ""),
