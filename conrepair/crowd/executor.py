@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,9 @@ class _Slot:
     """A place in the cluster.
 
     Attributes:
-        needs: Libraries of the job.
         alone: Whether it gets its machine to itself.
     """
 
-    needs: frozenset[str]
     alone: bool
 
 
@@ -87,7 +85,7 @@ class Crowd:
         if reach not in SENT:
             return self._here.idle_lane(needs, reach, environment, alone=alone)
         threads = sum(worker["nthreads"] for worker in self._cluster.workers.values())
-        return _Slot(needs, alone) if self._busy < max(1, int(_AHEAD * threads)) else None
+        return _Slot(alone) if self._busy < max(1, int(_AHEAD * threads)) else None
 
     def start(self, lane: Any, job: Job) -> concurrent.futures.Future[Any]:
         """As of `Executor`."""
@@ -158,7 +156,7 @@ class Crowd:
             wait_for_photos(path)
             tree, moved = self._hashes.put(path, self._blobs)
             self._count(sent=moved)
-            places.append((list(place), tree.as_json()))
+            places.append((list(place), asdict(tree)))
             paths.append(path)
         if journal is not None:
             journal, moved = self._hashes.put(Path(journal), self._blobs)
@@ -167,7 +165,7 @@ class Crowd:
             "function": job.function,
             "payload": payload,
             "paths": places,
-            "journal": None if journal is None else journal.as_json(),
+            "journal": None if journal is None else asdict(journal),
             "needs": sorted(job.needs),
             "timeout": job.timeout,
             "reach": job.reach,

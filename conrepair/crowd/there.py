@@ -170,13 +170,14 @@ class _Room:
             texts: dict[str, Any] = {str(folder): "folder"}
             paths, payload = [], dict(request["payload"])
             for number, (place, tree) in enumerate(request["paths"]):
-                path = str(self._shelf.place(Tree.of_json(tree)))
+                path = str(self._shelf.place(Tree(**tree)))
                 paths.append((tuple(place), path))
                 texts[path] = number
             payload = with_paths(payload, paths)
             journal = None
             if request["journal"] is not None:
-                journal = self._journal(Tree.of_json(request["journal"]), Path(room) / "journal")
+                journal = Path(room) / "journal"  # what was in it is copied, as the job may write to it
+                shutil.copytree(self._shelf.place(Tree(**request["journal"])), journal, copy_function=shutil.copyfile)
                 payload["journal"] = str(journal)
             job = Job(
                 request["function"],
@@ -202,11 +203,6 @@ class _Room:
             "fetched": self._shelf.fetched - before,
             "put": moved + more,
         }
-
-    def _journal(self, tree: Tree, place: Path) -> Path:
-        """A journal that a job may write to: what was in it is copied."""
-        shutil.copytree(self._shelf.place(tree), place, copy_function=shutil.copyfile)
-        return place
 
     def _ended(self, job: Job, *, alone: bool) -> Outcome:
         """Run a job when it's its turn: first come, first served, so that who needs the machine alone gets it."""

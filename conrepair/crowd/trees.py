@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from conrepair.crowd.blobs import Blobs
 from conrepair.frameworks.identity import model_files
@@ -35,19 +34,10 @@ class Tree:
     files: Mapping[str, str] = field(default_factory=dict)
     folder: bool = False
 
-    @classmethod
-    def of_json(cls, value: Mapping[str, Any]) -> Tree:
-        """One as `as_json` has it."""
-        return cls(**value)
-
-    def as_json(self) -> dict[str, Any]:
-        """It as a plain value."""
-        return asdict(self) | {"files": dict(self.files)}
-
     @property
     def key(self) -> str:
         """Names it, with all that's in it."""
-        return hashlib.sha256(canonical_json(self.as_json()).encode()).hexdigest()[:40]
+        return hashlib.sha256(canonical_json(asdict(self)).encode()).hexdigest()[:40]
 
 
 class Hashes:
