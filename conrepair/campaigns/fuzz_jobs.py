@@ -8,8 +8,7 @@ import importlib.metadata
 import json
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -160,14 +159,15 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     asked = entry(payload["entry"])
     for place, where in enumerate(payload["networks"]):
-        at = _At(folder / AT, place)
+        at = functools.partial(_say, folder / AT, place)
+        at()
         more = 0.0 if asked.name in _tried else _FIRST_SECONDS
         with bounded(payload["seconds"] + more):
             case, right = case_for(Path(where), asked, payload["varied"])
             threads = threaded(case, asked, payload["varied"])
             others = _others(case, at) if payload["varied"] else ()
             trial = tried(case, asked.runs, asked.chosen, folder, threads=threads, others=others)
-            at.judging()
+            at(judging=True)
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
             found = with_refusal(found, case, trial, asked.runs, asked.chosen, folder)
             found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
@@ -188,33 +188,17 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {}
 
 
-@dataclass(frozen=True)
-class _At:
-    """Keeps what is being tried, for whoever finds the process ended."""
-
-    path: Path
-    place: int
-
-    def __post_init__(self) -> None:
-        self._keep()
-
-    def _keep(self, *, judging: bool = False, odd: int = 0) -> None:
-        told = {"place": self.place, "judging": judging, "odd": odd}
-        self.path.write_text(json.dumps(told), encoding="utf-8")
-
-    def judging(self) -> None:
-        self._keep(judging=True)
-
-    def odd(self, draw: int) -> None:
-        self._keep(odd=draw)
+def _say(path: Path, place: int, *, judging: bool = False, odd: int = 0) -> None:
+    """Keep what is being tried, for whoever finds the process ended."""
+    path.write_text(json.dumps({"place": place, "judging": judging, "odd": odd}), encoding="utf-8")
 
 
-def _others(case: Case, at: _At) -> Iterator[Case]:
+def _others(case: Case, at: Callable[..., None]) -> Iterator[Case]:
     """The same case with odd numbers, where it can have such: said before it's run, for it may end the process."""
     for draw in range(1, 1 + _ODD):
         other = _odd(case, draw)
         if other is not case:
-            at.odd(draw)
+            at(odd=draw)
             yield other
 
 
@@ -290,10 +274,7 @@ def fuzz_recheck(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     asked, suspicion = entry(payload["entry"]), from_json(Suspicion, payload["suspicion"])
     case = read(Path(payload["case"]))
     if case.key != payload["key"]:
-        return {
-            "verdict": "unknown",
-            "words": "another case lies there. Copy the whole folder again.",
-        }
+        return {"verdict": "unknown", "words": "another case lies there. Copy the whole folder again."}
     found = look(case, asked.runs, asked.chosen, folder, stage=suspicion.stage)
     words = found.message if found.suspicion is None else f"{found.suspicion.kind}: {found.suspicion.message}"
     if suspicion.same(found.suspicion):

@@ -26,7 +26,7 @@ from conrepair.cases.case import read
 from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
-from conrepair.frameworks.model import from_json
+from conrepair.frameworks.model import from_json, to_json
 from conrepair.fuzz.apart import PROCESS
 from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.finding import Finding, key_of
@@ -93,7 +93,7 @@ class Campaign:
     ) -> None:
         self._asked, self._root, self._own, self._known, self._display = asked, root, own, known, display
         self._source = source
-        self._functions = functions_at([item.as_json() for item in functions_of(asked)])
+        self._functions = functions_at([to_json(item) for item in functions_of(asked)])
         self._begun = time.monotonic()
         self._networks: dict[str, FuzzNetwork] = {}
         self.findings: dict[str, Finding] = {}
@@ -376,10 +376,9 @@ class Campaign:
     def _count(self, database: Database) -> None:
         """What came of it so far."""
         self.counts, self.seconds = database.counts(), database.seconds()
-        self.refusals, self.verdicts = database.refusals(), _verdicts(database)
-        counts = collections.Counter(
-            cause for _, _, verdict, _, cause in database.reductions() if verdict in {SUSPECT, DOUBLE}
-        )
+        self.refusals, reductions = database.refusals(), list(database.reductions())
+        self.verdicts = dict(collections.Counter(verdict for _, _, verdict, _, _ in reductions))
+        counts = collections.Counter(cause for _, _, verdict, _, cause in reductions if verdict in {SUSPECT, DOUBLE})
         self.seen_in = {item.name: counts[key] for key, item in self.findings.items()}
 
 
@@ -411,8 +410,3 @@ def _ended(job: Job, failure: Failure, place: int) -> Looked:
         kind = "memory" if failure.kind == "memory" else "crash"
         suspicion = Suspicion(kind, PROCESS, failure.error_type, failure.message)
     return Looked(SUSPECT, suspicion, odd=at["odd"])
-
-
-def _verdicts(database: Database) -> dict[str, int]:
-    """How many suspicions came to what."""
-    return dict(collections.Counter(verdict for _, _, verdict, _, _ in database.reductions()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,6 @@ class FunctionFile:
         """What networks depend on."""
         return f"{self.told} {sha256_of(Path(self.path))[:16]}"
 
-    def as_json(self) -> dict[str, str]:
-        """It as a job's payload."""
-        return asdict(self)
-
 
 def function_files(
     texts: Sequence[str], base: Path, *, trust: bool, findings: bool = False
@@ -84,7 +80,7 @@ def functions_at(items: Sequence[Mapping[str, str]]) -> Functions:
     """Load functions.
 
     Args:
-        items: As `FunctionFile.as_json` has them.
+        items: Of `FunctionFile`s as plain values.
 
     Raises:
         ModelLoadError: if that fails.

@@ -315,7 +315,7 @@ class _Making:
             "known": str(self._known),
             "models": [str(path) for path in self._asked.material.models],
             "instances": str(self._learned),
-            "functions": [item.as_json() for item in self._asked.functions],
+            "functions": [to_json(item) for item in self._asked.functions],
         }
         reach = reach_of(_KIND, program=bool(self._asked.functions))
         return Job(_KIND, payload, place, frozenset({"onnx"}), BLOCK * self._asked.timeout + _START, reach)
