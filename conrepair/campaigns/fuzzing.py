@@ -28,7 +28,6 @@ from conrepair.engine.problems import problem_of_failure
 from conrepair.engine.side_by_side import run_side_by_side
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.fuzz.apart import PROCESS
-from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.finding import Finding, key_of
 from conrepair.fuzz.known import Known
 from conrepair.fuzz.looking import REFUSED, SUSPECT, UNJUDGED, Looked
@@ -325,27 +324,18 @@ class Campaign:
 
     def _finding(self, suspect: Suspect, told: Mapping[str, Any]) -> Finding:
         asked = entry(suspect.entry)
-        suspicion, cause = from_json(Suspicion, told["suspicion"]), from_json(Cause, told["cause"])
-        operators = tuple(told["operators"])
+        more = {
+            "key": "",  # it follows from the others
+            "system": asked.system,
+            "setting": asked.setting,
+            "judges": told["words"],
+            "blamed": asked.runs.blamed(asked.chosen, told["versions"]),
+            "release": asked.release,
+        }
+        finding = from_json(Finding, {**told, **more})
         choices = tuple(told.get("choices", ()))  # there are none in campaigns that began without
-        key = key_of(asked.system, suspicion, operators, cause, choices)
-        finding = Finding(
-            key=key,
-            system=asked.system,
-            setting=asked.setting,
-            suspicion=suspicion,
-            operators=operators,
-            cause=cause,
-            judges=told["words"],
-            blamed=asked.runs.blamed(asked.chosen, told["versions"]),
-            versions=told["versions"],
-            case=told["case"],
-            source=told["source"],
-            tries=told["tries"],
-            smallest=told["smallest"],
-            also=tuple(told["also"]),
-            release=asked.release,
-        )
+        key = key_of(asked.system, finding.suspicion, finding.operators, finding.cause, choices)
+        finding = dataclasses.replace(finding, key=key)
         return dataclasses.replace(finding, known=self._known.of(finding))
 
     def _double(self, finding: Finding) -> Finding | None:
