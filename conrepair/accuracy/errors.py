@@ -9,10 +9,13 @@ import ml_dtypes
 import numpy as np
 
 from conrepair.accuracy.samples import element
-from conrepair.accuracy.scaled import Array, Exact
 from conrepair.metrics.ulps import grid_of
+from conrepair.operators.record import Array
 
-__all__ = ["Errors", "errors_of", "special_words"]
+__all__ = ["Errors", "Exact", "errors_of", "special_words"]
+
+Exact = tuple[Array, Array]
+"""The values, and the magnitude that a rounding error on the way is relative to: of the terms, not of their sum."""
 
 
 @dataclass(frozen=True)

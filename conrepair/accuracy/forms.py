@@ -13,7 +13,7 @@ from conrepair.accuracy.naive.form import Form
 from conrepair.accuracy.network import constants_of, exact
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.samples import CONDITIONS, condition_of, element, feed
-from conrepair.accuracy.scaled import Array
+from conrepair.operators.record import Array
 
 __all__ = ["NONE_KNOWN", "alike", "answer_of", "error_curve", "likeliest_form"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.samples import element, feed
-from conrepair.accuracy.scaled import Array
+from conrepair.operators.record import Array
 from conrepair.truth.bound import Analysis
 
 __all__ = ["constants_of", "exact", "feeds_of", "network", "output_name"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from conrepair.accuracy.samples import CONDITIONS
-from conrepair.accuracy.scaled import Array
+from conrepair.operators.record import Array
 
 __all__ = ["region", "region_of_pairs", "region_of_sizes"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import ml_dtypes
 import numpy as np
 
-from conrepair.accuracy.scaled import Array
+from conrepair.operators.record import Array
 
 __all__ = ["CONDITIONS", "condition_of", "element", "feed"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from conrepair.accuracy.errors import Errors, errors_of, special_words
+from conrepair.accuracy.errors import Errors, Exact, errors_of, special_words
 from conrepair.accuracy.forms import likeliest_form
 from conrepair.accuracy.measured import WRONG, Measured
 from conrepair.accuracy.network import exact, feeds_of, network, output_name
@@ -20,10 +20,10 @@ from conrepair.accuracy.operators.all_operators import FAMILIES
 from conrepair.accuracy.operators.case import Case
 from conrepair.accuracy.regions import region, region_of_pairs, region_of_sizes
 from conrepair.accuracy.samples import CONDITIONS, condition_of, element, feed
-from conrepair.accuracy.scaled import Array, Exact
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.runnable import Runnable
 from conrepair.metrics.ulps import grid_of
+from conrepair.operators.record import Array
 from conrepair.runtime.errors import ConrepairError, InferenceError
 from conrepair.runtime.words import shortened
 

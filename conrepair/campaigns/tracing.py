@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.accuracy.known import known_errors
+from conrepair.accuracy.measured import known_errors
 from conrepair.backends.base import Switch, named_rightly
 from conrepair.engine.fingerprint import library_versions
 from conrepair.engine.scheduler import Task

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from conrepair.accuracy.naive.form import ADDED, Form, computing
+from conrepair.accuracy.naive.form import ADDED, ONE_BY_ONE, Form, computing
 from conrepair.accuracy.naive.functions import FUNCTIONS
-from conrepair.accuracy.naive.pieces import ONE_BY_ONE
 from conrepair.accuracy.naive.sums import SUMS
 from conrepair.equations.expression import names_in, parse
 from conrepair.equations.operators import EQUATIONS, OTHERS

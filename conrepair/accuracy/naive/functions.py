@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from conrepair.accuracy.naive.form import Form, computing, forms_of
-from conrepair.accuracy.naive.pieces import LOG_2
+from conrepair.accuracy.naive.form import LOG_2, Form, computing, forms_of
 
 __all__ = ["FUNCTIONS"]
 

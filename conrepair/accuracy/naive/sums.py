@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from conrepair.accuracy.naive.form import ADDED, Form, computing, forms_of
-from conrepair.accuracy.naive.pieces import ONE_BY_ONE, PIECES
-from conrepair.accuracy.scaled import Array
+from conrepair.accuracy.naive.form import ADDED, ONE_BY_ONE, PIECES, Form, computing, forms_of
+from conrepair.operators.record import Array
 
 __all__ = ["SUMS"]
 

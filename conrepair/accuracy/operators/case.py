@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from conrepair.accuracy.scaled import Array
+from conrepair.operators.record import Array
 
 __all__ = ["BLOCKS", "FEW", "Case"]
 

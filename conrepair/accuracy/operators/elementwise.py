@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from conrepair.accuracy.operators.case import Case
-from conrepair.accuracy.scaled import Array
 from conrepair.operators.functions import FUNCTIONS
 from conrepair.operators.pairs import PAIRS
+from conrepair.operators.record import Array
 
 __all__ = ["BINARY", "UNARY"]
 

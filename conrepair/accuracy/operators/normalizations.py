@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from conrepair.accuracy.operators.case import FEW, Case
-from conrepair.accuracy.scaled import Array
+from conrepair.operators.record import Array
 
 __all__ = ["NORMALIZATIONS"]
 

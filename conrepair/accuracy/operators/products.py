@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from conrepair.accuracy.operators.case import BLOCKS, Case
-from conrepair.accuracy.scaled import Array
+from conrepair.operators.record import Array
 
 __all__ = ["PRODUCTS"]
 

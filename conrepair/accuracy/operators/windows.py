@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from conrepair.accuracy.operators.case import Case
-from conrepair.accuracy.scaled import Array
+from conrepair.operators.record import Array
 
 __all__ = ["WINDOWS"]
 
