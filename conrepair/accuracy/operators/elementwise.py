@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import numpy as np
+import onnx
 
 from conrepair.accuracy.operators.case import Case
 from conrepair.operators.functions import FUNCTIONS
@@ -14,13 +15,13 @@ from conrepair.operators.record import Array
 
 __all__ = ["BINARY", "UNARY"]
 
+_ELSEWHERE = {"comparison", "arithmetic.remainder"}  # the latter ONNX has of whole numbers alone, but for fmod
 _PAIRS = {
-    **{name: f"{name}(a, b)" for name, item in PAIRS.items() if item.family != "comparison" and not item.logical},
+    **{name: f"{name}(a, b)" for name, item in PAIRS.items() if item.family not in _ELSEWHERE and not item.logical},
     "Mean": "Mean(a, b)",
     "Mod (fmod)": "Mod<fmod=1>(a, b)",
     "Sum": "Sum(a, b, b)",
 }
-del _PAIRS["Mod"]  # which ONNX has of whole numbers alone
 BINARY: tuple[Case, ...] = tuple(
     Case(operator, "binary", f"y = {body}", {"a": "left", "b": "right"}, sums=operator in {"Mean", "Sum"})
     for operator, body in _PAIRS.items()
@@ -38,8 +39,7 @@ def _scale(operator: str) -> Callable[[Array, Array], Array] | None:
 
 
 _NUMBERS = {"low": -1.0, "high": 1.0, "two": 2.0, "three": 3.0, "half": 0.5, "minus": -1.0}
-_BODIES = {
-    **{name: f"y = {name}(x)" for name in sorted(FUNCTIONS)},
+_OWN = {
     "Celu": "y = Celu<alpha=1.5>(x)",
     "Clip": "y = Clip(x, low, high)",
     "Gelu (tanh)": 'y = Gelu<approximate="tanh">(x)',
@@ -53,7 +53,11 @@ _BODIES = {
     "Pow -1": "y = Pow(x, minus)",
     "2 to the x": "y = Pow(two, x)",
 }
-_NOT_OF_ONE_OPSET = {"Expm1", "Log1p", "Not", "Square", "Swish"}
+_PLAIN = {
+    name: f"y = {name}(x)"
+    for name, item in sorted(FUNCTIONS.items())
+    if name in _OWN or (not item.logical and onnx.defs.has(name, Case.opset))
+}
 
 
 def _case(operator: str, body: str) -> Case:
@@ -63,4 +67,4 @@ def _case(operator: str, body: str) -> Case:
     return Case(operator, "unary", body, {"x": feed}, constants, scale=_scale(operator))
 
 
-UNARY: tuple[Case, ...] = tuple(_case(*item) for item in _BODIES.items() if item[0] not in _NOT_OF_ONE_OPSET)
+UNARY: tuple[Case, ...] = tuple(_case(*item) for item in {**_PLAIN, **_OWN}.items())

@@ -32,16 +32,17 @@ def _matrices(size: int) -> tuple[Case, ...]:
 
 
 def _convolutions(size: int) -> tuple[Case, ...]:
-    def case(name: str, operator: str, *shape: int, feed: str = f"images {size} {_SIDE}") -> Case:
+    def case(name: str, *shape: int, given: str = "", feed: str = f"images {size} {_SIDE}") -> Case:
+        """Of the operator that the name begins with."""
         weights = _weights(*shape)
-        return _case(name, f"y = {operator}(x, w)", feed, size, weights[0].size, w=weights)
+        return _case(name, f"y = {name.split()[0]}{given}(x, w)", feed, size, weights[0].size, w=weights)
 
     return (
-        case("Conv", "Conv", size, size, 3, 3),
-        case("Conv 1x1", "Conv", size, size, 1, 1),
-        case("Conv depthwise", f"Conv<group={size}>", size, 1, 3, 3),
-        case("ConvTranspose", "ConvTranspose<strides=[2, 2]>", size, 2, 3, 3),
-        *([case("Conv by width", "Conv", 8, 3, 3, 3, feed=f"images 3 {size}")] if size >= 3 else []),
+        case("Conv", size, size, 3, 3),
+        case("Conv 1x1", size, size, 1, 1),
+        case("Conv depthwise", size, 1, 3, 3, given=f"<group={size}>"),
+        case("ConvTranspose", size, 2, 3, 3, given="<strides=[2, 2]>"),
+        *([case("Conv by width", 8, 3, 3, 3, feed=f"images 3 {size}")] if size >= 3 else []),
     )
 
 
