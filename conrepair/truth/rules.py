@@ -297,10 +297,11 @@ def _logical(call: Call) -> Bounds:
 _WHOLE_IN_FLOAT32 = 2.0**24
 
 
-def _made_whole(rule: Rule) -> Rule:
+def _made_whole(rule: Rule, *, weighed: bool = False) -> Rule:
     """What's computed in real numbers and made whole then, where operands are.
 
-    ONNX doesn't say which neighbour is taken of what lies between two, nor what's taken beyond the type's ends.
+    ONNX doesn't say which neighbour is taken of what lies between two, nor what's taken beyond the type's ends. A sum
+    that is weighed by what is rounded may not be whole where it should be.
     """
 
     def whole(call: Call) -> Bounds:
@@ -310,14 +311,13 @@ def _made_whole(rule: Rule) -> Rule:
         single = replace(call, machines=[Machine(grid_of("float32"))], outputs=[real])
         ends = np.iinfo(call.result.dtype)
         sure = (real == np.rint(real)) & (np.abs(real) <= _WHOLE_IN_FLOAT32) & call.certain(range(len(call.values)))
-        sure &= call.operator not in _BY_COORDINATES
+        sure &= not weighed
         inside = (real > ends.min - 1.0) & (real < ends.max + 1.0)
         return [np.where(inside, np.where(sure, 0.0, rule(single)[0] + 1), np.inf)]
 
     return whole
 
 
-_BY_COORDINATES = {"Resize"}  # whose weights are rounded: a sum that should be whole may not be
 LEFT_OPEN = frozenset({"ArgMax", "ArgMin", "Div", "Hardmax", "Mod", "Pow", "Resize", "Shrink", "TopK"})
 """Operators of which ONNX leaves something open: whole numbers divided by zero, made of fractions, or of negative
 powers; which is the largest where one isn't a number."""
@@ -693,7 +693,7 @@ _BOUNDED: Mapping[str, Rule] = _table(
     ("MeanVarianceNormalization", _whitened),
     ("BatchNormalization", _batch),
     ("LRN", _response),
-    ("Resize", _made_whole(_resized)),
+    ("Resize", _made_whole(_resized, weighed=True)),
     ("LpPool GlobalLpPool", _power_pool),
 )
 
