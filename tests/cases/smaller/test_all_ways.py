@@ -10,7 +10,7 @@ import pytest
 from conrepair.cases.case import Case
 from conrepair.cases.draft import Draft, opened
 from conrepair.cases.smaller.all_ways import WAYS
-from conrepair.cases.smaller.numbers import SIMPLER, rounded
+from conrepair.cases.smaller.values import SIMPLER, rounded
 from conrepair.cases.validity import FIRST, checked
 
 MODEL = onnx.parser.parse_model(
