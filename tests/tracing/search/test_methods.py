@@ -10,7 +10,7 @@ import pytest
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.tracing.search.methods.all_methods import METHODS
-from conrepair.tracing.search.methods.callback import Callback
+from conrepair.tracing.search.methods.minimizers import Callback
 from conrepair.tracing.search.names import MethodName, ObjectiveName
 from conrepair.tracing.search.objectives import OBJECTIVES
 from conrepair.tracing.search.search import FAILED, Found, run

@@ -1,1 +1,1 @@
-"""The methods of searching, one a file; `all_methods.py` knows them by name."""
+"""The methods of searching; `all_methods.py` knows them by name."""

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from conrepair.tracing.search.methods.conditioning import Conditioning
 from conrepair.tracing.search.methods.mega import Mega
 from conrepair.tracing.search.methods.minimizers import CovarianceMatrix, annealing, differential
-from conrepair.tracing.search.methods.random import Random
-from conrepair.tracing.search.methods.walking import Walk
+from conrepair.tracing.search.methods.walking import Random, Walk
 from conrepair.tracing.search.search import Answers, Search
 from conrepair.tracing.search.space import Space
 

@@ -1,4 +1,7 @@
-"""One point that walks: the naive climber, which only goes up, and Metropolis' chain, which goes down at times."""
+"""Points drawn at random, which every other method must beat; and one that walks.
+
+The naive climber only goes up, and Metropolis' chain goes down at times.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,21 @@ import numpy as np
 
 from conrepair.tracing.search.search import Array, Search
 
-__all__ = ["Walk"]
+__all__ = ["Random", "Walk"]
 
 _STARTS = 10
 _STEP, _SHARE = 0.3, 0.2  # of a coordinate's range, and of the coordinates
+
+
+class Random(Search):
+    """Uniform points of the cube; nothing is learned."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self._size, self._generator = size, np.random.default_rng(seed)
+
+    def candidates(self, count: int) -> Array:
+        """Points that were never looked at."""
+        return self._generator.uniform(-1, 1, (count, self._size))
 
 
 class Walk(Search):
