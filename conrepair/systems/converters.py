@@ -15,7 +15,6 @@ from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter, comma_parts
 from conrepair.frameworks.model import Model
 from conrepair.systems import ort
-from conrepair.systems.plainly_fed import plainly_fed
 from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
@@ -158,27 +157,31 @@ class Converters(System):
 
     def distribution(self, setting: Setting) -> str:
         """Of a converter that is one library's; its programs convert."""
-        if len(setting.route) != 1 or setting.route[0] not in _ONE_LIBRARY:
-            return ""
-        return self.route(setting).steps[0].distributions[0]
+        return self.route(setting).steps[0].distributions[0] if _alone(setting) else ""
 
     def programmed(self, model: Model, setting: Setting, folder: Path) -> Model:
         """The ONNX file: programs convert it themselves. What ONNX Runtime runs then has its casts before that."""
-        return plainly_fed(model, folder) if len(setting.route) == 1 and setting.route[0] in _ONE_LIBRARY else model
+        return ort.plainly_fed(model, folder) if _alone(setting) else model
 
     def program(self, setting: Setting) -> Program:
         """The converter's own call, where one library does it; else conrepair's."""
         if not setting.route:
             return ort.SYSTEM.program(setting)
-        if len(setting.route) == 1 and (lines := _ONE_LIBRARY.get(setting.route[0])):
-            said = converter(setting.route[0]).complete(setting.conversion.get(setting.route[0], {}))
+        if name := _alone(setting):
+            lines = _ONE_LIBRARY[name](converter(name).complete(setting.conversion.get(name, {})))
             run = ort.SYSTEM.program(setting)
             load = run.load.replace(f'"{ort.SYSTEM.file}"', '"converted.onnx"')
-            return Program(f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines(said)}\n{load}', run.run)
+            return Program(f'import onnx\n\nmodel = onnx.load("model.onnx")\n{lines}\n{load}', run.run)
         chain = setting.route, setting.backend
         name = next(name for name, known in self.settings.items() if (known.route, known.backend) == chain)
         options, conversion = dict(setting.options), dict(setting.conversion)
         return Program(_THROUGH_CONREPAIR.format(name=name, options=options, conversion=conversion), _RUN)
+
+
+def _alone(setting: Setting) -> str:
+    """The converter of a setting that one library has by itself; "" where there's none, or several."""
+    (name, *others) = setting.route or ("",)
+    return name if name in _ONE_LIBRARY and not others else ""
 
 
 def _switches(step: Converter) -> Iterator[Switch]:

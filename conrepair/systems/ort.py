@@ -13,16 +13,17 @@ from conrepair.backends.base import CUDA
 from conrepair.backends.onnxruntime import cuda_providers
 from conrepair.frameworks.identity import model_files, model_sha256
 from conrepair.frameworks.model import Model
+from conrepair.frameworks.onnx_files.border import is_plain_border, plain_border
 from conrepair.frameworks.onnx_files.optimizers import OPTIMIZERS
+from conrepair.frameworks.proto_file import read_proto
 from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.files import copy_whole
 from conrepair.runtime.reach import GPU
-from conrepair.systems.plainly_fed import plainly_fed
 from conrepair.systems.program import Program
 from conrepair.systems.system import Setting, System
 
-__all__ = ["SYSTEM"]
+__all__ = ["SYSTEM", "plainly_fed"]
 
 _LEVELS = {"none": "disabled", "basic": "basic", "extended": "extended", "all": "all"}
 _ON_CUDA = {"optimization": "all", "device": CUDA}
@@ -41,6 +42,25 @@ with numpy.load("inputs.npz") as inputs:
     found = session.run(None, dict(inputs))
 numpy.savez("outputs.npz", **{item.name: array for item, array in zip(session.get_outputs(), found)})
 """
+
+
+def plainly_fed(model: Model, folder: Path) -> Model:
+    """A file that casts inputs and outputs of types that NumPy has none of, as ONNX Runtime is fed them here, too.
+
+    Args:
+        model: An ONNX file, with its weights inside where it isn't taken as it is.
+        folder: For another file.
+
+    Returns:
+        The model itself, where NumPy has all its types.
+    """
+    proto = read_proto(Path(model.path))
+    if is_plain_border(proto):
+        return model
+    plain_border(proto)
+    path = folder / f"{model.sha256[:12]}.plain.onnx"
+    path.write_bytes(proto.SerializeToString())
+    return Model(model.framework, str(path), model_sha256(path))
 
 
 class OnnxRuntime(System):
