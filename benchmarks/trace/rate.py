@@ -58,7 +58,7 @@ def rates(sides: list[Runnable], space: Space, evaluations: int) -> dict[str, fl
 def _searched(sides: list[Runnable], space: Space, evaluations: int) -> float:
     started = time.process_time()
     both = Sides(sides[0], sides[1], space, guide)
-    search_inputs(both, space, "mega", evaluations=evaluations, seconds=np.inf, seed=1)
+    search_inputs(both, "mega", evaluations=evaluations, seconds=np.inf, seed=1)
     return time.process_time() - started
 
 

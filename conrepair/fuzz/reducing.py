@@ -54,14 +54,8 @@ def worse(case: Case, system: System, setting: Setting, folder: Path, *, seconds
             kept = [{name: array for name, array in case.inputs.items() if not is_real(array)}]
             size = max([HIGH, *(float(abs(array).max()) for array in case.inputs.values() if is_real(array))])
             space = space_of(runnable.inputs, min(LOW, -size), size, around=kept, seed=0)
-            found = search_inputs(
-                Sides(runnable, exact, space, functools.partial(over_bound, exact)),
-                space,
-                "mega",
-                evaluations=_EVALUATIONS,
-                seconds=seconds,
-                seed=0,
-            )
+            sides = Sides(runnable, exact, space, functools.partial(over_bound, exact))
+            found = search_inputs(sides, "mega", evaluations=_EVALUATIONS, seconds=seconds, seed=0)
         except ConrepairError:
             return None
     best = next(iter(found.best), None)

@@ -41,7 +41,7 @@ def answers(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _answered(payload: dict[str, Any], made: Path, folder: Path) -> dict[str, Any]:
     model, setting = from_json(Model, payload["model"]), from_json(Setting, payload["setting"])
-    runnable = _system(payload).open(model, setting, made)
+    runnable = SYSTEMS[payload["system"]].open(model, setting, made)
     if sha256_of(Path(payload["given"])) != payload["sha256"]:
         raise SourceChangedError(f"{payload['given']} was changed while it was read. Run the command again.")
     with np.load(payload["given"]) as file:
@@ -65,12 +65,8 @@ def switches(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
     """
     model, setting = from_json(Model, payload["model"]), from_json(Setting, payload["setting"])
     with tempfile.TemporaryDirectory(dir=folder) as made:
-        found = _system(payload).switches(model, setting, Path(made))
+        found = SYSTEMS[payload["system"]].switches(model, setting, Path(made))
     return {"switches": [encode(item) for item in found]}
-
-
-def _system(payload: dict[str, Any]) -> Any:
-    return SYSTEMS[payload["system"]]
 
 
 def run_seconds(runnable: Runnable, feeds: Mapping[str, Array]) -> float:

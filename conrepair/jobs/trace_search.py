@@ -29,8 +29,8 @@ from conrepair.systems.system import Setting
 from conrepair.tracing.exact_side import ACCURACY, ExactSide, over_bound
 from conrepair.tracing.judging import Judged, deviation_of, write_judged
 from conrepair.tracing.result import Deviation, worst_first
-from conrepair.tracing.search.objectives import OBJECTIVES, Objective, guide
-from conrepair.tracing.search.space import Space, space_of
+from conrepair.tracing.search.objectives import OBJECTIVES, guide
+from conrepair.tracing.search.space import space_of
 from conrepair.tracing.searching import Searched, Sides, search_inputs
 from conrepair.truth.bound import Accuracy, Analysis
 from conrepair.truth.referees import OnnxReference
@@ -88,20 +88,24 @@ def _traced(payload: dict[str, Any], made: Path, folder: Path) -> dict[str, Any]
         other, other_seconds = exact, 0.0
     else:
         raise InferenceError(f"nobody computes this network in float64: {doubts[0]}")
-    budget = int(payload["evaluations"]), float(payload["seconds"])
+    evaluations, longest = int(payload["evaluations"]), float(payload["seconds"])
+    search = functools.partial(search_inputs, name=payload["method"], seed=payload["seed"])
     objective = beyond = OBJECTIVES[payload["objective"]]
     if exact is not None and exact.tells:  # by how much more than rounding explains
         beyond = functools.partial(over_bound, exact)
     if exact is None or other is exact:
         objective = beyond if objective is guide else objective
-        searched = [_search(payload, opened, other, space, objective, *budget, given)]
+        sides = Sides(opened, other, space, objective)
+        searched = [search(sides, evaluations=max(evaluations, 1), seconds=longest, given=given)]
     else:
-        most, longest = ((1 - _ON_EXACT) * part for part in budget)
-        pair = _search(payload, opened, other, space, objective, math.ceil(most), longest, given, flat=_FLAT)
-        left = budget[0] - (pair.evaluations - len(given)), budget[1] - pair.seconds
-        searched = [pair, _search(payload, opened, exact, space, beyond, *left)]
+        sides, share = Sides(opened, other, space, objective), 1 - _ON_EXACT
+        most = max(math.ceil(share * evaluations), 1)
+        pair = search(sides, evaluations=most, seconds=share * longest, given=given, flat=_FLAT)
+        left = max(evaluations - (pair.evaluations - len(given)), 1)
+        sides = Sides(opened, exact, space, beyond)
+        searched = [pair, search(sides, evaluations=left, seconds=longest - pair.seconds)]
     candidates = _ranked(searched)
-    judged, arithmetic = _judged(candidates, opened, other, exact, longest=max(float(payload["seconds"]), _JUDGING))
+    judged, arithmetic = _judged(candidates, opened, other, exact, longest=max(longest, _JUDGING))
     doubts += [f"a library leaves its process computing otherwise: {words}" for words in arithmetic]
     values = [array for sample in judged.exact for array in sample.values() if array.size]
     if values and not any(np.isfinite(array).any() for array in values):
@@ -173,29 +177,6 @@ def _given(payload: Mapping[str, Any], runnable: Runnable) -> list[dict[str, Arr
         {name: array[place * sizes[name] : (place + 1) * sizes[name]] for name, array in arrays.items()} | weights
         for place in range(count)
     ]
-
-
-def _search(
-    payload: Mapping[str, Any],
-    one: Runnable,
-    two: Runnable,
-    space: Space,
-    objective: Objective,
-    evaluations: int,
-    seconds: float,
-    given: Sequence[Mapping[str, Array]] = (),
-    flat: float = math.inf,
-) -> Searched:
-    return search_inputs(
-        Sides(one, two, space, objective),
-        space,
-        payload["method"],
-        evaluations=max(evaluations, 1),
-        seconds=seconds,
-        seed=payload["seed"],
-        given=given,
-        flat=flat,
-    )
 
 
 def _ranked(searched: Sequence[Searched]) -> list[Mapping[str, Array]]:

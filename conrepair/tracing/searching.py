@@ -62,6 +62,7 @@ class Sides:
     """Both settings of a model, run on the same inputs.
 
     Attributes:
+        space: What points stand for.
         failed: How often one of them couldn't be run.
         why: What that said, the first time.
     """
@@ -75,7 +76,7 @@ class Sides:
             space: What points stand for.
             objective: Scores answers; the higher, the further apart.
         """
-        self._one, self._two, self._space, self._objective = one, two, space, objective
+        self._one, self._two, self.space, self._objective = one, two, space, objective
         self._best: list[Candidate] = []
         self._last, self._answers = np.zeros((0, 0)), list[Outputs]()
         self._numbers = itertools.count()
@@ -83,10 +84,10 @@ class Sides:
 
     def evaluate(self, points: Array) -> Array:
         """Scores [count] of points [count, size], one by one: another batch has other kernels."""
-        each = self._space.each(points)
+        each = self.space.each(points)
         self._last, self._answers = points, []
         if self._objective is flip:
-            far = map(self._space.distance, points, each)
+            far = map(self.space.distance, points, each)
             return np.array(list(map(self._score, each, far)))
         return np.array(list(map(self._score, each)))
 
@@ -109,7 +110,7 @@ class Sides:
         """What the setting in question gives for each point, or nothing; where it just was run it isn't again."""
         if points is not self._last:
             self._last, self._answers = points, []
-            for feeds in self._space.each(points):
+            for feeds in self.space.each(points):
                 self._answers.append([])
                 with contextlib.suppress(InferenceError):
                     self._answers[-1] = list(self._one.run(feeds).values())
@@ -135,7 +136,6 @@ class Sides:
 
 def search_inputs(
     sides: Sides,
-    space: Space,
     name: str,
     *,
     evaluations: int,
@@ -148,7 +148,6 @@ def search_inputs(
 
     Args:
         sides: What runs them.
-        space: Of inputs.
         name: Of the method.
         evaluations: That are made.
         seconds: After which no more are begun.
@@ -162,7 +161,7 @@ def search_inputs(
     started = time.perf_counter()
     sides.start_from(given)
     left = max(seconds - (time.perf_counter() - started), 0.0)
-    searching = METHODS[name](space, evaluations, seed, sides.answers)
+    searching = METHODS[name](sides.space, evaluations, seed, sides.answers)
     found = run(searching, sides.evaluate, evaluations, left, flat=flat)
     if not sides.best:
         raise InferenceError(f"no input can be run on both sides: {sides.why or 'there was no time for one'}")

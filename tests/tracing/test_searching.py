@@ -35,7 +35,7 @@ def test_answers_are_flipped_by_small_changes_of_samples() -> None:
     found = {}
     for name in ("answers", "flip"):
         sides = Sides(one, two, space, OBJECTIVES[name])
-        found[name] = search_inputs(sides, space, "mega", evaluations=1500, seconds=60, seed=0, given=[given])
+        found[name] = search_inputs(sides, "mega", evaluations=1500, seconds=60, seed=0, given=[given])
     far = [np.abs(item.best[0].feeds["x"] - given["x"]).max() for item in found.values()]
     assert found["answers"].best[0].score == 1
     assert 1.8 < found["flip"].best[0].score < 2
