@@ -3,23 +3,70 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import json
+import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
-from multiprocessing import Pipe
+from collections.abc import Callable, Collection, Iterator
+from multiprocessing.connection import Connection
 
+from conrepair.cases.case import Case
 from conrepair.frameworks.model import from_json, to_json
 from conrepair.fuzz.looking import SUSPECT, Looked
 from conrepair.fuzz.suspicion import Suspicion
+from conrepair.runtime.libraries import EXTRAS
 
-__all__ = ["PROCESS", "looked_apart"]
+__all__ = ["PROCESS", "looked_apart", "looking_apart"]
 
 PROCESS = "process"
 """Stage of these: what was being done isn't known."""
 
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS, signal.SIGILL)
+_MODULES = {extra.name: next(iter(extra.libraries)) for extra in EXTRAS}
+
+
+@contextlib.contextmanager
+def looking_apart(
+    looked: Callable[[Case], Looked], seconds: float, needs: Collection[str] = ()
+) -> Iterator[Callable[[Case], Looked]]:
+    """Look at cases in copies of a new process, which imports libraries and runs nothing.
+
+    A copy of one that has run something has none of the threads that libraries began there, and all the locks that
+    these held: it may wait for ever, which would be told as a hang.
+
+    Args:
+        looked: What is done; it travels to another process.
+        seconds: It may take for each case.
+        needs: Frameworks and backends, whose libraries are imported before.
+    """
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(there, looked, seconds, needs), daemon=True)
+    process.start()
+    there.close()
+
+    def ask(case: Case) -> Looked:
+        here.send(case)
+        return from_json(Looked, json.loads(here.recv_bytes()))
+
+    try:
+        yield ask
+    finally:
+        here.close()
+        process.join()
+
+
+def _serve(there: Connection, looked: Callable[[Case], Looked], seconds: float, needs: Collection[str]) -> None:
+    for name in _MODULES.keys() & needs:
+        with contextlib.suppress(ImportError):  # the system says itself what it lacks
+            importlib.import_module(_MODULES[name])
+    with contextlib.suppress(EOFError):  # nobody asks any more
+        while True:
+            found = looked_apart(functools.partial(looked, there.recv()), seconds)
+            there.send_bytes(json.dumps(to_json(found)).encode())
 
 
 def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
@@ -29,7 +76,7 @@ def looked_apart(looked: Callable[[], Looked], seconds: float) -> Looked:
         looked: What is done, in a copy of this process.
         seconds: It may take.
     """
-    reading, writing = Pipe(duplex=False)
+    reading, writing = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if not child:
         try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from conrepair.cases.case import Case
 from conrepair.cases.reduce import Budget, reduce
 from conrepair.cases.sizes import SIZES, definite, resized
-from conrepair.fuzz.apart import PROCESS, looked_apart
+from conrepair.fuzz.apart import PROCESS, looking_apart
 from conrepair.fuzz.cause import Cause, isolated
 from conrepair.fuzz.constants import with_fed_weights
 from conrepair.fuzz.looking import ALIKE, ILL, RIGHT, SUSPECT, UNJUDGED, Looked, look, referees
@@ -125,8 +126,15 @@ def reduced(
     looked = functools.partial(looked, stage=suspicion.stage)
     if suspicion.kind == "memory":  # what the system killed it for
         suspicion = Suspicion("crash", PROCESS, "SIGKILL", suspicion.message)
-    if apart or (suspicion.kind in ENDS and suspicion.stage == PROCESS):
-        looked = functools.partial(_apart, looked, longest)
+    if not apart and (suspicion.kind not in ENDS or suspicion.stage != PROCESS):
+        return _reduced(case, suspicion, accused, folder, looked, seconds)
+    with looking_apart(looked, longest, {setting.backend, *system.needs(setting)}) as there:
+        return _reduced(case, suspicion, accused, folder, there, seconds)
+
+
+def _reduced(
+    case: Case, suspicion: Suspicion, accused: Entry, folder: Path, looked: Callable[[Case], Looked], seconds: float
+) -> Reduction:
     suspicion = _seen_again(case, suspicion, looked)
     try:
         smaller, tries, smallest = _smaller(case, suspicion, looked, seconds)
@@ -150,13 +158,13 @@ def reduced(
     verdict, words = _confirmed(smaller, seen, accused, folder)
     cause = Cause()
     if verdict == SUSPECT and seen.kind not in ENDS:
-        cause = isolated(smaller, seen, system, setting, folder)
-        if cause.plainly and not system.kernels:
+        cause = isolated(smaller, seen, accused.runs, accused.chosen, folder)
+        if cause.plainly and not accused.runs.kernels:
             return Reduction(GONE, smaller, seen, "it's seen without the converter, too", tries, smallest)
     return Reduction(verdict, smaller, seen, words, tries, smallest, cause)
 
 
-def _seen_again(case: Case, suspicion: Suspicion, looked: functools.partial[Looked]) -> Suspicion:
+def _seen_again(case: Case, suspicion: Suspicion, looked: Callable[[Case], Looked]) -> Suspicion:
     """The same where it's seen again; else what is seen: memory that nobody wrote looks otherwise each time."""
     other = suspicion
     for _ in range(_LOOKS):
@@ -167,9 +175,7 @@ def _seen_again(case: Case, suspicion: Suspicion, looked: functools.partial[Look
     return other
 
 
-def _of_one_size(
-    case: Case, suspicion: Suspicion, looked: functools.partial[Looked]
-) -> tuple[Case, Suspicion] | None:
+def _of_one_size(case: Case, suspicion: Suspicion, looked: Callable[[Case], Looked]) -> tuple[Case, Suspicion] | None:
     """What's seen of a further size where that is the only one, too: then it's no matter of sizes."""
     further = resized(case)
     alone = None if further is None else definite(further)
@@ -186,12 +192,8 @@ def _clearer(case: Case, seen: Suspicion, accused: Entry, folder: Path) -> tuple
     return found, again
 
 
-def _apart(looked: functools.partial[Looked], longest: float, case: Case) -> Looked:
-    return looked_apart(functools.partial(looked, case), longest)
-
-
 def _smaller(
-    case: Case, suspicion: Suspicion, looked: functools.partial[Looked], seconds: float
+    case: Case, suspicion: Suspicion, looked: Callable[[Case], Looked], seconds: float
 ) -> tuple[Case, int, bool]:
     """Smaller while it's seen, and while those referees compute it that computed the case."""
     wanted = frozenset() if suspicion.kind in ENDS else referees(case)

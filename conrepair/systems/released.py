@@ -45,6 +45,9 @@ class Released(System):
         self.settings, self.plain, self.usual = system.settings, system.plain, system.usual
         self.seconds, self.kernels, self.alike = system.seconds, system.kernels, system.alike
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._system, self._version)
+
     def within(self, setting: Setting) -> Environment:
         """The environment that a setting runs in.
 

@@ -4,15 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import resource
 import signal
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from conrepair.fuzz.apart import looked_apart
+from conrepair.cases.case import Case
+from conrepair.fuzz.apart import looked_apart, looking_apart
 from conrepair.fuzz.looking import RIGHT, Looked
+from conrepair.systems.registry import entry
+
+HELD = threading.Lock()
+
+
+def behind_a_lock(case: Case) -> Looked:
+    if not case.network:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    with HELD:
+        return Looked(RIGHT, message=f"{len(case.network)} bytes")
+
+
+def test_nobody_waits_for_a_thread_of_another_process() -> None:
+    with HELD, looking_apart(behind_a_lock, 5, {"onnx"}) as looked:
+        assert looked(Case(b"abc", {})) == Looked(RIGHT, message="3 bytes")
+        crash = looked(Case(b"", {})).suspicion
+        assert crash is not None
+        assert crash.error == "SIGSEGV"
+        assert looked(Case(b"ab", {})) == Looked(RIGHT, message="2 bytes")
+
+
+@pytest.mark.parametrize("name", ["ort-all", "tvm-O3", "convert-import", "ort-all@1.20.1"])
+def test_systems_travel(name: str) -> None:
+    asked = entry(name)
+    system, setting = pickle.loads(pickle.dumps((asked.runs, asked.chosen)))  # noqa: S301 (just written)
+    assert (type(system), system.name, setting) == (type(asked.runs), asked.system, asked.chosen)
 
 
 def test_an_answer_comes_back() -> None:

@@ -110,17 +110,17 @@ def test_a_crash_is_reduced_in_processes_of_its_own(tmp_path: Path) -> None:
     in_new_process(crash_reduced, tmp_path)
 
 
+class Killed(type(SYSTEMS["ort"])):  # type: ignore[misc]
+    name = "killed"
+
+    def open(self, *_: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_a_process_that_the_system_kills_again_is_the_same_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that's killed is told to have taken all memory; a try of its own that's killed is no other thing."""
-
-    class Killed(type(SYSTEMS["ort"])):  # type: ignore[misc]
-        name = "killed"
-
-        def open(self, *_: Any) -> Any:
-            os.kill(os.getpid(), signal.SIGKILL)
-
     monkeypatch.setitem(SYSTEMS, "killed", Killed())
     ended = Suspicion("memory", "process", "SIGKILL")
     found = reduced(right(), ended, entry("killed-none"), tmp_path, seconds=5, longest=5)
