@@ -15,8 +15,7 @@ from conrepair.converters.all_converters import converter
 from conrepair.converters.base import Converter, comma_parts
 from conrepair.frameworks.model import Model
 from conrepair.systems import ort
-from conrepair.systems.program import Program
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Program, Setting, System
 
 __all__ = ["SYSTEM"]
 

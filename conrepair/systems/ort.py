@@ -20,8 +20,7 @@ from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.files import copy_whole
 from conrepair.runtime.reach import GPU
-from conrepair.systems.program import Program
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Program, Setting, System
 
 __all__ = ["SYSTEM", "plainly_fed"]
 

@@ -23,8 +23,7 @@ from conrepair.runtime.outside.environments import Environment
 from conrepair.runtime.outside.releases import release
 from conrepair.runtime.outside.scripts import Script
 from conrepair.systems import program_script
-from conrepair.systems.program import Program
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Program, Setting, System
 
 __all__ = ["Released"]
 

@@ -1,4 +1,4 @@
-"""What a system is, and the settings that it's run with."""
+"""What a system is, the settings that it's run with, and programs that do the same by libraries alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import functools
 import hashlib
 import json
 import tempfile
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +28,8 @@ from conrepair.runtime.files import canonical_json
 from conrepair.runtime.reach import CONFINED
 from conrepair.systems.gradients import Gradients, Threaded
 from conrepair.systems.named import named
-from conrepair.systems.program import Program
 
-__all__ = ["Setting", "System"]
+__all__ = ["Program", "Setting", "System"]
 
 _FORMAT = "onnx"  # that cases have
 _LIBRARIES = "libraries"
@@ -72,6 +72,32 @@ class Setting:
     def with_options(self, options: Mapping[str, Any]) -> Setting:
         """The same with other options."""
         return dataclasses.replace(self, options=dict(options))
+
+
+@dataclass(frozen=True)
+class Program:
+    """Python in two parts, so that a process that stays loads a model once.
+
+    Attributes:
+        load: Imports, and what makes a model that lies in the current folder ready to run.
+        run: Reads `inputs.npz`, runs it, and writes `outputs.npz`, arrays by the names of the file.
+        record: An expression: what a backend's `switches` ask of a model that's loaded, JSON-able.
+    """
+
+    load: str
+    run: str
+    record: str = "{}"
+
+    @property
+    def text(self) -> str:
+        """All of it, one behind the other."""
+        return self.load + self.run
+
+    @property
+    def module(self) -> str:
+        """A module that loads the model when it's imported, says `record()`, and runs it by `run()`."""
+        record = f"def record():\n    return {self.record}"
+        return f"{self.load}\n\n{record}\n\n\ndef run():\n{textwrap.indent(self.run, '    ')}"
 
 
 class System(abc.ABC):

@@ -9,8 +9,7 @@ from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.proto_file import read_proto
 from conrepair.frameworks.runnable import Runnable
-from conrepair.systems.program import Program
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Program, Setting, System
 from conrepair.truth.widening import doubled
 
 __all__ = ["SYSTEM"]

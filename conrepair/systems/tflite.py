@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from conrepair.systems.program import Program
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Program, Setting, System
 
 __all__ = ["SYSTEM"]
 

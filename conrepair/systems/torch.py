@@ -13,8 +13,7 @@ from conrepair.backends.inductor import OPERATORS, PASSES, STAGES, TF32_OFF
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.runtime.reach import GPU
-from conrepair.systems.program import Program
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Program, Setting, System
 
 __all__ = ["SYSTEM"]
 

@@ -23,8 +23,7 @@ from conrepair.networks.network import Network
 from conrepair.networks.tvm import open_build
 from conrepair.runtime.errors import ConversionError
 from conrepair.runtime.reach import GPU
-from conrepair.systems.program import Program
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Program, Setting, System
 
 __all__ = ["SYSTEM"]
 

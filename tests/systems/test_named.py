@@ -11,8 +11,7 @@ import pytest
 
 from conrepair.frameworks.identity import model_sha256
 from conrepair.frameworks.model import Model
-from conrepair.systems.program import Program
-from conrepair.systems.system import Setting, System
+from conrepair.systems.system import Program, Setting, System
 
 NETWORK = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2, 3, 5, 5] x, float[4, 1] y) => (float[2, 3, 5, 5] a, float[4, 1] b) { a = Tanh (x) b = Exp (y) }"""

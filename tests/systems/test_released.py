@@ -22,10 +22,9 @@ from conrepair.fuzz.trial import tried
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outside import environments
 from conrepair.systems import released
-from conrepair.systems.program import Program
 from conrepair.systems.registry import entry, installed
 from conrepair.systems.released import Released
-from conrepair.systems.system import Setting
+from conrepair.systems.system import Program, Setting
 
 pytestmark = pytest.mark.timeout(120)
 HERE = importlib.metadata.version("onnxruntime")

@@ -22,8 +22,8 @@ from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import OF_NUMBERS, SLOWER, THREADS
 from conrepair.fuzz.timing import RUNS
 from conrepair.fuzz.trial import OTHER_THREADS, with_options
-from conrepair.systems.program import Program
 from conrepair.systems.registry import SYSTEMS
+from conrepair.systems.system import Program
 
 __all__ = ["model_text", "reproducer"]
 
