@@ -18,11 +18,10 @@ from conrepair.cases.sizes import SIZES, resized
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.constants import with_fed_weights
-from conrepair.fuzz.oracles.again import again
+from conrepair.fuzz.oracles.again import again, threads
 from conrepair.fuzz.oracles.faces import faces
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
 from conrepair.fuzz.oracles.numbers import allowance, differing, numbers, spread
-from conrepair.fuzz.oracles.threads import threads
 from conrepair.fuzz.specials import has_specials
 from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, SLOWER, THREADS, Suspicion
 from conrepair.fuzz.timing import slower, timed

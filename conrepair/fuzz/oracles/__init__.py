@@ -1,1 +1,1 @@
-"""What is wrong with a trial, a file for each way to be wrong."""
+"""What is wrong with a trial: of its runs, the form of its answers, their numbers, and its gradients."""
