@@ -570,16 +570,14 @@ def _check_unchanged(path: str, sha256: str) -> None:
 
 def _run_converter(step: Converter, source: Model, folder: Path, payload: Mapping[str, Any]) -> str:
     """Call the converter, with samples when its options want some and there is data."""
-    wanted = payload.get("calibration")
-    if wanted is None:
-        with _readable(source) as read:
-            return step.convert(read, folder, payload["options"])
-    inputs = _with_declared_layouts(framework(source.framework).load(source).inputs, source)
-    recipe = None if wanted["recipe"] is None else from_json(Recipe, wanted["recipe"])
-    feeds = open_feeds(from_json(DataReference, wanted["data"]), inputs, recipe)
-    calibration = CalibrationFeeds(feeds, inputs, wanted["samples"])
+    given, wanted = [payload["options"]], payload.get("calibration")
+    if wanted is not None:
+        inputs = _with_declared_layouts(framework(source.framework).load(source).inputs, source)
+        recipe = None if wanted["recipe"] is None else from_json(Recipe, wanted["recipe"])
+        feeds = open_feeds(from_json(DataReference, wanted["data"]), inputs, recipe)
+        given.append(CalibrationFeeds(feeds, inputs, wanted["samples"]))
     with _readable(source) as read:
-        return step.convert(read, folder, payload["options"], calibration)
+        return step.convert(read, folder, *given)
 
 
 def _readable(source: Model) -> contextlib.AbstractContextManager[Model]:
