@@ -73,7 +73,8 @@ def _values(dtype: str) -> Array:
     if kind.itemsize == 2:
         return np.arange(1 << 16, dtype=np.uint16).view(kind)
     random = np.random.default_rng(_SEED)
-    wide = _magnitudes(random, -149, 128, _BY_EXPONENT)
+    exponents = np.arange(-149, 128)[:, None]
+    wide = (random.uniform(1, 2, (len(exponents), _BY_EXPONENT)) * 2.0**exponents).ravel()
     turns = np.concatenate([np.arange(-128, 129), np.arange(-64, 65) * np.pi / 2, 10.0 ** np.arange(-44, 39)])
     near = np.outer(turns, 1 + np.arange(-2, 3) * 2.0**-24).ravel()
     limits = [np.finfo(np.float32).max, np.finfo(np.float32).tiny, np.finfo(np.float32).smallest_subnormal]
@@ -97,8 +98,3 @@ def _pairs(dtype: str) -> tuple[Array, Array]:
     with np.errstate(over="ignore"):
         left, right = np.concatenate(parts, 1).astype(element(dtype))
     return left, right
-
-
-def _magnitudes(random: np.random.Generator, low: int, high: int, count: int) -> Array:
-    exponents = np.arange(low, high)[:, None]
-    return (random.uniform(1, 2, (high - low, count)) * 2.0**exponents).ravel()

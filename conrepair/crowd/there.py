@@ -119,12 +119,6 @@ def _answer(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return nothing(Failure("changed", type(error).__name__, str(error), exit_code=int(error.exit_code)))
 
 
-def _threads() -> int:
-    from distributed import get_worker
-
-    return int(get_worker().state.nthreads)
-
-
 def nothing(failure: Failure) -> dict[str, Any]:
     """What `run` returns of a job that no worker began.
 
@@ -136,12 +130,15 @@ def nothing(failure: Failure) -> dict[str, Any]:
 
 
 def _room(request: Mapping[str, Any], folder: Path) -> _Room:
+    from distributed import get_worker
+
     key = request["exchange"], request["memory_gb"]
     with _opening:
         if key not in _rooms:
             with storage_error(folder):
                 place = Path(tempfile.mkdtemp(prefix="conrepair-", dir=folder))
-            _rooms[key] = _Room(place, Blobs(request["exchange"]), _threads(), request["memory_gb"])
+            threads = int(get_worker().state.nthreads)
+            _rooms[key] = _Room(place, Blobs(request["exchange"]), threads, request["memory_gb"])
         return _rooms[key]
 
 

@@ -7,7 +7,7 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -88,10 +88,16 @@ class Sides:
         self._last, self._answers = points, []
         if self._objective is flip:
             far = map(self.space.distance, points, each)
-            return np.array(list(map(self._score, each, far)))
-        return np.array(list(map(self._score, each)))
+            return np.array(list(map(self.score, each, far)))
+        return np.array(list(map(self.score, each)))
 
-    def _score(self, feeds: Mapping[str, Array], distance: float = 0.0) -> float:
+    def score(self, feeds: Mapping[str, Array], distance: float = 0.0) -> float:
+        """Run both sides, and keep inputs on which they're far apart; how far.
+
+        Args:
+            feeds: By input.
+            distance: As objectives are told it.
+        """
         number = next(self._numbers)
         try:
             one, two = self._one.run(feeds), self._two.run(feeds)
@@ -128,11 +134,6 @@ class Sides:
         """Candidates with the highest scores, the highest first."""
         return tuple(sorted(self._best, reverse=True))
 
-    def start_from(self, rows: Iterable[Mapping[str, Array]]) -> None:
-        """Score given inputs."""
-        for feeds in rows:
-            self._score(feeds)
-
 
 def search_inputs(
     sides: Sides,
@@ -159,7 +160,8 @@ def search_inputs(
         InferenceError: if not one evaluation succeeded; with what the system said.
     """
     started = time.perf_counter()
-    sides.start_from(given)
+    for feeds in given:
+        sides.score(feeds)
     left = max(seconds - (time.perf_counter() - started), 0.0)
     searching = METHODS[name](sides.space, evaluations, seed, sides.answers)
     found = run(searching, sides.evaluate, evaluations, left, flat=flat)
