@@ -318,9 +318,8 @@ def _made_whole(rule: Rule, *, weighed: bool = False) -> Rule:
     return whole
 
 
-LEFT_OPEN = frozenset({"ArgMax", "ArgMin", "Div", "Hardmax", "Mod", "Pow", "Resize", "Shrink", "TopK"})
-"""Operators of which ONNX leaves something open: whole numbers divided by zero, made of fractions, or of negative
-powers; which is the largest where one isn't a number."""
+LEFT_OPEN = frozenset({"Hardmax", "TopK", *(name for name, item in OPERATORS.items() if item.left_open)})
+"""Operators of which ONNX leaves something open, as records say it."""
 
 
 def _whole(call: Call) -> Bounds:
