@@ -150,8 +150,13 @@ def test_what_others_put_into_every_folder_stays(
     given = files(room)
     first = run(commands)
     assert max(first) < 2
-    strangers = put_everywhere(room, set(files(room)))
     assert run(commands, force=True) == first, capsys.readouterr().err
+    strangers = put_everywhere(room, set(files(room)))
+    capsys.readouterr()
+    again = run(commands, force=True)
+    said = capsys.readouterr().err
+    assert all(code in {2, before} for code, before in zip(again, first, strict=True)), said
+    assert said.count("isn't conrepair's") >= again.count(2), "which file it is, is told"
     after = files(room)
     # Entries of a store are made anew without what doesn't belong to them; that lies beside them then.
     lost = {

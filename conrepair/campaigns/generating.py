@@ -16,7 +16,7 @@ from conrepair.campaigns.generate_functions import FunctionFile, function_files
 from conrepair.campaigns.generate_jobs import AT, TRYING
 from conrepair.campaigns.generate_material import MaterialFiles, material_files
 from conrepair.campaigns.narrowing import element_types, support_of
-from conrepair.campaigns.network_folder import NetworkFolder, name_of, read_about, text_of
+from conrepair.campaigns.network_folder import WORK, NetworkFolder, name_of, read_about, text_of
 from conrepair.engine.job_table import reach_of
 from conrepair.engine.place import executor
 from conrepair.engine.problems import problem_of_failure
@@ -39,7 +39,6 @@ from conrepair.verbs.generate import Generate
 __all__ = ["GenerationRequest", "generate", "request_of"]
 
 _KIND = "generate"
-_WORK = ".generating-"
 _START = 120.0  # more seconds for a block's job than for its networks, each of which has a limit of its own
 _OURS = {"storage", "changed", "library", "refused"}  # failures that no network is to blame for
 _ALARM = "SIGALRM"
@@ -171,11 +170,11 @@ def _place(
     """Workers, and a folder that they write in."""
     if within is not None:
         workers, parent = within
-        with scratch_folder(parent, _WORK) as work:
+        with scratch_folder(parent, WORK) as work:
             yield workers, work
         return
     with (
-        scratch_folder(root, _WORK) as work,
+        scratch_folder(root, WORK) as work,
         executor(asked.workers, memory_gb=asked.memory_gb, folders=(work,)) as workers,
     ):
         yield workers, work

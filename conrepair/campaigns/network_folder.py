@@ -16,11 +16,15 @@ from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import in_place, make_folder, write_json
 from conrepair.runtime.json_file import value_of
 from conrepair.runtime.outputs import Output
+from conrepair.runtime.scratch import scratch_folder
 
-__all__ = ["REASON", "SUMMARY", "NetworkFolder", "name_of", "read_about", "text_of"]
+__all__ = ["REASON", "SUMMARY", "WORK", "NetworkFolder", "name_of", "read_about", "text_of"]
 
 SUMMARY, REASON = "generated.json", ".refused"
 """The summary's file; the suffix of a file that says why there's no network."""
+
+WORK = ".generating-"
+"""What names of scratch folders begin with."""
 
 _CONVERSIONS = "conversions.json"
 
@@ -163,8 +167,9 @@ class NetworkFolder:
             networks = [self._network(folder.name) for folder in self._folders()]
             for network in networks:
                 network.check()
-            for network in networks:
-                network.remove()
+            with scratch_folder(self.root, WORK) as scratch:
+                for network in networks:
+                    network.path.rename(scratch / network.path.name)
             earlier = {}
         else:
             self._check(earlier)

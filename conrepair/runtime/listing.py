@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -93,29 +92,10 @@ class Listing:
         files = {f"{folder}/{name}": stamps for name, stamps in self.files.items()}
         return Listing(self.by, files, frozenset({folder, *(f"{folder}/{name}" for name in self.folders)}))
 
-    def inside(self, folder: str) -> Listing:
-        """The part that's in a folder, told from there."""
-        start = f"{folder}/"
-        files = {name.removeprefix(start): stamps for name, stamps in self.files.items() if name.startswith(start)}
-        folders = frozenset(name.removeprefix(start) for name in self.folders if name.startswith(start))
-        return Listing(self.by, files, folders)
-
-    def without(self, other: Listing) -> Listing:
-        """Without the files that another list names."""
-        return dataclasses.replace(
-            self, files={name: stamps for name, stamps in self.files.items() if name not in other.files}
-        )
-
     @property
     def tops(self) -> list[str]:
         """What it names in the folder that it's about, as names of entries of a folder."""
         return sorted({name.split("/")[0] for name in (*self.files, *self.folders)} - {"", ".", ".."})
-
-    def still(self, root: Path) -> Listing:
-        """What is as it was written, and nothing else."""
-        names = [name for top in self.tops for name, own in self.walk(root, top) if own]
-        files = {name: frozenset({_stamp(root / name)}) for name in names if name in self.files}
-        return dataclasses.replace(self, files=files, folders=self.folders.intersection(names))
 
     def owns(self, root: Path, name: str) -> bool:
         """Whether what lies there is the file that is meant, as it was written."""
@@ -137,15 +117,15 @@ class Listing:
             name: What to look at.
         """
         if name in self.folders and is_folder(root / name):
-            for entry in sorted((root / name).iterdir()):
-                yield from self.walk(root, f"{name}/{entry.name}")
+            for inside in sorted(entry.name for entry in (root / name).iterdir()):
+                yield from self.walk(root, f"{name}/{inside}")
             yield name, True
         elif os.path.lexists(root / name):
             yield name, self.owns(root, name)
 
-    def strangers(self, root: Path, name: str) -> list[str]:
-        """What is there and was written by nobody of us, or changed since."""
-        return [found for found, own in self.walk(root, name) if not own]
+    def holds_all(self, root: Path, name: str) -> bool:
+        """Whether all that is there was written by what wrote the list, and is as it was."""
+        return all(own for _, own in self.walk(root, name))
 
 
 def is_folder(path: Path) -> bool:

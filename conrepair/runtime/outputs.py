@@ -1,8 +1,8 @@
-"""What a command writes among a person's files: it replaces what it has written itself, and nothing else.
+"""What a command writes among a person's files: it replaces what this program wrote whole, and nothing else.
 
-A list of what was written (`Listing`) lies in a run's folder, and beside a model or a single file. What it doesn't
-name stays where it was, whatever is written: it's moved over into the new folder before that takes the old one's
-place. What is in the way of a new file, as it came or was changed while the command ran, is kept under another name.
+A list of what was written (`Listing`) lies in a run's folder, and beside a model or a single file. A folder in which
+anything else lies, or something that was changed, is refused before any work is done. Where that came while the
+command ran, the folder is kept, whole, under another name.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.files import explain_write_error, make_folder, storage_error
 from conrepair.runtime.listing import Listing, is_folder
-from conrepair.runtime.output_checks import check_free, check_place
-from conrepair.runtime.replacing import NEW, Kept, give_back, put_all, put_into, turn
+from conrepair.runtime.path_text import real_path
+from conrepair.runtime.replacing import NEW, give_back, put_all, put_aside, turn
 from conrepair.runtime.scratch import scratch_folder
-from conrepair.runtime.words import complain, shortened
+from conrepair.runtime.words import complain
 
 __all__ = ["LIST", "Output"]
 
@@ -28,7 +28,6 @@ LIST = ".conrepair-files.json"
 """Name of the list in a folder; beside a file it has the file's name in front."""
 
 _SCRATCH = ".conrepair-output-"
-_SHOWN, _NAME = 5, 60
 _NAMES, _BYTES = 100_000, 32 << 20  # of a list; the largest audits write some thousand files
 
 
@@ -40,21 +39,55 @@ class Output:
         path: Where it shall stand.
         by: What writes it, as a noun: "localization". Another one's output isn't replaced.
         beside: Whether the list lies beside it: of models, which are what their files are, and of single files.
+        shared: Whether more lies in it than what's written by this class.
     """
 
     path: Path
     by: str
     beside: bool = False
+    shared: bool = False
 
     def check(self) -> None:
         """Make sure, before any work is done, that writing loses nothing of a person's.
 
         Raises:
-            UsageError: if something else than this command's output stands there, or if that was changed since.
+            UsageError: if something else than this command's output stands there or lies in it, or if that was
+                changed since.
             StorageError: if it can't be looked into.
         """
-        with storage_error(self.path.parent):
-            check_place(self.path, self.by, self._known())
+        path = self.path
+        with storage_error(path.parent):
+            if not os.path.lexists(path):
+                return
+            if path.is_symlink():
+                raise UsageError(
+                    f"{path} is a link, and stays one. Name what it leads to, or choose another output (-o)."
+                )
+            with contextlib.suppress(FileNotFoundError):  # there's no current folder any more
+                if real_path(Path.cwd()).is_relative_to(real_path(path)):
+                    raise UsageError(
+                        f"{path} is the current folder, or holds it, and would be replaced. Go elsewhere first."
+                    )
+            if is_folder(path) and not any(path.iterdir()):
+                _check_access(path)
+                return
+            known = self._known()
+            if path.name not in known.tops:
+                raise UsageError(
+                    f"{path} exists and no {self.by} of this version wrote it, so it isn't replaced. "
+                    "Choose another output (-o), or another `name` in a configuration."
+                )
+            for top in known.tops:
+                for name, own in known.walk(path.parent, top):
+                    if own:
+                        _check_access(path.parent / name)
+                    elif name in known.files or name in known.folders:
+                        raise _changed(path.parent / name)
+                    elif not self.shared:
+                        raise UsageError(
+                            f"{path.parent / name} isn't conrepair's, so {path} isn't replaced. "
+                            "Choose another output (-o), or move it elsewhere."
+                        )
 
     def wrote(self, name: str) -> bool:
         """Whether a file beside it was written along with it, and is as it was.
@@ -62,8 +95,7 @@ class Output:
         Args:
             name: Of the file.
         """
-        known = self._known()
-        return known is not None and known.owns(self.path.parent, name)
+        return self._known().owns(self.path.parent, name)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Path]:
@@ -94,7 +126,7 @@ class Output:
             yield temporary
 
     @contextlib.contextmanager
-    def _written(self, settle: Callable[[Path], list[Kept]]) -> Iterator[Path]:
+    def _written(self, settle: Callable[[Path], None]) -> Iterator[Path]:
         parent = self.path.parent
         with storage_error(parent):
             make_folder(parent)
@@ -106,14 +138,13 @@ class Output:
                     raise FileNotFoundError(errno.ENOENT, "nothing was written", str(self.path))
                 with turn(parent):
                     try:
-                        kept = settle(scratch)
+                        settle(scratch)
                     except OSError as error:
                         raise StorageError(
                             explain_write_error(error, parent)
                             or f"{self.path} can't be written ({error.strerror}); what was there stays. "
                             "Choose another output (-o)."
                         ) from error
-        self._tell(kept)
 
     def take(self, folder: Path) -> None:
         """Put a folder there that is complete, and moved by the call.
@@ -134,26 +165,13 @@ class Output:
             folder.rename(self.path)
 
     def remove(self) -> None:
-        """Remove what was written and is as it was; what else there is stays, with the folders that it lies in."""
-        parent, known = self.path.parent, self._known()
-        if known is None:
-            return
-        with storage_error(parent):
-            found = list(known.walk(parent, self.path.name))
-            for name in [name for name, own in found if own]:
-                if is_folder(parent / name):
-                    with contextlib.suppress(OSError):  # somebody's file is in it
-                        (parent / name).rmdir()
-                elif parent / name != self._list:
-                    (parent / name).unlink()
+        """Remove a single file, unless somebody changed it."""
+        with storage_error(self.path.parent):
+            if self.wrote(self.path.name):
+                self.path.unlink()
+            elif os.path.lexists(self.path):
+                complain(f"conrepair: kept in {self.path.parent}, as no {self.by} wrote it: {self.path.name}")
             self._list.unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                self.path.rmdir()
-        self._tell([(name, parent / name) for name, own in found if not own])
-
-    def _tell(self, kept: list[Kept]) -> None:
-        if kept:
-            complain(f"conrepair: kept in {self.path.parent}, as no {self.by} wrote it: {_told(kept)}")
 
     @property
     def _list(self) -> Path:
@@ -176,53 +194,76 @@ class Output:
             )
         return found if found is not None and found.by == self.by else None
 
-    def _known(self) -> Listing | None:
-        """The same, told from the folder around the output; the list with it."""
+    def _known(self) -> Listing:
+        """The same, told from the folder around the output; the list with it, where that's in it."""
         found = self._read()
-        if found is None or self.beside:
+        if found is None:
+            return Listing(self.by)
+        if self.beside:
             return found
-        root = self.path.parent
-        return found.below(self.path.name) | Listing.of(found.by, root, [self._list])
+        return found.below(self.path.name) | Listing.of(found.by, self.path.parent, [self._list])
 
-    def _list_for(self, listing: Listing, scratch: Path) -> None:
+    def _write_list(self, listing: Listing, scratch: Path) -> None:
         """Write the list, which is there as a whole at any time."""
         listing.write(scratch / LIST)
         self._list.parent.mkdir(exist_ok=True)
         (scratch / LIST).replace(self._list)
 
-    def _settle(self, scratch: Path) -> list[Kept]:
-        """Put everything in its place; what was kept, as it was called and as it's called now."""
-        parent, new, name = self.path.parent, scratch / NEW, self.path.name
-        if not self.beside:
-            (new / name / LIST).unlink(missing_ok=True)  # it came along with a folder from elsewhere
-        made, known = Listing.of(self.by, new, new.iterdir()), self._known() or Listing(self.by)
+    def _settle(self, scratch: Path) -> None:
+        """Put everything in its place."""
+        new, name, known = scratch / NEW, self.path.name, self._known()
         if self.beside:
+            made = Listing.of(self.by, new, new.iterdir())
             # Files that are there and those to come: whenever this process ends, both are known as ours.
-            self._list_for(made | known.still(parent), scratch)
+            self._write_list(made | known, scratch)
+            put_all(scratch, name, made | known, known.tops)
+            self._write_list(made, scratch)
         else:
-            made.inside(name).write(new / name / LIST)
-            made = made | Listing.of(self.by, new, [new / name / LIST])
-        return put_all(scratch, name, made | known)
+            (new / name / LIST).unlink(missing_ok=True)  # it came along with a folder from elsewhere
+            Listing.of(self.by, new / name, (new / name).iterdir()).write(new / name / LIST)
+            put_all(scratch, name, known, ())
 
-    def _add(self, scratch: Path, *, strict: bool) -> list[Kept]:
-        """Put files into a folder; what was kept, as it was called and as it's called now."""
-        parent, new, name = self.path.parent, scratch / NEW, self.path.name
-        made, known = Listing.of(self.by, new, new.iterdir()), self._known() or Listing(self.by)
-        itself = Listing(self.by, folders=frozenset({name}))  # no link to a folder elsewhere
-        check_free(parent, made if strict else itself, made | known)
-        earlier, own = self._read() or Listing(self.by), made.inside(name)
-        self._list_for(earlier | own, scratch)
-        kept = put_into(scratch, made, made | known)
-        self._list_for(earlier.without(own) | own, scratch)
-        return kept
+    def _add(self, scratch: Path, *, strict: bool) -> None:
+        """Put files into a folder, one after the other; folders stay the same."""
+        parent, new = self.path.parent, scratch / NEW
+        made, known, earlier = (
+            Listing.of(self.by, new, new.iterdir()),
+            self._known(),
+            self._read() or Listing(self.by),
+        )
+        own = Listing.of(self.by, new / self.path.name, (new / self.path.name).iterdir())
+        names = sorted((*made.folders, *made.files))  # a folder before what's in it
+
+        def is_taken(name: str) -> bool:
+            place = parent / name
+            free = is_folder(place) if name in made.folders else known.owns(parent, name)
+            return os.path.lexists(place) and not free
+
+        first = next(filter(is_taken, names), None)
+        if first is not None and (strict or first == self.path.name):
+            raise _changed(parent / first)
+        self._write_list(earlier | own, scratch)
+        for name in names:
+            if is_taken(name):
+                put_aside(parent / name, parent / name, self.by)
+            if name in made.folders:
+                (parent / name).mkdir(exist_ok=True)
+            else:
+                (new / name).replace(parent / name)
+        self._write_list(Listing(self.by, {**earlier.files, **own.files}, earlier.folders | own.folders), scratch)
 
 
-def _told(kept: list[Kept]) -> str:
-    """In words, with what it's called now, where that's something else."""
-    shown = [
-        shortened(name, _NAME)
-        + ("" if place.name == name.rpartition("/")[2] else f" (now {shortened(place.name, _NAME)})")
-        for name, place in kept[:_SHOWN]
-    ]
-    more = [f"and {len(kept) - _SHOWN} more"] if len(kept) > _SHOWN else []
-    return ", ".join([*shown, *more])
+def _check_access(path: Path) -> None:
+    """A folder that's replaced, or a file."""
+    if not is_folder(path):
+        return
+    if path.is_mount():
+        raise UsageError(f"{path} is where a disk is mounted, and can't be replaced. Name a folder in it (-o).")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(f"{path} can't be written to. Choose another output (-o).")
+
+
+def _changed(path: Path) -> UsageError:
+    return UsageError(
+        f"{path} isn't as conrepair wrote it, so it isn't replaced. Move it elsewhere, or choose another output (-o)."
+    )

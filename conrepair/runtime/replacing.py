@@ -1,8 +1,8 @@
-"""Puts new files and folders in the place of earlier ones, in which all stays that isn't listed as a command's own.
+"""Puts new files and folders in the place of earlier ones, which go as a whole, or stay under another name.
 
-It begins when everything new is complete, in a scratch folder beside the place. Others' files are moved into the new
-folder before that takes the old one's place. Wherever a command ends meanwhile, by an error or killed, `give_back`
-moves others' files back, and an earlier output: at once, or when the next command writes to the same folder.
+It begins when everything new is complete, in a scratch folder beside the place. Wherever a command ends meanwhile, by
+an error or killed, `give_back` moves an earlier output back to its place: at once, or when the next command writes to
+the same folder.
 """
 
 from __future__ import annotations
@@ -11,114 +11,51 @@ import contextlib
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from conrepair.runtime.listing import Listing, is_folder
 from conrepair.runtime.scratch import locked
+from conrepair.runtime.words import complain, shortened
 
-__all__ = ["NEW", "Kept", "give_back", "put_all", "put_into", "turn"]
+__all__ = ["NEW", "give_back", "put_all", "put_aside", "turn"]
 
 NEW = "new"
 """Folder of what is written, in the scratch folder."""
 
 _OLD, _LISTED = "old", "listed.json"
-Kept = tuple[str, Path]  # something of somebody's, as it was called and where it is now
+_NAME = 60
 
 
-def put_all(scratch: Path, last: str, listed: Listing) -> list[Kept]:
-    """Put everything that was written in its place.
+def put_all(scratch: Path, last: str, listed: Listing, earlier: Collection[str]) -> None:
+    """Put everything that was written in its place; a file that's alone takes the place of another one at once.
 
     Args:
-        scratch: Where it is.
+        scratch: Where it is; what was there before is there afterwards.
         last: Name of what's put there when all else is.
-        listed: What may be replaced, and what is new, by paths in the folder that's written to.
-
-    Returns:
-        What was kept of others.
+        listed: What is new, and what may be removed, by paths in the folder that's written to.
+        earlier: Names of what goes in any case.
 
     Raises:
         OSError: if it can't be done.
     """
-    others = sorted(entry.name for entry in (scratch / NEW).iterdir() if entry.name != last)
-    names, kept = (*others, last), []
-    there = [name for name in names if os.path.lexists(scratch.parent / name)]
-    if there:
+    parent, new = scratch.parent, scratch / NEW
+    names = [*sorted({entry.name for entry in new.iterdir()} - {last}), last]
+    there = [name for name in sorted({*names, *earlier}) if os.path.lexists(parent / name)]
+    alone = there == names == [last] and listed.owns(parent, last)
+    if there and not alone:
+        if is_folder(parent / last) and is_folder(new / last):
+            shutil.copymode(parent / last, new / last)
         (scratch / _OLD).mkdir()
         listed.write(scratch / _LISTED)
-    for name in there:
-        kept += _make_way(scratch, name, listed, alone=not others)
+        for name in there:
+            (parent / name).rename(scratch / _OLD / name)
     for name in names:
-        (scratch / NEW / name).replace(scratch.parent / name)
-    return kept
-
-
-def put_into(scratch: Path, made: Listing, listed: Listing) -> list[Kept]:
-    """Put files that were written among those that are there, one after the other; folders stay the same.
-
-    Args:
-        scratch: Where they are.
-        made: They, by paths in the folder that's written to.
-        listed: What may be replaced.
-
-    Returns:
-        What was kept of others: it was in the way.
-
-    Raises:
-        OSError: if it can't be done.
-    """
-    parent, kept = scratch.parent, []
-    for name in sorted((*made.folders, *made.files)):  # a folder before what's in it
-        place, folder = parent / name, name in made.folders
-        if os.path.lexists(place) and not (is_folder(place) if folder else listed.owns(parent, name)):
-            aside = _free(place)
-            place.rename(aside)
-            kept.append((name, aside))
-        if folder:
-            place.mkdir(exist_ok=True)
-        else:
-            (scratch / NEW / name).replace(place)
-    return kept
-
-
-def _make_way(scratch: Path, name: str, listed: Listing, *, alone: bool) -> list[Kept]:
-    """Take what stands in an entry's place away, of which all stays that isn't listed.
-
-    A file that is written alone takes the place of another one at once.
-    """
-    parent = scratch.parent
-    new, place, kept = scratch / NEW / name, parent / name, []
-    if is_folder(place) and is_folder(new):
-        kept = _carry(parent, scratch / NEW, name, listed)
-        shutil.copymode(place, new)
-        place.rename(scratch / _OLD / name)
-    elif listed.strangers(parent, name):
-        aside = _free(place)
-        place.rename(aside)
-        kept = [(name, aside)]
-    elif is_folder(place) or (not alone):
-        place.rename(scratch / _OLD / name)
-    return kept
-
-
-def _carry(root: Path, to: Path, name: str, listed: Listing) -> list[Kept]:
-    """Move all that isn't listed to the same places elsewhere; what has none there last, as it gets another name."""
-    strangers = listed.strangers(root, name)
-    kept = []
-    for stranger in sorted(strangers, key=lambda name: not _is_free(to, name)):
-        here, *folders = to, *stranger.split("/")[:-1]
-        for folder in folders:
-            here = here / folder
-            here = here if is_folder(here) else _free(here)
-            here.mkdir(exist_ok=True)
-        place = _free(here / stranger.rpartition("/")[2])
-        (root / stranger).rename(place)
-        kept.append((stranger, place))
-    return kept
+        (new / name).replace(parent / name)
 
 
 def give_back(scratch: Path) -> None:
-    """Move what isn't listed back to where it was, and an earlier output whose place is empty.
+    """Move an earlier output back whose place wasn't taken, and beside the new one what holds somebody's files.
 
     Args:
         scratch: Of a command that has ended in the midst of it, or has come to its end.
@@ -131,25 +68,33 @@ def give_back(scratch: Path) -> None:
         return  # nothing had been moved, or no command made it: a link would have somebody's files moved here
     parent = scratch.parent
     with turn(parent):
-        for old in sorted((scratch / _OLD).iterdir()) if any((scratch / NEW).iterdir()) else ():
-            if not os.path.lexists(parent / old.name) or listed.owns(parent, old.name):
-                old.replace(parent / old.name)
-        for part in (_OLD, NEW):
-            for entry in sorted((scratch / part).iterdir()):
-                _carry(scratch / part, parent, entry.name, listed)
+        unfinished = any((scratch / NEW).iterdir())
+        for old in sorted((scratch / _OLD).iterdir()):
+            place = parent / old.name
+            if unfinished and listed.owns(parent, old.name):
+                old.replace(place)  # what was put there hasn't come alone
+            elif unfinished or not listed.holds_all(scratch / _OLD, old.name):
+                if os.path.lexists(place):
+                    put_aside(old, place, listed.by)
+                else:
+                    old.rename(place)
 
 
-def _is_free(folder: Path, name: str) -> bool:
-    """Whether something can be put there: nothing is there, nor anything but folders above it."""
-    head, _, last = name.partition("/")
-    place = folder / head
-    return _is_free(place, last) if last and is_folder(place) else not os.path.lexists(place)
+def put_aside(path: Path, place: Path, by: str) -> None:
+    """Keep what no command of that sort wrote, or somebody changed, beside a place that's needed; it's said.
 
-
-def _free(path: Path) -> Path:
-    """A path where nothing is: this one, or one beside it."""
-    names = (path.with_name(f"{path.name}.kept{f'-{number}' if number > 1 else ''}") for number in itertools.count(1))
-    return next(name for name in itertools.chain([path], names) if not os.path.lexists(name))
+    Args:
+        path: Where it is.
+        place: Where it was.
+        by: What writes there now.
+    """
+    names = (
+        place.with_name(f"{place.name}.kept{f'-{number}' if number > 1 else ''}") for number in itertools.count(1)
+    )
+    free = next(name for name in names if not os.path.lexists(name))
+    path.rename(free)
+    was, now = shortened(place.name, _NAME), shortened(free.name, _NAME)
+    complain(f"conrepair: kept in {place.parent}, as no {by} wrote it: {was} (now {now})")
 
 
 @contextlib.contextmanager

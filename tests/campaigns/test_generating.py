@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -99,9 +100,9 @@ def test_a_network_that_is_damaged_is_made_again(name: str, text: str | None, tm
     if text is not None:
         damaged.write_text(text)
     again = generate(tmp_path / "out")
-    kept = damaged.with_name(f"{name}.kept")  # damaged, or changed by somebody: nothing tells
-    assert (kept.read_text() if kept.exists() else None) == text
-    kept.unlink(missing_ok=True)
+    kept = tmp_path / "out" / "00001.kept"  # damaged, or changed by somebody: nothing tells
+    assert ((kept / name).read_text() if kept.exists() else None) == text
+    shutil.rmtree(kept, ignore_errors=True)
     assert hashes(tmp_path / "out") == whole
     assert again | {"seconds": 0} == first | {"seconds": 0}
     damaged.unlink()
@@ -119,13 +120,16 @@ def test_networks_of_other_wishes_are_not_mixed(tmp_path: Path) -> None:
 
 def test_what_is_put_into_networks_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generate(tmp_path / "out", count=2)
-    notes = {"notes.txt", "00001/notes.txt", "00003/notes.txt"}
-    for name in notes:
+    for name in ("notes.txt", "00003/notes.txt"):
         (tmp_path / "out" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "out" / name).write_text("mine")
     assert generate(tmp_path / "out", count=4, seed=8, force=True)["made"] == 4
-    assert all((tmp_path / "out" / name).read_text() == "mine" for name in notes)
-    assert "as no network wrote it: 00001/notes.txt" in capsys.readouterr().err
+    assert all((tmp_path / "out" / name).read_text() == "mine" for name in ("notes.txt", "00003.kept/notes.txt"))
+    assert "as no network wrote it: 00003 (now 00003.kept)" in capsys.readouterr().err
+    (tmp_path / "out" / "00001" / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"00001/notes\.txt isn't conrepair's"):
+        generate(tmp_path / "out", count=1, force=True)
+    (tmp_path / "out" / "00001" / "notes.txt").unlink()
     (tmp_path / "out" / "00002" / "model.json").write_text("annotated")
     before = hashes(tmp_path / "out")
     with pytest.raises(UsageError, match=r"00002/model\.json isn't as conrepair wrote it"):

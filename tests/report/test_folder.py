@@ -38,11 +38,14 @@ def test_all_files_of_a_real_localization(tmp_path: Path) -> None:
 def test_an_earlier_one_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     write(localizations.made(3, {1: 0.5}), folder)
-    (folder / "stale.txt").write_text("of somebody")
     check_folder(folder, "localize")
     write(localizations.made(5), folder)
     assert read_result(folder).rows[0].localized.steps[0].localization.verdict.value == "noise"
-    assert {path.name for path in folder.iterdir()} == TEXTS | {"stale.txt"}
+    assert {path.name for path in folder.iterdir()} == TEXTS
+    (folder / "notes.txt").write_text("of somebody")
+    with pytest.raises(UsageError, match=r"notes\.txt isn't conrepair's"):
+        check_folder(folder, "localize")
+    (folder / "notes.txt").unlink()
 
     mine = tmp_path / "mine"
     mine.mkdir()

@@ -1,4 +1,4 @@
-"""Outputs among a person's files: what a command didn't write, or wrote and somebody changed, is never lost."""
+"""Outputs among a person's files: one that was written whole is replaced; with anything else in it it's refused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from conrepair.runtime.errors import StorageError, UsageError
+from conrepair.runtime.listing import Listing
 from conrepair.runtime.outputs import LIST, Output
 
 NOTES = {"notes.txt": "mine", "mine/deep/f": "mine", "runs/a/notes": "mine", ".hidden": "mine"}
@@ -74,26 +76,61 @@ def test_an_earlier_output_is_replaced_and_nothing_else(output: Output, capsys: 
     assert capsys.readouterr().err == ""
 
 
-def test_all_else_stays_where_it_was_and_is_told(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", [*NOTES, "link", "runs/dangling", "empty"])
+def test_a_folder_with_anything_else_in_it_is_refused(output: Output, name: str) -> None:
+    place = output.path / name
+    if name in NOTES:
+        put(output.path, {name: "mine"})
+    elif name == "empty":
+        place.mkdir()
+    else:
+        place.symlink_to("nowhere")
+    before = texts(output.path)
+    first = output.path / ("mine" if name.startswith("mine") else name)
+    with pytest.raises(
+        UsageError, match=f"^{re.escape(str(first))} isn't conrepair's, so {output.path} isn't"
+    ) as told:
+        output.check()
+    assert "Choose another output" in str(told.value)
+    assert texts(output.path) == before
+
+
+def test_a_folder_with_very_many_files_keeps_nobody_waiting(output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3000):
+        (output.path / f"{number}").touch()
+    looked_at, owns = [], Listing.owns
+
+    def counted(listing: Listing, root: Path, name: str) -> bool:
+        looked_at.append(name)
+        return owns(listing, root, name)
+
+    monkeypatch.setattr(Listing, "owns", counted)
+    with pytest.raises(UsageError, match="isn't conrepair's"):
+        output.check()
+    assert len(looked_at) < 4
+
+
+def test_what_came_while_the_command_ran_is_kept_whole(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody throws minutes of work away for that."""
     folder, elsewhere = output.path, output.path.parent / "elsewhere"
     put(elsewhere, {"f": "of somebody"})
     put(folder, NOTES)
     (folder / "link").symlink_to(elsewhere)
-    (folder / "runs" / "dangling").symlink_to("nowhere")
-    (folder / "empty").mkdir()
     (folder / "notes.txt").chmod(0o400)
     places = {name: (folder / name).stat().st_ino for name in NOTES}
-    output.check()
     write(output, "new", ("other.csv",))
-    links = {"link": str(elsewhere), "runs/dangling": "nowhere"}
-    assert texts(folder) == NOTES | links | {"other.csv": "new"}
-    assert {name: (folder / name).stat().st_ino for name in NOTES} == places, "moved, not copied"
-    assert (folder / "empty").is_dir()
-    assert (folder / "notes.txt").stat().st_mode & 0o777 == 0o400
+    kept = folder.with_name("X.kept")
+    assert texts(folder) == {"other.csv": "new"}
+    assert texts(kept) == NOTES | {"link": str(elsewhere)} | dict.fromkeys(OURS, "old")
+    assert {name: (kept / name).stat().st_ino for name in NOTES} == places, "moved, not copied"
+    assert (kept / "notes.txt").stat().st_mode & 0o777 == 0o400
     assert texts(elsewhere) == {"f": "of somebody"}
     told = capsys.readouterr().err
-    assert told.startswith(f"conrepair: kept in {folder.parent}, as no localization wrote it: X/.hidden, X/empty,")
-    assert told.endswith("and 2 more\n")
+    assert told == f"conrepair: kept in {folder.parent}, as no localization wrote it: X (now X.kept)\n"
+    put(folder, {"other.csv": "annotated"})
+    write(output, "newer")
+    assert texts(folder.with_name("X.kept-2")) == {"other.csv": "annotated"}
+    output.check()
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o2775])
@@ -101,20 +138,6 @@ def test_who_may_read_a_folder_stays(output: Output, mode: int) -> None:
     output.path.chmod(mode)
     write(output, "new")
     assert output.path.stat().st_mode & 0o7777 == mode
-
-
-def test_what_is_in_the_way_is_called_otherwise(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
-    """It came, or was changed, while the command ran: nobody throws minutes of work away for that."""
-    put(output.path, {"layers.csv": "annotated", "repaired.onnx": "mine", "a/f": "mine", "b": "mine"})
-    write(output, "new", ("layers.csv", "repaired.onnx", "a", "b/f"))
-    assert texts(output.path) == {
-        "layers.csv": "new", "layers.csv.kept": "annotated", "repaired.onnx": "new", "repaired.onnx.kept": "mine",
-        "a": "new", "a.kept/f": "mine", "b/f": "new", "b.kept": "mine",
-    }  # fmt: skip
-    assert "X/layers.csv (now layers.csv.kept)" in capsys.readouterr().err
-    put(output.path, {"layers.csv": "annotated again"})
-    write(output, "newer")
-    assert texts(output.path)["layers.csv.kept-2"] == "annotated again"
 
 
 # --- What is refused before any work ---
@@ -206,7 +229,6 @@ def test_a_list_names_no_files_elsewhere(output: Output) -> None:
     text = f'{{"version": 1, "by": "localization", "files": {{{files}}}, "folders": ["..", "/", ""]}}'
     (output.path / LIST).write_text(text)
     write(output, "new")
-    output.remove()
     assert texts(output.path.parent)["precious"] == "old"
 
 
@@ -220,11 +242,10 @@ def test_other_outputs_and_links_are_refused(output: Output) -> None:
             Output(link, "localization").check()
 
 
-@pytest.mark.parametrize("place", ["", "mine", "runs"])
+@pytest.mark.parametrize("place", ["", "runs"])
 def test_where_a_disk_is_mounted_nothing_is_replaced(
     output: Output, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (output.path / "mine").mkdir()
     mounted = output.path / place
     monkeypatch.setattr(Path, "is_mount", lambda path: path == mounted)
     with pytest.raises(UsageError, match=f"{mounted} is where a disk is mounted"):
@@ -233,14 +254,10 @@ def test_where_a_disk_is_mounted_nothing_is_replaced(
 
 def test_a_folder_that_was_made_read_only_is_refused(output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     (output.path / "runs").chmod(0o500)
-    put(output.path, {"notes.txt": "mine"})
     if os.geteuid() == 0:  # who may do anything
         monkeypatch.setattr(os, "access", lambda path, mode: bool(Path(path).stat().st_mode & 0o200))
     with pytest.raises(UsageError, match="runs can't be written to"):
         output.check()
-    with contextlib.suppress(StorageError):
-        write(output, "new")
-    assert texts(output.path)["notes.txt"] == "mine"
 
 
 def test_nobody_s_current_folder_is_taken_away(output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,10 +302,22 @@ def test_a_model_s_folder_holds_only_the_model(tmp_path: Path) -> None:
     output = Output(tmp_path / "saved", "conversion", beside=True)
     write(output, "1")
     assert set(texts(tmp_path / "saved")) == {path for path in OURS if not (tmp_path / "saved" / LIST).exists()}
-    put(tmp_path / "saved", NOTES)
     output.check()
-    write(output, "2")
-    assert texts(tmp_path / "saved") == NOTES | dict.fromkeys(OURS, "2")
+    write(output, "2", ("other",))
+    assert texts(tmp_path / "saved") == {"other": "2"}
+    put(tmp_path / "saved", NOTES)
+    with pytest.raises(UsageError, match=r"saved/\.hidden isn't conrepair's"):
+        output.check()
+
+
+def test_weights_go_with_the_model_that_had_them(tmp_path: Path) -> None:
+    output = Output(tmp_path / "net.onnx", "conversion", beside=True)
+    with output.write() as temporary:
+        put(temporary.parent, {"net.onnx": "1", "net.onnx.data": "1"})
+    with output.write() as temporary:
+        put(temporary.parent, {"net.onnx": "2"})
+    assert texts(tmp_path) == {"net.onnx": "2"}
+    output.check()
 
 
 # --- Files that are put into a folder ---
@@ -300,7 +329,9 @@ def test_the_rest_stays_and_what_isn_t_as_it_was_written_is_refused(output: Outp
     add(output, "again", ("layers.csv", "more/c"), strict=True)
     assert output.path.stat().st_ino == folder, "somebody may be in it"
     assert texts(output.path) == NOTES | {"layers.csv": "again", "runs/a/b.txt": "old", "more/c": "again"}
-    output.check()
+    with pytest.raises(UsageError, match="isn't conrepair's"):
+        output.check()
+    Output(output.path, "localization", shared=True).check()
     for name, text in {"layers.csv": "annotated", "mine": "", "link/x": ""}.items():
         if text:
             put(output.path, {name: text})
@@ -321,15 +352,21 @@ def test_the_rest_stays_and_what_isn_t_as_it_was_written_is_refused(output: Outp
     assert told == {"layers.csv": "new", "layers.csv.kept": "annotated", "link/x": "new", "link.kept": ".."}
 
 
-def test_removing_leaves_what_others_put_there(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
-    put(output.path, NOTES | {"layers.csv": "annotated"})
+def test_a_file_is_removed_unless_somebody_changed_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = Output(tmp_path / "page.html", "page", beside=True)
+    for text in ("1", "2"):
+        with output.write() as temporary:
+            temporary.write_text(text)
     output.remove()
-    assert texts(output.path) == NOTES | {"layers.csv": "annotated"}
-    assert "X/layers.csv" in capsys.readouterr().err
-    other = Output(output.path.with_name("Y"), "localization")
-    write(other, "1")
-    other.remove()
-    assert not other.path.exists()
+    output.remove()
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err == ""
+    with output.write() as temporary:
+        temporary.write_text("3")
+    output.path.write_text("annotated")
+    output.remove()
+    assert texts(tmp_path) == {"page.html": "annotated"}
+    assert capsys.readouterr().err == f"conrepair: kept in {tmp_path}, as no page wrote it: page.html\n"
 
 
 # --- Commands that end in the midst of it, and several at once ---
@@ -351,7 +388,7 @@ def _fail() -> None:
     raise OSError(errno.EIO, "the disk is gone")
 
 
-MOST_MOVES = 16
+MOST_MOVES = 8
 
 
 @pytest.mark.parametrize("how", ["killed", "failed"])
@@ -363,7 +400,6 @@ def test_wherever_it_ends_all_of_it_is_there_or_comes_back(
         folder = tmp_path / str(moves)
         output = Output(folder / "X", "localization")
         write(output, "old")
-        put(output.path, NOTES)
         if how == "failed":
             with monkeypatch.context() as patched:
                 _count_moves(patched, moves, _fail)
@@ -378,11 +414,28 @@ def test_wherever_it_ends_all_of_it_is_there_or_comes_back(
         if how == "killed":
             write(Output(folder / "Y", "localization"), "1")  # the next command in that folder
         found = texts(output.path)
-        assert found in [NOTES | dict.fromkeys(OURS, text) for text in ("old", "new")], moves
+        assert found in [dict.fromkeys(OURS, text) for text in ("old", "new")], moves
         assert not [path for path in folder.iterdir() if path.name not in {"X", "Y"}]
         output.check()
         whole += found["layers.csv"] == "new"
     assert 0 < whole < MOST_MOVES, "it was ended in the midst, and not always"
+
+
+def test_what_somebody_put_where_a_killed_command_left_nothing_stays(
+    output: Output, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if (child := os.fork()) == 0:
+        with pytest.MonkeyPatch.context() as patched:
+            _count_moves(patched, 2, lambda: os._exit(9))  # the old one is away, the new one isn't there yet
+            write(output, "new")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert not output.path.exists()
+    put(output.path, {"f": "mine"})
+    write(Output(output.path.with_name("Y"), "localization"), "1")
+    assert texts(output.path) == {"f": "mine"}
+    assert texts(output.path.with_name("X.kept")) == dict.fromkeys(OURS, "old")
+    assert "X (now X.kept)" in capsys.readouterr().err
 
 
 def test_weights_and_model_are_of_one_conversion_wherever_it_ends(
@@ -401,8 +454,7 @@ def test_weights_and_model_are_of_one_conversion_wherever_it_ends(
 
 
 def test_two_that_write_the_same_folder_both_succeed(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
-    """What stands there afterwards is one of theirs, whole, with all of somebody's files."""
-    put(output.path, NOTES)
+    """What stands there afterwards is one of theirs, whole."""
     errors: list[BaseException] = []
 
     def write_on(text: str) -> None:
@@ -418,5 +470,5 @@ def test_two_that_write_the_same_folder_both_succeed(output: Output, capsys: pyt
     for writer in writers:
         writer.join()
     assert errors == []
-    assert texts(output.path) in [NOTES | dict.fromkeys(OURS, text) for text in ("one", "two")]
+    assert texts(output.path) in [dict.fromkeys(OURS, text) for text in ("one", "two")]
     assert [path.name for path in output.path.parent.iterdir()] == ["X"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from conrepair.config.for_run import load_for_run
 from conrepair.pipeline.matrix import run_matrix
 from conrepair.report.audit_folder import write_audit
+from conrepair.report.folder import run_output
 from conrepair.report.route_matrix import matrix_markdown
 from conrepair.runtime.files import put_text
 from conrepair.runtime.outputs import Output
@@ -25,16 +26,17 @@ def matrix(options: argparse.Namespace) -> int:
     file = Path(options.config)
     config = load_for_run(file, quiet=options.quiet)
     base = file.absolute().parent
-    usual = base / config.output / config.name / "route-matrix.md"
-    target = usual if options.output is None else Path(options.output)
-    table = Output(target.absolute(), "matrix", beside=True)
+    usual = base / config.output / config.name
+    target = usual / "route-matrix.md" if options.output is None else Path(options.output)
+    own = options.output is None  # in the audit's folder it's part of that, and goes with it
+    table = run_output(usual, "audit") if own else Output(target.absolute(), "matrix", beside=True)
     table.check()
     with ProgressDisplay(quiet=options.quiet) as display:
         result = run_matrix(config, base, display)
     for audit in result.audits:
         write_audit(audit, base / config.output / "store")
     text = matrix_markdown(result)
-    with table.write() as temporary:
-        put_text(temporary, text)
+    with table.add() if own else table.write() as temporary:
+        put_text(temporary / target.name if own else temporary, text)
     say(f"{text}\nWritten to {target}.")
     return result.exit_code

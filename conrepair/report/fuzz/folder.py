@@ -78,7 +78,7 @@ def read_finding(folder: Path) -> Finding:
 
 def campaign_output(folder: Path) -> Output:
     """A campaign's folder, as what is written among a person's files."""
-    return Output(folder, "campaign")
+    return Output(folder, "campaign", shared=True)
 
 
 def write_campaign(summary: Summary, folder: Path, *, live: bool = False, standing: Standing | None = None) -> None:

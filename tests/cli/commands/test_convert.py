@@ -219,8 +219,8 @@ def test_what_is_put_into_a_saved_model_stays(folder: Path, capsys: pytest.Captu
     assert convert(*command) == 0
     (folder / "saved" / "variables" / "notes.txt").write_text("mine")
     capsys.readouterr()
-    assert convert(*command, "--force") == 0
-    assert "as no conversion wrote it: saved/variables/notes.txt" in capsys.readouterr().err
+    assert convert(*command, "--force") == 2
+    assert "saved/variables/notes.txt isn't conrepair's, so" in capsys.readouterr().err
     assert (folder / "saved" / "variables" / "notes.txt").read_text() == "mine"
 
 
