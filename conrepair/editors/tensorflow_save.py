@@ -50,6 +50,8 @@ def save_saved_model(file: TensorFlowFile, original: Path, path: Path) -> None:
             leave = shutil.ignore_patterns("variables", "fingerprint.pb")
             shutil.copytree(original, temporary, ignore=leave)
             _write_checkpoint(original / _CHECKPOINT, temporary / _CHECKPOINT, keys)
+        if path.is_dir():  # a folder takes no other one's place
+            path.rename(temporary.with_name(f"{path.name}.before"))
 
 
 def _keys_of(file: TensorFlowFile, original: Path) -> Mapping[str, Array] | None:

@@ -69,6 +69,18 @@ def changed(model: Model, folder: Path, change: Callable[[Editor], None]) -> Mod
     return made
 
 
+def test_an_earlier_one_that_was_saved_there_is_replaced(model: Model, tmp_path: Path) -> None:
+    for factor in (2, 3):
+        editor = open_editor(model)
+        node = node_of(editor, "Conv")
+        numbers = np.asarray(node.parameters["weight"].numpy())
+        editor.set_parameter(node, "weight", factor * numbers)
+        made = editor.save(tmp_path / "out", "changed")
+        weight = np.asarray(node_of(open_editor(made), "Conv").parameters["weight"].numpy())
+        np.testing.assert_array_equal(weight, factor * numbers)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [Path(made.path).name]
+
+
 def test_a_kernel_is_given_in_the_vocabularys_order(model: Model, tmp_path: Path) -> None:
     def change(editor: Editor) -> None:
         node = node_of(editor, "Conv")
