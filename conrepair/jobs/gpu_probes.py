@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.gpu_devices import gpu_devices
+from conrepair.runtime.words import lines_of
 
 __all__ = ["GPU_PROBES", "probe_gpu"]
 
@@ -106,7 +107,7 @@ def _torch(_: Path) -> Answer:
         try:
             torch.zeros(1, device="cuda")
         except (RuntimeError, AssertionError) as error:
-            return "missing", str(error).strip().splitlines()[0]
+            return "missing", lines_of(error)[0]
         return "missing", "no device"
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     result = float(torch.ones(3, device="cuda").sum())
@@ -133,7 +134,7 @@ def _onnxruntime(folder: Path) -> Answer:
             reason = "" if name in session.get_providers() else "it's left for the processor"
         # What a provider raises is its own.
         except Exception as error:  # noqa: BLE001
-            reason = str(error).strip().splitlines()[0]
+            reason = lines_of(error)[0]
         (not_reached if reason else reached).append(f"{name}: {reason}" if reason else name)
     words = "; ".join([*reached, *not_reached])
     return "works" if reached else "missing", words

@@ -15,6 +15,7 @@ from conrepair.graph.layer_graph import Array, Tensor
 from conrepair.networks.network import Segment
 from conrepair.networks.onnx_cut import OnnxCut
 from conrepair.runtime.errors import InferenceError
+from conrepair.runtime.words import lines_of
 
 __all__ = ["OnnxSegment", "OpenPiece", "Sessions"]
 
@@ -39,7 +40,7 @@ class OpenPiece:
             results: list[Array] = self.session.run(list(wanted), dict(feeds), _quiet())
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:
-            raise InferenceError(f"running a piece of the network failed: {_first_line(error)}") from error
+            raise InferenceError(f"running a piece of the network failed: {lines_of(error)[0]}") from error
         return results
 
 
@@ -86,7 +87,7 @@ class Sessions:
             )
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:
-            raise InferenceError(f"ONNX Runtime can't run a piece of the network: {_first_line(error)}") from error
+            raise InferenceError(f"ONNX Runtime can't run a piece of the network: {lines_of(error)[0]}") from error
         return OpenPiece(session, () if self.optimized else tuple(values.values()))
 
     def _options(self) -> Any:
@@ -136,7 +137,3 @@ def _real(tensor: Tensor, array: Array) -> Array:
     if array.dtype.kind == "O":
         return as_text(array)
     return array if tensor.quantization is None else real_values(array, tensor.quantization)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

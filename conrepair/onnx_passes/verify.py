@@ -21,6 +21,7 @@ from conrepair.frameworks.onnx_files.file import table_sizes
 from conrepair.onnx_passes.files import save
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.onnx_session import open_session
+from conrepair.runtime.words import lines_of
 
 __all__ = ["DrawnReference", "outputs_differ", "relative_error"]
 
@@ -64,7 +65,7 @@ class DrawnReference:
             self._outputs = session.run(None, self._feeds)
         # onnxruntime raises one class per status code, without a common base of their own.
         except Exception as error:  # noqa: BLE001
-            self.unknown = f"it doesn't run on drawn inputs: {_first_line(error)}"
+            self.unknown = f"it doesn't run on drawn inputs: {lines_of(error)[0]}"
 
     def difference(self, model: onnx_ir.Model) -> str | None:
         """Say how the outputs of a rewritten model differ beyond rounding; None when they don't."""
@@ -77,7 +78,7 @@ class DrawnReference:
                 outputs = open_session(path).run(None, self._feeds)
             # As above.
             except Exception as error:  # noqa: BLE001
-                return f"the result doesn't run: {_first_line(error)}"
+                return f"the result doesn't run: {lines_of(error)[0]}"
         if len(outputs) != len(self._outputs):
             return f"it has {len(outputs)} outputs instead of {len(self._outputs)}"
         names = [str(value.name) for value in model.graph.outputs]
@@ -109,10 +110,6 @@ class DrawnReference:
 
 def _is_real(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype.kind == "f"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def outputs_differ(pairs: Mapping[str, tuple[Any, Any]], allowed: float = 0.0) -> str | None:

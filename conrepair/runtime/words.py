@@ -12,6 +12,7 @@ __all__ = [
     "are_numbered",
     "complain",
     "harmless",
+    "lines_of",
     "meant",
     "natural_order",
     "number",
@@ -42,6 +43,12 @@ def harmless(text: str) -> str:
 def complain(text: str) -> None:
     """Write to standard error."""
     sys.stderr.write(f"{harmless(text)}\n")
+
+
+def lines_of(error: BaseException) -> list[str]:
+    """What an error says, line by line; its type where it says nothing."""
+    lines = (line.strip() for line in str(error).splitlines())
+    return [line for line in lines if line] or [type(error).__name__]
 
 
 def shortened(text: str, length: int) -> str:

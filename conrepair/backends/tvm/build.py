@@ -22,7 +22,7 @@ from conrepair.frameworks.model import Model, to_json
 from conrepair.runtime.errors import ConversionError, ModelLoadError
 from conrepair.runtime.files import sha256_of, write_json, write_text
 from conrepair.runtime.json_file import read_json_text, value_of
-from conrepair.runtime.words import meant
+from conrepair.runtime.words import lines_of, meant
 
 __all__ = ["BUILD", "build", "compile_module", "taken", "unobservable"]
 
@@ -318,8 +318,7 @@ def _kernels(module: Any) -> int:
 
 
 def _pass_error(what: str, error: Exception) -> ConversionError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = (lines[-1] if lines else type(error).__name__)[:400].rstrip(".")
+    reason = lines_of(error)[-1][:400].rstrip(".")
     return ConversionError(
         f"TVM can't compile the model: {what} failed: {type(error).__name__}: {reason}. Try another `setting`, or "
         "leave the pass out (`disabled_pass`) where it isn't needed."

@@ -14,6 +14,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
+from conrepair.runtime.words import lines_of
 
 __all__ = ["TvmRunnable", "arrays_of"]
 
@@ -58,9 +59,8 @@ class TvmRunnable(Runnable):
             raise
         # TVM raises RuntimeError, ValueError or its own for a library of another version or processor.
         except Exception as error:
-            reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
             raise ModelLoadError(
-                f"{folder} can't be loaded as a build of TVM: {reason[0]}. Build it again."
+                f"{folder} can't be loaded as a build of TVM: {lines_of(error)[-1]}. Build it again."
             ) from error
 
     def observe(self, instrument: Callable[..., Any]) -> None:

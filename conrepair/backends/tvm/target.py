@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.words import lines_of
 
 __all__ = ["KINDS", "TargetText", "parse_target"]
 
@@ -76,8 +77,7 @@ class TargetText:
             return target.with_host(tvm.target.Target("llvm") if host is None else host.resolve())
         # TVM raises TypeError, ValueError or its own, by the attribute.
         except Exception as error:
-            reason = str(error).strip().splitlines()[0]
-            raise ConfigError(f"target {self.kind} {attributes}: TVM refuses it: {reason}") from error
+            raise ConfigError(f"target {self.kind} {attributes}: TVM refuses it: {lines_of(error)[0]}") from error
 
 
 def parse_target(text: str) -> TargetText:

@@ -22,6 +22,7 @@ from conrepair.generate.running import ModelSession, RefusedError
 from conrepair.generate.tensors import BOOL, NUMERIC, Range
 from conrepair.generate.values.drawn import drawn_values
 from conrepair.runtime.errors import UsageError
+from conrepair.runtime.words import lines_of
 
 __all__ = ["OpenedFile", "opened"]
 
@@ -82,7 +83,7 @@ def opened(path: Path, opset: int | None = None, batch: int = 1) -> OpenedFile:
             raise UsageError(f"{path} has {whole / 1e9:.1f} GB; networks are grown from up to 1 GB.")
         model = onnx.load(path)
     except (DecodeError, onnx.checker.ValidationError, OSError) as error:
-        raise UsageError(f"{path} can't be read as an ONNX model ({str(error).splitlines()[0]}).") from error
+        raise UsageError(f"{path} can't be read as an ONNX model ({lines_of(error)[0]}).") from error
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     own, words = _opset_of(model), ""
@@ -92,7 +93,7 @@ def opened(path: Path, opset: int | None = None, batch: int = 1) -> OpenedFile:
             try:
                 return _computed(path.name, form, opset, batch, size)
             except RefusedError as error:
-                words = words or str(error).strip().splitlines()[0]
+                words = words or lines_of(error)[0]
     raise UsageError(
         f"{path}: ONNX Runtime doesn't compute it with opset {opset} and any of the sizes {_SIZES} where it leaves "
         f"them open ({words[:200]}). It has opset {own}; give a model with fixed sizes."

@@ -84,6 +84,17 @@ def test_tuning_for_a_processor_knows_its_cores(text: str, cores: int | None) ->
     assert target.resolve().attrs.get("num-cores") == cores
 
 
+def test_a_refusal_of_tvm_s_without_words_is_told_by_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Any) -> Any:
+        raise ValueError(" \n")
+
+    import tvm
+
+    monkeypatch.setattr(tvm.target, "Target", refuse)
+    with pytest.raises(ConfigError, match=r"TVM refuses it: ValueError$"):
+        parse_target("llvm").resolve()
+
+
 def test_explain_lists_the_passes() -> None:
     lines = explain(parse_target("llvm"), "O2").splitlines()
     listed = [line.split()[1] for line in lines[1:-1]]

@@ -16,6 +16,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import DeviceError, InferenceError, ModelLoadError
+from conrepair.runtime.words import lines_of
 
 __all__ = ["RemoteRunnable"]
 
@@ -66,9 +67,8 @@ class RemoteRunnable(Runnable):
         except DeviceError:
             raise
         except Exception as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
             raise ModelLoadError(
-                f"{self._device} can't load the build: {lines[-1]}. Is its TVM "
+                f"{self._device} can't load the build: {lines_of(error)[-1]}. Is its TVM "
                 f"{self._record['versions']['apache-tvm']} too, and its processor the one that `target` names?"
             ) from error
 

@@ -11,6 +11,7 @@ from conrepair.backends.tvm.rpc.device import RpcDevice
 from conrepair.backends.tvm.rpc.reach import Server, reach
 from conrepair.backends.tvm.rpc.watch import cut_after, is_connected
 from conrepair.runtime.errors import ConrepairError, DeviceError
+from conrepair.runtime.words import lines_of
 
 __all__ = ["LostDeviceError", "RpcSession", "check_remote", "open_session"]
 
@@ -115,7 +116,7 @@ def _open(device: RpcDevice) -> RpcSession:
                 raise DeviceError(
                     f"{device}: the server there has another key than '{device.key}'. Correct `key`."
                 ) from error
-            late = f"no session within {device.connect_seconds:g} s" if watch.cut else _last_line(error)
+            late = f"no session within {device.connect_seconds:g} s" if watch.cut else lines_of(error)[-1].rstrip(".")
             raise DeviceError(f"{device}: connecting failed: {late}. Start the server again.") from error
     return RpcSession(device, server, remote)
 
@@ -138,8 +139,3 @@ def _explained(device: RpcDevice, server: Server, doing: str, error: Exception, 
             "compiled code crashed there (does `target` name its processor?). Start the server again."
         )
     return None
-
-
-def _last_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1].rstrip(".") if lines else type(error).__name__
