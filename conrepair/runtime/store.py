@@ -12,17 +12,18 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.files import canonical_json, in_place, make_folder, sha256_of, storage_error
-from conrepair.runtime.kept import keep_others
+from conrepair.runtime.listing import is_folder
 from conrepair.runtime.locks import lacks_locks, lock
 from conrepair.runtime.ordinary_file import read_ordinary
 from conrepair.runtime.scratch import locked, scratch_folder, sweep
+from conrepair.runtime.words import complain, shortened
 
 __all__ = ["RECORD", "Entry", "Store", "job_key", "journals"]
 
@@ -235,7 +236,7 @@ class Store:
                 record = _read(folder)
                 if record is None:
                     continue
-                keep_others(folder, _own(record))
+                _keep_others(folder, _own(record))
                 if not record.get("released"):
                     _write_record(folder, {**record, "released": True})
                 _empty(folder)
@@ -298,7 +299,7 @@ class Store:
         """Remove an entry; it vanishes whole, even when this process is killed meanwhile. Others' files stay."""
         if not (folder.exists() or folder.is_symlink()):
             return
-        keep_others(folder, _own(_read(folder)))
+        _keep_others(folder, _own(_read(folder)))
         if not folder.exists():  # something else was in its place
             return
         with self.scratch() as scratch:
@@ -358,3 +359,36 @@ def _hashes(folder: Path) -> dict[str, str]:
         for file in sorted(folder.rglob("*"))
         if file.is_file() and file != folder / RECORD
     }
+
+
+# What somebody has put into entries: it's kept where they are removed.
+
+
+_KEPT = "kept"
+_SHOWN, _NAME = 5, 60
+
+
+def _keep_others(entry: Path, ours: Collection[str]) -> None:
+    """Move all files of an entry that aren't its own to a folder beside the entries, and say so.
+
+    Args:
+        entry: Of a store; something else may stand in its place.
+        ours: Paths of its own files in it.
+    """
+    found = sorted(entry.rglob("*")) if is_folder(entry) else [entry]
+    names = [path.relative_to(entry.parent).as_posix() for path in found if not is_folder(path)]
+    others = [name for name in names if name.partition("/")[2] not in ours]
+    if not others:
+        return
+    root = _free(entry.parent / _KEPT)
+    for name in others:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (entry.parent / name).rename(root / name)
+    shown = ", ".join(shortened(name, _NAME) for name in others[:_SHOWN])
+    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    complain(f"conrepair: kept in {root}, as conrepair didn't write it: {shown}{more}")
+
+
+def _free(folder: Path) -> Path:
+    """A folder in this one that isn't there yet."""
+    return next(place for number in range(1_000_000) if not os.path.lexists(place := folder / str(number)))
