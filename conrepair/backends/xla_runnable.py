@@ -16,8 +16,7 @@ import tensorflow as tf
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.frameworks.tensorflow import TensorFlowRunnable
-from conrepair.frameworks.tensorflow_gradients import products
+from conrepair.frameworks.tensorflow import TensorFlowRunnable, products
 from conrepair.runtime.errors import InferenceError
 from conrepair.runtime.words import shortened
 

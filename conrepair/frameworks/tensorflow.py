@@ -19,7 +19,6 @@ from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.frameworks.screening.admission import admitted
 from conrepair.frameworks.states.tensorflow import states_of
-from conrepair.frameworks.tensorflow_gradients import products
 from conrepair.frameworks.tensorflow_tables import table_sizes
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.words import natural_order
@@ -32,6 +31,7 @@ __all__ = [
     "load_function",
     "narrower_type",
     "preferred_signature",
+    "products",
 ]
 
 _PREFERRED_SIGNATURES = ("serving_default", "serve")
@@ -131,7 +131,7 @@ class TensorFlowRunnable(Runnable):
         """The products as something computes them.
 
         Args:
-            how: `conrepair.frameworks.tensorflow_gradients.products`, as it is or compiled.
+            how: `products`, as it is or compiled.
             feeds: That fit the inputs.
             cotangents: Of the real outputs.
         """
@@ -232,6 +232,28 @@ def _spec(name: str, spec: Any) -> TensorSpec:
     if shape and shape[0] == "?":
         shape = ("batch", *shape[1:])
     return TensorSpec(name, shape, "string" if spec.dtype == tf.string else spec.dtype.name)
+
+
+def products(
+    call: Callable[..., Mapping[str, Any]], arguments: Mapping[str, Any], cotangents: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Vector-Jacobian products by TensorFlow's tape.
+
+    Args:
+        call: Takes inputs by name, and gives outputs by name.
+        arguments: What it's called with.
+        cotangents: Of the real outputs.
+
+    Returns:
+        By real argument, zeros where nothing depends on it.
+    """
+    real = {name: tensor for name, tensor in arguments.items() if tensor.dtype.is_floating}
+    with tf.GradientTape() as tape:
+        tape.watch(real)
+        outputs = call(**arguments)
+        asked = {name: outputs[name] for name in cotangents}
+    found = tape.gradient(asked, real, dict(cotangents), unconnected_gradients=tf.UnconnectedGradients.ZERO)
+    return {name: tf.convert_to_tensor(tensor) for name, tensor in found.items()}
 
 
 FRAMEWORK = TensorFlowFramework()

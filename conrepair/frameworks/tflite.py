@@ -16,7 +16,6 @@ from conrepair.data.tensor_spec import Quantization, TensorSpec
 from conrepair.frameworks.model import Description, Model, short_text
 from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.frameworks.screening.tflite import check_tables, dtype_of, has_numbers, kind_of, tables_of
-from conrepair.frameworks.states.tflite import states_of
 from conrepair.runtime.words import natural_order
 
 __all__ = [
@@ -61,7 +60,7 @@ class TfliteRunnable(Runnable):
         self._path, self._threads = model.path, threads or os.cpu_count()
         self._resolver = getattr(OpResolverType, KERNELS[kernels])
         with loading(model, "a TFLite model"):
-            self.states = states_of(check_tables(model.path))
+            self.states = _states_of(check_tables(model.path))
             self._open()
             names = signature_names(self.interpreter)
             self._input_details = in_order(self.interpreter.get_input_details(), names)
@@ -242,6 +241,31 @@ def _spec(detail: Mapping[str, Any], names: Mapping[int, str]) -> TensorSpec:
         "string" if dtype.kind in "SO" else dtype.name,
         Quantization(float(scale), int(zero_point)) if scale and dtype.kind in "iu" else None,
     )
+
+
+def _states_of(model: Any) -> tuple[str, ...]:
+    """Names of the variables that a call assigns; those that are only set once, at its first, are weights.
+
+    Args:
+        model: A file's tables.
+    """
+    calls = [
+        (place, kind_of(model, operator), operator)
+        for place, graph in enumerate(model.subgraphs)
+        for operator in graph.operators or []
+    ]
+    once = {operator.builtinOptions.initSubgraphIndex for _, kind, operator in calls if kind == "CALL_ONCE"}
+    names = {
+        (place, int(operator.outputs[0])): (operator.builtinOptions.sharedName or b"").decode(errors="replace")
+        for place, kind, operator in calls
+        if kind == "VAR_HANDLE"
+    }
+    assigned = [
+        names.get((place, int(operator.inputs[0])), "a variable")
+        for place, kind, operator in calls
+        if kind == "ASSIGN_VARIABLE" and place not in once
+    ]
+    return tuple(dict.fromkeys(assigned))
 
 
 FRAMEWORK = TfliteFramework()

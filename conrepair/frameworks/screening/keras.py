@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+from h5py import h5d, h5g, h5l, h5o
 
 from conrepair.frameworks.detect import container
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.screening.admission import UnusualContent, shown
-from conrepair.frameworks.screening.hdf5 import check_hdf5, is_hdf5
-from conrepair.runtime.archive import Archive, ArchiveError, is_archive, opened_archive, parsed_json
+from conrepair.runtime.archive import Archive, ArchiveError, check_unpacked, is_archive, opened_archive, parsed_json
 
 __all__ = ["seal"]
 
@@ -43,11 +43,11 @@ def seal(model: Model, place: Path) -> Iterator[UnusualContent]:
             archive.copy(place, dict.fromkeys(kept))
         return
     shutil.copyfile(path, place)
-    if is_archive(place) or not is_hdf5(place):
+    if is_archive(place) or not _is_hdf5(place):
         raise ArchiveError("it isn't HDF5, or not only")
     try:
         with h5py.File(place, "r") as file:
-            check_hdf5(file, place.stat().st_size)
+            _check_hdf5(file, place.stat().st_size)
             text = file.attrs.get(_LEGACY, "{}")
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         if isinstance(error, ArchiveError):
@@ -62,7 +62,7 @@ def _check_weights(archive: Archive, name: str) -> None:
     elif name.endswith(".h5"):
         try:
             with h5py.File(io.BytesIO(archive.read(name)), "r") as file:
-                check_hdf5(file, archive.sizes[name])
+                _check_hdf5(file, archive.sizes[name])
         except (OSError, KeyError, RuntimeError, TypeError) as error:
             raise ArchiveError(f"{name} in it is damaged: {error}") from error
 
@@ -92,3 +92,63 @@ def _of_object(name: Any, module: Any, config: Any) -> Iterator[UnusualContent]:
         part = rest.partition(".")[0]
         if part not in _COMPUTING and what not in (_MODELS if part else _MODELS | _OWN):
             yield UnusualContent(f"{shown(f'{module}.{what}')} among its layers", confinable=True)
+
+
+# HDF5: what a file of weights has no place for, found without reading any of its numbers.
+
+
+_MARK = b"\x89HDF\r\n\x1a\n"
+_FILTERS = {1, 2, 3, 4, 5, 6, 32000}  # those of the library, and h5py's LZF; others are programs that it looks for
+_MOST_OBJECTS = 1_000_000
+
+
+def _is_hdf5(path: Path) -> bool:
+    """Whether a file begins as HDF5 does: the library also finds what begins later, behind something else."""
+    with path.open("rb") as file:
+        return file.read(len(_MARK)) == _MARK
+
+
+def _check_hdf5(file: Any, size: int) -> None:
+    """Look through all groups and datasets of a file.
+
+    Args:
+        file: An `h5py.File`; its lower interface is used, which takes a third of the time.
+        size: Of the file in bytes.
+
+    Raises:
+        ArchiveError: if it reaches other files, needs filters that are programs, or unpacks to more than it may.
+    """
+    whole = 0
+    seen: set[int] = set()
+    pending = [file.id]
+    while pending:
+        group = pending.pop()
+        for name in group:
+            if group.links.get_info(name).type != h5l.TYPE_HARD:
+                raise ArchiveError(f"{_shown(name)} in it is a link to something else")
+            item = h5o.open(group, name)
+            place = h5o.get_info(item).addr
+            if place in seen:
+                continue
+            seen.add(place)
+            if len(seen) > _MOST_OBJECTS:
+                raise ArchiveError(f"it has more than {_MOST_OBJECTS} groups and datasets")
+            if isinstance(item, h5g.GroupID):
+                pending.append(item)
+            elif isinstance(item, h5d.DatasetID):
+                whole += _checked_size(item, name)
+                check_unpacked(whole, size, "its numbers take at least")
+
+
+def _checked_size(item: Any, name: bytes) -> int:
+    """Bytes of a dataset's numbers."""
+    properties = item.get_create_plist()
+    if properties.get_external_count() or properties.get_layout() == h5d.VIRTUAL:
+        raise ArchiveError(f"the numbers of {_shown(name)} in it lie in another file")
+    if any(properties.get_filter(place)[0] not in _FILTERS for place in range(properties.get_nfilters())):
+        raise ArchiveError(f"{_shown(name)} in it is packed by a program that isn't in it")
+    return int(item.get_space().get_simple_extent_npoints()) * int(item.get_type().get_size())
+
+
+def _shown(name: bytes) -> str:
+    return repr(shown(name.decode(errors="backslashreplace")))
