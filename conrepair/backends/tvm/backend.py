@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.backends.base import Compiler, Switch
-from conrepair.backends.tvm.options import IMPORTER_FORMATS, read_options
+from conrepair.backends.tvm.options import IMPORTER_FORMATS, TvmOptions, read_options
+from conrepair.backends.tvm.target import parse_target
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Array, Runnable
 from conrepair.runtime.errors import ConfigError, ConversionError
+from conrepair.runtime.json_file import read_json_text, value_of
+from conrepair.runtime.reach import CONFINED, GPU, NETWORK
 
 __all__ = ["BACKEND", "TvmBackend"]
 
@@ -44,9 +47,7 @@ class TvmBackend(Compiler):
 
     def reach(self, options: Mapping[str, Any]) -> str:
         """A GPU's target reaches that, a device elsewhere the network."""
-        from conrepair.backends.tvm.reaching import reach_of_build
-
-        return reach_of_build(read_options(options))
+        return _reach_of(read_options(options))
 
     def progress(self, options: Mapping[str, Any], folder: Path) -> str:
         """How many candidates of `tuned` were measured."""
@@ -97,6 +98,32 @@ def _is_script(model: Model) -> bool:
     from conrepair.frameworks.detect import is_torchscript
 
     return model.framework == "torch" and model.factory is None and is_torchscript(Path(model.path))
+
+
+_RECORD = "build.json"
+
+
+def _reach_of(options: TvmOptions) -> str:
+    """What it takes to compile for a target, and to run what was compiled.
+
+    Args:
+        options: Of the build. Where it was made before, its own record says the target: it's a program anyway, and
+            all that a file can ask for by this is the GPU.
+
+    Returns:
+        One of `conrepair.runtime.reach`.
+    """
+    if options.device is not None:
+        return NETWORK
+    try:
+        target = options.parsed_target if options.built is None else parse_target(_target_of(Path(options.built)))
+    except (OSError, ValueError, KeyError, TypeError, ConfigError):
+        return CONFINED  # it's no build, and whoever loads it says so
+    return GPU if target.on_gpu else CONFINED
+
+
+def _target_of(folder: Path) -> str:
+    return str(value_of(read_json_text(folder / _RECORD))["options"]["target"])
 
 
 BACKEND = TvmBackend()

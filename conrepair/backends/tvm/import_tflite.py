@@ -37,14 +37,13 @@ def import_model(model: Model, batch: int, options: TvmOptions) -> Imported:
     import tflite
     from tvm.relax.frontend.tflite import from_tflite
 
-    from conrepair.backends.tvm.tflite_operators import operator_converter
     from conrepair.frameworks.tflite import TfliteRunnable
 
     runnable = TfliteRunnable(model)
     content = tflite.Model.GetRootAsModel(Path(model.path).read_bytes(), 0)
     made: dict[str, Any] = {}
     try:
-        module = from_tflite(content, op_converter=operator_converter(made))
+        module = from_tflite(content, op_converter=_operator_converter(made))
     # The importer raises AssertionError, KeyError, TVM's own and more.
     except Exception as error:
         raise import_error("TFLite", model.path, error) from error
@@ -99,3 +98,43 @@ def _in_order(
         replace(known[names[tensor.Name().decode()]], shape=tuple(map(int, tensor.ShapeAsNumpy())))
         for tensor in tensors
     )
+
+
+def _operator_converter(tensors: dict[str, Any]) -> Any:
+    """TVM's converter of operators, with a Reshape that takes a computed shape from its result.
+
+    TensorFlow's converter writes a Flatten of an open batch as Shape, StridedSlice, Pack and Reshape, and the
+    importer stops at a Reshape whose shape isn't constant. For the batch that the file's tensors have, the
+    result's own shape says it. Where an operand must be constant and isn't, that's said.
+
+    Args:
+        tensors: Receives the expression of each tensor.
+    """
+    import tvm.error
+    from tvm import relax
+    from tvm.relax.frontend.tflite.tflite_frontend import OperatorConverter
+
+    class Converter(OperatorConverter):
+        def convert_op_to_relax(self) -> None:
+            super().convert_op_to_relax()
+            tensors.update(self.exp_tab.exprs)  # the last subgraph that ends is the model itself
+
+        def get_tensor_value(self, tensor_wrapper: Any, is_sparse: bool = False) -> Any:
+            if not tensor_wrapper.buffer.DataLength() and tensor_wrapper.tensor.ShapeLength():
+                name = tensor_wrapper.tensor.Name().decode(errors="replace")
+                where = (
+                    "stored behind the flatbuffer, where the importer doesn't look"
+                    if tensor_wrapper.buffer.Offset() > 1
+                    else "computed while the model runs, and the importer takes constant ones alone"
+                )
+                raise tvm.error.OpNotImplemented(f"its operand {name} is {where}")
+            return super().get_tensor_value(tensor_wrapper, is_sparse)
+
+        def convert_reshape(self, op: Any) -> Any:
+            data, *shape = self.get_input_tensors(op)
+            if not (shape and self.has_expr(shape[0].tensor_idx)) or data.qnn_params:
+                return super().convert_reshape(op)
+            sizes = [int(size) for size in self.get_output_tensors(op)[0].tensor.ShapeAsNumpy()]
+            return relax.op.reshape(self.get_expr(data.tensor_idx), sizes)
+
+    return Converter

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conrepair.backends.all_backends import COMPILERS, backend
-from conrepair.backends.tvm import reaching
+from conrepair.backends.tvm import backend as of_tvm
 from conrepair.engine import job_table
 from conrepair.engine.job_table import JOBS, reach_of
 from conrepair.runtime.confinement import CONFINED, GPU, NETWORK, OPEN
@@ -57,14 +57,14 @@ def test_by_the_device_of_a_library(name: str) -> None:
 )
 def test_a_build_says_its_own(record: str | None, expected: str, tmp_path: Path) -> None:
     if record is not None:
-        (tmp_path / reaching._RECORD).write_text(record)
+        (tmp_path / of_tvm._RECORD).write_text(record)
     assert COMPILERS["tvm"].reach({"built": str(tmp_path)}) == expected
 
 
 def test_the_record_is_what_a_build_writes() -> None:
     from conrepair.backends.tvm.build import BUILD
 
-    assert reaching._RECORD == BUILD
+    assert of_tvm._RECORD == BUILD
 
 
 def test_which_jobs_run_on_a_gpu(gpu: None) -> None:
