@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.converters.routes import find_route
-from conrepair.data.pictures.recipe_file import recipe_fields, write_recipe
+from conrepair.data.pictures.recipe import recipe_fields, write_recipe
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.editors.editor import Editor
 from conrepair.editors.operation import NotEditableError

@@ -9,9 +9,11 @@ model takes.
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import typing
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +33,8 @@ __all__ = [
     "SpatialRecipe",
     "apply_numeric",
     "apply_spatial",
+    "recipe_fields",
+    "write_recipe",
 ]
 
 Fit = Literal["stretch", "crop", "pad", "none"]
@@ -411,3 +415,31 @@ def _per_channel(values: tuple[float, ...], shape: tuple[int, ...], layout: Layo
         return numbers[:, np.newaxis, np.newaxis]
     # Broadcasting over a last axis of 3 makes numpy's inner loop 3 long: five times slower.
     return np.tile(numbers, shape[2])
+
+
+# A recipe in a file of its own, in the words of a configuration.
+
+
+_BASE = "raw"
+
+
+def recipe_fields(recipe: Recipe) -> dict[str, Any]:
+    """The fields of a recipe, as `recipe` of a model in a configuration takes them.
+
+    Args:
+        recipe: Any.
+    """
+    fields = {name: value for name, value in dataclasses.asdict(recipe).items() if value is not None}
+    return {"base": _BASE} | {
+        name: list(value) if isinstance(value, tuple) else value for name, value in fields.items() if name != "name"
+    }
+
+
+def write_recipe(recipe: Recipe, path: Path) -> None:
+    """Write a recipe so that `--target-recipe FILE` and a configuration take it.
+
+    Args:
+        recipe: Any.
+        path: Of the JSON file.
+    """
+    path.write_text(json.dumps(recipe_fields(recipe), indent=2) + "\n", encoding="utf-8")

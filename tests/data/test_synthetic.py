@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conrepair.data.input_range import InputRange
-from conrepair.data.pictures.drawn_pictures import draw_picture, is_picture
-from conrepair.data.synthetic import SyntheticRange, draw, in_words
+from conrepair.data.synthetic import SyntheticRange, draw, draw_picture, in_words, is_picture
 from conrepair.data.tensor_spec import TensorSpec
 
 SHAPES = st.sampled_from([(3, 16, 24), (16, 24, 3), (1, 8, 8), (9, 40, 4)])
