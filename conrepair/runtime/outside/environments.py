@@ -162,14 +162,13 @@ def environments_folder() -> Path:
     return Path(platformdirs.user_cache_dir("conrepair", appauthor=False)) / "environments"
 
 
-def find_environment(wanted: Environment, root: Path | None = None) -> MadeEnvironment | None:
+def find_environment(wanted: Environment) -> MadeEnvironment | None:
     """The environment, if it has been made and its interpreter is still there.
 
     Args:
         wanted: Which.
-        root: Default: `environments_folder()`.
     """
-    folder = _folder(wanted, root)
+    folder = _folder(wanted)
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
         made = MadeEnvironment(folder, float(record["gigabytes"]), float(record["seconds"]))
@@ -178,32 +177,31 @@ def find_environment(wanted: Environment, root: Path | None = None) -> MadeEnvir
     return made if made.python.is_file() else None  # a link into a Python that was removed is no file
 
 
-def leftovers(wanted: Environment, root: Path | None = None) -> list[Path]:
+def leftovers(wanted: Environment) -> list[Path]:
     """Folders of that name that are of no use: of other pins, another Python, or half-made."""
-    made = find_environment(wanted, root)
-    folders = sorted((root or environments_folder()).glob(f"{wanted.name}-" + "[0-9a-f]" * 16))
+    made = find_environment(wanted)
+    folders = sorted(environments_folder().glob(f"{wanted.name}-" + "[0-9a-f]" * 16))
     return [folder for folder in folders if made is None or folder != made.folder]
 
 
-def make_environment(wanted: Environment, display: ProgressDisplay, root: Path | None = None) -> MadeEnvironment:
+def make_environment(wanted: Environment, display: ProgressDisplay) -> MadeEnvironment:
     """Return the environment, making it if it isn't there.
 
     Args:
         wanted: Which.
         display: Shows progress.
-        root: Default: `environments_folder()`.
 
     Raises:
         ToolEnvironmentError: if it can't be made; says why, with the last lines of the tool that failed.
         StorageError: if the cache folder can't be made.
     """
-    if made := find_environment(wanted, root):
+    if made := find_environment(wanted):
         return made
-    _check(wanted, root or environments_folder())
-    with _lock(wanted, display, root) as lock:
-        if made := find_environment(wanted, root):  # by another process, meanwhile
+    _check(wanted)
+    with _lock(wanted, display) as lock:
+        if made := find_environment(wanted):  # by another process, meanwhile
             return made
-        folder = _folder(wanted, root)
+        folder = _folder(wanted)
         shutil.rmtree(folder, ignore_errors=True)
         display.note(
             f"making environment {wanted.name} in {folder} (about {wanted.gigabytes:g} GB, {wanted.minutes} minutes)"
@@ -216,32 +214,32 @@ def make_environment(wanted: Environment, display: ProgressDisplay, root: Path |
 
 
 @contextlib.contextmanager
-def use_environment(wanted: Environment, root: Path | None = None) -> Iterator[tuple[MadeEnvironment, int] | None]:
+def use_environment(wanted: Environment) -> Iterator[tuple[MadeEnvironment, int] | None]:
     """Keep the environment from being removed; waits while another process makes or removes it.
 
     Yields:
         The environment and the lock's descriptor, for the processes that run in it: while one of them holds it, the
         environment stays, even if we are killed. None if it hasn't been made.
     """
-    if find_environment(wanted, root) is None:  # nothing to hold
+    if find_environment(wanted) is None:  # nothing to hold
         yield None
         return
-    descriptor = _open_lock(wanted, root, os.O_RDONLY)  # it may be in a folder that only others may write to
+    descriptor = _open_lock(wanted, os.O_RDONLY)  # it may be in a folder that only others may write to
     try:
         lock(descriptor, shared=True)
-        made = find_environment(wanted, root)
+        made = find_environment(wanted)
         yield (made, descriptor) if made else None
     finally:
         os.close(descriptor)
 
 
-def remove_environment(wanted: Environment, display: ProgressDisplay, root: Path | None = None) -> list[Path]:
+def remove_environment(wanted: Environment, display: ProgressDisplay) -> list[Path]:
     """Remove the environment and its leftovers, once nobody uses it; returns the folders that were there."""
-    if not (root or environments_folder()).is_dir():
+    if not environments_folder().is_dir():
         return []
-    with _lock(wanted, display, root):
-        made = find_environment(wanted, root)
-        folders = [*([made.folder] if made else []), *leftovers(wanted, root)]
+    with _lock(wanted, display):
+        made = find_environment(wanted)
+        folders = [*([made.folder] if made else []), *leftovers(wanted)]
         for folder in folders:
             (folder / _RECORD).unlink(missing_ok=True)  # first, so that half of it isn't taken for the whole
             shutil.rmtree(folder)
@@ -328,7 +326,7 @@ def _advice(command: list[str], words: str) -> str:
     return "pip failed. See what it says, " + again
 
 
-def _check(wanted: Environment, root: Path) -> None:
+def _check(wanted: Environment) -> None:
     """Refuse at once what can't come to a good end."""
     if sys.version_info[:2] != PINNED_PYTHON:
         here, needed = ".".join(map(str, sys.version_info[:2])), ".".join(map(str, PINNED_PYTHON))
@@ -336,6 +334,7 @@ def _check(wanted: Environment, root: Path) -> None:
             f"environment {wanted.name} could not be made: its versions are pinned for Python {needed}, and this is "
             f"{here}. Run conrepair with Python {needed}."
         )
+    root = environments_folder()
     make_folder(root)
     free = shutil.disk_usage(root).free / 1e9
     if free < wanted.gigabytes:
@@ -346,9 +345,9 @@ def _check(wanted: Environment, root: Path) -> None:
 
 
 @contextlib.contextmanager
-def _lock(wanted: Environment, display: ProgressDisplay, root: Path | None) -> Iterator[int]:
+def _lock(wanted: Environment, display: ProgressDisplay) -> Iterator[int]:
     """Hold the environment against other processes; yields the lock's descriptor."""
-    descriptor = _open_lock(wanted, root, os.O_RDWR)
+    descriptor = _open_lock(wanted, os.O_RDWR)
     try:
         if not lock(descriptor, wait=False):
             display.note(f"waiting for another process that makes, uses or removes environment {wanted.name}")
@@ -358,11 +357,11 @@ def _lock(wanted: Environment, display: ProgressDisplay, root: Path | None) -> I
         os.close(descriptor)
 
 
-def _open_lock(wanted: Environment, root: Path | None, mode: int) -> int:
-    path = (root or environments_folder()) / f".{wanted.name}.lock"
+def _open_lock(wanted: Environment, mode: int) -> int:
+    path = environments_folder() / f".{wanted.name}.lock"
     make_folder(path.parent)
     return os.open(path, mode | os.O_CREAT, 0o644)
 
 
-def _folder(wanted: Environment, root: Path | None) -> Path:
-    return (root or environments_folder()) / f"{wanted.name}-{wanted.key}"
+def _folder(wanted: Environment) -> Path:
+    return environments_folder() / f"{wanted.name}-{wanted.key}"

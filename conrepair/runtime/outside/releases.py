@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.outside.environments import (
@@ -95,12 +94,8 @@ def environments_of(needs: Iterable[str]) -> list[Environment]:
     return [named_environment(name) for name in sorted(set(needs)) if name in ENVIRONMENTS or _IS in name]
 
 
-def made_releases(root: Path | None = None) -> list[Environment]:
-    """Releases whose environments are there, whole or not.
-
-    Args:
-        root: Default: `environments_folder()`.
-    """
-    names = {path.name.rpartition("-")[0] for path in (root or environments_folder()).glob("*==*-" + "[0-9a-f]" * 16)}
+def made_releases() -> list[Environment]:
+    """Releases whose environments are there, whole or not."""
+    names = {path.name.rpartition("-")[0] for path in environments_folder().glob("*==*-" + "[0-9a-f]" * 16)}
     found = [name.split(_IS) for name in sorted(names)]
     return [release(library, version) for library, version in found if library in RELEASED]

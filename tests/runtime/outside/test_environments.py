@@ -32,6 +32,13 @@ pytestmark = pytest.mark.timeout(300)
 QUIET = ProgressDisplay(quiet=True)
 
 
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where environments are kept meanwhile."""
+    monkeypatch.setattr(module, "environments_folder", lambda: tmp_path / "root")
+    return tmp_path / "root"
+
+
 def wanted(folder: Path, *pins: str, name: str = "small", gigabytes: float = 0.01) -> Environment:
     requirements = folder / "pins.txt"
     requirements.write_text("\n".join(["# a comment", *pins, ""]))
@@ -62,60 +69,61 @@ chmod +x "$4/bin/python"
 # --- Making ---
 
 
-def test_a_real_environment_is_made_once_and_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root, item = tmp_path / "root", wanted(tmp_path)
-    assert find_environment(item, root) is None
-    made = make_environment(item, ProgressDisplay(), root)
+def test_a_real_environment_is_made_once_and_removed(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = wanted(tmp_path)
+    assert find_environment(item) is None
+    made = make_environment(item, ProgressDisplay())
     assert "making environment small" in capsys.readouterr().err
     assert made.folder == root / f"small-{item.key}"
     shown = subprocess.run([str(made.python), "-c", "import sys; print(sys.prefix)"], capture_output=True, text=True)
     assert Path(shown.stdout.strip()) == made.folder
     assert 0.001 < made.gigabytes < 1
     stamp = made.python.lstat().st_mtime_ns
-    assert make_environment(item, ProgressDisplay(), root) == made == find_environment(item, root)
+    assert make_environment(item, ProgressDisplay()) == made == find_environment(item)
     assert made.python.lstat().st_mtime_ns == stamp
     assert capsys.readouterr().err == ""
-    assert leftovers(item, root) == []
-    assert remove_environment(item, QUIET, root) == [made.folder]
-    assert find_environment(item, root) is None
-    assert remove_environment(item, QUIET, root) == []
+    assert leftovers(item) == []
+    assert remove_environment(item, QUIET) == [made.folder]
+    assert find_environment(item) is None
+    assert remove_environment(item, QUIET) == []
 
 
-def test_what_was_left_half_made_is_made_again(tmp_path: Path, fake_python: Path) -> None:
+def test_what_was_left_half_made_is_made_again(tmp_path: Path, root: Path, fake_python: Path) -> None:
     script(fake_python, MAKES_IT)
-    root, item = tmp_path / "root", wanted(tmp_path)
+    item = wanted(tmp_path)
     half = root / f"small-{item.key}"
     (half / "bin").mkdir(parents=True)
     (half / "bin" / "python").write_text("half")
     (half / "junk").touch()
-    assert find_environment(item, root) is None
-    assert leftovers(item, root) == [half]
-    made = make_environment(item, QUIET, root)
+    assert find_environment(item) is None
+    assert leftovers(item) == [half]
+    made = make_environment(item, QUIET)
     assert made.folder == half
     assert not (half / "junk").exists()
 
 
 def test_an_environment_whose_python_is_gone_is_made_again(tmp_path: Path, fake_python: Path) -> None:
     script(fake_python, MAKES_IT)
-    root, item = tmp_path / "root", wanted(tmp_path)
-    made = make_environment(item, QUIET, root)
+    item = wanted(tmp_path)
+    made = make_environment(item, QUIET)
     made.python.unlink()
     made.python.symlink_to(tmp_path / "removed-python")
-    assert find_environment(item, root) is None
-    assert make_environment(item, QUIET, root).python.is_file()
+    assert find_environment(item) is None
+    assert make_environment(item, QUIET).python.is_file()
 
 
 def test_other_pins_are_another_environment(tmp_path: Path, fake_python: Path) -> None:
     script(fake_python, MAKES_IT)
-    root = tmp_path / "root"
-    one = make_environment(wanted(tmp_path, "a==1"), QUIET, root)
+    one = make_environment(wanted(tmp_path, "a==1"), QUIET)
     item = wanted(tmp_path, "a==2")
-    assert find_environment(item, root) is None
-    assert leftovers(item, root) == [one.folder]
-    assert leftovers(wanted(tmp_path, name="smal"), root) == [], "not one whose name merely begins alike"
-    two = make_environment(item, QUIET, root)
+    assert find_environment(item) is None
+    assert leftovers(item) == [one.folder]
+    assert leftovers(wanted(tmp_path, name="smal")) == [], "not one whose name merely begins alike"
+    two = make_environment(item, QUIET)
     assert one.folder != two.folder
-    assert remove_environment(item, QUIET, root) == [two.folder, one.folder]
+    assert remove_environment(item, QUIET) == [two.folder, one.folder]
     assert not one.folder.exists()
 
 
@@ -131,17 +139,16 @@ def test_the_key_is_of_the_pins_and_python(tmp_path: Path, monkeypatch: pytest.M
 
 def test_progress_counts_the_pins(tmp_path: Path, fake_python: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script(fake_python, MAKES_IT)
-    make_environment(wanted(tmp_path, "a==1"), ProgressDisplay(), tmp_path / "root")
+    make_environment(wanted(tmp_path, "a==1"), ProgressDisplay())
     assert "environment small: 1 of 1" in capsys.readouterr().err
 
 
 def test_two_at_once_make_it_once(tmp_path: Path, fake_python: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script(fake_python, f'echo x >> "{tmp_path}/tally"', "sleep 1", MAKES_IT)
-    root, item = tmp_path / "root", wanted(tmp_path)
+    item = wanted(tmp_path)
     made: list[MadeEnvironment] = []
     threads = [
-        threading.Thread(target=lambda: made.append(make_environment(item, ProgressDisplay(), root)))
-        for _ in range(2)
+        threading.Thread(target=lambda: made.append(make_environment(item, ProgressDisplay()))) for _ in range(2)
     ]
     for thread in threads:
         thread.start()
@@ -158,12 +165,12 @@ def test_two_at_once_make_it_once(tmp_path: Path, fake_python: Path, capsys: pyt
 def test_what_is_used_stays_until_it_no_longer_is(tmp_path: Path, fake_python: Path) -> None:
     """Two use it side by side; removing waits for both."""
     script(fake_python, MAKES_IT)
-    root, item = tmp_path / "root", wanted(tmp_path)
-    made = make_environment(item, QUIET, root)
+    item = wanted(tmp_path)
+    made = make_environment(item, QUIET)
     removed: list[list[Path]] = []
-    thread = threading.Thread(target=lambda: removed.append(remove_environment(item, QUIET, root)))
-    with use_environment(item, root) as one:
-        with use_environment(item, root) as two:
+    thread = threading.Thread(target=lambda: removed.append(remove_environment(item, QUIET)))
+    with use_environment(item) as one:
+        with use_environment(item) as two:
             assert one is not None
             assert two is not None
             assert one[0] == two[0] == made
@@ -171,25 +178,25 @@ def test_what_is_used_stays_until_it_no_longer_is(tmp_path: Path, fake_python: P
             thread.join(0.5)
         thread.join(0.5)
         assert thread.is_alive()
-        assert find_environment(item, root) == made
+        assert find_environment(item) == made
     thread.join(30)
     assert removed == [[made.folder]]
-    with use_environment(item, root) as used:
+    with use_environment(item) as used:
         assert used is None
 
 
 def test_using_waits_for_who_removes_it(tmp_path: Path, fake_python: Path) -> None:
     script(fake_python, MAKES_IT)
-    root, item = tmp_path / "root", wanted(tmp_path)
-    made = make_environment(item, QUIET, root)
+    item = wanted(tmp_path)
+    made = make_environment(item, QUIET)
     seen: list[object] = []
 
     def use() -> None:
-        with use_environment(item, root) as used:
+        with use_environment(item) as used:
             seen.append(used)
 
     thread = threading.Thread(target=use)
-    with module._lock(item, QUIET, root):
+    with module._lock(item, QUIET):
         thread.start()
         thread.join(0.5)
         assert thread.is_alive()
@@ -198,12 +205,12 @@ def test_using_waits_for_who_removes_it(tmp_path: Path, fake_python: Path) -> No
     assert seen == [None]
 
 
-def test_what_is_made_while_removing_waits_is_removed(tmp_path: Path) -> None:
-    root, item = tmp_path / "root", wanted(tmp_path)
+def test_what_is_made_while_removing_waits_is_removed(tmp_path: Path, root: Path) -> None:
+    item = wanted(tmp_path)
     half = root / f"small-{item.key}"
     removed: list[list[Path]] = []
-    thread = threading.Thread(target=lambda: removed.append(remove_environment(item, QUIET, root)))
-    with module._lock(item, QUIET, root):
+    thread = threading.Thread(target=lambda: removed.append(remove_environment(item, QUIET)))
+    with module._lock(item, QUIET):
         thread.start()
         thread.join(0.5)
         assert thread.is_alive()
@@ -213,28 +220,29 @@ def test_what_is_made_while_removing_waits_is_removed(tmp_path: Path) -> None:
     assert not half.exists()
 
 
-def test_nothing_to_use_or_remove_leaves_no_trace(tmp_path: Path) -> None:
-    root, item = tmp_path / "root", wanted(tmp_path)
-    with use_environment(item, root) as used:
+def test_nothing_to_use_or_remove_leaves_no_trace(tmp_path: Path, root: Path) -> None:
+    item = wanted(tmp_path)
+    with use_environment(item) as used:
         assert used is None
-    assert remove_environment(item, QUIET, root) == []
+    assert remove_environment(item, QUIET) == []
     assert not root.exists()
 
 
 # --- Failing ---
 
 
-def failure(item: Environment, root: Path) -> str:
+def failure(item: Environment) -> str:
     with pytest.raises(ToolEnvironmentError) as caught:
-        make_environment(item, QUIET, root)
+        make_environment(item, QUIET)
     assert caught.value.exit_code == ExitCode.USAGE
+    root = module.environments_folder()
     assert not root.exists() or [path for path in root.iterdir() if path.is_dir()] == [], "nothing half-made is left"
     return str(caught.value)
 
 
 def test_a_package_that_the_index_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    text = failure(wanted(tmp_path, "no-such-package-at-all==1.0"), tmp_path / "root")
+    text = failure(wanted(tmp_path, "no-such-package-at-all==1.0"))
     assert text.startswith("environment small could not be made: the package index could not be reached")
     assert "pip config list" in text
     assert "  | ERROR: No matching distribution found for no-such-package-at-all==1.0" in text
@@ -250,31 +258,31 @@ def test_a_package_that_the_index_lacks(tmp_path: Path, monkeypatch: pytest.Monk
 )  # fmt: skip
 def test_steps_that_fail(tmp_path: Path, fake_python: Path, lines: list[str], words: list[str]) -> None:
     script(fake_python, *lines)
-    text = failure(wanted(tmp_path), tmp_path / "root")
+    text = failure(wanted(tmp_path))
     assert all(word in text for word in words), text
 
 
 def test_only_the_last_lines_are_shown(tmp_path: Path, fake_python: Path) -> None:
     script(fake_python, "seq 1000", "exit 1")
-    text = failure(wanted(tmp_path), tmp_path / "root")
+    text = failure(wanted(tmp_path))
     assert text.endswith("  | 999\n  | 1000")
     assert "  | 900\n" not in text
 
 
 def test_too_little_space_is_said_at_once(tmp_path: Path) -> None:
-    text = failure(wanted(tmp_path, gigabytes=1e9), tmp_path / "root")
+    text = failure(wanted(tmp_path, gigabytes=1e9))
     assert text.startswith("environment small needs about 1e+09 GB below")
 
 
 def test_another_python_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PINNED_PYTHON", (3, 99))
-    assert "pinned for Python 3.99, and this is 3.11" in failure(wanted(tmp_path), tmp_path / "root")
+    assert "pinned for Python 3.99, and this is 3.11" in failure(wanted(tmp_path))
 
 
-def test_a_cache_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+def test_a_cache_folder_that_cannot_be_made(tmp_path: Path, root: Path) -> None:
+    root.touch()
     with pytest.raises(StorageError, match="can't be made"):
-        make_environment(wanted(tmp_path), QUIET, tmp_path / "file" / "root")
+        make_environment(wanted(tmp_path), QUIET)
 
 
 def test_an_interruption_leaves_nothing(tmp_path: Path, fake_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +299,7 @@ def test_an_interruption_leaves_nothing(tmp_path: Path, fake_python: Path, monke
     monkeypatch.setattr(module, "_call", interrupted)
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        make_environment(wanted(tmp_path), QUIET, tmp_path / "root")
+        make_environment(wanted(tmp_path), QUIET)
     assert time.monotonic() - started < 30
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)

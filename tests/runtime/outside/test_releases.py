@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conrepair.runtime.errors import UsageError
+from conrepair.runtime.outside import releases
 from conrepair.runtime.outside.environments import ENVIRONMENTS
 from conrepair.runtime.outside.releases import RELEASED, environments_of, made_releases, named_environment, release
 
@@ -56,9 +57,10 @@ def test_those_that_jobs_need() -> None:
         environments_of({"requests==2.0"})
 
 
-def test_those_that_were_made_are_found(tmp_path: Path) -> None:
-    assert made_releases(tmp_path) == []
+def test_those_that_were_made_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "environments_folder", lambda: tmp_path)
+    assert made_releases() == []
     for name in ("onnxruntime==1.20.1", "onnxruntime==1.20.1", "other==2", "onnx2tf"):
         (tmp_path / f"{name}-{'0123456789abcdef'}").mkdir(exist_ok=True)
-    assert [item.name for item in made_releases(tmp_path)] == ["onnxruntime==1.20.1"]
+    assert [item.name for item in made_releases()] == ["onnxruntime==1.20.1"]
     assert set(RELEASED) >= {"onnxruntime", "apache-tvm", "onnxoptimizer"}
