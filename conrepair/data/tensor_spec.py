@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = [
     "TensorSpec",
     "merge_declared",
     "numpy_dtype",
+    "shape_of",
 ]
 
 FEW_DIGITS = {
@@ -35,6 +36,17 @@ NARROW_INTEGERS = frozenset({"int4", "uint4"})
 
 Dimension = int | str
 """A number, or the name of a symbolic dimension ("batch"; "?" when the file doesn't name it)."""
+
+
+def shape_of(sizes: Iterable[int | None]) -> tuple[Dimension, ...]:
+    """A shape as a file says it: an open first axis is the batch, any other has no name.
+
+    Args:
+        sizes: None, or a negative number, where it's open.
+    """
+    return tuple(
+        ("?" if place else "batch") if size is None or size < 0 else int(size) for place, size in enumerate(sizes)
+    )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import keras
 import numpy as np
 from keras.src.utils import python_utils
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, shape_of
 from conrepair.frameworks.keras_legacy import readable_by_keras3, way_from_keras2
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, load_error
@@ -279,12 +279,7 @@ def _is_float(dtype: Any) -> bool:
 
 def spec_of(tensor: Any) -> TensorSpec:
     """The spec of a symbolic Keras tensor."""
-    shape = tuple("batch" if size is None and axis == 0 else size for axis, size in enumerate(tensor.shape))
-    return TensorSpec(
-        tensor.name,
-        tuple("?" if size is None else size for size in shape),
-        str(keras.backend.standardize_dtype(tensor.dtype)),
-    )
+    return TensorSpec(tensor.name, shape_of(tensor.shape), str(keras.backend.standardize_dtype(tensor.dtype)))
 
 
 def _output_names(network: Any) -> list[str]:

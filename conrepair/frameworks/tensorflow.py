@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, shape_of
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.frameworks.screening.admission import admitted
@@ -228,10 +228,7 @@ class _Named:
 def _spec(name: str, spec: Any) -> TensorSpec:
     if spec.shape.rank is None:
         raise ModelLoadError(f"tensor {name} has no known rank; export the model with defined shapes.")
-    shape = tuple("?" if size is None else int(size) for size in spec.shape)
-    if shape and shape[0] == "?":
-        shape = ("batch", *shape[1:])
-    return TensorSpec(name, shape, "string" if spec.dtype == tf.string else spec.dtype.name)
+    return TensorSpec(name, shape_of(spec.shape), "string" if spec.dtype == tf.string else spec.dtype.name)
 
 
 def products(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-from conrepair.data.tensor_spec import Quantization, TensorSpec
+from conrepair.data.tensor_spec import Quantization, TensorSpec, shape_of
 from conrepair.frameworks.model import Description, Model, short_text
 from conrepair.frameworks.runnable import Array, Runnable, loading
 from conrepair.frameworks.screening.tflite import check_tables, dtype_of, has_numbers, kind_of, tables_of
@@ -231,13 +231,9 @@ def in_order(details: list[dict[str, Any]], names: Mapping[int, str]) -> list[di
 def _spec(detail: Mapping[str, Any], names: Mapping[int, str]) -> TensorSpec:
     scale, zero_point = detail["quantization"]
     dtype = np.dtype(detail["dtype"])
-    signature = detail.get("shape_signature", detail["shape"])
-    shape: tuple[int | str, ...] = tuple("?" if size < 0 else int(size) for size in signature)
-    if shape and shape[0] == "?":
-        shape = ("batch", *shape[1:])
     return TensorSpec(
         names.get(detail["index"], detail["name"]),
-        shape,
+        shape_of(detail.get("shape_signature", detail["shape"])),
         "string" if dtype.kind in "SO" else dtype.name,
         Quantization(float(scale), int(zero_point)) if scale and dtype.kind in "iu" else None,
     )

@@ -13,7 +13,7 @@ import h5py
 import keras
 import numpy as np
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, shape_of
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.runtime.archive import is_archive, opened_archive
@@ -90,9 +90,8 @@ def _is_known(item: Mapping[str, Any]) -> bool:
 def _spec(config: Mapping[str, Any]) -> TensorSpec:
     sizes = config.get("batch_shape") or config.get("batch_input_shape") or []
     dtype = config.get("dtype") or "float32"
-    shape = tuple("?" if size is None else int(size) for size in sizes)
     return TensorSpec(
         str(config.get("name", "input")),
-        ("batch", *shape[1:]) if shape and shape[0] == "?" else shape,
+        shape_of(sizes),
         dtype if isinstance(dtype, str) else str(dtype.get("config", {}).get("name", "float32")),
     )

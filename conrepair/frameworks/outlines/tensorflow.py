@@ -12,7 +12,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.python.framework import op_def_registry
 
-from conrepair.data.tensor_spec import TensorSpec
+from conrepair.data.tensor_spec import TensorSpec, shape_of
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.frameworks.screening.tensorflow_calls import GraphCalls
@@ -99,6 +99,4 @@ def _variables(path: Path) -> Counter[str]:
 
 
 def _spec(name: str, item: Any) -> TensorSpec:
-    sizes = tuple("?" if dim.size < 0 else int(dim.size) for dim in item.tensor_shape.dim)
-    shape = ("batch", *sizes[1:]) if sizes and sizes[0] == "?" else sizes
-    return TensorSpec(name, shape, tf.as_dtype(item.dtype).name)
+    return TensorSpec(name, shape_of(dim.size for dim in item.tensor_shape.dim), tf.as_dtype(item.dtype).name)

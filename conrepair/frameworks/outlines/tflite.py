@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from conrepair.data.tensor_spec import Quantization, TensorSpec
+from conrepair.data.tensor_spec import Quantization, TensorSpec, shape_of
 from conrepair.frameworks.model import Description, Model
 from conrepair.frameworks.outlines.outline import Outline, counted
 from conrepair.frameworks.screening.tflite import dtype_of, kind_of, tables_of
@@ -62,13 +62,12 @@ def _custom(file: Any) -> list[str]:
 
 def _spec(tensor: Any) -> TensorSpec:
     sizes = next((sizes for sizes in (tensor.shapeSignature, tensor.shape) if sizes is not None and len(sizes)), ())
-    shape: tuple[int | str, ...] = tuple("?" if size < 0 else int(size) for size in sizes)
     grid: list[Any] = [getattr(tensor.quantization, name, None) for name in ("scale", "zeroPoint")]
     scale, zero = grid
     scaled = scale is not None and zero is not None and len(scale) == len(zero) == 1
     return TensorSpec(
         tensor.name.decode(errors="replace"),
-        ("batch", *shape[1:]) if shape and shape[0] == "?" else shape,
+        shape_of(sizes),
         dtype_of(tensor.type),
         Quantization(float(scale[0]), int(zero[0])) if scaled else None,
     )
