@@ -14,7 +14,10 @@ from conrepair.runtime.ordinary_file import NotOrdinaryError, open_ordinary
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["inner_graphs", "nodes_of", "read_by", "read_proto", "read_within"]
+__all__ = ["ONNX_DOMAIN", "inner_graphs", "nodes_of", "opset_of", "read_by", "read_proto", "read_within"]
+
+ONNX_DOMAIN = {"", "ai.onnx"}
+"""How files call the domain of ONNX's own operators."""
 
 _LARGEST = (1 << 31) - 1  # bytes that Protobuf can read; larger weights are in files of their own
 
@@ -53,8 +56,13 @@ def _check_functions(path: str | Path, proto: onnx.ModelProto) -> None:
 
 def _name(domain: str, operator: str, overload: str) -> str:
     """A function's as it's called, so that no two are the same."""
-    domain = "" if domain == "ai.onnx" else domain
+    domain = "" if domain in ONNX_DOMAIN else domain
     return f"{operator!r} of {domain!r}" + (f" ({overload!r})" if overload else "")
+
+
+def opset_of(proto: onnx.ModelProto) -> int | None:
+    """The opset of ONNX's own operators; None where a file says none."""
+    return next((item.version for item in proto.opset_import if item.domain in ONNX_DOMAIN), None)
 
 
 def nodes_of(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:

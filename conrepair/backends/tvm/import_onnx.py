@@ -19,6 +19,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.forms.all_forms import rewritten
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.readable import as_read
+from conrepair.frameworks.proto_file import ONNX_DOMAIN, opset_of
 from conrepair.frameworks.registry import framework
 from conrepair.onnx_passes.defaults import attribute
 from conrepair.onnx_passes.rewrites.building import Builder, main_nodes
@@ -83,7 +84,6 @@ def _is_read(value: onnx_ir.Value) -> bool:
 
 _IMPORTER = "relax.frontend.onnx"
 _FILE = "imported.onnx"
-_DOMAINS = {"", "ai.onnx"}
 
 
 def import_model(model: Model, batch: int, options: TvmOptions) -> Imported:
@@ -195,7 +195,7 @@ def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> tuple[
     """
     from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
-    foreign = sorted({f"{node.domain}.{node.op_type}" for node in proto.graph.node if node.domain not in _DOMAINS})
+    foreign = sorted({f"{node.domain}.{node.op_type}" for node in proto.graph.node if node.domain not in ONNX_DOMAIN})
     if foreign:  # the importer looks at the name alone, and would take another operator for it
         raise ConversionError(
             f"TVM's ONNX importer can't take {path}: it stops at operator {', '.join(foreign)}, which isn't of "
@@ -207,7 +207,7 @@ def relax_of_onnx(proto: Any, inputs: Sequence[TensorSpec], path: str) -> tuple[
         keep_params_in_input=False,
         sanitize=True,
     )
-    opset = next((item.version for item in proto.opset_import if item.domain in _DOMAINS), 1)
+    opset = opset_of(proto) or 1
     try:
         module = importer.from_onnx(proto.graph, opset)
     # The importer raises AssertionError, ValueError, TVM's own and more.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from conrepair.frameworks.proto_file import inner_graphs
+from conrepair.frameworks.proto_file import inner_graphs, opset_of
 
 __all__ = ["Border", "is_plain_border", "plain_border", "written_border"]
 
@@ -65,7 +65,7 @@ def plain_border(proto: onnx.ModelProto, *, whole: bool = True) -> Border:
     """
     if is_plain_border(proto):
         return Border()
-    opset = next((item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}), None)
+    opset = opset_of(proto)
     if opset is None:
         opset = _OPSET
         proto.opset_import.append(onnx.helper.make_opsetid("", opset))

@@ -15,7 +15,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.identity import model_files, onnx_tensors
 from conrepair.frameworks.model import Description, Model, short_text
 from conrepair.frameworks.onnx_files.quantization import io_quantization
-from conrepair.frameworks.proto_file import inner_graphs, nodes_of, read_proto
+from conrepair.frameworks.proto_file import inner_graphs, nodes_of, opset_of, read_proto
 from conrepair.frameworks.runnable import loading
 from conrepair.runtime.errors import ModelLoadError
 
@@ -97,7 +97,7 @@ def describe_proto(
         metadata={item.key: short_text(item.value.encode()) for item in proto.metadata_props},
         warnings=tuple(_saturating(proto.graph)),
         ir_version=proto.ir_version,
-        opset=next((item.version for item in proto.opset_import if item.domain in {"", "ai.onnx"}), None),
+        opset=opset_of(proto),
         producer=f"{proto.producer_name} {proto.producer_version}".strip(),
     )
 

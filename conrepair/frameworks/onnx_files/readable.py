@@ -18,12 +18,11 @@ import onnx
 from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.file import nodes_of
-from conrepair.frameworks.proto_file import read_proto
+from conrepair.frameworks.proto_file import ONNX_DOMAIN, opset_of, read_proto
 from conrepair.runtime.onnx_session import open_session
 
 __all__ = ["NotReadableError", "as_read", "newest_read", "read_copy"]
 
-_DEFAULT = {"", "ai.onnx"}
 _LEAST = (10, 21)  # IR version and opset that any ONNX Runtime that conrepair runs with reads
 
 
@@ -49,7 +48,7 @@ def as_read(proto: onnx.ModelProto) -> onnx.ModelProto:
         NotReadableError: if it needs what is newer.
     """
     _open_sizes(proto.graph)
-    opset = _opset(proto)
+    opset = opset_of(proto) or 1
     if proto.ir_version <= _LEAST[0] and opset <= _LEAST[1]:
         return proto
     for what, own, known in (
@@ -91,7 +90,7 @@ def read_copy(model: Model) -> Iterator[Model]:
 def _head(proto: onnx.ModelProto) -> bytes:
     """What `as_read` may change besides nodes: those it leaves where it leaves this."""
     values = [value.SerializeToString() for value in (*proto.graph.input, *proto.graph.output)]
-    return b"".join([bytes([proto.ir_version % 256, _opset(proto) % 256]), *values])
+    return b"".join([bytes([proto.ir_version % 256, (opset_of(proto) or 1) % 256]), *values])
 
 
 def _is_read(version: int, opset: int) -> bool:
@@ -106,10 +105,6 @@ def _is_read(version: int, opset: int) -> bool:
     return True
 
 
-def _opset(proto: onnx.ModelProto) -> int:
-    return next((item.version for item in proto.opset_import if item.domain in _DEFAULT), 1)
-
-
 def _lowered(proto: onnx.ModelProto, opset: int, newest: int) -> onnx.ModelProto:
     """A model of a lower opset: the number alone, where each operator is what it was."""
     imports = [imported for item in (proto, *proto.functions) for imported in item.opset_import]
@@ -117,7 +112,7 @@ def _lowered(proto: onnx.ModelProto, opset: int, newest: int) -> onnx.ModelProto
     changed = sorted({node.op_type for node in nodes if _changed(node, opset, newest)})
     if not changed:
         for item in imports:
-            item.version = min(item.version, newest) if item.domain in _DEFAULT else item.version
+            item.version = min(item.version, newest) if item.domain in ONNX_DOMAIN else item.version
         return proto
     try:
         if proto.functions:
@@ -136,7 +131,7 @@ def _lowered(proto: onnx.ModelProto, opset: int, newest: int) -> onnx.ModelProto
 
 def _changed(node: onnx.NodeProto, one: int, two: int) -> bool:
     """Whether an operator of ONNX's is another in two opsets."""
-    if node.domain not in _DEFAULT:
+    if node.domain not in ONNX_DOMAIN:
         return False
     return _since(node.op_type, one) != _since(node.op_type, two)
 

@@ -12,7 +12,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.onnx_files.file import describe_proto, nodes_of, read_valid, specs_of_proto
 from conrepair.frameworks.onnx_files.readable import NotReadableError, as_read
 from conrepair.frameworks.outlines.outline import Outline, counted
-from conrepair.frameworks.proto_file import read_proto
+from conrepair.frameworks.proto_file import ONNX_DOMAIN, read_proto
 from conrepair.frameworks.runnable import loading
 from conrepair.runtime.errors import ModelLoadError
 from conrepair.runtime.path_text import path_problem
@@ -20,7 +20,6 @@ from conrepair.runtime.words import shortened
 
 __all__ = ["check", "outline"]
 
-_DEFAULT = {"", "ai.onnx"}
 _OF_DATA = {".data", ".bin", ".weights", ".weight", ".onnx_data"}
 _MOST = 4
 
@@ -95,7 +94,7 @@ def _is_there(path: Path, name: str) -> bool:
 def _unknown(proto: onnx.ModelProto) -> list[str]:
     """Nodes whose operators neither the file nor ONNX nor ONNX Runtime has."""
     own = {(function.domain, function.name) for function in proto.functions}
-    nodes = [("" if node.domain in _DEFAULT else node.domain, node.op_type) for node in nodes_of(proto.graph)]
+    nodes = [("" if node.domain in ONNX_DOMAIN else node.domain, node.op_type) for node in nodes_of(proto.graph)]
     unknown = [node for node in nodes if node not in own and not onnx.defs.has(node[1], node[0])]
     if unknown:
         known = _known_to_runtime()
@@ -108,4 +107,4 @@ def _known_to_runtime() -> set[tuple[str, str]]:
     from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 
     schemas = runtime.get_all_operator_schema()
-    return {("" if schema.domain in _DEFAULT else schema.domain, schema.name) for schema in schemas}
+    return {("" if schema.domain in ONNX_DOMAIN else schema.domain, schema.name) for schema in schemas}

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from conrepair.frameworks.identity import model_files
+from conrepair.frameworks.proto_file import opset_of
 from conrepair.generate.onnx_form import IR_VERSION, imports_of
 from conrepair.generate.pieces import Piece, operator_of, type_of
 from conrepair.generate.running import ModelSession, RefusedError
@@ -86,7 +87,7 @@ def opened(path: Path, opset: int | None = None, batch: int = 1) -> OpenedFile:
         raise UsageError(f"{path} can't be read as an ONNX model ({lines_of(error)[0]}).") from error
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    own, words = _opset_of(model), ""
+    own, words = opset_of(model) or 1, ""
     opset = min(max(own, _OPSETS[0]), _OPSETS[1]) if opset is None else opset
     for form in _brought(model, opset):
         for size in _SIZES if _open_axes(form.graph) else _SIZES[:1]:
@@ -100,13 +101,9 @@ def opened(path: Path, opset: int | None = None, batch: int = 1) -> OpenedFile:
     )
 
 
-def _opset_of(model: onnx.ModelProto) -> int:
-    return next((item.version for item in model.opset_import if item.domain in ("", "ai.onnx")), 1)
-
-
 def _brought(model: onnx.ModelProto, opset: int) -> Iterator[onnx.ModelProto]:
     """The model in an opset: converted, or as it is, which does as often as not."""
-    if _opset_of(model) != opset:
+    if (opset_of(model) or 1) != opset:
         with contextlib.suppress(*_NOT_CONVERTED):
             yield onnx.version_converter.convert_version(model, opset)
     yield model
