@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.frameworks.detect import container
-from conrepair.frameworks.proto_file import read_proto
+from conrepair.frameworks.proto_file import inner_graphs, read_proto
 from conrepair.runtime.files import copy_whole, sha256_of, whole_output
 from conrepair.runtime.path_text import path_problem, real_path
 
@@ -96,5 +96,6 @@ def onnx_tensors(graph: Any) -> Iterator[Any]:
         for attribute in node.attribute:
             if attribute.HasField("t"):
                 yield attribute.t
-            for subgraph in [attribute.g, *attribute.graphs]:
-                yield from onnx_tensors(subgraph)
+            yield from attribute.tensors
+        for subgraph in inner_graphs(node):
+            yield from onnx_tensors(subgraph)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,9 +62,7 @@ def check_inputs_file(path: Path, *, force: bool) -> None:
     """
     if path.suffix != ".npz":
         raise UsageError(f"{path} would hold arrays by name: call it .npz.")
-    if os.path.lexists(path) and not force:
-        raise UsageError(f"{path} exists. Give another output, or --force to replace it.")
-    _output(path).check()
+    _output(path).check(force=force)
 
 
 def save_inputs(arrays: Feeds, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,11 +91,7 @@ def check_build_folder(model: Path, folder: Path, *, force: bool) -> None:
     here, there = real_path(model), real_path(folder)
     if here.is_relative_to(there) or there.is_relative_to(here):
         raise UsageError(f"{folder} is, holds, or lies in the model that is compiled. Give another output.")
-    if not os.path.lexists(folder):
-        return
-    if not force:
-        raise UsageError(f"{folder} exists. Give another output, or --force to replace it.")
-    _output(folder).check()
+    _output(folder).check(force=force)
 
 
 def _output(folder: Path) -> Output:

@@ -47,18 +47,23 @@ class Output:
     beside: bool = False
     shared: bool = False
 
-    def check(self) -> None:
+    def check(self, *, force: bool = True) -> None:
         """Make sure, before any work is done, that writing loses nothing of a person's.
+
+        Args:
+            force: Whether an earlier one is replaced.
 
         Raises:
             UsageError: if something else than this command's output stands there or lies in it, or if that was
-                changed since.
+                changed since; if there's one, without `force`.
             StorageError: if it can't be looked into.
         """
         path = self.path
         with storage_error(path.parent):
             if not os.path.lexists(path):
                 return
+            if not force:
+                raise UsageError(f"{path} exists. Give another output, or --force to replace it.")
             if path.is_symlink():
                 raise UsageError(
                     f"{path} is a link, and stays one. Name what it leads to, or choose another output (-o)."

@@ -13,6 +13,7 @@ import onnx
 from google.protobuf import json_format
 from onnx import helper, numpy_helper
 
+from conrepair.frameworks.identity import onnx_tensors
 from conrepair.generate.pieces import Piece
 from conrepair.generate.tensors import Range
 
@@ -58,7 +59,7 @@ class Instance:
 def plain(graph: onnx.GraphProto) -> dict[str, Any]:
     """A graph as plain values, arrays as lists."""
     new = onnx.GraphProto.FromString(graph.SerializeToString())
-    for tensor in _tensors(new):
+    for tensor in onnx_tensors(new):
         if tensor.HasField("raw_data"):
             array = numpy_helper.to_array(tensor)
             tensor.CopyFrom(helper.make_tensor(tensor.name, tensor.data_type, array.shape, array.ravel()))
@@ -106,14 +107,3 @@ def range_of(array: np.ndarray[Any, Any]) -> tuple[float, float] | None:
         return None
     low, high = array.min().item(), array.max().item()
     return (low, high) if np.isfinite([float(low), float(high)]).all() else None
-
-
-def _tensors(graph: onnx.GraphProto) -> Iterable[onnx.TensorProto]:
-    yield from graph.initializer
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
-            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _tensors(inner)
