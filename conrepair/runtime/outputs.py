@@ -221,7 +221,8 @@ class Output:
             made = Listing.of(self.by, new, new.iterdir())
             # Files that are there and those to come: whenever this process ends, both are known as ours.
             self._write_list(made | known, scratch)
-            put_all(scratch, name, made | known, known.tops)
+            # A list may be a stranger's: what isn't called after the output doesn't go for its sake.
+            put_all(scratch, name, made | known, [top for top in known.tops if top.startswith(name)])
             self._write_list(made, scratch)
         else:
             (new / name / LIST).unlink(missing_ok=True)  # it came along with a folder from elsewhere
@@ -231,11 +232,8 @@ class Output:
     def _add(self, scratch: Path, *, strict: bool) -> None:
         """Put files into a folder, one after the other; folders stay the same."""
         parent, new = self.path.parent, scratch / NEW
-        made, known, earlier = (
-            Listing.of(self.by, new, new.iterdir()),
-            self._known(),
-            self._read() or Listing(self.by),
-        )
+        made, known = Listing.of(self.by, new, new.iterdir()), self._known()
+        earlier = self._read() or Listing(self.by)
         own = Listing.of(self.by, new / self.path.name, (new / self.path.name).iterdir())
         names = sorted((*made.folders, *made.files))  # a folder before what's in it
 

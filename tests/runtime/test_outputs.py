@@ -232,6 +232,15 @@ def test_a_list_names_no_files_elsewhere(output: Output) -> None:
     assert texts(output.path.parent)["precious"] == "old"
 
 
+def test_a_list_beside_a_file_takes_no_other_file_away(tmp_path: Path) -> None:
+    output = Output(tmp_path / "net.onnx", "conversion", beside=True)
+    put(tmp_path, {"precious": "years"})
+    Listing.of("conversion", tmp_path, [tmp_path / "precious"]).write(tmp_path / f".net.onnx{LIST}")
+    with output.write() as temporary:
+        temporary.write_text("1")
+    assert texts(tmp_path) == {"net.onnx": "1", "precious": "years"}
+
+
 def test_other_outputs_and_links_are_refused(output: Output) -> None:
     with pytest.raises(UsageError, match="no repair of this version wrote it"):
         Output(output.path, "repair").check()

@@ -80,12 +80,14 @@ def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as
     from conrepair.report.page.comparison import COMPARISON, comparison_html
 
     changes, folder = changes_between(before, after), output or after.folder
-    place = real_path(folder)
-    # In the run's own folder it's part of the run, and goes with it.
-    into = run_output(place, after.kind) if folder == after.folder else Output(place, "comparison of runs")
-    with into.add(strict=True) as temporary:
-        put_text(temporary / COMPARISON, comparison_html(changes))
-        write_json(temporary / "comparison.json", encode(changes.to_dict()))
+    own = folder == after.folder  # there it's part of the run, and goes with it
+    page = Output(folder / COMPARISON, "comparison of runs", beside=True)
+    if not own:
+        page.check()
+    with run_output(real_path(folder), after.kind).add(strict=True) if own else page.write() as made:
+        place = made if own else made.parent
+        put_text(place / COMPARISON, comparison_html(changes))
+        write_json(place / "comparison.json", encode(changes.to_dict()))
     if as_json:
         say(json.dumps(encode(changes.to_dict()), indent=1, ensure_ascii=False))
     else:
