@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conrepair.cli import main
-from conrepair.cli.completion import completion
+from conrepair.cli.commands.completion import script_of
 from conrepair.cli.main import command_line
 
 BASH = shutil.which("bash")
@@ -19,7 +19,7 @@ BASH = shutil.which("bash")
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     path = tmp_path / "completion.bash"
-    path.write_text(completion(command_line(), "bash"), encoding="utf-8")
+    path.write_text(script_of(command_line(), "bash"), encoding="utf-8")
     return path
 
 

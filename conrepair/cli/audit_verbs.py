@@ -3,65 +3,52 @@
 from __future__ import annotations
 
 from conrepair.cli.engine import add_engine
-from conrepair.cli.parser import Parser, Verbs
+from conrepair.cli.parser import Catalogue, Parser
 from conrepair.cli.shared import add_force, add_format, add_output
 from conrepair.cli.time_limit import add_timeout
 from conrepair.verbs.numbers import count, real, seconds, seed
 
-__all__ = ["add_audit_verbs"]
+__all__ = ["VERBS"]
+
+VERBS = Catalogue()
 
 
-def add_audit_verbs(verbs: Verbs[Parser], default_config: str) -> None:
-    """Declare them.
+@VERBS.verb(
+    "[CONFIG] [OPTIONS]",
+    runs="audit:run_config",
+    examples=[
+        ("conrepair run release-7.json", "run it, reusing what hasn't changed"),
+        ("conrepair run release-7.json --fresh -o /tmp/audit", "reuse nothing, write elsewhere"),
+    ],
+)
+def run(parser: Parser) -> None:
+    """Run the audit that a configuration describes.
 
-    Args:
-        verbs: Where to.
-        default_config: What `run` runs when no configuration is named.
+    Run the audit that a configuration file describes: build, convert, execute and compare its models, and localize
+    and repair what differs, if it says so. Finished steps are kept, and reused by the next run.
     """
-    _add_run(verbs, default_config)
-    _add_report(verbs)
-    _add_architectures(verbs)
-    _add_matrix(verbs)
-    _add_config(verbs)
-
-
-def _add_run(verbs: Verbs[Parser], default_config: str) -> None:
-    parser: Parser = verbs.add_parser(
-        "run",
-        help="Run the audit that a configuration describes.",
-        about="Run the audit that a configuration file describes: build, convert, execute and compare its models, "
-        "and localize and repair what differs, if it says so. Finished steps are kept, and reused by the next "
-        "run.",
-        takes="[CONFIG] [OPTIONS]",
-        examples=[
-            ("conrepair run release-7.json", "run it, reusing what hasn't changed"),
-            ("conrepair run release-7.json --fresh -o /tmp/audit", "reuse nothing, write elsewhere"),
-        ],
-    )
-    parser["models"].add_argument(
-        "config", metavar="CONFIG", nargs="?", default=default_config, help="JSON file (default: %(default)s)."
-    )
+    parser["models"].add_argument("config", metavar="CONFIG", nargs="?", help="JSON file (default: %(default)s).")
     parser["search"].add_argument("--fresh", action="store_true", help="Reuse nothing from earlier runs.")
     add_output(parser, "Folder of all outputs (default: the configuration's).")
     add_engine(parser)
 
-    parser.runs("conrepair.cli.commands.audit:run_config")
 
+@VERBS.verb(
+    "RUN [RUN_B] [OPTIONS]",
+    keeps=False,
+    examples=[
+        ("conrepair report findings", "make the page and all files again"),
+        ("conrepair report findings --margin 30 -o looser", "who's at fault from 30 times the rounding on?"),
+        ("conrepair report release-6 release-7 -o changes", "what got better, what got worse?"),
+    ],
+)
+def report(parser: Parser) -> None:
+    """Make the report of a saved run again, or compare two runs.
 
-def _add_report(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "report",
-        help="Make the report of a saved run again, or compare two runs.",
-        about="Make the page and all files of a saved run again, without running a model; with other thresholds, if "
-        "asked, as far as what was saved can be judged by them. The exit code is the run's, as it's judged now. "
-        "Of two runs it says what got better, worse, new or is gone; the exit code is 1 if something got worse.",
-        takes="RUN [RUN_B] [OPTIONS]",
-        examples=[
-            ("conrepair report findings", "make the page and all files again"),
-            ("conrepair report findings --margin 30 -o looser", "who's at fault from 30 times the rounding on?"),
-            ("conrepair report release-6 release-7 -o changes", "what got better, what got worse?"),
-        ],
-    )
+    Make the page and all files of a saved run again, without running a model; with other thresholds, if asked, as
+    far as what was saved can be judged by them. The exit code is the run's, as it's judged now. Of two runs it says
+    what got better, worse, new or is gone; the exit code is 1 if something got worse.
+    """
     parser["models"].add_argument(
         "runs", metavar="PATH", nargs="+", help="Folder that a run wrote, or its result.json. Two are compared."
     )
@@ -85,21 +72,20 @@ def _add_report(verbs: Verbs[Parser]) -> None:
     )
     add_format(parser)
 
-    parser.runs("conrepair.cli.commands.report:report", keeps=False)
 
+@VERBS.verb(
+    "[OPTIONS]",
+    examples=[
+        ('conrepair architectures --family keras --names "ResNet*" --to tflite', "Keras' ResNets to TFLite"),
+        ("conrepair architectures --list", "list what there is"),
+    ],
+)
+def architectures(parser: Parser) -> None:
+    """Audit many architectures of torchvision and Keras.
 
-def _add_architectures(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "architectures",
-        help="Audit many architectures of torchvision and Keras.",
-        about="Build architectures of torchvision and keras.applications with random weights, convert each, and "
-        "compare the results, one after the other.",
-        takes="[OPTIONS]",
-        examples=[
-            ('conrepair architectures --family keras --names "ResNet*" --to tflite', "Keras' ResNets to TFLite"),
-            ("conrepair architectures --list", "list what there is"),
-        ],
-    )
+    Build architectures of torchvision and keras.applications with random weights, convert each, and compare the
+    results, one after the other.
+    """
     parser["models"].add_argument(
         "--list", action="store_true", help="List the architectures and the inputs they take, and run nothing."
     )
@@ -163,41 +149,38 @@ def _add_architectures(verbs: Verbs[Parser]) -> None:
     add_format(parser)
     add_timeout(parser)
 
-    parser.runs("conrepair.cli.commands.architectures:architectures")
 
+@VERBS.verb(
+    "CONFIG [OPTIONS]",
+    examples=[("conrepair matrix config.json -o routes.md", "write the table to routes.md")],
+)
+def matrix(parser: Parser) -> None:
+    """Convert models from every format into every other.
 
-def _add_matrix(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "matrix",
-        help="Convert models from every format into every other.",
-        about="Convert the models of a configuration from every format into every other, compare each result, and "
-        "write the verdicts as a Markdown table. The configuration's own conversions are ignored.",
-        takes="CONFIG [OPTIONS]",
-        examples=[("conrepair matrix config.json -o routes.md", "write the table to routes.md")],
-    )
+    Convert the models of a configuration from every format into every other, compare each result, and write the
+    verdicts as a Markdown table. The configuration's own conversions are ignored.
+    """
     parser["models"].add_argument(
         "config", metavar="CONFIG", help="JSON file, of which models, data and limits are used."
     )
     add_output(parser, "Markdown file to write (default: route-matrix.md in the audit's folder).", metavar="FILE")
 
-    parser.runs("conrepair.cli.commands.matrix:matrix")
 
+@VERBS.verb(
+    "{check,migrate} CONFIG [OPTIONS]",
+    keeps=False,
+    examples=[
+        ("conrepair config check release-7.json", "say what's wrong in it, if anything"),
+        ("conrepair config migrate old.json -o new.json", "rewrite ConRepAIr's form"),
+    ],
+)
+def config(parser: Parser) -> None:
+    """Check a configuration, or migrate one of an older tool.
 
-def _add_config(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "config",
-        help="Check a configuration, or migrate one of an older tool.",
-        about="Check a configuration without running it, or rewrite one of ConRepAIr or FetaFix in our form.",
-        takes="{check,migrate} CONFIG [OPTIONS]",
-        examples=[
-            ("conrepair config check release-7.json", "say what's wrong in it, if anything"),
-            ("conrepair config migrate old.json -o new.json", "rewrite ConRepAIr's form"),
-        ],
-    )
+    Check a configuration without running it, or rewrite one of ConRepAIr or FetaFix in our form.
+    """
     parser["models"].add_argument("action", choices=("check", "migrate"), help="What to do.")
     parser["models"].add_argument("config", metavar="CONFIG", help="JSON file.")
     add_output(parser, "File to write, for migrate.", metavar="FILE")
     add_force(parser)
     add_format(parser)
-
-    parser.runs("conrepair.cli.commands.config:config", keeps=False)

@@ -2,58 +2,53 @@
 
 from __future__ import annotations
 
-from conrepair.cli.parser import Parser, Verbs
+from conrepair.cli.parser import Catalogue, Parser
 from conrepair.cli.shared import add_format
 from conrepair.verbs.numbers import gigabytes
 
-__all__ = ["add_machine_verbs"]
+__all__ = ["VERBS"]
+
+VERBS = Catalogue()
 
 
-def add_machine_verbs(verbs: Verbs[Parser]) -> None:
-    """Declare them."""
-    for add in (_add_converters, _add_doctor, _add_environments, _add_cache, _add_completion):
-        add(verbs)
+@VERBS.verb(
+    "[OPTIONS]",
+    examples=[("conrepair converters", "list them")],
+)
+def converters(parser: Parser) -> None:
+    """List the converters and their options.
+
+    List the converters, from which format to which each converts, and its options.
+    """
 
 
-def _add_converters(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "converters",
-        help="List the converters and their options.",
-        about="List the converters, from which format to which each converts, and its options.",
-        takes="[OPTIONS]",
-        examples=[("conrepair converters", "list them")],
-    )
+@VERBS.verb(
+    "[OPTIONS]",
+    examples=[("conrepair doctor", "try everything that's installed")],
+)
+def doctor(parser: Parser) -> None:
+    """Check what's installed here, and what to do about the rest.
 
-    parser.runs("conrepair.cli.commands.converters:converters")
-
-
-def _add_doctor(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "doctor",
-        help="Check what's installed here, and what to do about the rest.",
-        about="Check the libraries, converters, backends and environments that are installed, and print the command "
-        "that installs or fixes each of the others. What works was tried; what's installed is there, and wasn't. "
-        "GPUs are asked for in a worker, as they're used there. The exit code is 1 if something fails.",
-        takes="[OPTIONS]",
-        examples=[("conrepair doctor", "try everything that's installed")],
-    )
+    Check the libraries, converters, backends and environments that are installed, and print the command that
+    installs or fixes each of the others. What works was tried; what's installed is there, and wasn't. GPUs are asked
+    for in a worker, as they're used there. The exit code is 1 if something fails.
+    """
     add_format(parser)
 
-    parser.runs("conrepair.cli.commands.doctor:doctor")
 
+@VERBS.verb(
+    "[{list,make,remove}] [NAME] [OPTIONS]",
+    examples=[
+        ("conrepair environments", "list them, with their sizes"),
+        ("conrepair environments make onnx2tf", "make one"),
+    ],
+)
+def environments(parser: Parser) -> None:
+    """List, make or remove converters' own environments.
 
-def _add_environments(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "environments",
-        help="List, make or remove converters' own environments.",
-        about="List, make or remove the environments of converters whose versions conflict with ours, and those of "
-        "other releases that campaigns run. They're made when they're first needed; `make` does that beforehand.",
-        takes="[{list,make,remove}] [NAME] [OPTIONS]",
-        examples=[
-            ("conrepair environments", "list them, with their sizes"),
-            ("conrepair environments make onnx2tf", "make one"),
-        ],
-    )
+    List, make or remove the environments of converters whose versions conflict with ours, and those of other
+    releases that campaigns run. They're made when they're first needed; `make` does that beforehand.
+    """
     parser["models"].add_argument(
         "action", nargs="?", choices=("list", "make", "remove"), default="list", help="What to do (default: list)."
     )
@@ -61,22 +56,22 @@ def _add_environments(verbs: Verbs[Parser]) -> None:
         "name", metavar="NAME", nargs="?", help="Environment to make or remove; library==version for another release."
     )
 
-    parser.runs("conrepair.cli.commands.environments:environments")
 
+@VERBS.verb(
+    "[{show,clear}] [OPTIONS]",
+    keeps=False,
+    examples=[
+        ("conrepair cache", "the place, the limit, and what's in it by kind"),
+        ("conrepair cache --limit 20", "let it take 20 GB from now on"),
+        ("conrepair cache clear", "remove all of it"),
+    ],
+)
+def cache(parser: Parser) -> None:
+    """Show or clear the results that commands of one or two files keep.
 
-def _add_cache(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "cache",
-        help="Show or clear the results that commands of one or two files keep.",
-        about="Show where compare, localize, repair, convert and execute keep what they've done, what it takes and "
-        "its limit, or clear it. What nobody has asked for for longest goes first where there's more than the limit.",
-        takes="[{show,clear}] [OPTIONS]",
-        examples=[
-            ("conrepair cache", "the place, the limit, and what's in it by kind"),
-            ("conrepair cache --limit 20", "let it take 20 GB from now on"),
-            ("conrepair cache clear", "remove all of it"),
-        ],
-    )
+    Show where compare, localize, repair, convert and execute keep what they've done, what it takes and its limit, or
+    clear it. What nobody has asked for for longest goes first where there's more than the limit.
+    """
     parser["models"].add_argument(
         "action", nargs="?", choices=("show", "clear"), default="show", help="What to do (default: show)."
     )
@@ -88,22 +83,20 @@ def _add_cache(verbs: Verbs[Parser]) -> None:
     )
     add_format(parser)
 
-    parser.runs("conrepair.cli.commands.cache:cache", keeps=False)
 
+@VERBS.verb(
+    "{bash,zsh,fish} [OPTIONS]",
+    keeps=False,
+    examples=[
+        ("conrepair completion bash", 'in ~/.bashrc: eval "$(conrepair completion bash)"'),
+        ("conrepair completion zsh", 'in ~/.zshrc, after compinit: eval "$(conrepair completion zsh)"'),
+        ("conrepair completion fish", "into ~/.config/fish/completions/conrepair.fish"),
+    ],
+)
+def completion(parser: Parser) -> None:
+    """Print a script that completes verbs, options and files in a shell.
 
-def _add_completion(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "completion",
-        help="Print a script that completes verbs, options and files in a shell.",
-        about="Print a script that completes verbs, options and files in a shell. Bash and zsh read it where their "
-        "start-up file evaluates what this prints, fish where it's kept among its completions.",
-        takes="{bash,zsh,fish} [OPTIONS]",
-        examples=[
-            ("conrepair completion bash", 'in ~/.bashrc: eval "$(conrepair completion bash)"'),
-            ("conrepair completion zsh", 'in ~/.zshrc, after compinit: eval "$(conrepair completion zsh)"'),
-            ("conrepair completion fish", "into ~/.config/fish/completions/conrepair.fish"),
-        ],
-    )
+    Print a script that completes verbs, options and files in a shell. Bash and zsh read it where their start-up file
+    evaluates what this prints, fish where it's kept among its completions.
+    """
     parser["models"].add_argument("shell", choices=("bash", "zsh", "fish"), help="The shell that reads it.")
-
-    parser.runs("conrepair.cli.completion:print_completion", keeps=False)

@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conrepair import __version__
-from conrepair.cli.audit_verbs import add_audit_verbs
-from conrepair.cli.laboratory_verbs import add_fuzz_verbs, add_generate_verbs, add_trace_verbs
-from conrepair.cli.machine_verbs import add_machine_verbs
-from conrepair.cli.model_verbs import add_model_verbs
+from conrepair.cli import audit_verbs, laboratory_verbs, machine_verbs, model_verbs
 from conrepair.cli.parser import Parser, check_paths, check_rest
 from conrepair.cli.surroundings import check_surroundings, refused_by_system
 from conrepair.cli.time_limit import time_limit
@@ -141,12 +138,10 @@ def command_line(default_config: str = "config.json") -> Parser:
         prog="conrepair",
         description="`conrepair VERB --help` says more.",
     )
-    add_model_verbs(verbs)
-    add_audit_verbs(verbs, default_config)
-    add_generate_verbs(verbs)
-    add_trace_verbs(verbs)
-    add_fuzz_verbs(verbs)
-    add_machine_verbs(verbs)
+    for sort in (model_verbs, audit_verbs, laboratory_verbs, machine_verbs):
+        for add in sort.VERBS:
+            add(verbs)
+    verbs.choices["run"].set_defaults(config=default_config)
     return parser
 
 

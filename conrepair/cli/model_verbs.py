@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conrepair.cli.declared import add_options
-from conrepair.cli.parser import Parser, Verbs
+from conrepair.cli.parser import Catalogue, Parser
 from conrepair.cli.shared import (
     REPAIRABLE,
     TARGETS,
@@ -18,37 +18,26 @@ from conrepair.cli.shared import (
 from conrepair.cli.time_limit import add_timeout
 from conrepair.verbs.options import Build, Compare, Compiled, Convert, Execute, Inputs, Inspect, Localize, Repair
 
-__all__ = ["add_model_verbs"]
+__all__ = ["VERBS"]
+
+VERBS = Catalogue()
 
 
-def add_model_verbs(verbs: Verbs[Parser]) -> None:
-    """Declare them."""
-    for add in (
-        _add_compare,
-        _add_localize,
-        _add_repair,
-        _add_convert,
-        _add_inspect,
-        _add_inputs,
-        _add_execute,
-        _add_build,
-    ):
-        add(verbs)
+@VERBS.verb(
+    "SOURCE TARGET [OPTIONS]",
+    files=("source", "target"),
+    examples=[
+        ("conrepair compare model.onnx model.tflite", "on 32 random inputs"),
+        ("conrepair compare model.pt2 model.onnx --data photos/ --recipe torchvision", "on your photos"),
+        ("conrepair compare model.onnx model.tflite --rtol 1e-2 -o report", "looser, and keep the report"),
+    ],
+)
+def compare(parser: Parser) -> None:
+    """Compare the answers of a model and its conversion.
 
-
-def _add_compare(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "compare",
-        help="Compare the answers of a model and its conversion.",
-        about="Run a model and its conversion on the same inputs, and compare their outputs element by element. It "
-        "needs no data and no configuration. The exit code is 0 if they're equivalent and 1 if they aren't.",
-        takes="SOURCE TARGET [OPTIONS]",
-        examples=[
-            ("conrepair compare model.onnx model.tflite", "on 32 random inputs"),
-            ("conrepair compare model.pt2 model.onnx --data photos/ --recipe torchvision", "on your photos"),
-            ("conrepair compare model.onnx model.tflite --rtol 1e-2 -o report", "looser, and keep the report"),
-        ],
-    )
+    Run a model and its conversion on the same inputs, and compare their outputs element by element. It needs no data
+    and no configuration. The exit code is 0 if they're equivalent and 1 if they aren't.
+    """
     add_pair(parser, "The model converted from it.")
     add_options(parser, Compare)
     add_output(
@@ -60,34 +49,35 @@ def _add_compare(verbs: Verbs[Parser]) -> None:
     add_timeout(parser, "model")
     add_fresh(parser)
 
-    parser.runs("conrepair.cli.commands.compare:compare", files=("source", "target"))
 
+@VERBS.verb(
+    "SOURCE TARGET [TARGET ...] [OPTIONS]",
+    keeps=False,
+    files=("source", "between", "targets"),
+    examples=[
+        ("conrepair localize model.onnx model.tflite", "print the layers at fault"),
+        ("conrepair localize model.onnx model.tflite model-int8.tflite", "of two conversions of one model"),
+        (
+            "conrepair localize model.onnx model.tflite -o findings",
+            "and keep a page of it, with all measurements",
+        ),
+        (
+            "conrepair localize model.onnx model.tflite --data photos/ --recipe raw --samples 500 --suspicious",
+            "on photos, and rank layers by those that are answered otherwise",
+        ),
+        (
+            "conrepair localize model.keras model.tflite --intermediate model.onnx",
+            "of a conversion in two steps, name the step",
+        ),
+    ],
+)
+def localize(parser: Parser) -> None:
+    """Name the layers in which a conversion differs from its original.
 
-def _add_localize(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "localize",
-        help="Name the layers in which a conversion differs from its original.",
-        about="Name the layers in which a conversion stops computing what its source does, with the fault of each. "
-        "Each piece of the target is fed the source's activations, so that only its own error shows. It needs "
-        "no data and no configuration. The exit code is 0 if nothing is wrong and 1 if something is.",
-        takes="SOURCE TARGET [TARGET ...] [OPTIONS]",
-        examples=[
-            ("conrepair localize model.onnx model.tflite", "print the layers at fault"),
-            ("conrepair localize model.onnx model.tflite model-int8.tflite", "of two conversions of one model"),
-            (
-                "conrepair localize model.onnx model.tflite -o findings",
-                "and keep a page of it, with all measurements",
-            ),
-            (
-                "conrepair localize model.onnx model.tflite --data photos/ --recipe raw --samples 500 --suspicious",
-                "on photos, and rank layers by those that are answered otherwise",
-            ),
-            (
-                "conrepair localize model.keras model.tflite --intermediate model.onnx",
-                "of a conversion in two steps, name the step",
-            ),
-        ],
-    )
+    Name the layers in which a conversion stops computing what its source does, with the fault of each. Each piece of
+    the target is fed the source's activations, so that only its own error shows. It needs no data and no
+    configuration. The exit code is 0 if nothing is wrong and 1 if something is.
+    """
     add_source(parser)
     parser["models"].add_argument("targets", metavar="TARGET", nargs="+", help=TARGETS)
     add_options(parser, Localize)
@@ -100,25 +90,25 @@ def _add_localize(verbs: Verbs[Parser]) -> None:
     )
     add_fresh(parser)
 
-    parser.runs("conrepair.cli.commands.localize:localize", keeps=False, files=("source", "between", "targets"))
 
+@VERBS.verb(
+    "SOURCE TARGET [TARGET ...] [OPTIONS]\n       conrepair repair MODEL --apply PATCH [OPTIONS]",
+    keeps=False,
+    files=("source", "targets", "apply"),
+    examples=[
+        ("conrepair repair model.onnx model.tflite", "write model-repaired/"),
+        ("conrepair repair model.onnx model.tflite -o fixed --seconds 900", "search longer"),
+        ("conrepair repair model.tflite --apply fixed/patch.json -o again", "apply the edits of a patch"),
+    ],
+)
+def repair(parser: Parser) -> None:
+    """Fix a conversion with the smallest change, in its own format.
 
-def _add_repair(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "repair",
-        help="Fix a conversion with the smallest change, in its own format.",
-        about="Fix a conversion with the smallest change that makes it compute what its source does, in its own "
-        "format, and verify the result on other inputs. The target's file stays as it is: the repaired model "
-        "is written to a folder, TARGET-repaired in the current one if -o names none; where nothing is wrong, "
-        "nothing is written. It needs no data and no configuration. The exit code is 0 if the result is "
-        "equivalent, 1 if a fault is left.",
-        takes="SOURCE TARGET [TARGET ...] [OPTIONS]\n       conrepair repair MODEL --apply PATCH [OPTIONS]",
-        examples=[
-            ("conrepair repair model.onnx model.tflite", "write model-repaired/"),
-            ("conrepair repair model.onnx model.tflite -o fixed --seconds 900", "search longer"),
-            ("conrepair repair model.tflite --apply fixed/patch.json -o again", "apply the edits of a patch"),
-        ],
-    )
+    Fix a conversion with the smallest change that makes it compute what its source does, in its own format, and
+    verify the result on other inputs. The target's file stays as it is: the repaired model is written to a folder,
+    TARGET-repaired in the current one if -o names none; where nothing is wrong, nothing is written. It needs no data
+    and no configuration. The exit code is 0 if the result is equivalent, 1 if a fault is left.
+    """
     parser["models"].add_argument(
         "source",
         metavar="SOURCE",
@@ -133,25 +123,26 @@ def _add_repair(verbs: Verbs[Parser]) -> None:
     add_format(parser)
     add_fresh(parser)
 
-    parser.runs("conrepair.cli.commands.repair:repair", keeps=False, files=("source", "targets", "apply"))
 
+@VERBS.verb(
+    "MODEL --to FORMAT -o OUTPUT [OPTIONS]",
+    keeps=False,
+    files=("model",),
+    examples=[
+        ("conrepair convert model.keras --to onnx -o model.onnx", "along the best route"),
+        (
+            "conrepair convert model.keras --to tflite --option keras-tflite.quantize=int8 --data photos/ "
+            "--recipe keras:tf -o model.tflite",
+            "quantized, calibrated with photos",
+        ),
+    ],
+)
+def convert(parser: Parser) -> None:
+    """Convert a model to another format, and compare the result.
 
-def _add_convert(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "convert",
-        help="Convert a model to another format, and compare the result.",
-        about="Convert a model along the best known route, and compare the result of every step with its source. If "
-        "a converter fails, the operators that stop it are named, and another way is looked for.",
-        takes="MODEL --to FORMAT -o OUTPUT [OPTIONS]",
-        examples=[
-            ("conrepair convert model.keras --to onnx -o model.onnx", "along the best route"),
-            (
-                "conrepair convert model.keras --to tflite --option keras-tflite.quantize=int8 --data photos/ "
-                "--recipe keras:tf -o model.tflite",
-                "quantized, calibrated with photos",
-            ),
-        ],
-    )
+    Convert a model along the best known route, and compare the result of every step with its source. If a converter
+    fails, the operators that stop it are named, and another way is looked for.
+    """
     add_model(parser)
     add_options(parser, Convert, required={"output"})
     add_force(parser)
@@ -159,73 +150,76 @@ def _add_convert(verbs: Verbs[Parser]) -> None:
     add_timeout(parser, "step", searches="--seconds")
     add_fresh(parser)
 
-    parser.runs("conrepair.cli.commands.convert:convert", keeps=False, files=("model",))
 
+@VERBS.verb(
+    "MODEL [OPTIONS]",
+    keeps=False,
+    files=("model",),
+    examples=[
+        ("conrepair inspect model.tflite", "as a table"),
+        ("conrepair inspect model.tflite -f json", "as JSON"),
+    ],
+)
+def inspect(parser: Parser) -> None:
+    """List a model's inputs, outputs, operators and parameters.
 
-def _add_inspect(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "inspect",
-        help="List a model's inputs, outputs, operators and parameters.",
-        about="List a model's format, inputs, outputs, operators, parameters and producer. Of a model that can't be "
-        "run here, what can be read is listed, and what's missing.",
-        takes="MODEL [OPTIONS]",
-        examples=[
-            ("conrepair inspect model.tflite", "as a table"),
-            ("conrepair inspect model.tflite -f json", "as JSON"),
-        ],
-    )
+    List a model's format, inputs, outputs, operators, parameters and producer. Of a model that can't be run here,
+    what can be read is listed, and what's missing.
+    """
     add_model(parser)
     add_options(parser, Inspect)
     add_format(parser)
     add_timeout(parser, "attempt to read the model")
 
-    parser.runs("conrepair.cli.commands.inspect:inspect", keeps=False, files=("model",))
 
+@VERBS.verb(
+    "MODEL -o FILE [OPTIONS]",
+    keeps=False,
+    files=("model",),
+    examples=[
+        ("conrepair inputs model.onnx -o inputs.npz", "then: compare model.onnx outputs.npz --data inputs.npz"),
+        ("conrepair inputs model.onnx -o inputs.npz --samples 8 --seed 1", "fewer, and others"),
+        (
+            "conrepair inputs model.onnx -o inputs.npz --data photos/ --recipe torchvision",
+            "photos, as it's fed them",
+        ),
+    ],
+)
+def inputs(parser: Parser) -> None:
+    """Write what a model is fed, to run it elsewhere.
 
-def _add_inputs(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "inputs",
-        help="Write what a model is fed, to run it elsewhere.",
-        about="Write the inputs that `compare` and `localize` would draw for a model, or its data as it's fed, as "
-        "arrays by the model's inputs. What a phone, a browser or another runtime computes of them is compared as a "
-        "target: an .npz of outputs by name, first axis samples. With tensors on the way in it, under the model's "
-        "names, `localize` says in which layers they differ.",
-        takes="MODEL -o FILE [OPTIONS]",
-        examples=[
-            ("conrepair inputs model.onnx -o inputs.npz", "then: compare model.onnx outputs.npz --data inputs.npz"),
-            ("conrepair inputs model.onnx -o inputs.npz --samples 8 --seed 1", "fewer, and others"),
-            (
-                "conrepair inputs model.onnx -o inputs.npz --data photos/ --recipe torchvision",
-                "photos, as it's fed them",
-            ),
-        ],
-    )
+    Write the inputs that `compare` and `localize` would draw for a model, or its data as it's fed, as arrays by the
+    model's inputs. What a phone, a browser or another runtime computes of them is compared as a target: an .npz of
+    outputs by name, first axis samples. With tensors on the way in it, under the model's names, `localize` says in
+    which layers they differ.
+    """
     add_model(parser)
     add_options(parser, Inputs, required={"output"})
     add_force(parser)
     add_timeout(parser, "step")
     add_fresh(parser)
 
-    parser.runs("conrepair.cli.commands.inputs:inputs", keeps=False, files=("model",))
 
+@VERBS.verb(
+    "MODEL [OPTIONS]",
+    keeps=False,
+    files=("model",),
+    examples=[
+        ("conrepair execute model.onnx", "shapes and ranges of the outputs on 8 random inputs"),
+        ("conrepair execute model.onnx --backend tvm --opt O3 -o outputs", "compiled, outputs kept as .npy"),
+        ("conrepair execute model.onnx --backend onnxruntime --option device=cuda", "on a GPU"),
+        (
+            "conrepair execute model.onnx --backend tvm --device rpc://127.0.0.1:9090/pi4",
+            "on a board, timed there",
+        ),
+    ],
+)
+def execute(parser: Parser) -> None:
+    """Run a model on a backend, and show or keep its outputs.
 
-def _add_execute(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "execute",
-        help="Run a model on a backend, and show or keep its outputs.",
-        about="Run a model in its own library, in ONNX Runtime as deployed, or compiled by TVM (also on a board, "
-        "over RPC); what a compiler made is compared with the model in its own library.",
-        takes="MODEL [OPTIONS]",
-        examples=[
-            ("conrepair execute model.onnx", "shapes and ranges of the outputs on 8 random inputs"),
-            ("conrepair execute model.onnx --backend tvm --opt O3 -o outputs", "compiled, outputs kept as .npy"),
-            ("conrepair execute model.onnx --backend onnxruntime --option device=cuda", "on a GPU"),
-            (
-                "conrepair execute model.onnx --backend tvm --device rpc://127.0.0.1:9090/pi4",
-                "on a board, timed there",
-            ),
-        ],
-    )
+    Run a model in its own library, in ONNX Runtime as deployed, or compiled by TVM (also on a board, over RPC); what
+    a compiler made is compared with the model in its own library.
+    """
     add_model(parser)
     add_options(parser, Execute)
     add_options(parser, Compiled)
@@ -240,21 +234,22 @@ def _add_execute(verbs: Verbs[Parser]) -> None:
     add_force(parser)
     add_fresh(parser)
 
-    parser.runs("conrepair.cli.commands.execute:execute", keeps=False, files=("model",))
 
+@VERBS.verb(
+    "MODEL -o FOLDER [OPTIONS]",
+    keeps=False,
+    files=("model",),
+    examples=[
+        ("conrepair build model.onnx --opt O3 -o build", "compile for this CPU"),
+        ("conrepair build model.onnx --opt O3 --explain", "list the passes, and compile nothing"),
+    ],
+)
+def build(parser: Parser) -> None:
+    """Compile a model with TVM.
 
-def _add_build(verbs: Verbs[Parser]) -> None:
-    parser: Parser = verbs.add_parser(
-        "build",
-        help="Compile a model with TVM.",
-        about="Compile a model with TVM, and write the module, Relax after optimization, and the generated code. "
-        "`localize` and `repair` take the folder as a target.",
-        takes="MODEL -o FOLDER [OPTIONS]",
-        examples=[
-            ("conrepair build model.onnx --opt O3 -o build", "compile for this CPU"),
-            ("conrepair build model.onnx --opt O3 --explain", "list the passes, and compile nothing"),
-        ],
-    )
+    Compile a model with TVM, and write the module, Relax after optimization, and the generated code. `localize` and
+    `repair` take the folder as a target.
+    """
     add_model(parser)
     add_options(parser, Build)
     add_timeout(parser, "step")
@@ -262,5 +257,3 @@ def _add_build(verbs: Verbs[Parser]) -> None:
         "--explain", action="store_true", help="List the passes in order, and compile nothing."
     )
     add_force(parser)
-
-    parser.runs("conrepair.cli.commands.build:build", keeps=False, files=("model",))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from conrepair.runtime.errors import ExitCode, UsageError
 from conrepair.runtime.path_text import path_problem
 from conrepair.runtime.words import harmless, meant
 
-__all__ = ["EXIT_CODES", "Parser", "Verbs", "check_paths", "check_rest", "path_kind"]
+__all__ = ["EXIT_CODES", "Catalogue", "Parser", "Verbs", "check_paths", "check_rest", "path_kind"]
 
 EXIT_CODES = """exit codes:
   0 equivalent (within tolerance, rounding, or the budget of quantization), or done;
@@ -66,23 +67,6 @@ class Parser(argparse.ArgumentParser):
         """A group of options."""
         return self._groups[title]
 
-    def runs(self, command: str, *, keeps: bool = True, files: Sequence[str] = ()) -> None:
-        """Say what the verb does, and declare the options that every verb has.
-
-        Args:
-            command: "module:function", which is given the options and returns the exit code. It's imported when it's
-                called: what it needs takes seconds to import.
-            keeps: Whether finished steps of a run that is interrupted are kept.
-            files: Options that name models, which must be there.
-        """
-        self["general"].add_argument("-q", "--quiet", action="store_true", help="Show no progress.")
-        self["general"].add_argument(
-            "--timings",
-            action="store_true",
-            help="Show at the end where the time went, job by job (on standard error).",
-        )
-        self.set_defaults(command=command, keeps=keeps, files=tuple(files), parser=self)
-
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse; where words are left over, once more with options that may stand between models."""
         options, rest = super().parse_known_args(args, namespace)
@@ -107,6 +91,51 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(
             None, f"{what}: {value!r} isn't known{meant(str(value), known)} (known: {', '.join(known)})"
         )
+
+
+class Catalogue(list["Callable[[Verbs[Parser]], None]"]):
+    """Verbs of a sort, in the order of help: each puts its parser to those of others."""
+
+    def verb(
+        self,
+        takes: str,
+        *,
+        examples: Sequence[tuple[str, str]],
+        runs: str = "",
+        keeps: bool = True,
+        files: Sequence[str] = (),
+    ) -> Callable[[Callable[[Parser], None]], Callable[[Parser], None]]:
+        """Make a verb of a function that declares its options; name, help and description are the function's.
+
+        Args:
+            takes: What follows the verb in the usage line.
+            examples: Each a command, and what it does.
+            runs: "module:function" in `commands`, which is given the options and returns the exit code; default: both
+                called as the verb is. It's imported when it's called: what it needs takes seconds to import.
+            keeps: Whether finished steps of a run that is interrupted are kept.
+            files: Options that name models, which must be there.
+        """
+
+        def declared(declare: Callable[[Parser], None]) -> Callable[[Parser], None]:
+            name, (words, _, about) = declare.__name__, inspect.cleandoc(declare.__doc__ or "").partition("\n\n")
+
+            def add(verbs: Verbs[Parser]) -> None:
+                parser: Parser = verbs.add_parser(name, help=words, about=about, takes=takes, examples=examples)
+                declare(parser)
+                general = parser["general"]
+                general.add_argument("-q", "--quiet", action="store_true", help="Show no progress.")
+                general.add_argument(
+                    "--timings",
+                    action="store_true",
+                    help="Show at the end where the time went, job by job (on standard error).",
+                )
+                command = f"conrepair.cli.commands.{runs or f'{name}:{name}'}"
+                parser.set_defaults(command=command, keeps=keeps, files=tuple(files), parser=parser)
+
+            self.append(add)
+            return declare
+
+        return declared
 
 
 def check_rest(options: argparse.Namespace, rest: Sequence[str]) -> None:

@@ -10,12 +10,12 @@ from conrepair.cli.main import command_line
 from conrepair.cli.parser import Parser, Verbs, path_kind
 from conrepair.runtime.progress import say
 
-__all__ = ["completion", "print_completion"]
+__all__ = ["completion", "script_of"]
 
 _COMPLETED = {"file": shtab.FILE, "folder": shtab.DIRECTORY}
 
 
-def completion(parser: Parser, shell: str) -> str:
+def script_of(parser: Parser, shell: str) -> str:
     """The script that a shell reads at its start.
 
     Args:
@@ -32,7 +32,7 @@ def completion(parser: Parser, shell: str) -> str:
     return shtab.complete(parser, shell)
 
 
-def print_completion(options: argparse.Namespace) -> int:
-    """What the verb `completion` does."""
-    say(completion(command_line(), options.shell))
+def completion(options: argparse.Namespace) -> int:
+    """What the verb does; the exit code."""
+    say(script_of(command_line(), options.shell))
     return 0
