@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from conrepair.cli.declared import add_options
 from conrepair.cli.parser import Catalogue, Parser
-from conrepair.cli.shared import (
-    REPAIRABLE,
-    TARGETS,
-    add_force,
-    add_format,
-    add_fresh,
-    add_model,
-    add_output,
-    add_pair,
-    add_source,
-)
+from conrepair.cli.shared import add_force, add_format, add_fresh, add_model, add_output, add_source
 from conrepair.cli.time_limit import add_timeout
 from conrepair.verbs.options import Build, Compare, Compiled, Convert, Execute, Inputs, Inspect, Localize, Repair
 
 __all__ = ["VERBS"]
 
 VERBS = Catalogue()
+
+_SEVERAL = "Several are looked at one after the other."
 
 
 @VERBS.verb(
@@ -38,7 +30,8 @@ def compare(parser: Parser) -> None:
     Run a model and its conversion on the same inputs, and compare their outputs element by element. It needs no data
     and no configuration. The exit code is 0 if they're equivalent and 1 if they aren't.
     """
-    add_pair(parser, "The model converted from it.")
+    add_source(parser)
+    parser["models"].add_argument("target", metavar="TARGET", help="The model converted from it.")
     add_options(parser, Compare)
     add_output(
         parser,
@@ -79,7 +72,13 @@ def localize(parser: Parser) -> None:
     configuration. The exit code is 0 if nothing is wrong and 1 if something is.
     """
     add_source(parser)
-    parser["models"].add_argument("targets", metavar="TARGET", nargs="+", help=TARGETS)
+    parser["models"].add_argument(
+        "targets",
+        metavar="TARGET",
+        nargs="+",
+        help="The model converted from it, a folder that `build` wrote, or outputs computed elsewhere (.npz). "
+        f"{_SEVERAL}",
+    )
     add_options(parser, Localize)
     add_timeout(parser, "model")
     add_format(parser)
@@ -114,7 +113,12 @@ def repair(parser: Parser) -> None:
         metavar="SOURCE",
         help="The original model, which is right by definition; with --apply, the model or the build to edit.",
     )
-    parser["models"].add_argument("targets", metavar="TARGET", nargs="*", help=REPAIRABLE)
+    parser["models"].add_argument(
+        "targets",
+        metavar="TARGET",
+        nargs="*",
+        help=f"The model converted from it, or a folder that `build` wrote. {_SEVERAL}",
+    )
     parser["models"].add_argument(
         "--apply", metavar="PATCH", help="Apply the edits of a patch.json to a model, without any search."
     )

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from conrepair.cli.parser import Parser
 
-__all__ = [
-    "REPAIRABLE",
-    "TARGET",
-    "TARGETS",
-    "add_force",
-    "add_format",
-    "add_fresh",
-    "add_model",
-    "add_output",
-    "add_pair",
-    "add_source",
-]
-
-TARGET = "The model converted from it, a folder that `build` wrote, or outputs computed elsewhere (.npz)."
-_SEVERAL = "Several are looked at one after the other."
-TARGETS = f"{TARGET} {_SEVERAL}"
-REPAIRABLE = f"The model converted from it, or a folder that `build` wrote. {_SEVERAL}"
+__all__ = ["add_force", "add_format", "add_fresh", "add_model", "add_output", "add_source"]
 
 
 def add_fresh(parser: Parser) -> None:
@@ -65,12 +49,6 @@ def add_format(parser: Parser) -> None:
 def add_source(parser: Parser) -> None:
     """The model that is right."""
     parser["models"].add_argument("source", metavar="SOURCE", help="The original model; it's right by definition.")
-
-
-def add_pair(parser: Parser, target: str = TARGET) -> None:
-    """The two models."""
-    add_source(parser)
-    parser["models"].add_argument("target", metavar="TARGET", help=target)
 
 
 def add_model(parser: Parser) -> None:
