@@ -74,62 +74,16 @@ __all__ = [
 Value = TypeVar("Value", Built, Compared, Converted, Executed, Repaired, TracedModel)
 
 
-_OF_A_PAIR = """Returns:
-    With `verdict`, `reason`, `faults`, `save(folder)`.
-
-Raises:
-    ConrepairError: if a model or the data is unusable, with what to do.
-"""
-_OF_A_REPAIR = """Returns:
-    With `mended`, `model` (the repaired file), `verdict`, `faults` (as it came), `save(folder)`.
-
-Raises:
-    ConrepairError: if a model can't be loaded or looked into; with an output also where it can't be edited.
-"""
-_OF_A_CONVERSION = """Returns:
-    With `model` (the file), `route`, `verdict`, `reason`, `save(path)`.
-
-Raises:
-    ConrepairError: if there's no route, or nothing came of it.
-"""
-_OF_A_BUILD = """Returns:
-    With `folder` (a target for `compare`, `localize` and `repair`), `record`, `seconds`, `save(folder)`.
-
-Raises:
-    ConrepairError: if an option is wrong, or it can't be compiled.
-"""
-_OF_A_RUN = """Returns:
-    With `outputs` by name, `times`, `save(folder)`.
-
-Raises:
-    ConrepairError: if it can't be run.
-"""
-_OF_NETWORKS = """Yields:
-    Each with `model` (an `onnx.ModelProto`), `inputs`, `outputs`, `about`.
-
-Raises:
-    ConrepairError: if no network can be so.
-"""
-_OF_INPUTS = """Returns:
-    Arrays by the model's inputs, samples first, in the types that it takes.
-
-Raises:
-    ConrepairError: if the model can't be loaded, or the data doesn't fit it.
-"""
-_OF_A_TRACE = """Returns:
-    With `verdict`, `exit_code`, `found` (deviations, kernels, culprits, forms), `judged` (inputs), `save(folder)`.
-
-Raises:
-    ConrepairError: if the model isn't ONNX, can't be run or searched, or a system doesn't exist.
-"""
-_OF_A_LOOK = """Raises:
-    ConrepairError: if it can't be loaded.
-"""
-
-
-@takes(Compare, _OF_A_PAIR)
+@takes(Compare)
 def compare(options: Compare) -> Compared:
-    """Compare a model with its conversion by their answers."""
+    """Compare a model with its conversion by their answers.
+
+    Returns:
+        With `verdict`, `reason`, `faults`, `save(folder)`.
+
+    Raises:
+        ConrepairError: if a model or the data is unusable, with what to do.
+    """
     settings = answer_settings(options)
     with _Opened(options) as opened:
         done = compare_pair(asked_of(options, opened.given), settings, opened.session)
@@ -138,26 +92,47 @@ def compare(options: Compare) -> Compared:
         return opened.kept(done)
 
 
-@takes(Localize, _OF_A_PAIR)
+@takes(Localize)
 def localize(options: Localize) -> Localized:
-    """Name the layers in which a conversion stops being its source."""
+    """Name the layers in which a conversion stops being its source.
+
+    Returns:
+        With `verdict`, `reason`, `faults`, `save(folder)`.
+
+    Raises:
+        ConrepairError: if a model or the data is unusable, with what to do.
+    """
     settings = layer_settings(options)
     with _Opened(options) as opened:
         return localize_pair(asked_of(options, opened.given), settings, opened.session)
 
 
-@takes(Repair, _OF_A_REPAIR)
+@takes(Repair)
 def repair(options: Repair) -> Repaired:
-    """Fix a conversion with the smallest change, in its own format."""
+    """Fix a conversion with the smallest change, in its own format.
+
+    Returns:
+        With `mended`, `model` (the repaired file), `verdict`, `faults` (as it came), `save(folder)`.
+
+    Raises:
+        ConrepairError: if a model can't be loaded or looked into; with an output also where it can't be edited.
+    """
     settings = layer_settings(options)
     with _Opened(options) as opened:
         done = repair_pair(asked_of(options, opened.given), settings, opened.session)
         return opened.kept(done) if options.output is None else done.save(options.output)
 
 
-@takes(Convert, _OF_A_CONVERSION)
+@takes(Convert)
 def convert(options: Convert) -> Converted:
-    """Convert a model to another format, and compare the result with it."""
+    """Convert a model to another format, and compare the result with it.
+
+    Returns:
+        With `model` (the file), `route`, `verdict`, `reason`, `save(path)`.
+
+    Raises:
+        ConrepairError: if there's no route, or nothing came of it.
+    """
     with _Opened(options) as opened:
         subject, notes = conversion_of(options, opened.given)
         done = opened.kept(convert_model(subject, conversion_settings(options), opened.session, notes))
@@ -166,9 +141,16 @@ def convert(options: Convert) -> Converted:
     return done
 
 
-@takes(Build, _OF_A_BUILD)
+@takes(Build)
 def build(options: Build) -> Built:
-    """Compile a model with TVM, without running it."""
+    """Compile a model with TVM, without running it.
+
+    Returns:
+        With `folder` (a target for `compare`, `localize` and `repair`), `record`, `seconds`, `save(folder)`.
+
+    Raises:
+        ConrepairError: if an option is wrong, or it can't be compiled.
+    """
     compiler, declared = _compiler(options.compiler), input_specs(options.inputs)
     with _Opened(options) as opened:
         path, own = model_file(options.model, opened.given, inputs=declared)
@@ -181,9 +163,16 @@ def build(options: Build) -> Built:
     return done
 
 
-@takes(Execute, _OF_A_RUN)
+@takes(Execute)
 def execute(options: Execute) -> Executed:
-    """Run a model, and keep its outputs."""
+    """Run a model, and keep its outputs.
+
+    Returns:
+        With `outputs` by name, `times`, `save(folder)`.
+
+    Raises:
+        ConrepairError: if it can't be run.
+    """
     backend = options.backend
     if options.tvm is not None and backend != "tvm":
         raise UsageError(f"tvm is given, and the backend is {backend}. Give backend='tvm', or leave tvm out.")
@@ -194,9 +183,16 @@ def execute(options: Execute) -> Executed:
         return opened.kept(done)
 
 
-@takes(Inputs, _OF_INPUTS)
+@takes(Inputs)
 def inputs(options: Inputs) -> dict[str, npt.NDArray[Any]]:
-    """Draw what a model is fed, or prepare its data, to run it elsewhere."""
+    """Draw what a model is fed, or prepare its data, to run it elsewhere.
+
+    Returns:
+        Arrays by the model's inputs, samples first, in the types that it takes.
+
+    Raises:
+        ConrepairError: if the model can't be loaded, or the data doesn't fit it.
+    """
     if options.output is not None:
         check_inputs_file(Path(options.output).absolute(), force=False)
     with _Opened(options) as opened:
@@ -208,9 +204,13 @@ def inputs(options: Inputs) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-@takes(Inspect, _OF_A_LOOK)
+@takes(Inspect)
 def inspect(options: Inspect) -> Description:
-    """Say what a model consists of: inputs, outputs, operators, weights."""
+    """Say what a model consists of: inputs, outputs, operators, weights.
+
+    Raises:
+        ConrepairError: if it can't be loaded.
+    """
     declared = input_specs(options.inputs)
     with _Opened(options) as opened:
         path, own = model_file(options.model, opened.given, inputs=declared)
@@ -218,16 +218,31 @@ def inspect(options: Inspect) -> Description:
         return read_file(path, opened.session, declared, timeout=options.timeout, trust=trust).checked()
 
 
-@takes(Trace, _OF_A_TRACE)
+@takes(Trace)
 def trace(options: Trace) -> TracedModel:
-    """Find inputs on which a compiled network loses digits, the kernel, and what to switch off."""
+    """Find inputs on which a compiled network loses digits, the kernel, and what to switch off.
+
+    Returns:
+        With `verdict`, `exit_code`, `found` (deviations, kernels, culprits, forms), `judged` (inputs),
+        `save(folder)`.
+
+    Raises:
+        ConrepairError: if the model isn't ONNX, can't be run or searched, or a system doesn't exist.
+    """
     with _Opened(options) as opened:
         return opened.kept(trace_file(options, opened.session, opened.given))
 
 
-@takes(OneByOne, _OF_NETWORKS)
+@takes(OneByOne)
 def generated(options: OneByOne) -> Iterator[Generated]:
-    """Make random valid networks, in this process: those of `conrepair generate` with the same wishes."""
+    """Make random valid networks, in this process: those of `conrepair generate` with the same wishes.
+
+    Yields:
+        Each with `model` (an `onnx.ModelProto`), `inputs`, `outputs`, `about`.
+
+    Raises:
+        ConrepairError: if no network can be so.
+    """
     from conrepair.campaigns.generate_material import material_files, material_of
     from conrepair.campaigns.narrowing import element_types, support_of
     from conrepair.generate.checks import check_wishes

@@ -202,12 +202,13 @@ def written(value: Any) -> str:
     return short if value >= _SMALL or not value else f"{value:.0e}".replace("e-0", "e-")
 
 
-def takes(options: Callable[P, Asked], returns: str) -> Callable[[Callable[[Asked], R]], Callable[P, R]]:
+def takes(options: Callable[P, Asked]) -> Callable[[Callable[[Asked], R]], Callable[P, R]]:
     """Give a function the parameters of a verb's options, typed and documented as these are.
+
+    What its own docstring says behind the first sentence comes behind them.
 
     Args:
         options: The dataclass; what it's made of is what the function is called with.
-        returns: The sections "Returns" and "Raises" of the documentation.
     """
 
     def decorated(function: Callable[[Asked], R]) -> Callable[P, R]:
@@ -220,7 +221,7 @@ def takes(options: Callable[P, Asked], returns: str) -> Callable[[Callable[[Aske
 
         given = inspect.signature(function).return_annotation
         call.__signature__ = signature.replace(return_annotation=given)  # type: ignore[attr-defined]
-        about = inspect.cleandoc(function.__doc__ or "")
+        about, _, returns = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
         call.__doc__ = "\n".join([about, "", "Args:", *_documented(options), "", returns])
         return call
 
