@@ -19,7 +19,7 @@ from conrepair.cases.case import read
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.finding import Finding
 from conrepair.report.fuzz.folder import REPRODUCE, read_finding
-from conrepair.report.schema import CAMPAIGN_PATH, FINDING_PATH, campaign_schema, finding_schema, schema_text
+from conrepair.report.schema import schema_of, schema_path, schema_text
 
 _ROOT = Path(__file__).parents[1]
 _FOLDERS = sorted(path.parent for path in FINDINGS.glob("*/finding.json"))
@@ -60,7 +60,7 @@ def test_a_finding_is_whole(folder: Path) -> None:
     assert finding.name == folder.name
     assert finding.case == case.key
     assert [node.op_type for node in nodes_of(case.model.graph)] == list(finding.operators)
-    jsonschema.validate(json.loads((folder / "finding.json").read_text(encoding="utf-8")), finding_schema())
+    jsonschema.validate(json.loads((folder / "finding.json").read_text(encoding="utf-8")), schema_of("finding"))
 
 
 @pytest.mark.parametrize("folder", _FOLDERS, ids=lambda folder: folder.name)
@@ -83,5 +83,5 @@ def test_the_page_is_made_of_them() -> None:
 
 
 def test_the_schemas_are_those_of_the_values() -> None:
-    assert FINDING_PATH.read_text(encoding="utf-8") == schema_text(finding_schema()), "run `make schema`"
-    assert CAMPAIGN_PATH.read_text(encoding="utf-8") == schema_text(campaign_schema()), "run `make schema`"
+    assert schema_path("finding").read_text(encoding="utf-8") == schema_text("finding"), "run `make schema`"
+    assert schema_path("findings").read_text(encoding="utf-8") == schema_text("findings"), "run `make schema`"

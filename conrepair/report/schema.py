@@ -21,25 +21,8 @@ from conrepair.report.tracing.folder import VERSION as TRACE_VERSION
 from conrepair.runtime.errors import ExitCode
 from conrepair.tracing.result import Traced
 
-__all__ = [
-    "ACCURACY_PATH",
-    "CAMPAIGN_PATH",
-    "FINDING_PATH",
-    "SCHEMA_PATH",
-    "TRACE_PATH",
-    "accuracy_schema",
-    "campaign_schema",
-    "finding_schema",
-    "result_schema",
-    "schema_text",
-    "trace_schema",
-]
+__all__ = ["schema_of", "schema_path", "schema_text"]
 
-SCHEMA_PATH = Path(__file__).with_name("result.schema.json")
-ACCURACY_PATH = Path(__file__).with_name("accuracy.schema.json")
-CAMPAIGN_PATH = Path(__file__).with_name("findings.schema.json")
-FINDING_PATH = Path(__file__).with_name("finding.schema.json")
-TRACE_PATH = Path(__file__).with_name("trace.schema.json")
 _ATTRIBUTE = re.compile(r"^    (\w+): ", re.MULTILINE)
 
 
@@ -68,70 +51,52 @@ def _descriptions(text: str) -> dict[str, str]:
     return {name: " ".join(words.split()) for name, words in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def result_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of result.json."""
-    own = {
-        "schema_version": {"const": SCHEMA_VERSION, "description": "Of this form; another one is refused."},
-        "exit_code": {"enum": [int(code) for code in ExitCode], "description": "That of the command."},
-    }
-    return _document(AuditResult, own)
+_OF_FUZZ = {"schema_version": {"const": FUZZ_VERSION, "description": "Of this form."}}
+_DOCUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "finding": (Finding, _OF_FUZZ),
+    "findings": (Summary, _OF_FUZZ),
+    "trace": (
+        Traced,
+        {
+            "schema_version": {"const": TRACE_VERSION, "description": "Of this form."},
+            "verdict": {"type": "string", "description": "One sentence."},
+            "exit_code": {"enum": [0, 1], "description": "That of the command."},
+        },
+    ),
+    "accuracy": (list[Measured], {}),
+    "result": (
+        AuditResult,
+        {
+            "schema_version": {"const": SCHEMA_VERSION, "description": "Of this form; another one is refused."},
+            "exit_code": {"enum": [int(code) for code in ExitCode], "description": "That of the command."},
+        },
+    ),
+}  # by name: what is written, and fields in front of its own
 
 
-def accuracy_schema() -> dict[str, Any]:
-    """The JSON Schema of accuracy.json, which `conrepair accuracy` writes."""
-    adapter: pydantic.TypeAdapter[list[Measured]] = pydantic.TypeAdapter(list[Measured])
-    found = adapter.json_schema(mode="serialization", schema_generator=_OfValues)
+def schema_path(name: str) -> Path:
+    """Where the schema of a document is kept.
+
+    Args:
+        name: Of the document, without its suffix: "result" of result.json.
+    """
+    return Path(__file__).with_name(f"{name}.schema.json")
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a document."""
+    kind, own = _DOCUMENTS[name]
+    found = pydantic.TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_OfValues)
+    if own:
+        found |= {"properties": own | found["properties"], "required": [*own, *found["required"]]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
 
 
-def trace_schema() -> dict[str, Any]:
-    """The JSON Schema of trace.json, which `conrepair trace` writes."""
-    own = {
-        "schema_version": {"const": TRACE_VERSION, "description": "Of this form."},
-        "verdict": {"type": "string", "description": "One sentence."},
-        "exit_code": {"enum": [0, 1], "description": "That of the command."},
-    }
-    return _document(Traced, own)
-
-
-def finding_schema() -> dict[str, Any]:
-    """The JSON Schema of finding.json, which `conrepair fuzz` writes of each finding."""
-    return _of_fuzz(Finding)
-
-
-def campaign_schema() -> dict[str, Any]:
-    """The JSON Schema of findings.json, which `conrepair fuzz` writes."""
-    return _of_fuzz(Summary)
-
-
-def _of_fuzz(kind: type[Any]) -> dict[str, Any]:
-    return _document(kind, {"schema_version": {"const": FUZZ_VERSION, "description": "Of this form."}})
-
-
-def _document(kind: type[Any], own: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a value that is written with some fields in front of its own."""
-    found = pydantic.TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_OfValues)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **found,
-        "properties": own | found["properties"],
-        "required": [*own, *found["required"]],
-    }
-
-
-def schema_text(schema: dict[str, Any] | None = None) -> str:
-    """What a file holds: that of result.json, or another schema."""
-    return json.dumps(schema or result_schema(), indent=2) + "\n"
-
-
-def main() -> None:
-    """Rewrite the files beside this one."""
-    FINDING_PATH.write_text(schema_text(finding_schema()), encoding="utf-8")
-    CAMPAIGN_PATH.write_text(schema_text(campaign_schema()), encoding="utf-8")
-    TRACE_PATH.write_text(schema_text(trace_schema()), encoding="utf-8")
-    ACCURACY_PATH.write_text(schema_text(accuracy_schema()), encoding="utf-8")
-    SCHEMA_PATH.write_text(schema_text(), encoding="utf-8")
+def schema_text(name: str) -> str:
+    """What the schema's file holds."""
+    return json.dumps(schema_of(name), indent=2) + "\n"
 
 
 if __name__ == "__main__":
-    main()
+    for document in _DOCUMENTS:
+        schema_path(document).write_text(schema_text(document), encoding="utf-8")

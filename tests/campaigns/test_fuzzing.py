@@ -27,7 +27,7 @@ from conrepair.intake.data import write_arrays
 from conrepair.report.fuzz.folder import read_finding
 from conrepair.report.fuzz.page import findings_page
 from conrepair.report.fuzz.summary import Summary
-from conrepair.report.schema import campaign_schema, finding_schema
+from conrepair.report.schema import schema_of
 from conrepair.runtime.errors import UsageError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.systems.registry import entry
@@ -57,8 +57,8 @@ def test_a_finding_is_a_folder_with_a_program_that_shows_it(own: Path) -> None:
     (folder,) = (own / "out" / "findings").iterdir()
     finding = read_finding(folder)
     assert (finding.operators, finding.cause.plainly) == (("Max",), True)
-    jsonschema.validate(json.loads((folder / "finding.json").read_text()), finding_schema())
-    jsonschema.validate(json.loads((own / "out" / "findings.json").read_text()), campaign_schema())
+    jsonschema.validate(json.loads((folder / "finding.json").read_text()), schema_of("finding"))
+    jsonschema.validate(json.loads((own / "out" / "findings.json").read_text()), schema_of("findings"))
     shown = subprocess.run([sys.executable, folder / "reproduce.py"], capture_output=True, text=True, cwd=own)
     assert shown.returncode == 1, shown.stderr
     assert "the exact value is" in shown.stdout

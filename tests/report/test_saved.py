@@ -29,7 +29,7 @@ from conrepair.report.folder import write_folder
 from conrepair.report.result import AuditResult
 from conrepair.report.results import Compared, Localized, Repaired
 from conrepair.report.saved import DOCUMENT, read_result, result_json
-from conrepair.report.schema import SCHEMA_PATH, result_schema, schema_text
+from conrepair.report.schema import schema_of, schema_path, schema_text
 from conrepair.report.texts import texts_of
 from conrepair.runtime.errors import DataError
 
@@ -53,13 +53,13 @@ def checked(folder: Path) -> dict[str, Any]:
         raise AssertionError(f"{constant} isn't JSON")
 
     document: dict[str, Any] = json.loads((folder / DOCUMENT).read_text(encoding="utf-8"), parse_constant=refuse)
-    jsonschema.validate(document, json.loads(SCHEMA_PATH.read_text(encoding="utf-8")))
+    jsonschema.validate(document, json.loads(schema_path("result").read_text(encoding="utf-8")))
     return document
 
 
 def test_the_schema_file_is_in_step_with_the_code() -> None:
-    assert SCHEMA_PATH.read_text(encoding="utf-8") == schema_text(), "run `make schema`"
-    jsonschema.Draft202012Validator.check_schema(result_schema())
+    assert schema_path("result").read_text(encoding="utf-8") == schema_text("result"), "run `make schema`"
+    jsonschema.Draft202012Validator.check_schema(schema_of("result"))
 
 
 def test_a_localization_is_read_as_it_was(localized: tuple[Localized, Path]) -> None:
@@ -228,7 +228,7 @@ def test_numbers_that_json_lacks(tmp_path: Path) -> None:
 def test_other_documents_do_not_fit_the_schema(change: dict[str, Any], localized: tuple[Localized, Path]) -> None:
     document = checked(localized[1])
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document | change, result_schema())
+        jsonschema.validate(document | change, schema_of("result"))
 
 
 def test_what_is_no_result_is_said_to_be_none(localized: tuple[Localized, Path], tmp_path: Path) -> None:

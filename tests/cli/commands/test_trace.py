@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 from conrepair.cli.main import main
-from conrepair.report.schema import TRACE_PATH, schema_text, trace_schema
+from conrepair.report.schema import schema_of, schema_path, schema_text
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
 ELU = "g (float[1, 8] x) => (float[1, 8] y) { y = Elu (x) }"
@@ -52,8 +52,8 @@ def test_a_network_as_text_json_and_programs(nets: Path, capsys: pytest.CaptureF
     document = json.loads(capsys.readouterr().out)
     assert document["deviations"][0]["blamed"] == "both"
     saved = json.loads(Path("out/trace.json").read_text(encoding="utf-8"))
-    jsonschema.validate(saved, trace_schema())
-    assert TRACE_PATH.read_text(encoding="utf-8") == schema_text(trace_schema()), "run `make schema`"
+    jsonschema.validate(saved, schema_of("trace"))
+    assert schema_path("trace").read_text(encoding="utf-8") == schema_text("trace"), "run `make schema`"
     assert saved["deviations"] == document["deviations"]
     subprocess.run([sys.executable, "with.py"], cwd="out", check=True)
     with np.load("out/outputs.npz") as outputs, np.load("out/inputs.npz") as inputs:

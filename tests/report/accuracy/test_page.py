@@ -13,7 +13,7 @@ from conrepair.accuracy.measured import Measured
 from conrepair.report.accuracy.page import page
 from conrepair.report.accuracy.plot import accuracy_plot
 from conrepair.report.accuracy.table import causes, json_text, terminal_table
-from conrepair.report.schema import ACCURACY_PATH, accuracy_schema, schema_text
+from conrepair.report.schema import schema_of, schema_path, schema_text
 
 TANH = Measured(
     "tvm-O0",
@@ -64,9 +64,9 @@ def test_the_picture_is_xml_with_a_field_for_each_result() -> None:
 
 
 def test_the_json_is_as_its_schema_says() -> None:
-    assert ACCURACY_PATH.read_text(encoding="utf-8") == schema_text(accuracy_schema()), "run `make schema`"
+    assert schema_path("accuracy").read_text(encoding="utf-8") == schema_text("accuracy"), "run `make schema`"
     without_scale = replace(TANH, relative=float("inf"))
-    jsonschema.validate(json.loads(json_text([*RESULTS, without_scale])), accuracy_schema())
+    jsonschema.validate(json.loads(json_text([*RESULTS, without_scale])), schema_of("accuracy"))
 
 
 def test_json_and_the_terminal_have_the_same_numbers() -> None:

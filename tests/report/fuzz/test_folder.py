@@ -17,7 +17,7 @@ from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.finding import Finding
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.report.fuzz.folder import FINDING, ISSUE, REPRODUCE, read_finding
-from conrepair.report.schema import finding_schema
+from conrepair.report.schema import schema_of
 from conrepair.runtime.errors import DataError, UsageError
 
 _CAUSE = Cause(causes=(("A", "B"),), heals=(("A",),), lines=("off(A)",), tries=7)
@@ -45,7 +45,7 @@ def test_what_is_written_is_read(changes: dict[str, Any], tmp_path: Path) -> Non
     assert where == tmp_path / "findings" / finding.name
     assert read_finding(where) == finding
     assert read(where).key == finding.case
-    jsonschema.validate(json.loads((where / FINDING).read_text(encoding="utf-8")), finding_schema())
+    jsonschema.validate(json.loads((where / FINDING).read_text(encoding="utf-8")), schema_of("finding"))
 
 
 def test_numbers_that_arent_compared_are_kept(tmp_path: Path) -> None:
