@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -32,10 +31,8 @@ def check_model_output(path: Path, *, force: bool) -> None:
         UsageError: if there's one already, or something else.
         StorageError: if it can't be looked into.
     """
-    if os.path.lexists(path) and not force:
-        raise UsageError(f"{path} exists. Give another output, or --force (force=True) to replace it.")
     output = model_output(path)
-    output.check()
+    output.check(force=force)
     weights = re.compile(rf"{re.escape(path.name)}\.data\d*")  # of an ONNX file that's too large for one
     for file in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
         if weights.fullmatch(file.name) and not (force and output.wrote(file.name)):

@@ -19,7 +19,7 @@ from conrepair.localization.result import Localization, LocatedFault
 from conrepair.metrics.statistics import TimeStatistics
 from conrepair.repairs.result import RepairResult
 from conrepair.report.audit_folder import write_audit
-from conrepair.report.folder import check_folder, write_folder
+from conrepair.report.folder import check_folder, run_output, write_folder
 from conrepair.report.localization.about import About
 from conrepair.report.localization.advice import seen, verdict_advice
 from conrepair.report.model_output import check_model_output, model_output
@@ -28,7 +28,7 @@ from conrepair.report.repair.summary import repair_line
 from conrepair.report.result import AuditResult, Problem, Ran, RepairedTarget, Row
 from conrepair.report.row_paths import placed
 from conrepair.report.saved import result_json
-from conrepair.runtime.errors import ConrepairError, UsageError
+from conrepair.runtime.errors import ConrepairError
 from conrepair.runtime.store import RECORD
 from conrepair.runtime.words import shortened
 
@@ -276,8 +276,7 @@ def check_run_folder(folder: Path, *, force: bool) -> None:
         UsageError: if there's one already, or one of something else.
     """
     check_folder(folder, "execute")
-    if folder.exists() and not force:
-        raise UsageError(f"{folder} exists. Give another output, or --force to replace it.")
+    run_output(folder, "execute").check(force=force)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -63,7 +63,7 @@ class Output:
             if not os.path.lexists(path):
                 return
             if not force:
-                raise UsageError(f"{path} exists. Give another output, or --force to replace it.")
+                raise UsageError(f"{path} exists. Give another output, or --force (force=True) to replace it.")
             if path.is_symlink():
                 raise UsageError(
                     f"{path} is a link, and stays one. Name what it leads to, or choose another output (-o)."
