@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,17 +23,17 @@ from conrepair.report.audit_folder import write_audit
 from conrepair.report.folder import check_folder, run_output, write_folder
 from conrepair.report.localization.about import About
 from conrepair.report.localization.advice import seen, verdict_advice
-from conrepair.report.model_output import check_model_output, model_output
 from conrepair.report.repair.files import made_anew, repair_files
 from conrepair.report.repair.summary import repair_line
 from conrepair.report.result import AuditResult, Problem, Ran, RepairedTarget, Row
 from conrepair.report.row_paths import placed
 from conrepair.report.saved import result_json
-from conrepair.runtime.errors import ConrepairError
+from conrepair.runtime.errors import ConrepairError, UsageError
+from conrepair.runtime.outputs import Output
 from conrepair.runtime.store import RECORD
 from conrepair.runtime.words import shortened
 
-__all__ = ["Compared", "Converted", "Executed", "Localized", "Repaired", "check_run_folder"]
+__all__ = ["Compared", "Converted", "Executed", "Localized", "Repaired", "check_model_output", "check_run_folder"]
 
 _FAULTS, _NAME = 6, 60
 
@@ -200,12 +201,35 @@ class Converted(_Judged):
         """
         place = path_argument("path", path).absolute()
         check_model_output(place, force=force)
-        with model_output(place).write() as temporary:
+        with _model_output(place).write() as temporary:
             place_model(self.model, temporary)
         return place
 
     def __str__(self) -> str:
         return f"{self.model.name} by {self.route}: {self._judgement}"
+
+
+def check_model_output(path: Path, *, force: bool) -> None:
+    """Make sure that writing a model replaces none but an earlier conversion's, nor anybody's weights.
+
+    Args:
+        path: Where it shall stand.
+        force: Whether an earlier one is replaced.
+
+    Raises:
+        UsageError: if there's one already, or something else.
+        StorageError: if it can't be looked into.
+    """
+    output = _model_output(path)
+    output.check(force=force)
+    weights = re.compile(rf"{re.escape(path.name)}\.data\d*")  # of an ONNX file that's too large for one
+    for file in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
+        if weights.fullmatch(file.name) and not (force and output.wrote(file.name)):
+            raise UsageError(f"{file} exists, where the weights of {path.name} would go. Give another output.")
+
+
+def _model_output(path: Path) -> Output:
+    return Output(path, "conversion", beside=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -11,9 +11,9 @@ from conrepair.frameworks.detect import detect_framework, detect_suffix
 from conrepair.pipeline.options import conversion_of
 from conrepair.pipeline.settings import conversion_settings
 from conrepair.pipeline.verbs import convert_model
-from conrepair.report.model_output import check_model_output
 from conrepair.report.repair.summary import conversion_lines
 from conrepair.report.result import AuditResult
+from conrepair.report.results import check_model_output
 from conrepair.report.saved import result_text
 from conrepair.report.summary import row_notes
 from conrepair.runtime.errors import ExitCode, UsageError
