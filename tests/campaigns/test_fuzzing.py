@@ -24,8 +24,7 @@ from conrepair.cli.main import main
 from conrepair.data.tensors import opened_arrays
 from conrepair.generate.generated import INPUTS, MODEL
 from conrepair.intake.data import write_arrays
-from conrepair.report.fuzz.folder import read_finding
-from conrepair.report.fuzz.page import findings_page
+from conrepair.report.fuzz.folder import findings_page, read_finding
 from conrepair.report.fuzz.summary import Summary
 from conrepair.report.schema import schema_of
 from conrepair.runtime.errors import UsageError

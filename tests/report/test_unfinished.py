@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from conrepair.report.fuzz.page import findings_page
+from conrepair.report.fuzz.folder import findings_page
 from conrepair.report.fuzz.summary import Summary
 from conrepair.report.unfinished import unfinished_page
 from conrepair.runtime.standing import Elsewhere, Machine, StageStanding, Standing

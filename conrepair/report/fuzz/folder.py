@@ -10,9 +10,9 @@ from conrepair.frameworks.model import from_json
 from conrepair.fuzz.finding import VERSION, Finding
 from conrepair.report.encode import encode
 from conrepair.report.fuzz.issue_text import issue_text
-from conrepair.report.fuzz.page import findings_page
 from conrepair.report.fuzz.reproducer import reproducer
 from conrepair.report.fuzz.summary import Summary
+from conrepair.report.page.rendering import rendered
 from conrepair.runtime.errors import DataError
 from conrepair.runtime.files import put_text, write_json
 from conrepair.runtime.json_file import read_json_text, value_of
@@ -26,6 +26,7 @@ __all__ = [
     "PAGE",
     "REPRODUCE",
     "campaign_output",
+    "findings_page",
     "read_finding",
     "write_campaign",
     "write_finding",
@@ -96,3 +97,15 @@ def write_campaign(summary: Summary, folder: Path, *, live: bool = False, standi
     with campaign_output(folder).add() as made:
         write_json(made / FINDINGS, {"schema_version": VERSION, **encode(summary)})
         put_text(made / PAGE, findings_page(summary, live=live, standing=standing))
+
+
+def findings_page(summary: Summary, *, live: bool = False, standing: Standing | None = None) -> str:
+    """findings.html: self-contained, without scripts, everything escaped.
+
+    Args:
+        summary: Of a campaign.
+        live: Whether the campaign goes on: the page loads itself anew.
+        standing: How far it is on other machines.
+    """
+    part = None if standing is None else rendered("part_standing.html", standing=standing)
+    return rendered("findings.html", summary=summary, live=live, standing=part) + "\n"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from conrepair.fuzz.cause import Cause
 from conrepair.fuzz.suspicion import Suspicion
-from conrepair.report.fuzz.page import findings_page
+from conrepair.report.fuzz.folder import findings_page
 from conrepair.report.fuzz.summary import Summary
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"' onload='x {{ 7*7 }} </pre>"
