@@ -414,7 +414,7 @@ class AuditResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from conrepair.report.page.notebook import notebook_html  # it's made of this
+        from conrepair.report.page.page import notebook_html  # it's made of this
 
         return notebook_html(self)
 

@@ -101,7 +101,7 @@ class _Shown(_Told):
     """What a notebook shows, too."""
 
     def _repr_html_(self) -> str:
-        from conrepair.report.page.notebook import notebook_html  # Jinja2 takes a while to import
+        from conrepair.report.page.page import notebook_html  # Jinja2 takes a while to import
 
         return notebook_html(self.run)
 

@@ -77,7 +77,7 @@ def _place(named: Path) -> Path:
 def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as_json: bool) -> int:
     from conrepair.report.changes.changes import changes_between
     from conrepair.report.changes.console import print_changes
-    from conrepair.report.page.comparison import COMPARISON, comparison_html
+    from conrepair.report.page.page import COMPARISON, comparison_html
 
     changes, folder = changes_between(before, after), output or after.folder
     own = folder == after.folder  # there it's part of the run, and goes with it

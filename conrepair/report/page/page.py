@@ -1,7 +1,10 @@
-"""Render report.html: templates with everything escaped, styles and scripts within, no request to any network."""
+"""Render report.html, comparison.html and what a notebook shows: styles and scripts within, no request anywhere."""
 
 from __future__ import annotations
 
+import dataclasses
+
+from conrepair.report.changes.changes import Changes, Sort
 from conrepair.report.page.layers import targets_data
 from conrepair.report.page.overview import overview
 from conrepair.report.page.rendering import policy, rendered, text_of
@@ -10,8 +13,17 @@ from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.target_rows import name_of
 
-__all__ = ["page_html"]
+__all__ = ["COMPARISON", "comparison_html", "notebook_html", "page_html"]
 
+COMPARISON = "comparison.html"
+
+_STATES = {
+    Sort.WORSE: "wrong",
+    Sort.NEW: "warning",
+    Sort.GONE: "unknown",
+    Sort.BETTER: "right",
+    Sort.SAME: "unknown",
+}
 _OWN = ("dom", "tables", "plot", "targets", "graph", "activations", "layer", "main")
 _SCRIPTS = ("vendor/uPlot.iife.min.js", "vendor/dagre.min.js", *(f"script/{name}.js" for name in _OWN))
 _STYLES = ("vendor/uPlot.min.css", "style.css")
@@ -45,3 +57,27 @@ def page_html(result: AuditResult, readable: Readable = OURS) -> str:
         policy=policy(scripts),
         licences=[text_of(name) for name in _LICENCES],
     )
+
+
+def comparison_html(changes: Changes) -> str:
+    """The page of two runs.
+
+    Args:
+        changes: Between them.
+
+    Returns:
+        A self-contained HTML document.
+    """
+    return rendered("comparison.html", changes=changes, states=_STATES, style=text_of("style.css"), policy=policy())
+
+
+def notebook_html(result: AuditResult) -> str:
+    """A piece of HTML that stands by itself; all of it is its own, so nothing is asked of a network.
+
+    Args:
+        result: Of any verb that judges a target, or of an audit.
+    """
+    told = overview(result)
+    unlinked = tuple(dataclasses.replace(item, anchor="") for item in told.guilty)  # what they lead to isn't here
+    told = dataclasses.replace(told, guilty=unlinked)
+    return rendered("notebook.html", overview=told, style=text_of("notebook.css"))

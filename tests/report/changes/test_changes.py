@@ -20,7 +20,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.report.changes.changes import Changes, Sort, changes_between
 from conrepair.report.changes.console import print_changes
 from conrepair.report.folder import check_folder, write_folder
-from conrepair.report.page.comparison import comparison_html
+from conrepair.report.page.page import comparison_html
 from conrepair.report.result import Problem, Ran, Row
 from conrepair.runtime.files import put_text
 from conrepair.runtime.workers import NO_DEVICE

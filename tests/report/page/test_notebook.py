@@ -12,7 +12,7 @@ import localizations
 import pytest
 import told_runs
 
-from conrepair.report.page.notebook import notebook_html
+from conrepair.report.page.page import notebook_html
 from conrepair.report.results import Compared, Executed, Localized, Repaired
 
 NOTEBOOK = Path(__file__).resolve().parents[3] / "examples" / "notebook.ipynb"
