@@ -14,8 +14,7 @@ import pytest
 import small_models as small
 
 from conrepair.frameworks.model import Model
-from conrepair.report.localization.overlay import overlay
-from conrepair.report.localization.overlay_nodes import node_ids
+from conrepair.report.localization.overlay import node_ids, overlay
 
 
 def test_a_real_localization(tmp_path: Path) -> None:
