@@ -272,7 +272,7 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
     Raises:
         ConrepairError: if the configuration is wrong.
     """
-    from conrepair.config.for_run import load_for_run
+    from conrepair.config.legacy.read import load_for_run
     from conrepair.config.load import parse_config
     from conrepair.pipeline.audit import run_and_write
 

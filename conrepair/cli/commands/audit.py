@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from conrepair.cli.engine import engine_of
 from conrepair.cli.told import tell
-from conrepair.config.for_run import load_for_run
+from conrepair.config.legacy.read import load_for_run
 from conrepair.crowd.engine import engine
 from conrepair.pipeline.audit import run_and_write
 

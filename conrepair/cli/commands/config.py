@@ -11,8 +11,7 @@ from pathlib import Path
 
 from conrepair.cli.next_step import command, tell_next
 from conrepair.config.legacy.account import KeyOutcome
-from conrepair.config.legacy.detect import is_legacy
-from conrepair.config.legacy.read import account_lines, moved, read_any, runnable_config
+from conrepair.config.legacy.read import account_lines, is_legacy, moved, read_any, runnable_config
 from conrepair.config.legacy.translate import Translation
 from conrepair.config.load import parse_config, read_json
 from conrepair.pipeline.config_check import problems_of_parts, problems_of_run

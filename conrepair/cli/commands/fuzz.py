@@ -12,7 +12,7 @@ from conrepair.campaigns.rechecking import Rechecked, recheck
 from conrepair.campaigns.since import since
 from conrepair.cli.engine import engine_of
 from conrepair.cli.next_step import tell_next
-from conrepair.config.for_run import load_for_run
+from conrepair.config.legacy.read import load_for_run
 from conrepair.crowd.engine import engine
 from conrepair.pipeline.systems.fuzzing import fuzz as run_campaign
 from conrepair.report.encode import encode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conrepair.config.for_run import load_for_run
+from conrepair.config.legacy.read import load_for_run
 from conrepair.pipeline.matrix import run_matrix
 from conrepair.report.audit_folder import write_audit
 from conrepair.report.folder import run_output

@@ -10,14 +10,36 @@ from pathlib import Path
 from typing import Any
 
 from conrepair.config.legacy.account import AccountEntry, KeyOutcome, grouped
-from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.legacy.translate import Translation, translate
 from conrepair.config.load import parse_config, read_json
 from conrepair.config.model import AuditConfig
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.path_text import real_path
+from conrepair.runtime.words import complain
 
-__all__ = ["LoadedConfig", "account_lines", "moved", "read_any", "runnable_config"]
+__all__ = ["LoadedConfig", "account_lines", "is_legacy", "load_for_run", "moved", "read_any", "runnable_config"]
+
+# Keys that our form doesn't have, and that aren't a slip of the pen away from one it has.
+_TOP = frozenset(
+    {
+        "conv_analysis_enabled",
+        "debug_enabled",
+        "devices",
+        "disabled_pass",
+        "enable_mutations",
+        "initial_analysis_enabled",
+        "layer_analysis_enabled",
+        "model_repair_config",
+        "model_repair_enabled",
+        "opt_alias",
+        "opt_level",
+        "preprocessing_enabled",
+        "required_pass",
+        "runs_no",
+        "selected_dataset",
+    }
+)
+_MODEL = frozenset({"build_dlls", "dll_libraries", "execute_dlls", "exec_out_relative"})
 
 
 @dataclass(frozen=True)
@@ -31,6 +53,20 @@ class LoadedConfig:
 
     config: AuditConfig | None
     translation: Translation | None
+
+
+def is_legacy(value: Any) -> bool:
+    """Whether a JSON value is a configuration of the older form.
+
+    Args:
+        value: As it was read; may be anything.
+    """
+    if not isinstance(value, dict) or "schema_version" in value:
+        return False
+    if _TOP & value.keys():
+        return True
+    models = value.get("models")
+    return isinstance(models, list) and any(isinstance(model, dict) and _MODEL & model.keys() for model in models)
 
 
 def read_any(path: Path) -> LoadedConfig:
@@ -61,6 +97,31 @@ def runnable_config(path: Path, loaded: LoadedConfig) -> AuditConfig:
     lines = [] if translation is None else _lines(translation.refused)
     why = "every model has skip_analysis" if loaded.config is not None else "it has no model that can be had"
     raise ConfigError("\n".join([f"{path}: nothing in this ConRepAIr configuration can be run: {why}", *lines]))
+
+
+def load_for_run(path: Path, *, quiet: bool) -> AuditConfig:
+    """Read a configuration of either form; say on standard error what becomes of an older one.
+
+    Args:
+        path: Of the file.
+        quiet: Say only what is refused.
+
+    Raises:
+        ConfigError: if it's wrong, or nothing of it can be run.
+    """
+    loaded = read_any(path)
+    config = runnable_config(path, loaded)
+    if loaded.translation is not None:
+        shown = (KeyOutcome.REFUSED,) if quiet else (KeyOutcome.REFUSED, KeyOutcome.TRANSLATED)
+        lines = account_lines(loaded.translation, shown, count=not quiet)
+        if not quiet:
+            lines = [
+                f"{path} is a configuration of ConRepAIr; it's run as far as it can be.",
+                *lines,
+                f"`conrepair config migrate {path} -o NEW.json` writes the new form, and says all of this.",
+            ]
+        complain("\n".join(lines))
+    return config
 
 
 def account_lines(

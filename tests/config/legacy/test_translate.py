@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from conrepair.config.legacy import schema
 from conrepair.config.legacy.account import AccountEntry, KeyOutcome, grouped
-from conrepair.config.legacy.detect import is_legacy
 from conrepair.config.legacy.paths import ModelNames
+from conrepair.config.legacy.read import is_legacy
 from conrepair.config.legacy.translate import Translation, translate
 from conrepair.config.load import parse_config
 from conrepair.pipeline.plan import check_converters
