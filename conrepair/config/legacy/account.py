@@ -10,8 +10,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["Account", "AccountEntry", "KeyOutcome", "grouped"]
+from conrepair.config.legacy.paths import PathFinder
 
+__all__ = ["ONE_FOLDER", "UNREAD", "Account", "AccountEntry", "Context", "KeyOutcome", "grouped"]
+
+UNREAD = "the older tool never read it"
+ONE_FOLDER = "all that is written lies below `output` (generated/), in a folder of the audit's name"
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -98,6 +102,21 @@ class Account:
 
     def _covers(self, path: str) -> bool:
         return any(ancestor in self._entries for ancestor in _ancestors(path))
+
+
+@dataclass(frozen=True)
+class Context:
+    """One translation: what that of every part of a configuration needs.
+
+    Attributes:
+        account: Collects what becomes of keys.
+        paths: Finds files.
+        preprocessing: Whether photos are prepared (`preprocessing_enabled`).
+    """
+
+    account: Account
+    paths: PathFinder
+    preprocessing: bool = True
 
 
 def grouped(entries: Iterable[AccountEntry]) -> list[AccountEntry]:

@@ -6,19 +6,23 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from conrepair.config.legacy.account import KeyOutcome
-from conrepair.config.legacy.context import Context
+from conrepair.config.legacy.account import Context, KeyOutcome
 from conrepair.config.legacy.schema import LegacyConfig, LegacyDevice
-from conrepair.config.tvm_names import PASSES, TARGET
 
-__all__ = ["backends_of"]
+__all__ = ["PASSES", "backends_of"]
 
+PASSES = (
+    *("FoldBatchnormToConv2D", "DecomposeOpsForInference", "CanonicalizeBindings", "EliminateCommonSubexpr"),
+    *("DeadCodeElimination", "FastMathTransform", "DispatchSampling", "DispatchSortScan", "AnnotateTIROpPattern"),
+    *("FoldConstant", "FuseOps", "FuseTIR", "RewriteDataflowReshape", "StaticPlanBlockMemory", "KillAfterLastUse"),
+)
+"""Those of every target that may be added or left out; what they do is said in `conrepair.backends.tvm`."""
+
+_TARGET = r"(llvm|opencl|cuda)( -[a-z][a-z0-9_-]*=\S+)*"
 _TVM_ONLY = "only TVM was told, and the backend is another"
 _NOTHING = "it asks for nothing"
 _HIGHEST = 3
-_UNDONE = {
-    "quantize": "TVM doesn't quantize any more. Converters do: see their option `quantize`",
-}
+_UNQUANTIZED = "TVM doesn't quantize any more. Converters do: see their option `quantize`"
 _LOCAL = {"local", "local_no_rpc", None}
 # Passes of Relay, which the older tool used, whose work another pass does now.
 _NOW = {
@@ -37,10 +41,9 @@ def backends_of(context: Context, given: LegacyConfig) -> list[Any]:
         given: The whole configuration.
     """
     tvm = given.backend == "tvm"
-    for key, words in _UNDONE.items():
-        asked = bool(getattr(given, key))
-        outcome = KeyOutcome.REFUSED if asked and tvm else KeyOutcome.IGNORED
-        context.account.keys("$", given, {key: _NOTHING if not asked else words if tvm else _TVM_ONLY}, outcome)
+    outcome = KeyOutcome.REFUSED if given.quantize and tvm else KeyOutcome.IGNORED
+    words = _NOTHING if not given.quantize else _UNQUANTIZED if tvm else _TVM_ONLY
+    context.account.keys("$", given, {"quantize": words}, outcome)
     target = _target(context, given, tvm=tvm)
     options: dict[str, Any] = {"setting": _setting(context, given, tvm=tvm)}
     if given.debug_enabled and tvm:
@@ -127,7 +130,7 @@ def _target_of(context: Context, path: str, device: LegacyDevice, *, tvm: bool) 
     if not tvm and not target.startswith("llvm"):
         account.ignored(path, _TVM_ONLY)
         return None
-    if re.fullmatch(TARGET, target) is None:
+    if re.fullmatch(_TARGET, target) is None:
         account.refused(path, f"{target} isn't a target that is known: llvm, opencl or cuda with -name=value")
         return None
     account.translated(path, f"target {target}" if tvm else "this machine's CPU")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from conrepair.config.legacy.account import KeyOutcome
-from conrepair.config.legacy.context import Context
+from conrepair.config.legacy.account import Context, KeyOutcome
 from conrepair.config.model import InputConfig
 
 __all__ = ["account_for_input", "declared_input"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from conrepair.config.legacy.account import KeyOutcome
-from conrepair.config.legacy.context import UNREAD, Context
+from conrepair.config.legacy.account import UNREAD, Context, KeyOutcome
 from conrepair.config.legacy.inputs import account_for_input
 from conrepair.config.legacy.origins import CannotDoError, LegacyOrigin, origin_of
 from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of, recipe_words, sized

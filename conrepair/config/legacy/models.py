@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from conrepair.config.legacy.account import KeyOutcome
-from conrepair.config.legacy.context import ONE_FOLDER, UNREAD, Context
+from conrepair.config.legacy.account import ONE_FOLDER, UNREAD, Context, KeyOutcome
 from conrepair.config.legacy.inputs import account_for_input, declared_input
 from conrepair.config.legacy.libraries import Wish, translate_library
 from conrepair.config.legacy.origins import CannotDoError, LegacyOrigin, origin_of

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from conrepair.config.legacy.account import KeyOutcome
-from conrepair.config.legacy.context import Context
+from conrepair.config.legacy.account import Context, KeyOutcome
 from conrepair.config.legacy.origins import CannotDoError, origin_of
 from conrepair.config.legacy.paths import ModelNames
 from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of, recipe_words, sized

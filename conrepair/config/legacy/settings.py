@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conrepair.config.legacy.account import KeyOutcome
-from conrepair.config.legacy.context import UNREAD, Context
+from conrepair.config.legacy.account import UNREAD, Context, KeyOutcome
 from conrepair.config.legacy.schema import LegacyConfig, LegacyModel
 
 __all__ = ["account_for_settings", "dataset_of", "stages_of"]

@@ -9,9 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from conrepair.config.legacy.account import Account, AccountEntry, KeyOutcome
+from conrepair.config.legacy.account import Account, AccountEntry, Context, KeyOutcome
 from conrepair.config.legacy.compiler import backends_of
-from conrepair.config.legacy.context import Context
 from conrepair.config.legacy.models import translate_model
 from conrepair.config.legacy.paths import ModelNames, PathFinder, model_name
 from conrepair.config.legacy.repair import RepairRequest, translate_repair
