@@ -14,7 +14,7 @@ from conrepair.config.legacy.recipes import Recipe, account_for_size, recipe_of,
 from conrepair.config.legacy.schema import LegacyModel, LegacyRepair, LegacyRepairModel, LegacyRepairSettings
 from conrepair.graph.kinds import EditKind
 
-__all__ = ["RepairInput", "RepairRequest", "RepairTranslation", "translate_repair"]
+__all__ = ["RepairInput", "RepairRequest", "translate_repair"]
 
 _PATH = "$.model_repair_config"
 _LEAST_SAMPLE = 2
@@ -88,24 +88,9 @@ class RepairRequest:
     edits: tuple[EditKind, ...] | None
 
 
-@dataclass(frozen=True)
-class RepairTranslation:
-    """What became of it.
-
-    Attributes:
-        models: The pair in our form; empty where it can't be had.
-        localize: Our section of that name.
-        request: The repair itself.
-    """
-
-    models: tuple[dict[str, Any], ...]
-    localize: dict[str, Any]
-    request: RepairRequest | None
-
-
 def translate_repair(
     context: Context, given: LegacyRepair, names: ModelNames, models: Sequence[LegacyModel]
-) -> RepairTranslation:
+) -> tuple[tuple[dict[str, Any], ...], dict[str, Any], RepairRequest | None]:
     """Translate the section.
 
     Args:
@@ -113,6 +98,9 @@ def translate_repair(
         given: The section.
         names: Of models.
         models: Whose build step may be what writes its files.
+
+    Returns:
+        The pair in our form (empty where it can't be had), our section `localize`, and the repair itself.
     """
     own = _built_here(context, given, models)
     pair = () if own else _pair(context, given, names)
@@ -120,11 +108,10 @@ def translate_repair(
     _account_for_settings(context, given)
     localize = _suspiciousness(context, given)
     if own is not None:
-        return RepairTranslation((), localize, _request(context, given, *own))
+        return (), localize, _request(context, given, *own)
     if not pair:
-        return RepairTranslation((), localize, None)
-    request = _request(context, given, pair[0]["name"], pair[1]["name"])
-    return RepairTranslation(pair, localize, request)
+        return (), localize, None
+    return pair, localize, _request(context, given, pair[0]["name"], pair[1]["name"])
 
 
 def _built_here(context: Context, given: LegacyRepair, models: Sequence[LegacyModel]) -> tuple[str, str] | None:

@@ -78,9 +78,8 @@ def translate(value: Any, path: Path, duplicates: Sequence[str] = ()) -> Transla
     localize: dict[str, Any] = {}
     repair, repairs = None, False
     if given.model_repair_config is not None:
-        translated = translate_repair(context, given.model_repair_config, names, given.models)
-        models += translated.models
-        localize, repair = translated.localize, translated.request
+        pair, localize, repair = translate_repair(context, given.model_repair_config, names, given.models)
+        models += pair
         repairs = repair is not None and repair.enabled
     stages = stages_of(context, given.models, repairs=repairs) | (
         {"localize": True, "repair": True} if repairs else {}
