@@ -20,26 +20,11 @@ from conrepair.systems.registry import SYSTEMS
 from conrepair.tracing.judging import Judged
 from conrepair.tracing.result import Culprits, Traced
 
-__all__ = ["TRACE", "VERSION", "TracedModel", "exit_code_of", "trace_json", "trace_output", "write_trace"]
+__all__ = ["TRACE", "VERSION", "TracedModel", "trace_output"]
 
 TRACE = "trace.json"
 VERSION = 1
 """Of the form of trace.json."""
-
-
-def exit_code_of(traced: Traced) -> ExitCode:
-    """1 where a deviation lies above the bound."""
-    return ExitCode.DIFFERENT if traced.wrong else ExitCode.EQUIVALENT
-
-
-def trace_json(traced: Traced) -> dict[str, Any]:
-    """The document."""
-    return {
-        "schema_version": VERSION,
-        "verdict": verdict_of(traced),
-        "exit_code": int(exit_code_of(traced)),
-        **encode(traced),
-    }
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +53,7 @@ class TracedModel:
     @property
     def exit_code(self) -> int:
         """As the command line's: 1 where something lies above what rounding explains."""
-        return int(exit_code_of(self.found))
+        return int(ExitCode.DIFFERENT if self.found.wrong else ExitCode.EQUIVALENT)
 
     @property
     def culprits(self) -> Culprits:
@@ -93,7 +78,12 @@ class TracedModel:
 
     def to_dict(self) -> dict[str, Any]:
         """As trace.json."""
-        return trace_json(self.found)
+        return {
+            "schema_version": VERSION,
+            "verdict": self.verdict,
+            "exit_code": self.exit_code,
+            **encode(self.found),
+        }
 
     def save(self, folder: str | Path) -> Path:
         """Write all of it; the folder appears whole.
@@ -103,48 +93,34 @@ class TracedModel:
 
         Returns:
             The folder.
+
+        Raises:
+            UsageError: if something else is there.
+            StorageError: if it can't be written.
         """
-        path = Path(folder).absolute()
-        write_trace(self, path)
-        return path
+        traced, judged = self.found, self.judged
+        output = trace_output(Path(folder).absolute())
+        output.check()
+        with output.write() as temporary:
+            temporary.mkdir()
+            put_text(temporary / TRACE, json.dumps(self.to_dict(), indent=2, ensure_ascii=False))
+            put_text(temporary / "trace.txt", f"{self}\n")
+            if picture := kernels_svg(traced):
+                put_text(temporary / "kernels.svg", picture)
+            if judged.feeds and traced.deviations:
+                names = [item.name for item in read_proto(self.file).graph.input if item.name in judged.feeds[0]]
+                numbered = ((f"inputs_{place}", place) for place in range(len(judged.feeds)))
+                for name, place in (("inputs", traced.deviations[0].sample), *numbered):
+                    write_arrays(temporary / f"{name}.npz", {key: judged.feeds[place][key] for key in names})
+                _write_programs(traced, self.converted or self.file, temporary)
+            if self.repaired is not None:
+                place_model(self.repaired, temporary / "repaired.onnx")
+        return output.path
 
 
 def trace_output(folder: Path) -> Output:
     """The folder, as what is written among a person's files."""
     return Output(folder, "trace")
-
-
-def write_trace(model: TracedModel, folder: Path) -> None:
-    """Write all of it; the folder appears whole, and replaces that of an earlier trace.
-
-    Args:
-        model: What came of it.
-        folder: Where.
-
-    Raises:
-        UsageError: if something else is there.
-        StorageError: if it can't be written.
-    """
-    traced, judged = model.found, model.judged
-    output = trace_output(folder)
-    output.check()
-    with output.write() as temporary:
-        temporary.mkdir()
-        put_text(temporary / TRACE, json.dumps(trace_json(traced), indent=2, ensure_ascii=False))
-        put_text(temporary / "trace.txt", "\n".join(traced_lines(traced)) + "\n")
-        if picture := kernels_svg(traced):
-            put_text(temporary / "kernels.svg", picture)
-        if judged.feeds and traced.deviations:
-            names = [item.name for item in read_proto(model.file).graph.input if item.name in judged.feeds[0]]
-            for name, place in (("inputs", traced.deviations[0].sample), *_numbered(len(judged.feeds))):
-                write_arrays(temporary / f"{name}.npz", {key: judged.feeds[place][key] for key in names})
-            _write_programs(traced, model.converted or model.file, temporary)
-        if model.repaired is not None:
-            place_model(model.repaired, temporary / "repaired.onnx")
-
-
-def _numbered(count: int) -> list[tuple[str, int]]:
-    return [(f"inputs_{place}", place) for place in range(count)]
 
 
 def _write_programs(traced: Traced, file: Path, folder: Path) -> None:
