@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.console import Console, Group
 from rich.table import Table
@@ -73,65 +72,89 @@ def failure_class(row: Row) -> str:
     return f"refused: {operator}" if operator else "converter failed"
 
 
+class _Verdicts:
+    """Rows of architectures, by the routes that they took.
+
+    Attributes:
+        rows: In the run's order.
+        routes: In the order in which they first occur; the source's own only where one of them failed.
+        cells: Rows by architecture and route.
+        failures: Architecture, route, class and reason of each.
+    """
+
+    def __init__(self, result: AuditResult) -> None:
+        names = set(result.architectures)
+        self.rows = [row for row in result.rows if row.model in names]
+        self._several = len({row.backend for row in self.rows}) > 1
+        shown = [row for row in self.rows if row.conversion or row.problem is not None]
+        self.routes = list(dict.fromkeys(map(self._route, shown)))
+        self.cells = {(row.model, self._route(row)): row for row in self.rows}
+        self.failures = [
+            (row.model, self._route(row), label, first_line(row.reason))
+            for row in self.rows
+            if (label := failure_class(row)) not in {"", _NOT_TRIED}
+        ]
+
+    def _route(self, row: Row) -> str:
+        name = row.conversion or "source"
+        return f"{name}@{row.backend}" if self._several and row.conversion else name
+
+    def counts(self) -> dict[str, Counter[str]]:
+        """How often each verdict, by route."""
+        counts: dict[str, Counter[str]] = {route: Counter() for route in self.routes}
+        for row in self.rows:
+            route = self._route(row)
+            if route in counts and (row.verdict is not None or row.problem is not None):
+                counts[route][row.verdict.value if row.verdict is not None else "not judged"] += 1
+        return counts
+
+
 def print_verdicts(result: AuditResult, console: Console) -> None:
     """Show the table, the counts of each route, and the failures."""
-    rows = _rows(result)
+    found = _Verdicts(result)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("architecture", no_wrap=True)
-    routes = _routes(rows)[: max(_CELLS // len(result.architectures), 1)]
+    routes = found.routes[: max(_CELLS // len(result.architectures), 1)]
     for number, _ in enumerate(routes, 1):
         table.add_column(f"[{number}]", overflow="fold")
-    cells = _cells(rows)
     for name in result.architectures:
-        table.add_row(name, *(_styled(cells.get((name, route))) for route in routes))
+        table.add_row(name, *(_styled(found.cells.get((name, route))) for route in routes))
     lines: list[Text] = [Text(f"[{number}] {route}") for number, route in enumerate(routes, 1)]
-    lines += [Text(""), *(Text(line) for line in _count_lines(rows)), Text("")]
-    lines += [
-        Text.assemble((f"{failure.architecture} {failure.route}: ", "bold"), f"{failure.label}. {failure.reason}")
-        for failure in _failures(rows)
-    ]
+    lines.append(Text(""))
+    for route, count in found.counts().items():
+        told = ", ".join(f"{count[word]} {word}" for word in _COUNTED if count[word])
+        lines.append(Text(f"{route}: {told or 'nothing'}"))
+    lines.append(Text(""))
+    for architecture, route, label, reason in found.failures:
+        lines.append(Text.assemble((f"{architecture} {route}: ", "bold"), f"{label}. {reason}"))
     about = f"{len(result.architectures)} architectures in {result.seconds:.0f} s. Files: {result.folder}"
     console.print(Group(table, Text(""), *lines, Text(about)))
 
 
 def verdicts_markdown(result: AuditResult) -> str:
     """The same as Markdown."""
-    rows = _rows(result)
-    routes, cells = _routes(rows), _cells(rows)
-    columns = routes[: max(_CELLS // max(len(result.architectures), 1), 1)]
-    parts = [
-        "# Verdicts",
-        "",
-        *markdown_table(
-            ["architecture", *map(plain, columns)],
-            [[plain(name), *(_word(cells.get((name, route))) for route in columns)] for name in result.architectures],
-        ),
-    ]
-    counts = _counts(rows)
-    parts += [
-        "",
-        "## By route",
-        "",
-        *markdown_table(
-            ["route", *_COUNTED],
-            [[plain(route), *(str(counts[route][word]) for word in _COUNTED)] for route in routes],
-        ),
-    ]
-    failures = _failures(rows)
-    classes = Counter(failure.label.partition(":")[0] for failure in failures)
-    parts += ["", "## Failures", ""]
-    parts += [", ".join(f"{count} {plain(label)}" for label, count in classes.most_common()) or "None.", ""]
-    if failures:
-        parts += markdown_table(
-            ["architecture", "route", "class", "reason"],
-            [list(map(plain, (item.architecture, item.route, item.label, item.reason))) for item in failures],
-        )
+    found, names = _Verdicts(result), result.architectures
+    counts = found.counts()
+    columns = found.routes[: max(_CELLS // max(len(names), 1), 1)]
+    table = markdown_table(
+        ["architecture", *map(plain, columns)],
+        [[plain(name), *(_word(found.cells.get((name, route))) for route in columns)] for name in names],
+    )
+    by_route = markdown_table(
+        ["route", *_COUNTED], [[plain(route), *(str(counts[route][word]) for word in _COUNTED)] for route in counts]
+    )
+    classes = Counter(label.partition(":")[0] for _, _, label, _ in found.failures).most_common()
+    told = ", ".join(f"{count} {plain(label)}" for label, count in classes) or "None."
+    parts = ["# Verdicts", "", *table, "", "## By route", "", *by_route, "", "## Failures", "", told, ""]
+    if found.failures:
+        head = ["architecture", "route", "class", "reason"]
+        parts += markdown_table(head, [list(map(plain, failure)) for failure in found.failures])
     return "\n".join(parts) + "\n"
 
 
 def verdicts_csv(result: AuditResult) -> str:
     """One line for each architecture and route."""
-    return csv_text(_COLUMNS, map(_line, _rows(result)))
+    return csv_text(_COLUMNS, map(_line, _Verdicts(result).rows))
 
 
 def _line(row: Row) -> list[object]:
@@ -141,42 +164,6 @@ def _line(row: Row) -> list[object]:
         *(row.model, row.conversion or "source", row.backend, row.kind),
         *(_word(row), failure_class(row), *error, first_line(row.reason)),
     ]
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """One line of the list of failures."""
-
-    architecture: str
-    route: str
-    label: str
-    reason: str
-
-
-def _rows(result: AuditResult) -> list[Row]:
-    names = set(result.architectures)
-    return [row for row in result.rows if row.model in names]
-
-
-def _route(row: Row, *, several: bool) -> str:
-    name = row.conversion or "source"
-    return f"{name}@{row.backend}" if several and row.conversion else name
-
-
-def _several(rows: Sequence[Row]) -> bool:
-    return len({row.backend for row in rows}) > 1
-
-
-def _routes(rows: Sequence[Row]) -> list[str]:
-    """The routes, in the order in which they first occur; the source's own row only when one of them failed."""
-    several = _several(rows)
-    shown = [row for row in rows if row.conversion or row.problem is not None]
-    return list(dict.fromkeys(_route(row, several=several) for row in shown))
-
-
-def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
-    several = _several(rows)
-    return {(row.model, _route(row, several=several)): row for row in rows}
 
 
 def _word(row: Row | None) -> str:
@@ -194,32 +181,6 @@ def _word(row: Row | None) -> str:
 def _styled(row: Row | None) -> Text:
     style = STYLES[row.verdict] if row is not None and row.verdict is not None else "dim"
     return Text(_word(row), style=style)
-
-
-def _counts(rows: Sequence[Row]) -> dict[str, Counter[str]]:
-    several = _several(rows)
-    counts: dict[str, Counter[str]] = {route: Counter() for route in _routes(rows)}
-    for row in rows:
-        route = _route(row, several=several)
-        if route in counts and (row.verdict is not None or row.problem is not None):
-            counts[route][row.verdict.value if row.verdict is not None else "not judged"] += 1
-    return counts
-
-
-def _count_lines(rows: Sequence[Row]) -> list[str]:
-    return [
-        f"{route}: " + (", ".join(f"{count[word]} {word}" for word in _COUNTED if count[word]) or "nothing")
-        for route, count in _counts(rows).items()
-    ]
-
-
-def _failures(rows: Sequence[Row]) -> list[_Failure]:
-    several = _several(rows)
-    return [
-        _Failure(row.model, _route(row, several=several), label, first_line(row.reason))
-        for row in rows
-        if (label := failure_class(row)) not in {"", _NOT_TRIED}
-    ]
 
 
 def first_line(reason: str) -> str:
