@@ -57,16 +57,12 @@ class PageMatrix:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
-    """A row.
+class Section(PageCell):
+    """A row, with what its cell of the matrix says.
 
     Attributes:
-        anchor: Of this section.
         row: All of it.
         title: Model, conversion and place.
-        state: As `state_of`.
-        word: The verdict, or what there is in its place.
-        facts: As in the matrix.
         notes: What a person should know.
         problems: What failed, with the tool's last words.
         data: What the script draws; none where layers weren't looked at.
@@ -76,12 +72,8 @@ class Section:
         open: Whether it's unfolded.
     """
 
-    anchor: str
     row: Row
     title: str
-    state: str
-    word: str
-    facts: tuple[str, ...]
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -110,12 +102,9 @@ def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) 
     problems = (row.problem, row.localized.problem, row.repaired.problem)
     steps = row.localized.steps
     return Section(
-        anchor=section_of(row, result),
+        **vars(_cell(row, result)),
         row=row,
         title=f"{name_of(row, result)} on {row.backend}",
-        state=_state(row),
-        word=_word(row),
-        facts=_facts(row),
         notes=tuple(dict.fromkeys(notes)),
         problems=tuple(dict.fromkeys(problem for problem in problems if problem is not None)),
         data=layers_data(steps[row.localized.explaining], result) if steps else {},
@@ -126,14 +115,15 @@ def _section(row: Row, result: AuditResult, readable: Readable, *, alone: bool) 
     )
 
 
-def _state(row: Row) -> str:
-    failed = row.verdict is None and row.problem is not None and not without_device(row)
-    return "wrong" if failed else state_of(row.verdict)
-
-
-def _word(row: Row) -> str:
+def _cell(row: Row, result: AuditResult) -> PageCell:
     stands_alone = row.kind == "reference" and row.verdict is None and row.problem is None
-    return "reference" if stands_alone else word_of(row, row.verdict)
+    failed = row.verdict is None and row.problem is not None and not without_device(row)
+    return PageCell(
+        anchor=section_of(row, result) if is_target(row) else "",
+        state="wrong" if failed else state_of(row.verdict),
+        word="reference" if stands_alone else word_of(row, row.verdict),
+        facts=_facts(row),
+    )
 
 
 def _facts(row: Row) -> tuple[str, ...]:
@@ -170,11 +160,6 @@ def matrix_of(result: AuditResult) -> PageMatrix | None:
     return PageMatrix(backends=backends, lines=lines)
 
 
-def _cell(row: Row, result: AuditResult) -> PageCell:
-    anchor = section_of(row, result) if is_target(row) else ""
-    return PageCell(anchor=anchor, state=_state(row), word=_word(row), facts=_facts(row))
-
-
 def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:
     """Where it comes from, as names and values."""
     told = [("command", result.command or "called from Python"), ("folder", str(result.folder))]
@@ -183,12 +168,8 @@ def provenance(result: AuditResult) -> Sequence[tuple[str, str]]:
     told += [(f"option {name}", shortened(json.dumps(value), _OPTION)) for name, value in options.items()]
     for row in result.rows:
         if row.ran.artifact is not None:
-            told.append(
-                (
-                    f"{name_of(row, result)} ({row.kind})",
-                    f"{row.ran.artifact.path}, SHA-256 {row.ran.artifact.sha256}",
-                )
-            )
+            model = f"{row.ran.artifact.path}, SHA-256 {row.ran.artifact.sha256}"
+            told.append((f"{name_of(row, result)} ({row.kind})", model))
     names = {row.model: name_of(row, result) for row in result.rows if not row.conversion}
     told += [(f"data of {names.get(model, model)}", words) for model, words in result.datasets.items()]
     told += [(f"seed of {names.get(model, model)}", str(seed)) for model, seed in result.seeds.items()]
