@@ -108,14 +108,10 @@ def _summary(matrix: Matrix) -> list[str]:
     counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
     around = sum(cell.instead is not None for cell in matrix.cells.values() if not cell.good)
     seconds = sum(audit.seconds for audit in matrix.audits)
+    fails = words.keys() - {verdict.value for verdict in GOOD}
+    detours = f"; another route works for {around} of those that fail" if fails else ""
     return [
-        f"{len(matrix.cells)} directions of {len(matrix.models)} models: {counts}"
-        + (
-            f"; another route works for {around} of those that fail."
-            if words.keys() - {v.value for v in GOOD}
-            else "."
-        )
-        + f" {seconds:.0f} s.",
+        f"{len(matrix.cells)} directions of {len(matrix.models)} models: {counts}{detours}. {seconds:.0f} s.",
         "",
         "Every cell is judged against the file in its row's format; the number is the relative L2 difference of the",
         "output that differs most, and the largest difference of an element.",

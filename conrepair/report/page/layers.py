@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conrepair.graph.record import GraphRecord, NodeRecord
@@ -169,12 +169,4 @@ def _sorted(cards: list[Card]) -> list[Card]:
                 state[place] = 2
                 order.append(place)
     new = {old: number for number, old in enumerate(order)}
-    return [
-        Card(
-            cards[old].layer,
-            cards[old].source,
-            cards[old].target,
-            sorted({new[before] for before in cards[old].after}),
-        )
-        for old in order
-    ]
+    return [replace(cards[old], after=sorted({new[before] for before in cards[old].after})) for old in order]

@@ -112,11 +112,8 @@ def _of_one(row: Row, result: AuditResult) -> Overview:
     verdict = row.verdict if found is None else found.verdict
     repaired = done is not None and done.mended
     name = name_of(row, result)
-    sentence, state, word = (
-        _sentence(name, row, found, verdict),
-        state_of(verdict),
-        "error" if verdict is None else str(verdict),
-    )
+    sentence = _sentence(name, row, found, verdict)
+    state, word = state_of(verdict), "error" if verdict is None else str(verdict)
     if repaired and done is not None:
         what = f"{Path(done.model.path).name} in its place" if done.model else "it with the recipe beside this page"
         sentence = f"Don't ship {name}; ship {what}: after the repair it computes what its source does."
@@ -242,11 +239,8 @@ def _of_several(rows: Sequence[Row], result: AuditResult) -> Overview:
     wrong = [row for row in differing if not row.repaired.is_right]
     doubtful = [row for row in wrong if row.verdict is Verdict.UNDECIDED]
     guilty, more = guilty_of(rows, result)
-    state, word, sentence = (
-        "right",
-        "right",
-        f"Safe to ship: all {len(judged)} targets compute what their sources do.",
-    )
+    state = word = "right"
+    sentence = f"Safe to ship: all {len(judged)} targets compute what their sources do."
     if wrong or failed:
         bad = [f"{len(wrong)} of {len(judged)} targets aren't what their sources are"] if wrong else []
         bad += [f"{len(failed)} couldn't be looked at"] if failed else []
