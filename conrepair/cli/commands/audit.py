@@ -52,25 +52,19 @@ def _run_all(config: AuditConfig, base: Path, *, quiet: bool) -> int:
     if config.generate is not None:
         from conrepair.cli.commands.generate import generate_configured
 
-        codes.append(generate_configured(config, base, quiet=quiet))
+        codes.append(generate_configured(config.generate, config, base, quiet=quiet))
     if config.trace is not None:
         from conrepair.cli.commands.trace import trace_configured
 
-        codes.append(trace_configured(config, base, quiet=quiet))
+        codes.append(trace_configured(config.trace, config, base, quiet=quiet))
     if config.fuzz is not None:
         from conrepair.cli.commands.fuzz import fuzz_configured
 
-        codes.append(fuzz_configured(config, base, quiet=quiet))
+        codes.append(fuzz_configured(config.fuzz, config, base, quiet=quiet))
     return max(codes)
 
 
-def audit_and_report(
-    config: AuditConfig,
-    base: Path,
-    *,
-    quiet: bool,
-    as_json: bool,
-) -> int:
+def audit_and_report(config: AuditConfig, base: Path, *, quiet: bool, as_json: bool) -> int:
     """Run an audit, write its folder, show the result.
 
     Args:

@@ -23,6 +23,7 @@ from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.verbs.fuzz import Fuzz
 
 if TYPE_CHECKING:
+    from conrepair.config.fuzz import FuzzConfig
     from conrepair.config.model import AuditConfig
 
 __all__ = ["fuzz", "fuzz_configured"]
@@ -40,31 +41,30 @@ def fuzz(options: argparse.Namespace) -> int:
         if config.fuzz is None:
             raise UsageError(f"{file} has no section `fuzz` (docs/configuration.md).")
         with engine(engine_of(options, config.engine), quiet=options.quiet):
-            return fuzz_configured(config, file.absolute().parent, quiet=options.quiet)
+            return fuzz_configured(config.fuzz, config, file.absolute().parent, quiet=options.quiet)
     asked = Fuzz.of(vars(options))
     if asked.recheck is not None:
+        folder = Path(asked.recheck).absolute()
         with engine(engine_of(options), quiet=options.quiet):
-            return _recheck(asked, as_json=options.format == "json", quiet=options.quiet)
+            return _recheck(asked, folder, as_json=options.format == "json", quiet=options.quiet)
     root = Path(options.output).absolute()
     with engine(engine_of(options), quiet=options.quiet):
         found = run_campaign(asked, root, quiet=options.quiet)
     return _tell(found, root, as_json=options.format == "json")
 
 
-def fuzz_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+def fuzz_configured(wanted: FuzzConfig, config: AuditConfig, base: Path, *, quiet: bool) -> int:
     """Run the campaign of a configuration.
 
     Args:
-        config: With a section for it.
+        wanted: The section for it.
+        config: The whole.
         base: Folder that its relative paths start from.
         quiet: No progress.
 
     Returns:
         The exit code.
     """
-    wanted = config.fuzz
-    if wanted is None:
-        raise ValueError("the configuration has no section `fuzz`")
     told = wanted.model_dump(exclude={"folder"}) | {"workers": config.limits.workers}
     paths = {name: [str(base / item) for item in told[name]] for name in ("models", "learn", "grown_from")}
     paths["functions"] = [str(base / item) for item in told["functions"]]
@@ -84,10 +84,8 @@ def _tell(summary: Summary, root: Path, *, as_json: bool = False) -> int:
     return summary.exit_code
 
 
-def _recheck(asked: Fuzz, *, as_json: bool, quiet: bool) -> int:
-    if asked.recheck is None:
-        raise ValueError("there is no folder to recheck")
-    folder, room = Path(asked.recheck).absolute(), Path(tempfile.gettempdir())
+def _recheck(asked: Fuzz, folder: Path, *, as_json: bool, quiet: bool) -> int:
+    room = Path(tempfile.gettempdir())
     if asked.releases is not None:
         with ProgressDisplay(quiet=quiet) as display:
             each = since(

@@ -22,6 +22,7 @@ from conrepair.runtime.progress import ProgressDisplay, say
 from conrepair.verbs.generate import Generate
 
 if TYPE_CHECKING:
+    from conrepair.config.generate import GenerateConfig
     from conrepair.config.model import AuditConfig
 
 __all__ = ["generate_configured", "generate_networks", "tell_generated"]
@@ -47,20 +48,18 @@ def generate_networks(options: argparse.Namespace) -> int:
     return tell_generated(summary, root, as_json=options.format == "json")
 
 
-def generate_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+def generate_configured(wanted: GenerateConfig, config: AuditConfig, base: Path, *, quiet: bool) -> int:
     """Generate the networks of a configuration.
 
     Args:
-        config: With a section for them.
+        wanted: The section for them.
+        config: The whole.
         base: Folder that its relative paths start from.
         quiet: No progress.
 
     Returns:
         The exit code.
     """
-    wanted = config.generate
-    if wanted is None:
-        raise ValueError("the configuration has no section `generate`")
     root = base / config.output / wanted.folder
     asked = asked_networks(wanted, config.limits, base)
     return tell_generated(_generated(asked, root, quiet=quiet, force=not config.reuse), root)

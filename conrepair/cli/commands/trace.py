@@ -26,6 +26,7 @@ from conrepair.verbs.trace import Trace
 
 if TYPE_CHECKING:
     from conrepair.config.model import AuditConfig
+    from conrepair.config.trace import TraceConfig
 
 __all__ = ["trace", "trace_configured"]
 
@@ -79,20 +80,18 @@ def _traced(options: argparse.Namespace) -> int:
     return worst
 
 
-def trace_configured(config: AuditConfig, base: Path, *, quiet: bool) -> int:
+def trace_configured(wanted: TraceConfig, config: AuditConfig, base: Path, *, quiet: bool) -> int:
     """Trace the networks of a configuration.
 
     Args:
-        config: With a section for them.
+        wanted: The section for them.
+        config: The whole.
         base: Folder that its relative paths start from.
         quiet: No progress.
 
     Returns:
         The worst exit code.
     """
-    wanted = config.trace
-    if wanted is None:
-        raise ValueError("the configuration has no section `trace`")
     names, codes = FileNames(), [0]
     for place, model in enumerate(wanted.models):
         folder = base / config.output / wanted.folder / names.of(place, slug(Path(model)))
