@@ -27,12 +27,7 @@ from conrepair.pipeline.declared_inputs import input_specs
 from conrepair.pipeline.described import read_file
 from conrepair.pipeline.model_inputs import check_inputs_file, model_inputs, save_inputs
 from conrepair.pipeline.options import asked_of, backend_of, conversion_of, execution_of, inputs_of, slug
-from conrepair.pipeline.settings import (
-    BackendChoice,
-    answer_settings,
-    conversion_settings,
-    layer_settings,
-)
+from conrepair.pipeline.settings import answer_settings, conversion_settings, layer_settings
 from conrepair.pipeline.stages.compilation import build_model
 from conrepair.pipeline.subject import OnDisk, Subject
 from conrepair.pipeline.systems.tracing import trace_file
@@ -151,7 +146,9 @@ def build(options: Build) -> Built:
     Raises:
         ConrepairError: if an option is wrong, or it can't be compiled.
     """
-    compiler, declared = _compiler(options.compiler), input_specs(options.inputs)
+    from conrepair.pipeline.from_config import named_choice  # only compilers need those types
+
+    compiler, declared = named_choice("tvm", options.compiler, Path.cwd()), input_specs(options.inputs)
     with _Opened(options) as opened:
         path, own = model_file(options.model, opened.given, inputs=declared)
         detect_framework(path)
@@ -281,13 +278,6 @@ def audit(config: str | Path | Mapping[str, Any], *, quiet: bool = True) -> Audi
         return run_and_write(parse_config(dict(config), "the configuration"), Path.cwd(), quiet=quiet)
     path = a_path("config", config)
     return run_and_write(load_for_run(path, quiet=quiet), path.absolute().parent, quiet=quiet)
-
-
-def _compiler(options: Mapping[str, Any]) -> BackendChoice:
-    """TVM, by options that a configuration's types check."""
-    from conrepair.pipeline.from_config import named_choice  # only compilers need those types
-
-    return named_choice("tvm", options, Path.cwd())
 
 
 class _Opened:
