@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from conrepair.config.legacy.account import Context, KeyOutcome
@@ -77,7 +76,8 @@ def _passes(context: Context, given: LegacyConfig, key: str, tvm: bool) -> list[
     """Passes that are known by name today; others are refused."""
     if key not in given.model_fields_set:
         return []
-    names = list(_names(getattr(given, key)))
+    value = getattr(given, key)
+    names = [str(item) for item in (value if isinstance(value, list) else [value] if value else [])]
     if not names or not tvm:
         context.account.ignored(f"$.{key}", _TVM_ONLY if names else _NOTHING)
         return []
@@ -93,11 +93,6 @@ def _passes(context: Context, given: LegacyConfig, key: str, tvm: bool) -> list[
     else:
         context.account.translated(f"$.{key}", f"{key} of backend tvm: {', '.join(known)}")
     return known
-
-
-def _names(value: Any) -> Iterator[str]:
-    for item in value if isinstance(value, list) else [value] if value else []:
-        yield str(item)
 
 
 def _target(context: Context, given: LegacyConfig, *, tvm: bool) -> str | None:

@@ -91,7 +91,7 @@ def _wish(context: Context, path: str, given: LegacyLibrary, model: LegacyModel,
     opset = given.opset if given.opset is not None else model.opset
     route = None if target is None else route_of(given.library, source, target, opset)
     try:
-        recipe = recipe_of(given.library, _preparing(given), enabled=context.preprocessing)
+        recipe = recipe_of(given.library, given.dependency or given.model or "", enabled=context.preprocessing)
     except CannotDoError as error:
         context.account.refused(f"{path}.dependency", str(error))
         recipe = "raw"
@@ -129,11 +129,6 @@ def _with_weights(context: Context, path: str, given: LegacyLibrary, origin: Leg
     words = "the model's file has its weights"
     account.keys(path, given, {"weights_file": words, "weights_url": words})
     return origin
-
-
-def _preparing(given: LegacyLibrary) -> str:
-    """What the preprocessing was chosen by."""
-    return given.dependency or given.model or ""
 
 
 def _account_for(context: Context, path: str, given: LegacyLibrary, wish: Wish) -> None:
