@@ -12,7 +12,7 @@ from conrepair.repairs.bench import Alone
 from conrepair.repairs.criteria import fixes, guiltiest, introduced, reach, source_of, unplaced
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.proposal import Proposal
-from conrepair.repairs.state import Candidate, RepairState, Taken
+from conrepair.repairs.state import VALUES, Candidate, RepairState, Taken
 
 __all__ = ["Judging", "Rounds"]
 
@@ -75,6 +75,7 @@ class Rounds:
         self._refused = Counter[str]()  # proposals of a sort that couldn't be made or run, alone, in this round
         self._passed_over: set[str] = set()  # proposals of those sorts, as digests
         self._operators: Mapping[str, str] = {}  # by node, of the target that's changed
+        self._first = True  # in the first round, whose proposals are the smallest
 
     def run(self, state: RepairState) -> RepairState:
         """Repair what can be fixed of a state's pieces.
@@ -104,6 +105,7 @@ class Rounds:
                 break
             self._refused.clear()
             found = self._tried((*state.taken, *taken), [(item.piece, proposal) for item, proposal in trial], before)
+            self._first = False
             idle = 0.0 if found.fixed else idle + (_ALONE if found.alone else 1.0)
             for item, proposal in trial:
                 known = self._passed_over | self.spent.get(source_of(item.piece), set())
@@ -134,7 +136,8 @@ class Rounds:
             return _Tried()
         seen = self._judging.alone(candidate, [piece for piece, _ in trial])
         alone = [seen[source_of(piece)] for piece, _ in trial if source_of(piece) in seen]
-        if len(alone) == len(trial) and not all(item.right for item in alone):
+        told = len(alone) == len(trial) and not all(item.right for item in alone)
+        if told and not (self._first and _may_be_right_together(trial, alone)):
             candidate.remove()
             return self._alone(zip(added, trial, alone, strict=True))
         changed = self._judge(candidate)
@@ -250,6 +253,18 @@ class _Tried:
     fixed: tuple[Guilty, ...] = ()
     state: RepairState | None = None
     alone: bool = False
+
+
+def _may_be_right_together(trial: Sequence[tuple[Guilty, Proposal]], alone: Sequence[Alone]) -> bool:
+    """Whether pieces that get other values may be right as a whole though one of them isn't right alone.
+
+    Kernels that are all transposed compute the source's values with exchanged axes: alone, each is fed and judged
+    in an order that there's no reason for once all of them are the source's.
+    """
+    return any(not piece.judged.cut.pair.layout.is_plain for piece, _ in trial) and all(
+        seen.right or all(isinstance(edit, VALUES) for edit in proposal)
+        for (_, proposal), seen in zip(trial, alone, strict=True)
+    )
 
 
 def _without_repeated(taken: Sequence[Taken], trial: Sequence[tuple[Guilty, Proposal]]) -> list[Taken]:

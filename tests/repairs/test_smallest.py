@@ -1,9 +1,10 @@
-"""Where one attribute would do, no layer is computed anew."""
+"""Where attributes, weights or a bias would do, no layer is computed anew."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx_networks import drawn, written
@@ -32,5 +33,31 @@ def test_a_wrong_permutation_in_front_of_the_input(perm: tuple[int, ...], tmp_pa
     result = repaired(source, target, tmp_path / "out")
     assert result.mended, result.after.reason
     assert result.edits == ("`t` has perm (0, 3, 1, 2)",)
+    assert result.model is not None
+    assert len(onnx.load(result.model.path).graph.node) == len(onnx.load(target).graph.node)
+
+
+def many_kernels(path: Path, *, transposed: bool) -> Path:
+    """Kernels with rows and columns exchanged: all behind the first layer is as of an image that lies on its side."""
+    layers = 12
+    lines = ["r0 = Identity (image)"]
+    weights = {"dense": drawn(4, 6, seed=300)}
+    for place in range(layers):
+        kernel = drawn(4, 4, 3, 3, seed=place + 1, scale=0.25)
+        weights[f"w{place}"] = np.ascontiguousarray(kernel.swapaxes(2, 3)) if transposed else kernel
+        weights[f"b{place}"] = drawn(4, seed=100 + place, scale=0.2)
+        lines += [f"d{place} = Conv <pads = [1, 1, 1, 1]> (r{place}, w{place}, b{place})"]
+        lines += [f"r{place + 1} = Relu (d{place})"]
+    lines += [f"g = GlobalAveragePool (r{layers})", "f = Flatten (g)", "y = Gemm (f, dense)"]
+    text = f"deep (float[batch, 4, {SIZE}, {SIZE}] image) => (float[batch, 6] y) {{ {' '.join(lines)} }}"
+    return written(path, text, weights)
+
+
+def test_kernels_that_are_all_transposed_are_set(tmp_path: Path) -> None:
+    source = many_kernels(tmp_path / "s.onnx", transposed=False)
+    target = many_kernels(tmp_path / "t.onnx", transposed=True)
+    result = repaired(source, target, tmp_path / "out")
+    assert result.mended, result.after.reason
+    assert sorted(result.edits) == sorted(f"the weight of `d{place}` is the source's" for place in range(12))
     assert result.model is not None
     assert len(onnx.load(result.model.path).graph.node) == len(onnx.load(target).graph.node)
