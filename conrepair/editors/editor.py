@@ -44,18 +44,32 @@ class Editor(abc.ABC):
         producer = self.graph.producers.get(tensor)
         return frozenset({tensor}) if producer is None else self.names(producer)
 
-    @abc.abstractmethod
     def set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Give one node other numbers; whoever shares the old ones keeps them.
 
         Args:
             node: Of the graph.
-            role: Of its parameters.
+            role: Of its parameters; a bias that its layer leaves out, too, where the format has a place for it.
             array: In the convention of `conrepair.graph.operators`, of the old shape.
 
         Raises:
             NotEditableError: if the format can't.
         """
+        if role == "bias" and role not in node.parameters:
+            self._give_bias(node, array)
+        else:
+            self._set_parameter(node, role, array)
+
+    @abc.abstractmethod
+    def _set_parameter(self, node: Node, role: str, array: Array) -> None:
+        """Give one node other numbers in place of those that it has."""
+
+    def _give_bias(self, node: Node, array: Array) -> None:
+        """Give a layer a bias, one number for each channel, where it has none."""
+        self._refuse_bias(node)
+
+    def _refuse_bias(self, node: Node) -> NoReturn:
+        self.refuse(f"{node.name} ({node.native}) has no place for a bias")
 
     def requantize(self, node: Node, role: str, array: Array) -> None:
         """Give one node other numbers in place of quantized ones, with the scales that these take.

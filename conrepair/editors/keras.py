@@ -119,7 +119,7 @@ class KerasEditor(Editor):
         layer = self._layer(node)
         return id(layer) if self._shared[id(layer)] == 1 else id(self._call(node))
 
-    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+    def _set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Assign to the layer's variable, which all of its calls read."""
         parameter = node.parameters.get(role)
         holders = parameter.holders if isinstance(parameter, StoredParameter) else (None,)
@@ -127,6 +127,20 @@ class KerasEditor(Editor):
             self.refuse(f"{node.name}: {role} isn't stored in a variable of its own")
         for variable, numbers in zip(holders, self.stored(node, role, array), strict=True):
             variable.assign(numbers)
+
+    def _give_bias(self, node: Node, array: Array) -> None:
+        """The layer is made anew with one."""
+        self._whole_call(node)
+        if self._layer(node).get_config().get("use_bias") is not False:
+            self._refuse_bias(node)
+        self._configure(node, {"use_bias": True})
+
+        def copy(old: Any, new: Any) -> None:
+            held = {variable.name: variable for variable in old.weights}
+            for variable in new.weights:
+                variable.assign(held.get(variable.name, array))
+
+        self._changes.weights[self._changed(node)] = copy
 
     def set_attributes(self, node: Node, changes: Mapping[str, Attribute]) -> None:
         """Change the configuration; what it can't say follows the layer."""

@@ -21,7 +21,7 @@ from conrepair.editors.onnx_grids import requantize, set_range
 from conrepair.editors.onnx_integers import is_of_integers, requantize_own, set_own
 from conrepair.editors.onnx_rewire import exchange_outputs, exchange_readers, put_in_order, take_out
 from conrepair.editors.onnx_save import renew_types, save, with_sizes
-from conrepair.editors.onnx_write import become, check_operands, check_required, set_input
+from conrepair.editors.onnx_write import become, bias_place, check_operands, check_required, set_input, write_input
 from conrepair.editors.operation import Operation
 from conrepair.editors.resizing import SHAPED
 from conrepair.frameworks.identity import model_sha256
@@ -73,7 +73,7 @@ class OnnxEditor(Editor):
         self._instead: dict[str, onnx_ir.Value] = {}  # what stands for tensors by now
         self._reshaped = False
 
-    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+    def _set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant, which becomes the node's own; a quantized one keeps its scales."""
         before = node.parameters[role]
         known = self._numbers.get((node.name, role))
@@ -98,6 +98,15 @@ class OnnxEditor(Editor):
                         )
                     set_constant(self._file, target, index, stored)
         self._numbers[node.name, role] = np.array(array)
+
+    def _give_bias(self, node: Node, array: Array) -> None:
+        """An input that may be left out."""
+        target = self._single(node)
+        index = bias_place(self._file, target)
+        if index is None:
+            self._refuse_bias(node)
+        with self._file.changing(target):
+            write_input(self._file, target, index, to_file(self._file, target, index, array))
 
     def requantize(self, node: Node, role: str, array: Array) -> None:
         """A constant of integers, which gets new scales wherever they're written; a bias in steps of them follows."""

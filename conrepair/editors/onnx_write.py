@@ -14,8 +14,10 @@ from conrepair.editors.onnx_file import OnnxFile
 from conrepair.graph.layer_graph import Attribute
 from conrepair.onnx_passes.initializers import constant_of
 
-__all__ = ["become", "check_operands", "check_required", "knows", "set_input", "write"]
+__all__ = ["become", "bias_place", "check_operands", "check_required", "knows", "set_input", "write", "write_input"]
 
+_BIASES = {"B", "C"}  # what ONNX calls inputs that are added to a layer's result
+_OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 _Kinds = onnx_ir.AttributeType
 _CONVERSIONS: Mapping[onnx_ir.AttributeType, Callable[[Any], Any]] = {
     _Kinds.INT: int,
@@ -57,7 +59,19 @@ def write(file: OnnxFile, node: onnx_ir.Node, name: str, value: Attribute) -> No
     if value is None:
         set_input(file, node, index, None)
     else:
-        _write_input(file, node, index, value)
+        write_input(file, node, index, value)
+
+
+def bias_place(file: OnnxFile, node: onnx_ir.Node) -> int | None:
+    """Where a node can read a bias that it may do without; none of integers, which are in steps of scales."""
+    schema = file.schema(node)
+    inputs = [] if schema is None else list(schema.inputs)
+    found = (
+        place
+        for place, item in enumerate(inputs)
+        if item.name in _BIASES and item.option == _OPTIONAL and item.type_str == inputs[0].type_str
+    )
+    return next(found, None)
 
 
 def set_input(file: OnnxFile, node: onnx_ir.Node, index: int, value: onnx_ir.Value | None) -> None:
@@ -128,7 +142,8 @@ def _write_attribute(file: OnnxFile, node: onnx_ir.Node, name: str, value: Attri
         _refuse(file, node, f"no {name} of {value}")
 
 
-def _write_input(file: OnnxFile, node: onnx_ir.Node, index: int, value: Any) -> None:
+def write_input(file: OnnxFile, node: onnx_ir.Node, index: int, value: Any) -> None:
+    """Let a node read a constant of its own at an input, in place, of the type that the operator wants there."""
     old = node.inputs[index] if index < len(node.inputs) else None
     before = constant_of(old)
     array = np.asarray(value)

@@ -43,7 +43,7 @@ class TensorFlowEditor(Editor):
         self._numbers: dict[tuple[str, str], Array] = {}
         self._instead: dict[str, str] = {}  # what stands for tensors by now
 
-    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+    def _set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant or a variable, which becomes the operator's own."""
         parameter = node.parameters.get(role)
         if not isinstance(parameter, StoredParameter):

@@ -19,7 +19,7 @@ from conrepair.editors.lowering_windows import POOLS
 from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
-from conrepair.editors.tflite_grids import rescale_bias, set_constant_grid, set_range
+from conrepair.editors.tflite_grids import BIASES, rescale_bias, set_constant_grid, set_range
 from conrepair.editors.tflite_options import new_options, options_for, set_options
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.tflite import TfliteRunnable
@@ -97,13 +97,23 @@ class TfliteEditor(Editor):
             self.refuse(f"{node.name} is computed by one {node.native} together with others")
         return operator
 
-    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+    def _set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change a constant; a quantized one keeps its scales where the numbers fit into them."""
         for place in self._stored_at(node, role, array):
             index = self._constant_at(place)
             if place.file.is_quantized(index) and place.symmetric:
                 self._widen(place, index)
             place.file.set_constant(index, place.file.stored(index, place.native))
+
+    def _give_bias(self, node: Node, array: Array) -> None:
+        """One more input, of a layer that computes with real numbers."""
+        operator = self._operator(node)
+        places = BIASES.get(self._file.kind(operator))
+        if places is None or self._file.dtype(operator.inputs[places[0]]) != "float32":
+            self._refuse_bias(node)
+        inputs = [*operator.inputs, -1][: places[-1] + 1]
+        inputs[places[-1]] = self._file.add_constant(array.astype(np.float32), f"{node.layer}/bias")
+        operator.inputs = inputs
 
     def requantize(self, node: Node, role: str, array: Array) -> None:
         """New scales for a constant; kernels want a weight's zero to be stored as 0. Gates that are right stay."""

@@ -14,7 +14,7 @@ from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_operators import POOLS
 
-__all__ = ["rescale_bias", "set_constant_grid", "set_range"]
+__all__ = ["BIASES", "rescale_bias", "set_constant_grid", "set_range"]
 
 # Kernels that copy integers: what they read and what they give have one scale.
 _MOVING = {
@@ -32,12 +32,16 @@ _FREE = _PRESCRIBED | {
     *("RELU", "RELU6", "LEAKY_RELU", "PRELU", "HARD_SWISH", "GELU", "ELU", "EXP", "RSQRT", "ABS"),
     *("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "ARG_MAX", "ARG_MIN", "SHAPE"),
 }
+BIASES: Mapping[str, tuple[int, int, int]] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), (0, 1, 2)),
+    "TRANSPOSE_CONV": (2, 1, 3),
+}
+"""Places of what's multiplied, by which weights, and of the bias in steps of both, in layers with one of each."""
+
 _PRODUCTS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
-    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), ((0, 1, 2),)),
-    "TRANSPOSE_CONV": ((2, 1, 3),),
+    **{kind: (places,) for kind, places in BIASES.items()},
     "UNIDIRECTIONAL_SEQUENCE_LSTM": tuple((0, 1 + gate, 12 + gate) for gate in range(4)),
 }
-"""Places of what's multiplied, by which weights, and of the bias in steps of both."""
 
 
 def set_range(file: EditedTfliteFile, index: int, low: float, high: float) -> None:

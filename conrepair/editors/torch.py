@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
@@ -69,7 +70,7 @@ class TorchEditor(Editor):
         """The fx node's name and the module's path."""
         return frozenset({node.name, module_path(self._nodes[node.name])})
 
-    def set_parameter(self, node: Node, role: str, array: Array) -> None:
+    def _set_parameter(self, node: Node, role: str, array: Array) -> None:
         """Change the state dict, also behind moves; numbers that several operators share aren't touched."""
         target = self._nodes[node.name]
         held = meaning_in_file(target, constants_of(self._program))[1].get(role)
@@ -88,6 +89,15 @@ class TorchEditor(Editor):
                 target.replace_input_with(holder, add_buffer(self._program, tensor, "conrepair"))
                 _drop_unread(self._program.graph, holder)
                 self._reshaped = True
+
+    def _give_bias(self, node: Node, array: Array) -> None:
+        """A buffer, for an argument that may be left out."""
+        target = self._nodes[node.name]
+        if bound(target)[1].get("bias", "") is not None:
+            self._refuse_bias(node)
+        numbers = torch.from_numpy(np.array(array)).to(target.meta["val"].dtype)
+        self._set_argument(target, "bias", add_buffer(self._program, numbers, "conrepair"))
+        self._reshaped = True
 
     def _set_places(self, key: str, places: Array, tensor: torch.Tensor) -> None:
         changed = self._program.state_dict[key].detach().clone()

@@ -61,3 +61,23 @@ def test_kernels_that_are_all_transposed_are_set(tmp_path: Path) -> None:
     assert sorted(result.edits) == sorted(f"the weight of `d{place}` is the source's" for place in range(12))
     assert result.model is not None
     assert len(onnx.load(result.model.path).graph.node) == len(onnx.load(target).graph.node)
+
+
+@pytest.mark.parametrize("layer", ["Gemm", "MatMul"])
+def test_a_lost_bias_has_its_own_place_where_there_is_one(layer: str, tmp_path: Path) -> None:
+    weights = {"w": drawn(8, 8, seed=1), "v": drawn(8, 6, seed=2), "a": drawn(8, seed=3), "b": drawn(6, seed=4)}
+
+    def network(path: Path, *, biased: bool) -> Path:
+        joined = {"Gemm": "u = Gemm (x, w, a)", "MatMul": "m = MatMul (x, w) u = Add (m, a)"}[layer]
+        first = joined if biased else f"u = {layer} (x, w)"
+        text = f"""small (float[batch, 8] x) => (float[batch, 6] y) {{ {first} r = Relu (u) y = Gemm (r, v, b) }}"""
+        return written(path, text, {name: item for name, item in weights.items() if biased or name != "a"})
+
+    target = network(tmp_path / "t.onnx", biased=False)
+    result = repaired(network(tmp_path / "s.onnx", biased=True), target, tmp_path / "out")
+    assert result.mended, result.after.reason
+    own = "the bias of `u` is the source's"
+    assert result.edits == ((own,) if layer == "Gemm" else ("Add is put behind `u`",))
+    assert result.model is not None
+    more = len(onnx.load(result.model.path).graph.node) - len(onnx.load(target).graph.node)
+    assert more == (layer == "MatMul")

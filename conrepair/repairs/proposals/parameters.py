@@ -19,7 +19,7 @@ __all__ = ["parameter_proposals", "wanted_parameter"]
 
 
 def parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
-    """One differing parameter alone, then all of a layer's; a bias that was lost behind it."""
+    """One differing parameter alone, then all of a layer's; a lost bias in its own place, else behind it."""
     for ours, theirs in setting.reading.pairs:
         if ours is None or theirs is None or ours.op != theirs.op:
             continue
@@ -41,6 +41,7 @@ def parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
         bias = ours.parameters.get("bias")
         if bias is not None and "bias" not in theirs.parameters and len(theirs.outputs) == 1:
             tensor, numbers = theirs.outputs[0], _along_channels(bias.numpy(), theirs)
+            yield (SetParameter(node.name, "bias", bias.numpy()),)
             yield (Graft(tensor, (Operation("Add", (tensor,), {}, {"operand": numbers}),)),)
 
 
