@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from conrepair.editors.editor import Editor
 from conrepair.localization.diagnosis.differences import readings_of
 from conrepair.localization.diagnosis.region import Region
-from conrepair.repairs.editor_nodes import EditorNodes
 from conrepair.repairs.patch import Patch
 from conrepair.repairs.proposals.attributes import (
     attribute_proposals,
@@ -19,7 +18,6 @@ from conrepair.repairs.proposals.calibration import calibration_proposals
 from conrepair.repairs.proposals.carried import carried_proposals
 from conrepair.repairs.proposals.changed import attribute_and_extra_proposals, change_proposals, displaced_proposals
 from conrepair.repairs.proposals.constants import constant_proposals, lost_scale_proposals
-from conrepair.repairs.proposals.everywhere import everywhere
 from conrepair.repairs.proposals.exchanged import channelwise_proposals, exchange_proposals, rotary_proposals
 from conrepair.repairs.proposals.folded import folded_proposals
 from conrepair.repairs.proposals.operators import extra_proposals, move_proposals, mutation_proposals
@@ -31,7 +29,7 @@ from conrepair.repairs.proposals.precision import (
     rescaled_proposals,
     stored_proposals,
 )
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, Proposer, RangeOf
+from conrepair.repairs.proposals.proposal import EditorNodes, Proposal, ProposalSetting, Proposer, RangeOf, everywhere
 from conrepair.repairs.proposals.recurrent import odd_parameter_proposals, recurrent_proposals
 from conrepair.repairs.proposals.rewritten import (
     other_piece_proposals,

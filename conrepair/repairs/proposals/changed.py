@@ -12,9 +12,8 @@ from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.changes import Change, fixing_change
 from conrepair.repairs.edits import Edit, Graft, Remove, SetAttributes, SetParameter
 from conrepair.repairs.proposals.attributes import attribute_proposals
-from conrepair.repairs.proposals.everywhere import everywhere
 from conrepair.repairs.proposals.operators import exchanged, extra_proposals
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, everywhere
 from conrepair.repairs.proposals.surplus import missing_proposals
 
 __all__ = ["attribute_and_extra_proposals", "change_proposals", "displaced_proposals"]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.differences import RegionReading
 from conrepair.localization.diagnosis.region import Region
-from conrepair.repairs.editor_nodes import EditorNodes
 from conrepair.repairs.edits import Edit
 
-__all__ = ["Proposal", "ProposalSetting", "Proposer", "RangeOf"]
+__all__ = ["EditorNodes", "Proposal", "ProposalSetting", "Proposer", "RangeOf", "everywhere"]
 
 Proposal = tuple[Edit, ...]
 
@@ -45,3 +45,67 @@ class ProposalSetting:
 
 Proposer = Callable[[ProposalSetting], Iterator[Proposal]]
 """Proposes edits for a guilty piece; smaller ones first."""
+
+
+class EditorNodes:
+    """Finds a network's nodes, as localization cuts it, in the editor's graph, by what the file calls them."""
+
+    def __init__(self, graph: LayerGraph) -> None:
+        """Look into a graph.
+
+        Args:
+            graph: The editor's.
+        """
+        self._graph = graph
+        self._by_layer: dict[str, list[Node]] = {}
+        for node in graph.nodes:
+            for name in {node.layer, node.name}:
+                self._by_layer.setdefault(name, []).append(node)
+
+    def of(self, node: Node) -> Node | None:
+        """The editor's node; None where the file has no single one.
+
+        Args:
+            node: Of the network.
+        """
+        produced = [self._graph.producers[name] for name in node.outputs if name in self._graph.producers]
+        candidates = [*produced, *self._by_layer.get(node.layer, ())]
+        same = [item for item in candidates if item.op == node.op]
+        return next(iter(same or candidates), None)
+
+    def tensor(self, name: str) -> str | None:
+        """A tensor, if the editor's graph has it."""
+        return name if name in self._graph.tensors else None
+
+
+def everywhere(propose: Proposer) -> Proposer:
+    """A sort of proposals, and all of them together where they change several layers.
+
+    Between layers that are wrong in the same way nothing comes out right, so they are one piece. Together is tried
+    first where more than one difference explains an error; which of the edits are needed is found out later.
+
+    Args:
+        propose: Changes one layer with each proposal.
+    """
+
+    def proposed(setting: ProposalSetting) -> Iterator[Proposal]:
+        singles = list(propose(setting))
+        largest: dict[str, Proposal] = {}
+        for proposal in singles:
+            place = _place(proposal[0])
+            if len(proposal) > len(largest.get(place, ())):
+                largest[place] = proposal
+        together = tuple(edit for proposal in largest.values() for edit in proposal)
+        several = sum(item.is_certain for item in setting.reading.findings) > 1
+        if len(largest) > 1 and several:
+            yield together
+        yield from singles
+        if len(largest) > 1 and not several:
+            yield together
+
+    return proposed
+
+
+def _place(edit: Edit) -> str:
+    """What an edit changes: a node, or a tensor."""
+    return str(getattr(edit, "node", None) or getattr(edit, "tensor", ""))
