@@ -21,7 +21,7 @@ from conrepair.repairs.proposals.constants import constant_proposals, lost_scale
 from conrepair.repairs.proposals.exchanged import channelwise_proposals, exchange_proposals, rotary_proposals
 from conrepair.repairs.proposals.folded import folded_proposals
 from conrepair.repairs.proposals.operators import extra_proposals, move_proposals, mutation_proposals
-from conrepair.repairs.proposals.parameters import parameter_proposals
+from conrepair.repairs.proposals.parameters import odd_parameter_proposals, parameter_proposals, recurrent_proposals
 from conrepair.repairs.proposals.precision import (
     float_proposals,
     range_proposals,
@@ -30,7 +30,6 @@ from conrepair.repairs.proposals.precision import (
     stored_proposals,
 )
 from conrepair.repairs.proposals.proposal import EditorNodes, Proposal, ProposalSetting, Proposer, RangeOf, everywhere
-from conrepair.repairs.proposals.recurrent import odd_parameter_proposals, recurrent_proposals
 from conrepair.repairs.proposals.rewritten import (
     other_piece_proposals,
     rewritten_piece_proposals,
