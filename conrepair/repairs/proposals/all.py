@@ -14,7 +14,6 @@ from conrepair.repairs.proposals.attributes import (
     order_proposals,
     permutation_proposals,
 )
-from conrepair.repairs.proposals.calibration import calibration_proposals
 from conrepair.repairs.proposals.carried import carried_proposals
 from conrepair.repairs.proposals.changed import attribute_and_extra_proposals, change_proposals, displaced_proposals
 from conrepair.repairs.proposals.constants import constant_proposals, lost_scale_proposals
@@ -36,7 +35,7 @@ from conrepair.repairs.proposals.rewritten import (
     rewritten_step_proposals,
 )
 from conrepair.repairs.proposals.surplus import missing_proposals, surplus_proposals
-from conrepair.repairs.proposals.zero_points import zero_point_proposals
+from conrepair.repairs.proposals.zero_points import calibration_proposals, zero_point_proposals
 
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
 
