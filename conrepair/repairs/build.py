@@ -39,8 +39,7 @@ from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.patch import PATCH
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM
-from conrepair.repairs.unseen import unseen_samples
-from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
+from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone, unseen_samples
 from conrepair.runtime.errors import ConversionError, InferenceError, ModelLoadError
 from conrepair.runtime.files import HashedPath, sha256_of
 from conrepair.runtime.journal import Journal

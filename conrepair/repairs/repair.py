@@ -35,8 +35,7 @@ from conrepair.repairs.search import STEM, SearchOutcome, search
 from conrepair.repairs.sizes import one_batch_alone, other_sizes, repair_resized
 from conrepair.repairs.state import PARAMETER, Taken
 from conrepair.repairs.storage import storage_of
-from conrepair.repairs.unseen import unseen_samples
-from conrepair.repairs.verify import NO_AGREEMENT, agreement, answers, is_of_use, undone
+from conrepair.repairs.verify import NO_AGREEMENT, agreement, answers, is_of_use, undone, unseen_samples
 from conrepair.runtime.errors import ConrepairError, ConversionError, DataError, InferenceError, ModelLoadError
 from conrepair.runtime.journal import Journal
 from conrepair.runtime.memory import large_blocks_returned

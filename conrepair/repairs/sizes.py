@@ -33,8 +33,7 @@ from conrepair.repairs.preparation import fed_by
 from conrepair.repairs.result import RepairResult
 from conrepair.repairs.search import STEM
 from conrepair.repairs.storage import storage_of
-from conrepair.repairs.unseen import unseen_samples
-from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone
+from conrepair.repairs.verify import NO_AGREEMENT, is_of_use, undone, unseen_samples
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 
 __all__ = ["OtherSizes", "one_batch_alone", "other_sizes", "repair_resized"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conrepair.data.feeds import batches, open_feeds
-from conrepair.data.sample_axes import OutputAxes, fixed_batch, shared_axes
+from conrepair.data.sample_axes import OutputAxes, fixed_batch, shared_axes, with_axes_of
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.answers import right_answers
 from conrepair.evaluate.pairing import fit, pair_outputs
@@ -18,11 +18,13 @@ from conrepair.graph.layer_graph import Array
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.outputs import named_alike
 from conrepair.metrics.running_error import RunningError
+from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
 
 __all__ = [
     "NO_AGREEMENT",
     "SampledAnswers",
+    "Unseen",
     "agreement",
     "answers",
     "is_better",
@@ -30,6 +32,7 @@ __all__ = [
     "is_worse",
     "shared_batch",
     "undone",
+    "unseen_samples",
 ]
 
 _BATCH = 8
@@ -200,3 +203,47 @@ def answers(
         outputs = runnable.run(feeds)
         rows = {name: axes.in_front(name, array, batch.size) for name, array in outputs.items()}
         yield SampledAnswers(batch.size, rows, runnable.ordered).rows(skipped, batch.valid)
+
+
+# The samples that took no part in finding a repair.
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """Samples that took no part.
+
+    Attributes:
+        begin: The first of them in the dataset.
+        count: How many at most.
+        batch_size: Of models that leave it open.
+        labels: Of these samples; None where one isn't known.
+    """
+
+    begin: int
+    count: int
+    batch_size: int
+    labels: tuple[int | None, ...]
+
+    def answers(self, subject: FedModel, model: Model, runnable: Runnable | None = None) -> Iterator[SampledAnswers]:
+        """As `verify.answers`, to these samples."""
+        return answers(
+            subject, model, begin=self.begin, count=self.count, batch_size=self.batch_size, runnable=runnable
+        )
+
+    def agreement(self, right: Iterable[SampledAnswers], given: Iterable[SampledAnswers]) -> Agreement:
+        """As `verify.agreement`, with these samples' labels."""
+        return agreement(right, given, labels=self.labels)
+
+
+def unseen_samples(source: FedModel, target: FedModel, options: RepairOptions) -> Unseen:
+    """Those behind the samples that layers are looked at with; these again where the dataset has no more.
+
+    Args:
+        source: The model that is right.
+        target: The model in question.
+        options: Samples, and their labels.
+    """
+    seen = options.localization.samples
+    begin = seen if min(source.data.count, target.data.count) > seen else 0
+    batch = shared_batch(source.inputs, with_axes_of(target.inputs, source.inputs))
+    return Unseen(begin, options.unseen, batch, options.labels[begin:])

@@ -217,7 +217,7 @@ def test_the_best_is_kept_where_the_search_is_ended(
 
 def test_what_makes_others_worse_is_undone(tmp_path: Path, unwritten: None, monkeypatch: pytest.MonkeyPatch) -> None:
     told = iter([Agreement(4, 0.1, 1), Agreement(4, 0.2, 3)])
-    monkeypatch.setattr("conrepair.repairs.unseen.agreement", lambda *_, **__: next(told))
+    monkeypatch.setattr("conrepair.repairs.verify.agreement", lambda *_, **__: next(told))
     model = compiled.short(tmp_path)
     build = compiled.built(model, tmp_path / "build", "O3")
     found = repaired(model, build, tmp_path / "out")

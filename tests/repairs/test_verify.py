@@ -21,7 +21,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.options import Options
-from conrepair.repairs import unseen
+from conrepair.repairs import verify
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.outcomes import Agreement
 from conrepair.repairs.repair import repair_models
@@ -34,6 +34,7 @@ from conrepair.repairs.verify import (
     is_worse,
     shared_batch,
     undone,
+    unseen_samples,
 )
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
 from conrepair.runtime.files import sha256_of
@@ -134,7 +135,7 @@ def test_what_makes_others_worse_is_undone(tmp_path: Path, monkeypatch: pytest.M
         return FedModel(model, inputs, DataReference("synthetic", 8, samples=inputs), None)
 
     told = iter([Agreement(4, 0.1, 1), Agreement(4, 0.2, 3)])
-    monkeypatch.setattr(unseen, "agreement", lambda *_, **__: next(told))
+    monkeypatch.setattr(verify, "agreement", lambda *_, **__: next(told))
     options = RepairOptions(Options(samples=4, batch_size=4), seconds=60, unseen=4)
     result = repair_models(*map(subject, sides), tmp_path / "out", options)
     assert (result.edits, result.model, result.patch, result.mended) == ((), None, None, False)
@@ -156,7 +157,7 @@ def test_what_does_not_run_on_others_is_undone(
             raise error("running the model failed")
         return found
 
-    monkeypatch.setattr(unseen, "agreement", agreement_of)
+    monkeypatch.setattr(verify, "agreement", agreement_of)
     inner = WEIGHTS["inner"] * np.float32(1.5)
     models = [Variant().write(tmp_path / "right.onnx"), Variant(weights={"inner": inner}).write(tmp_path / "w.onnx")]
     inputs = framework("onnx").describe(models[0]).inputs
@@ -318,3 +319,19 @@ def test_why_it_is_undone() -> None:
 def test_samples_at_a_time(sides: list[list[tuple[str | int, ...]]], batch: int) -> None:
     specs = [[TensorSpec("x", shape, "float32") for shape in side] for side in sides]
     assert shared_batch(*specs) == batch
+
+
+@pytest.mark.parametrize(
+    ("counts", "begin"),
+    [((12, 12), 4), ((5, 12), 4), ((4, 12), 0), ((12, 3), 0)],
+)
+def test_they_lie_behind_those_that_are_looked_at_or_are_all(counts: tuple[int, int], begin: int) -> None:
+    sides = [
+        FedModel(Model("onnx", "model.onnx", ""), (spec,), DataReference("synthetic", count, samples=(spec,)), None)
+        for count, spec in zip(
+            counts, (TensorSpec("x", (2, 5), "float32"), TensorSpec("x", ("n", 5), "float32")), strict=True
+        )
+    ]
+    found = unseen_samples(*sides, RepairOptions(Options(samples=4), unseen=6, labels=tuple(range(12))))
+    assert (found.begin, found.count, found.batch_size) == (begin, 6, 2)
+    assert found.labels == tuple(range(begin, 12))
