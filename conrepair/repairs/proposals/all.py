@@ -15,11 +15,17 @@ from conrepair.repairs.proposals.attributes import (
     permutation_proposals,
 )
 from conrepair.repairs.proposals.carried import carried_proposals
-from conrepair.repairs.proposals.changed import attribute_and_extra_proposals, change_proposals, displaced_proposals
 from conrepair.repairs.proposals.constants import constant_proposals, lost_scale_proposals
 from conrepair.repairs.proposals.exchanged import channelwise_proposals, exchange_proposals, rotary_proposals
 from conrepair.repairs.proposals.folded import folded_proposals
-from conrepair.repairs.proposals.operators import extra_proposals, move_proposals, mutation_proposals
+from conrepair.repairs.proposals.operators import (
+    attribute_and_extra_proposals,
+    change_proposals,
+    displaced_proposals,
+    extra_proposals,
+    move_proposals,
+    mutation_proposals,
+)
 from conrepair.repairs.proposals.parameters import odd_parameter_proposals, parameter_proposals, recurrent_proposals
 from conrepair.repairs.proposals.precision import (
     float_proposals,
