@@ -9,7 +9,7 @@ import abc
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, NoReturn
+from typing import Any, ClassVar, Generic, NoReturn
 
 import numpy as np
 
@@ -159,19 +159,31 @@ _MADE: Mapping[str, Callable[[Operation, Sequence[Sizes | None]], Operations | N
 }
 
 
+_SORTS = {**dict.fromkeys(POOLS, "pool"), **dict.fromkeys(SOFTMAX, "softmax")}
+
+
 class Writer(abc.ABC, Generic[Value]):
     """Writes operations in a format's own words.
 
-    What the format has no operator for is written in simpler ones.
+    Methods are called as the operator that they write (`_write_matmul`), or as its sort. What the format has no
+    operator for is written in simpler ones.
 
     Attributes:
         channels_last: Where the format's operators want the channels.
         plain_windows: Whether its windows have no pads of their own, and its poolings no more than a kernel and
             strides.
+        sorts: By operator, of those that one method writes; pools and softmax are sorts in each format.
     """
 
     channels_last = False
     plain_windows = False
+    sorts: ClassVar[Mapping[str, str]] = {}
+
+    def _method(self, operator: str) -> Any:
+        """What writes an operator: `_write_matmul`, or for its sort `_write_pool`; None where there is neither."""
+        names = (operator, _SORTS.get(operator, ""), self.sorts.get(operator, ""))
+        found = (getattr(self, f"_write_{name.lower()}", None) for name in names if name)
+        return next((method for method in found if method is not None), None)
 
     @abc.abstractmethod
     def write(self, operation: Operation, operands: Sequence[Value]) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
@@ -17,7 +17,7 @@ from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_options import new_options, options_for, set_options
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tflite_operator import WEIGHT_AXES
-from conrepair.networks.tflite_operators import BINARY, BOUNDS, NAMES, POOLS, REDUCTIONS
+from conrepair.networks.tflite_operators import BINARY, BOUNDS, NAMES, REDUCTIONS
 
 __all__ = ["TfliteWriter", "drop_unread", "place_operators"]
 
@@ -29,6 +29,15 @@ _MOST = 2**31 - 1
 _Inputs = list[int]
 
 
+def _table(kind: str, name: str) -> Callable[[TfliteWriter, Operation, Sequence[int]], _Written]:
+    """An operator that has its attribute as a constant behind its input."""
+
+    def make(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
+        return _made(kind, [operands[0], writer.constant(np.array(operation.integers(name), np.int32))])
+
+    return make
+
+
 class TfliteWriter(Writer[int]):
     """Makes operators, which the graph doesn't have yet; values are places of tensors.
 
@@ -37,6 +46,10 @@ class TfliteWriter(Writer[int]):
     """
 
     channels_last = plain_windows = True
+    sorts: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(BINARY.values(), "binary"),
+        **dict.fromkeys(REDUCTIONS.values(), "reduction"),
+    }
 
     def __init__(self, file: EditedTfliteFile, label: str) -> None:
         """Make one.
@@ -66,8 +79,8 @@ class TfliteWriter(Writer[int]):
             self.refuse("it reads no quantized tensor")
         if operator == "Identity":
             return operands[0]
-        make = _WRITERS.get(operator, _plain)
-        kind, options, inputs = make(self, operation, operands)
+        make = self._method(operator) or self._plain
+        kind, options, inputs = make(operation, operands)
         return self._add(operation, operands, kind, options, inputs)
 
     def constant(self, array: Array, like: int | None = None) -> int:
@@ -113,6 +126,125 @@ class TfliteWriter(Writer[int]):
         self.operators.append(made)
         return result
 
+    def _plain(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        """An operator without constants."""
+        if operation.parameters or len(operands) != 1:
+            self.refuse(f"TFLite has no {operation.operator} of such operands")
+        rank = len(self.shape(operands[0]) or ())
+        if "axis" in operation.attributes and operation.integer("axis") % rank != rank - 1:
+            self.refuse(f"TFLite's {operation.operator} is along the last axis")
+        if operation.operator in BINARY.values():
+            self.refuse(f"{operation.operator} takes two operands")
+        return (*options_for(operation.operator, operation.attributes), list(operands))
+
+    def _write_binary(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        inputs = two_read(operation, operands, lambda array: self.constant(array, operands[0]))
+        return (*options_for(operation.operator, {}), list(inputs))
+
+    def _write_matmul(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        weight, bias = operation.parameters.get("weight"), operation.parameters.get("bias")
+        turned = [bool(operation.attributes.get(name)) for name in ("transpose_a", "transpose_b")]
+        if (
+            weight is not None
+            and weight.ndim == _MATRIX
+            and not any(turned)
+            and set(operation.parameters) <= {"weight", "bias"}
+        ):
+            places = [self.constant(weight.T), -1 if bias is None else self.constant(bias)]
+            keeps = len(self.shape(operands[0]) or ()) > _MATRIX
+            return _made("FULLY_CONNECTED", [operands[0], *places], keepNumDims=keeps)
+        if bias is not None:
+            self.refuse("TFLite's BATCH_MATMUL has no bias")
+        read = two_read(operation, operands, self.constant)
+        return _made("BATCH_MATMUL", read, adjX=turned[0], adjY=turned[1])
+
+    def _write_conv(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        weight = operation.parameters["weight"]
+        shape = self._picture(operation, operands)
+        group = operation.integer("group", 1)
+        kind = "DEPTHWISE_CONV_2D" if group > 1 and group == shape[-1] else "CONV_2D"
+        if group > 1 and kind == "CONV_2D":
+            self.refuse("TFLite has no convolution in groups of several channels")
+        options = _steps(operation)
+        options["dilationHFactor"], options["dilationWFactor"] = window_of(operation, "dilations", 1)
+        if kind == "DEPTHWISE_CONV_2D":
+            options["depthMultiplier"] = len(weight) // group
+        bias = operation.parameters.get("bias", np.zeros(len(weight), np.float32))
+        places = [self.constant(weight.transpose(np.argsort(WEIGHT_AXES[kind]))), self.constant(bias)]
+        return _made(kind, [operands[0], *places], **options)
+
+    def _write_pool(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        self._picture(operation, operands)
+        height, width = window_of(operation, "kernel_shape", 1)
+        return _made(NAMES[operation.operator], operands, **_steps(operation), filterHeight=height, filterWidth=width)
+
+    def _write_reduction(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        table = np.array(operation.integers("axes", range(len(self.shape(operands[0]) or ()))), np.int32)
+        keeps = bool(operation.attributes.get("keepdims", True))
+        return _made(NAMES[operation.operator], [operands[0], self.constant(table)], keepDims=keeps)
+
+    def _write_concat(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        read = what_is_read(operation, operands, self.constant)
+        return _made("CONCATENATION", read, axis=operation.integer("axis"))
+
+    def _write_stack(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        return _made("PACK", operands, axis=operation.integer("axis"), valuesCount=len(operands))
+
+    _write_transpose, _write_reshape = _table("TRANSPOSE", "perm"), _table("RESHAPE", "shape")
+
+    def _write_pad(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        pads = operation.attributes.get("pads")
+        mode = operation.attributes.get("mode", "constant")
+        if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "symmetric"}:
+            self.refuse(f"TFLite has no Pad of {mode}")
+        table = self.constant(np.array(pads, np.int32).reshape(2, -1).T)
+        value = operation.real("value", 0.0)
+        if mode != "constant":
+            return _made("MIRROR_PAD", [operands[0], table], mode=getattr(schema.MirrorPadMode, str(mode).upper()))
+        if value == 0.0:
+            return _made("PAD", [operands[0], table])
+        return _made("PADV2", [operands[0], table, self.constant(np.array([value], np.float32))])
+
+    def _write_gather(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        read = what_is_read(operation, operands, self.narrow_constant)
+        return _made("GATHER", read, axis=operation.integer("axis", 0))
+
+    def _write_slice(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        shape = self.shape(operands[0]) or ()
+        parts = slices_of(operation, len(shape))
+        # Where nothing is said the whole axis is taken, whatever its size.
+        begins, ends = (
+            sum(1 << axis for axis, part in enumerate(parts) if (part.start, part.stop)[place] is None)
+            for place in (0, 1)
+        )
+        tables = [
+            [part.start or 0 for part in parts],
+            [_end(part) for part in parts],
+            [part.step or 1 for part in parts],
+        ]
+        places = [self.constant(np.clip(table, -_MOST, _MOST).astype(np.int32)) for table in tables]
+        return _made("STRIDED_SLICE", [operands[0], *places], beginMask=begins, endMask=ends)
+
+    def _write_clip(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        kind = next((kind for kind, bounds in BOUNDS.items() if bounds == operation.attributes), "")
+        if not kind or operation.parameters:
+            self.refuse("TFLite has no Clip")
+        return _made(kind, operands)
+
+    def _write_dequantizelinear(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        return _made("DEQUANTIZE", operands)
+
+    def _write_quantizelinear(self, operation: Operation, operands: Sequence[int]) -> _Written:
+        if any(array.size != 1 for array in operation.parameters.values()):
+            self.refuse("one scale, and one zero point, can be put in")
+        return _made("QUANTIZE", operands)
+
+    def _picture(self, operation: Operation, operands: Sequence[int]) -> Sizes:
+        shape = self.shape(operands[0]) or ()
+        if len(shape) != _IMAGE:
+            self.refuse(f"TFLite's {operation.operator} takes pictures")
+        return shape
+
 
 def _open(file: EditedTfliteFile, place: int) -> Sizes:
     """Sizes, None for those that may be any."""
@@ -136,146 +268,13 @@ def _made(kind: str, inputs: Sequence[int], **options: Any) -> _Written:
     return kind, new_options(kind, **options), list(inputs)
 
 
-def _plain(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    """An operator without constants."""
-    if operation.parameters or len(operands) != 1:
-        writer.refuse(f"TFLite has no {operation.operator} of such operands")
-    rank = len(writer.shape(operands[0]) or ())
-    if "axis" in operation.attributes and operation.integer("axis") % rank != rank - 1:
-        writer.refuse(f"TFLite's {operation.operator} is along the last axis")
-    if operation.operator in BINARY.values():
-        writer.refuse(f"{operation.operator} takes two operands")
-    return (*options_for(operation.operator, operation.attributes), list(operands))
-
-
-def _binary(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    inputs = two_read(operation, operands, lambda array: writer.constant(array, operands[0]))
-    return (*options_for(operation.operator, {}), list(inputs))
-
-
-def _product(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    weight, bias = operation.parameters.get("weight"), operation.parameters.get("bias")
-    turned = [bool(operation.attributes.get(name)) for name in ("transpose_a", "transpose_b")]
-    if (
-        weight is not None
-        and weight.ndim == _MATRIX
-        and not any(turned)
-        and set(operation.parameters) <= {"weight", "bias"}
-    ):
-        places = [writer.constant(weight.T), -1 if bias is None else writer.constant(bias)]
-        keeps = len(writer.shape(operands[0]) or ()) > _MATRIX
-        return _made("FULLY_CONNECTED", [operands[0], *places], keepNumDims=keeps)
-    if bias is not None:
-        writer.refuse("TFLite's BATCH_MATMUL has no bias")
-    read = two_read(operation, operands, writer.constant)
-    return _made("BATCH_MATMUL", read, adjX=turned[0], adjY=turned[1])
-
-
-def _convolution(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    weight = operation.parameters["weight"]
-    shape = _picture(writer, operation, operands)
-    group = operation.integer("group", 1)
-    kind = "DEPTHWISE_CONV_2D" if group > 1 and group == shape[-1] else "CONV_2D"
-    if group > 1 and kind == "CONV_2D":
-        writer.refuse("TFLite has no convolution in groups of several channels")
-    options = _steps(operation)
-    options["dilationHFactor"], options["dilationWFactor"] = window_of(operation, "dilations", 1)
-    if kind == "DEPTHWISE_CONV_2D":
-        options["depthMultiplier"] = len(weight) // group
-    bias = operation.parameters.get("bias", np.zeros(len(weight), np.float32))
-    places = [writer.constant(weight.transpose(np.argsort(WEIGHT_AXES[kind]))), writer.constant(bias)]
-    return _made(kind, [operands[0], *places], **options)
-
-
-def _pooling(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    _picture(writer, operation, operands)
-    height, width = window_of(operation, "kernel_shape", 1)
-    return _made(NAMES[operation.operator], operands, **_steps(operation), filterHeight=height, filterWidth=width)
-
-
 def _steps(operation: Operation) -> dict[str, Any]:
     down, right = window_of(operation, "strides", 1)
     return {"padding": schema.Padding.VALID, "strideH": down, "strideW": right}
 
 
-def _picture(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> Sizes:
-    shape = writer.shape(operands[0]) or ()
-    if len(shape) != _IMAGE:
-        writer.refuse(f"TFLite's {operation.operator} takes pictures")
-    return shape
-
-
-def _reduction(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    table = np.array(operation.integers("axes", range(len(writer.shape(operands[0]) or ()))), np.int32)
-    keeps = bool(operation.attributes.get("keepdims", True))
-    return _made(NAMES[operation.operator], [operands[0], writer.constant(table)], keepDims=keeps)
-
-
-def _concatenation(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    read = what_is_read(operation, operands, writer.constant)
-    return _made("CONCATENATION", read, axis=operation.integer("axis"))
-
-
-def _stacked(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    return _made("PACK", operands, axis=operation.integer("axis"), valuesCount=len(operands))
-
-
-def _table(kind: str, name: str) -> Callable[[TfliteWriter, Operation, Sequence[int]], _Written]:
-    """An operator that has its attribute as a constant behind its input."""
-
-    def make(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-        return _made(kind, [operands[0], writer.constant(np.array(operation.integers(name), np.int32))])
-
-    return make
-
-
-def _pad(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    pads = operation.attributes.get("pads")
-    mode = operation.attributes.get("mode", "constant")
-    if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "symmetric"}:
-        writer.refuse(f"TFLite has no Pad of {mode}")
-    table = writer.constant(np.array(pads, np.int32).reshape(2, -1).T)
-    value = operation.real("value", 0.0)
-    if mode != "constant":
-        return _made("MIRROR_PAD", [operands[0], table], mode=getattr(schema.MirrorPadMode, str(mode).upper()))
-    if value == 0.0:
-        return _made("PAD", [operands[0], table])
-    return _made("PADV2", [operands[0], table, writer.constant(np.array([value], np.float32))])
-
-
-def _gather(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    read = what_is_read(operation, operands, writer.narrow_constant)
-    return _made("GATHER", read, axis=operation.integer("axis", 0))
-
-
-def _slice(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    shape = writer.shape(operands[0]) or ()
-    parts = slices_of(operation, len(shape))
-    # Where nothing is said the whole axis is taken, whatever its size.
-    begins, ends = (
-        sum(1 << axis for axis, part in enumerate(parts) if (part.start, part.stop)[place] is None)
-        for place in (0, 1)
-    )
-    tables = [[part.start or 0 for part in parts], [_end(part) for part in parts], [part.step or 1 for part in parts]]
-    places = [writer.constant(np.clip(table, -_MOST, _MOST).astype(np.int32)) for table in tables]
-    return _made("STRIDED_SLICE", [operands[0], *places], beginMask=begins, endMask=ends)
-
-
 def _end(part: slice) -> int:
     return 0 if part.stop is None else int(part.stop)
-
-
-def _clip(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    kind = next((kind for kind, bounds in BOUNDS.items() if bounds == operation.attributes), "")
-    if not kind or operation.parameters:
-        writer.refuse("TFLite has no Clip")
-    return _made(kind, operands)
-
-
-def _quantize(writer: TfliteWriter, operation: Operation, operands: Sequence[int]) -> _Written:
-    if any(array.size != 1 for array in operation.parameters.values()):
-        writer.refuse("one scale, and one zero point, can be put in")
-    return _made("QUANTIZE", operands)
 
 
 def _stored_type(operation: Operation) -> str:
@@ -283,23 +282,6 @@ def _stored_type(operation: Operation) -> str:
     return "int8" if zero is None or zero.dtype.name not in _STORED else zero.dtype.name
 
 
-_WRITERS: Mapping[str, Callable[[TfliteWriter, Operation, Sequence[int]], _Written]] = {
-    **dict.fromkeys(BINARY.values(), _binary),
-    **dict.fromkeys(REDUCTIONS.values(), _reduction),
-    **dict.fromkeys(POOLS.values(), _pooling),
-    "MatMul": _product,
-    "Conv": _convolution,
-    "Concat": _concatenation,
-    "Stack": _stacked,
-    "Transpose": _table("TRANSPOSE", "perm"),
-    "Reshape": _table("RESHAPE", "shape"),
-    "Pad": _pad,
-    "Gather": _gather,
-    "Slice": _slice,
-    "Clip": _clip,
-    "QuantizeLinear": _quantize,
-    "DequantizeLinear": lambda writer, operation, operands: _made("DEQUANTIZE", operands),
-}
 _TYPES: Mapping[str, Callable[[Operation], str | None]] = {
     "CAST": lambda operation: operation.text("to"),
     "GATHER": lambda operation: "float32" if "table" in operation.parameters else None,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 
 from conrepair.editors.lowering import Writer
-from conrepair.editors.lowering_windows import POOLS, window_of
+from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.torch_operators import PAD_MODES, even_pads, pads_listed, target_of
 from conrepair.editors.torch_state import add_buffer
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
-from conrepair.graph.operators import ELEMENTWISE_BINARY, SOFTMAX
+from conrepair.graph.operators import ELEMENTWISE_BINARY
 from conrepair.networks.torch_elementwise import BINARY, HARD_SIGMOID, REDUCTIONS
 
 __all__ = ["TorchWriter"]
@@ -32,6 +32,11 @@ _CLOSE = 1e-6
 
 class TorchWriter(Writer[torch.fx.Node]):
     """Makes nodes, in front of the graph's point of insertion."""
+
+    sorts: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys((*ELEMENTWISE_BINARY, *BINARY.values()), "binary"),
+        **dict.fromkeys(_REDUCTIONS, "reduction"),
+    }
 
     def __init__(self, program: torch.export.ExportedProgram, source: torch.fx.Node, label: str) -> None:
         """Make one.
@@ -55,8 +60,8 @@ class TorchWriter(Writer[torch.fx.Node]):
         operator = operation.operator
         if operator == "Identity":
             return operands[0]
-        make = _WRITERS.get(operator, _plain)
-        target, arguments = make(self, operation, list(operands))
+        make = self._method(operator) or self._plain
+        target, arguments = make(operation, list(operands))
         return self.call(target, arguments)
 
     def call(self, target: Any, arguments: Sequence[Any]) -> torch.fx.Node:
@@ -83,165 +88,158 @@ class TorchWriter(Writer[torch.fx.Node]):
         real = array.astype(np.float32) if array.dtype.kind == "f" else array
         return add_buffer(self._program, torch.from_numpy(np.array(real, order="C")), self._label)
 
+    def _plain(self, operation: Operation, operands: list[Any]) -> _Written:
+        """An operator without constants."""
+        operator, given = operation.operator, dict(operation.attributes)
+        for name, value in _USUAL.get(operator, {}).items():
+            if abs(as_real(given.pop(name, value)) - value) > _CLOSE:
+                self.refuse(f"PyTorch's {operator} has no {name}")
+        if operation.parameters or len(operands) != 1:
+            self.refuse(f"PyTorch has no {operator} of such operands")
+        target, rest = target_of(operator, given)
+        names = {item.name for item in target._schema.arguments}
+        if operator == "Gelu":
+            node = [operands[0]]
+            if given.get("approximate") == "tanh":
+                self.refuse("an argument by name")
+            return target, node
+        unknown = set(given) - {"alpha", "axis", "min", "max", "perm", "gamma"}
+        if unknown or (operator == "Selu" and given):
+            self.refuse(f"{operator} has no {', '.join(unknown or given)} of {sorted(names)}")
+        return target, [*operands, *rest]
+
+    def _write_clip(self, operation: Operation, operands: list[Any]) -> _Written:
+        if operation.parameters:
+            self.refuse("bounds are numbers")
+        return aten.clamp.default, [*operands, operation.attributes.get("min"), operation.attributes.get("max")]
+
+    def _write_binary(self, operation: Operation, operands: list[Any]) -> _Written:
+        target = aten.pow.Tensor_Tensor if operation.operator == "Pow" else target_of(operation.operator, {})[0]
+        may_be_number = operation.operator in _NUMBERS and not operation.attributes.get("constant_first")
+
+        def constant(array: Array) -> Any:
+            number = array.size == 1 and array.ndim <= len(self.shape(operands[0]) or ()) and may_be_number
+            return float(array.reshape(-1)[0]) if number else self.constant(array)
+
+        return target, list(two_read(operation, operands, constant))
+
+    def _write_matmul(self, operation: Operation, operands: list[Any]) -> _Written:
+        weight, bias = (operation.parameters.get(role) for role in ("weight", "bias"))
+        if any(operation.attributes.get(name) for name in ("transpose_a", "transpose_b")):
+            self.refuse("PyTorch's product transposes nothing")
+        if weight is not None and weight.ndim == _FLAT:
+            return aten.linear.default, [operands[0], self.constant(weight.T), self.constant(bias)]
+        if bias is not None:
+            self.refuse("PyTorch's product of tensors has no bias")
+        return aten.matmul.default, list(two_read(operation, operands, self.constant))
+
+    def _write_conv(self, operation: Operation, operands: list[Any]) -> _Written:
+        weight, bias = operation.parameters["weight"], operation.parameters.get("bias")
+        axes = weight.ndim - 2
+        arguments = [operands[0], self.constant(weight), self.constant(bias)]
+        window = [list(window_of(operation, "strides", 1)), self._even_pads(operation)]
+        group = operation.integer("group", 1)
+        target = {1: aten.conv1d.default, 2: aten.conv2d.default, 3: aten.conv3d.default}.get(axes)
+        if target is None:
+            self.refuse(f"PyTorch has no convolution along {axes} axes")
+        return target, [*arguments, *window, list(window_of(operation, "dilations", 1)), group]
+
+    def _write_pool(self, operation: Operation, operands: list[Any]) -> _Written:
+        kernel, strides = window_of(operation, "kernel_shape", 1), window_of(operation, "strides", 1)
+        if len(kernel) != 2:
+            self.refuse("only poolings of pictures can be put in")
+        window = [operands[0], list(kernel), list(strides), self._even_pads(operation)]
+        ceil, dilations = bool(operation.attributes.get("ceil_mode")), window_of(operation, "dilations", 1)
+        if operation.operator == "MaxPool":
+            return aten.max_pool2d.default, [*window, list(dilations), ceil]
+        return aten.avg_pool2d.default, [*window, ceil, bool(operation.attributes.get("count_include_pad"))]
+
+    def _even_pads(self, operation: Operation) -> list[int]:
+        if operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
+            self.refuse("pads must be numbers")
+        return even_pads(window_of(operation, "pads", 0))
+
+    def _write_reduction(self, operation: Operation, operands: list[Any]) -> _Written:
+        dims = operation.integers("axes", range(len(self.shape(operands[0]) or ())))
+        packet = getattr(aten, _REDUCTIONS[operation.operator])
+        target = next(
+            getattr(packet, name) for name in ("dim", "dim_IntList", "default") if name in packet.overloads()
+        )
+        return target, [operands[0], dims, bool(operation.attributes.get("keepdims", True))]
+
+    def _write_batchnormalization(self, operation: Operation, operands: list[Any]) -> _Written:
+        numbers = [self.constant(operation.parameters.get(role)) for role in ("scale", "bias", "mean", "variance")]
+        return aten.batch_norm.default, [*operands, *numbers, False, 0.0, _epsilon(operation), False]
+
+    def _write_instancenormalization(self, operation: Operation, operands: list[Any]) -> _Written:
+        numbers = [self.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
+        return aten.instance_norm.default, [*operands, *numbers, None, None, True, 0.0, _epsilon(operation), False]
+
+    def _write_groupnormalization(self, operation: Operation, operands: list[Any]) -> _Written:
+        numbers = [self.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
+        groups = operation.integer("groups")
+        return aten.group_norm.default, [operands[0], groups, *numbers, _epsilon(operation)]
+
+    def _write_layernormalization(self, operation: Operation, operands: list[Any]) -> _Written:
+        shape = self.shape(operands[0]) or ()
+        last = [axis % len(shape) for axis in operation.integers("axes") if shape]
+        sizes = [shape[axis] for axis in last]
+        if not shape or last != list(range(len(shape) - len(last), len(shape))) or None in sizes:
+            self.refuse("PyTorch normalizes the last axes, of known sizes")
+        numbers = [self.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
+        return aten.layer_norm.default, [operands[0], sizes, *numbers, _epsilon(operation)]
+
+    def _write_concat(self, operation: Operation, operands: list[Any]) -> _Written:
+        return aten.cat.default, [what_is_read(operation, operands, self.constant), operation.integer("axis")]
+
+    def _write_softmax(self, operation: Operation, operands: list[Any]) -> _Written:
+        target = aten.softmax.int if operation.operator == "Softmax" else aten.log_softmax.int
+        return target, [*operands, operation.integer("axis", -1)]
+
+    def _write_pad(self, operation: Operation, operands: list[Any]) -> _Written:
+        pads, mode = operation.attributes.get("pads"), operation.text("mode", "constant")
+        if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "edge"}:
+            self.refuse(f"PyTorch has no Pad of {mode}")
+        value = operation.real("value", 0.0) if mode == "constant" else None
+        return aten.pad.default, [*operands, pads_listed(pads), PAD_MODES[mode], value]
+
+    def _write_slice(self, operation: Operation, operands: list[Any]) -> _Written:
+        parts = slices_of(operation, len(self.shape(operands[0]) or ()))
+        if any(part.step is not None and part.step < 1 for part in parts):
+            self.refuse("PyTorch's slices don't go backwards")
+        cut = [(axis, part) for axis, part in enumerate(parts) if part != slice(None)]
+        if not cut:
+            self.refuse("a slice of everything")
+        value = operands[0]
+        for axis, part in cut[:-1]:
+            value = self.call(aten.slice.Tensor, [value, axis, part.start, part.stop, part.step or 1])
+        axis, part = cut[-1]
+        return aten.slice.Tensor, [value, axis, part.start, part.stop, part.step or 1]
+
+    def _write_reshape(self, operation: Operation, operands: list[Any]) -> _Written:
+        return aten.reshape.default, [*operands, operation.integers("shape")]
+
+    def _write_transpose(self, operation: Operation, operands: list[Any]) -> _Written:
+        return aten.permute.default, [*operands, operation.integers("perm")]
+
+    def _write_gather(self, operation: Operation, operands: list[Any]) -> _Written:
+        axis = operation.integer("axis", 0)
+        table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
+        if table is not None and axis == 0 and table.ndim == _FLAT:
+            return aten.embedding.default, [self.constant(table), *operands]
+        if indices is None or indices.ndim != 1:
+            self.refuse("only constant indices along one axis can be put in")
+        pieces = [self.call(aten.slice.Tensor, [operands[0], axis, begin, end]) for begin, end in _runs(indices)]
+        return aten.cat.default, [pieces, axis]
+
+    def _write_cast(self, operation: Operation, operands: list[Any]) -> _Written:
+        dtype = _HALVES.get(operation.text("to"))
+        if dtype is None:
+            self.refuse(f"no cast to {operation.attributes['to']}")
+        return aten.to.dtype, [*operands, dtype]
+
 
 _Written = tuple[Any, list[Any]]
-
-
-def _plain(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    """An operator without constants."""
-    operator, given = operation.operator, dict(operation.attributes)
-    for name, value in _USUAL.get(operator, {}).items():
-        if abs(as_real(given.pop(name, value)) - value) > _CLOSE:
-            writer.refuse(f"PyTorch's {operator} has no {name}")
-    if operation.parameters or len(operands) != 1:
-        writer.refuse(f"PyTorch has no {operator} of such operands")
-    target, rest = target_of(operator, given)
-    names = {item.name for item in target._schema.arguments}
-    if operator == "Gelu":
-        node = [operands[0]]
-        if given.get("approximate") == "tanh":
-            writer.refuse("an argument by name")
-        return target, node
-    unknown = set(given) - {"alpha", "axis", "min", "max", "perm", "gamma"}
-    if unknown or (operator == "Selu" and given):
-        writer.refuse(f"{operator} has no {', '.join(unknown or given)} of {sorted(names)}")
-    return target, [*operands, *rest]
-
-
-def _clip(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    if operation.parameters:
-        writer.refuse("bounds are numbers")
-    return aten.clamp.default, [*operands, operation.attributes.get("min"), operation.attributes.get("max")]
-
-
-def _binary(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    target = aten.pow.Tensor_Tensor if operation.operator == "Pow" else target_of(operation.operator, {})[0]
-    may_be_number = operation.operator in _NUMBERS and not operation.attributes.get("constant_first")
-
-    def constant(array: Array) -> Any:
-        number = array.size == 1 and array.ndim <= len(writer.shape(operands[0]) or ()) and may_be_number
-        return float(array.reshape(-1)[0]) if number else writer.constant(array)
-
-    return target, list(two_read(operation, operands, constant))
-
-
-def _product(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    weight, bias = (operation.parameters.get(role) for role in ("weight", "bias"))
-    if any(operation.attributes.get(name) for name in ("transpose_a", "transpose_b")):
-        writer.refuse("PyTorch's product transposes nothing")
-    if weight is not None and weight.ndim == _FLAT:
-        return aten.linear.default, [operands[0], writer.constant(weight.T), writer.constant(bias)]
-    if bias is not None:
-        writer.refuse("PyTorch's product of tensors has no bias")
-    return aten.matmul.default, list(two_read(operation, operands, writer.constant))
-
-
-def _convolution(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    weight, bias = operation.parameters["weight"], operation.parameters.get("bias")
-    axes = weight.ndim - 2
-    arguments = [operands[0], writer.constant(weight), writer.constant(bias)]
-    window = [list(window_of(operation, "strides", 1)), _even_pads(writer, operation)]
-    group = operation.integer("group", 1)
-    target = {1: aten.conv1d.default, 2: aten.conv2d.default, 3: aten.conv3d.default}.get(axes)
-    if target is None:
-        writer.refuse(f"PyTorch has no convolution along {axes} axes")
-    return target, [*arguments, *window, list(window_of(operation, "dilations", 1)), group]
-
-
-def _pooling(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    kernel, strides = window_of(operation, "kernel_shape", 1), window_of(operation, "strides", 1)
-    if len(kernel) != 2:
-        writer.refuse("only poolings of pictures can be put in")
-    window = [operands[0], list(kernel), list(strides), _even_pads(writer, operation)]
-    ceil, dilations = bool(operation.attributes.get("ceil_mode")), window_of(operation, "dilations", 1)
-    if operation.operator == "MaxPool":
-        return aten.max_pool2d.default, [*window, list(dilations), ceil]
-    return aten.avg_pool2d.default, [*window, ceil, bool(operation.attributes.get("count_include_pad"))]
-
-
-def _even_pads(writer: TorchWriter, operation: Operation) -> list[int]:
-    if operation.attributes.get("auto_pad") not in {None, "NOTSET"}:
-        writer.refuse("pads must be numbers")
-    return even_pads(window_of(operation, "pads", 0))
-
-
-def _reduction(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    dims = operation.integers("axes", range(len(writer.shape(operands[0]) or ())))
-    packet = getattr(aten, _REDUCTIONS[operation.operator])
-    target = next(getattr(packet, name) for name in ("dim", "dim_IntList", "default") if name in packet.overloads())
-    return target, [operands[0], dims, bool(operation.attributes.get("keepdims", True))]
-
-
-def _batch_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias", "mean", "variance")]
-    return aten.batch_norm.default, [*operands, *numbers, False, 0.0, _epsilon(operation), False]
-
-
-def _instance_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
-    return aten.instance_norm.default, [*operands, *numbers, None, None, True, 0.0, _epsilon(operation), False]
-
-
-def _group_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
-    groups = operation.integer("groups")
-    return aten.group_norm.default, [operands[0], groups, *numbers, _epsilon(operation)]
-
-
-def _layer_normalization(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    shape = writer.shape(operands[0]) or ()
-    last = [axis % len(shape) for axis in operation.integers("axes") if shape]
-    sizes = [shape[axis] for axis in last]
-    if not shape or last != list(range(len(shape) - len(last), len(shape))) or None in sizes:
-        writer.refuse("PyTorch normalizes the last axes, of known sizes")
-    numbers = [writer.constant(operation.parameters.get(role)) for role in ("scale", "bias")]
-    return aten.layer_norm.default, [operands[0], sizes, *numbers, _epsilon(operation)]
-
-
-def _concatenation(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    return aten.cat.default, [what_is_read(operation, operands, writer.constant), operation.integer("axis")]
-
-
-def _softmax(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    target = aten.softmax.int if operation.operator == "Softmax" else aten.log_softmax.int
-    return target, [*operands, operation.integer("axis", -1)]
-
-
-def _pad(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    pads, mode = operation.attributes.get("pads"), operation.text("mode", "constant")
-    if not isinstance(pads, tuple) or mode not in {"constant", "reflect", "edge"}:
-        writer.refuse(f"PyTorch has no Pad of {mode}")
-    value = operation.real("value", 0.0) if mode == "constant" else None
-    return aten.pad.default, [*operands, pads_listed(pads), PAD_MODES[mode], value]
-
-
-def _slice(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    parts = slices_of(operation, len(writer.shape(operands[0]) or ()))
-    if any(part.step is not None and part.step < 1 for part in parts):
-        writer.refuse("PyTorch's slices don't go backwards")
-    cut = [(axis, part) for axis, part in enumerate(parts) if part != slice(None)]
-    if not cut:
-        writer.refuse("a slice of everything")
-    value = operands[0]
-    for axis, part in cut[:-1]:
-        value = writer.call(aten.slice.Tensor, [value, axis, part.start, part.stop, part.step or 1])
-    axis, part = cut[-1]
-    return aten.slice.Tensor, [value, axis, part.start, part.stop, part.step or 1]
-
-
-def _shaped(name: str, target: Any) -> Callable[[TorchWriter, Operation, list[Any]], _Written]:
-    return lambda writer, operation, operands: (target, [*operands, operation.integers(name)])
-
-
-def _gather(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    axis = operation.integer("axis", 0)
-    table, indices = operation.parameters.get("table"), operation.parameters.get("indices")
-    if table is not None and axis == 0 and table.ndim == _FLAT:
-        return aten.embedding.default, [writer.constant(table), *operands]
-    if indices is None or indices.ndim != 1:
-        writer.refuse("only constant indices along one axis can be put in")
-    pieces = [writer.call(aten.slice.Tensor, [operands[0], axis, begin, end]) for begin, end in _runs(indices)]
-    return aten.cat.default, [pieces, axis]
 
 
 def _runs(indices: Array) -> Iterator[tuple[int, int]]:
@@ -253,34 +251,5 @@ def _runs(indices: Array) -> Iterator[tuple[int, int]]:
             begin = place
 
 
-def _cast(writer: TorchWriter, operation: Operation, operands: list[Any]) -> _Written:
-    dtype = _HALVES.get(operation.text("to"))
-    if dtype is None:
-        writer.refuse(f"no cast to {operation.attributes['to']}")
-    return aten.to.dtype, [*operands, dtype]
-
-
 def _epsilon(operation: Operation) -> float:
     return operation.real("epsilon", 0.0)
-
-
-_WRITERS: Mapping[str, Callable[[TorchWriter, Operation, list[Any]], _Written]] = {
-    **dict.fromkeys((*ELEMENTWISE_BINARY, *BINARY.values()), _binary),
-    **dict.fromkeys(_REDUCTIONS, _reduction),
-    **dict.fromkeys(POOLS, _pooling),
-    **dict.fromkeys(SOFTMAX, _softmax),
-    "Clip": _clip,
-    "MatMul": _product,
-    "Conv": _convolution,
-    "BatchNormalization": _batch_normalization,
-    "InstanceNormalization": _instance_normalization,
-    "GroupNormalization": _group_normalization,
-    "LayerNormalization": _layer_normalization,
-    "Concat": _concatenation,
-    "Slice": _slice,
-    "Pad": _pad,
-    "Reshape": _shaped("shape", aten.reshape.default),
-    "Transpose": _shaped("perm", aten.permute.default),
-    "Gather": _gather,
-    "Cast": _cast,
-}
