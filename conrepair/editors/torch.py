@@ -29,8 +29,7 @@ from conrepair.editors.torch_graph import (
 )
 from conrepair.editors.torch_moved import as_stored, stored_places
 from conrepair.editors.torch_operators import ATTRIBUTES, PAD_MODES, even_pads, pads_listed, target_of
-from conrepair.editors.torch_order import put_in_order
-from conrepair.editors.torch_state import add_buffer
+from conrepair.editors.torch_program import add_buffer, drop_unread, put_in_order
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.torch import example_inputs, load_module
 from conrepair.graph.layer_graph import Array, Attribute, Node
@@ -87,7 +86,7 @@ class TorchEditor(Editor):
                 self._set_places(*places, tensor)
             else:
                 target.replace_input_with(holder, add_buffer(self._program, tensor, "conrepair"))
-                _drop_unread(self._program.graph, holder)
+                drop_unread(self._program.graph, holder)
                 self._reshaped = True
 
     def _give_bias(self, node: Node, array: Array) -> None:
@@ -160,7 +159,7 @@ class TorchEditor(Editor):
             self._instead[tensor] = result
         put_in_order(graph)
         if not readers:
-            _drop_unread(graph, source)
+            drop_unread(graph, source)
         self._reshaped = True
 
     def _value(self, tensor: str) -> torch.fx.Node:
@@ -218,7 +217,7 @@ class TorchEditor(Editor):
         self._left_out.add(place)
         output.args = (tuple(values),)
         del self._program.graph_signature.output_specs[here]
-        _drop_unread(self._program.graph, dropped)
+        drop_unread(self._program.graph, dropped)
         self._reshaped = True
 
     def exchange_outputs(self, one: int, two: int) -> None:
@@ -343,16 +342,6 @@ class TorchEditor(Editor):
         for spec in self._program.graph_signature.output_specs:
             if getattr(spec.arg, "name", None) == old.name:
                 spec.arg.name = new.name
-
-
-def _drop_unread(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
-    """Take out a node that nothing reads, and what only that read."""
-    if node.users or node.op != "call_function":
-        return
-    read = node.all_input_nodes
-    graph.erase_node(node)
-    for item in read:
-        _drop_unread(graph, item)
 
 
 def _program(model: Model) -> torch.export.ExportedProgram:

@@ -13,7 +13,7 @@ from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, two_read, what_is_read
 from conrepair.editors.operation_shapes import slices_of
 from conrepair.editors.torch_operators import PAD_MODES, even_pads, pads_listed, target_of
-from conrepair.editors.torch_state import add_buffer
+from conrepair.editors.torch_program import add_buffer
 from conrepair.graph.attributes import as_real
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.operators import ELEMENTWISE_BINARY

@@ -1,4 +1,4 @@
-"""New constants in an exported program: a buffer, and the placeholder that stands for it."""
+"""Changes of an exported program that no call makes: new constants, and the order of its nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import itertools
 import torch
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
-__all__ = ["add_buffer"]
+from conrepair.editors.editor import NotEditableError
+
+__all__ = ["add_buffer", "drop_unread", "put_in_order"]
 
 
 def add_buffer(program: torch.export.ExportedProgram, tensor: torch.Tensor, label: str) -> torch.fx.Node:
@@ -34,3 +36,30 @@ def add_buffer(program: torch.export.ExportedProgram, tensor: torch.Tensor, labe
     specs.insert(own, InputSpec(InputKind.BUFFER, TensorArgument(name=node.name), key, persistent=True))
     program.state_dict[key] = tensor
     return node
+
+
+def put_in_order(graph: torch.fx.Graph) -> None:
+    """Move nodes behind those that they read, in place; what's in order stays as it is.
+
+    Raises:
+        NotEditableError: if nodes read one another in a circle.
+    """
+    waiting, done = list(graph.nodes), set[torch.fx.Node]()
+    while waiting:
+        node = next((item for item in waiting if done.issuperset(item.all_input_nodes)), None)
+        if node is None:
+            raise NotEditableError("what is put in would read what is computed from it")
+        if node is not waiting[0]:
+            waiting[0].prepend(node)
+        waiting.remove(node)
+        done.add(node)
+
+
+def drop_unread(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
+    """Take out a node that nothing reads, and what only that read."""
+    if node.users or node.op != "call_function":
+        return
+    read = node.all_input_nodes
+    graph.erase_node(node)
+    for item in read:
+        drop_unread(graph, item)
