@@ -23,8 +23,10 @@ from conrepair.repairs.proposals.operators import (
     change_proposals,
     displaced_proposals,
     extra_proposals,
+    missing_proposals,
     move_proposals,
     mutation_proposals,
+    surplus_proposals,
 )
 from conrepair.repairs.proposals.parameters import odd_parameter_proposals, parameter_proposals, recurrent_proposals
 from conrepair.repairs.proposals.precision import (
@@ -40,7 +42,6 @@ from conrepair.repairs.proposals.rewritten import (
     rewritten_piece_proposals,
     rewritten_step_proposals,
 )
-from conrepair.repairs.proposals.surplus import missing_proposals, surplus_proposals
 from conrepair.repairs.proposals.zero_points import calibration_proposals, zero_point_proposals
 
 __all__ = ["CHANGES", "IN_FLOAT", "REWRITINGS", "proposals"]
