@@ -20,14 +20,15 @@ from conrepair.editors.lowering_windows import POOLS
 from conrepair.editors.operation import Operation
 from conrepair.editors.torch_graft import TorchWriter
 from conrepair.editors.torch_graph import (
+    as_stored,
     constants_of,
     graph_of_program,
     meaning_in_file,
     module_path,
     name_of_operator,
     state_of,
+    stored_places,
 )
-from conrepair.editors.torch_moved import as_stored, stored_places
 from conrepair.editors.torch_operators import ATTRIBUTES, PAD_MODES, even_pads, pads_listed, target_of
 from conrepair.editors.torch_program import add_buffer, drop_unread, put_in_order
 from conrepair.frameworks.model import Model
