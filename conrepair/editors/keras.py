@@ -14,11 +14,10 @@ import numpy as np
 
 from conrepair.editors.editor import Editor, NotEditableError
 from conrepair.editors.fused import unfused
-from conrepair.editors.keras_activations import activation_layer, function_name
 from conrepair.editors.keras_graft import KerasWriter
 from conrepair.editors.keras_kept import carry_over
 from conrepair.editors.keras_rebuild import KerasChanges, KerasGraft, rebuild
-from conrepair.editors.keras_windows import window_config
+from conrepair.editors.keras_settings import activation_layer, function_name, window_config
 from conrepair.editors.lowering_windows import POOLS
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.keras import load_keras

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import keras
 import numpy as np
 
-from conrepair.editors.keras_activations import activation_layer
+from conrepair.editors.keras_settings import activation_layer
 from conrepair.editors.lowering import Writer
 from conrepair.editors.lowering_windows import window_of
 from conrepair.editors.operation import Operation, Sizes, two_read
