@@ -22,8 +22,8 @@ _ORDERED = {"Sub", "Div", "Pow", "Concat", "Stack", "MatMul"}
 def attribute_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """All differing attributes of one layer."""
     layouts = layouts_of(setting.region)
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or not is_same_operator(ours, theirs):
+    for ours, theirs in setting.paired:
+        if not is_same_operator(ours, theirs):
             continue
         wanted = {item.name: item.wanted for item in attribute_differences(ours, theirs, layouts)}
         node = setting.in_editor.of(theirs.nodes[0])
@@ -66,8 +66,8 @@ def _permuting(side: Side) -> list[Node]:
 
 def operator_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The source's operator where the target has another one of as many operands."""
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or ours.op == theirs.op or len(theirs.nodes) > 1:
+    for ours, theirs in setting.paired:
+        if ours.op == theirs.op or len(theirs.nodes) > 1:
             continue
         if len(ours.nodes) == 1 and _operands(ours.nodes[0]) != _operands(theirs.nodes[0]):
             continue

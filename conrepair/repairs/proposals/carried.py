@@ -31,7 +31,7 @@ def carried_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     yield from itertools.chain.from_iterable(each)
     if pairs:
         return
-    alone = {node.name for ours, theirs in setting.reading.pairs if ours is None and theirs for node in theirs.nodes}
+    alone = {node.name for step in setting.extra for node in step.nodes}
     turned: dict[bytes, tuple[list[Node], str, Array]] = {}
     for node in setting.region.target.nodes:
         for role, parameter in node.parameters.items():

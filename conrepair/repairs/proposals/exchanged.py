@@ -50,8 +50,8 @@ def _reordered(form: OtherForm, setting: ProposalSetting) -> Proposal:
 
 def channelwise_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Both operands, where one node scales channels and one shifts them."""
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or {ours.op, theirs.op} != {CHANNELWISE} or len(theirs.nodes) != 2:
+    for ours, theirs in setting.paired:
+        if {ours.op, theirs.op} != {CHANNELWISE} or len(theirs.nodes) != 2:
             continue
         nodes = {node.op: node for node in theirs.nodes}
         if nodes.keys() != {"Add", "Mul"}:

@@ -66,8 +66,8 @@ def folded_parameters(setting: ProposalSetting) -> Iterator[tuple[SetParameter, 
     Returns:
         The right numbers in the editor's graph, and the parameter.
     """
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) < 2:
+    for ours, theirs in setting.paired:
+        if ours.op != theirs.op or len(theirs.nodes) < 2:
             continue
         layer = _layer(ours, theirs)
         if layer is None:

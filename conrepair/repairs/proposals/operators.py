@@ -35,7 +35,7 @@ _MANY = 8  # steps that only the target has: a layer that's written as many, of 
 def extra_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Each node that only the target has, those first that diagnosis names; then all of a step's, then all."""
     alone: list[Edit] = []
-    extra = [theirs for ours, theirs in setting.reading.pairs if ours is None and theirs is not None]
+    extra = setting.extra
     if len(extra) > _MANY:
         likely = {name: place for place, name in reversed(list(enumerate(setting.named)))}
         extra.sort(key=lambda step: min((likely.get(name, len(likely)) for name in step.layers), default=0))
@@ -71,8 +71,8 @@ def move_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
 
 def mutation_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """The one change of a chain of elementwise operators that makes it the source's function."""
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or ours.values is None or theirs.values is None:
+    for ours, theirs in setting.paired:
+        if ours.values is None or theirs.values is None:
             continue
         found = fixing_mutation(theirs.nodes[::-1], theirs.inputs[0], theirs.outputs[0], ours.values)
         places = [] if found is None else [setting.in_editor.of(node) for node in found.nodes]
@@ -110,10 +110,7 @@ def displaced_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
 
     A mask that's added behind the softmax in place of before it.
     """
-    pairs = setting.reading.pairs
-    missing = {ours.op for ours, theirs in pairs if ours is not None and theirs is None}
-    surplus = {theirs.op for ours, theirs in pairs if ours is None and theirs is not None}
-    if not missing.isdisjoint(surplus):
+    if not {step.op for step in setting.missing}.isdisjoint(step.op for step in setting.extra):
         yield from _both(missing_proposals(setting), extra_proposals(setting))
 
 
@@ -163,11 +160,10 @@ def _edit(place: Node, change: Change, setting: ProposalSetting) -> Edit | None:
 def missing_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """Each operator that only the source has; then all of them together, where they're one behind the other."""
     known = known_tensors(setting)
-    missing = [ours for ours, theirs in setting.reading.pairs if ours is not None and theirs is None]
-    for step in missing:
+    for step in setting.missing:
         yield from _behind([step], known, setting)
-    if len(missing) > 1:
-        yield from _behind(missing, known, setting)
+    if len(setting.missing) > 1:
+        yield from _behind(setting.missing, known, setting)
 
 
 def _behind(steps: Sequence[Step], known: Mapping[str, KnownTensor], setting: ProposalSetting) -> Iterator[Proposal]:

@@ -26,8 +26,8 @@ __all__ = ["odd_parameter_proposals", "parameter_proposals", "recurrent_proposal
 
 def parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """One differing parameter alone, then all of a layer's; a lost bias in its own place, else behind it."""
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or ours.op != theirs.op:
+    for ours, theirs in setting.paired:
+        if ours.op != theirs.op:
             continue
         node = setting.in_editor.of(theirs.nodes[0])
         if node is None or len(theirs.nodes) > 1:

@@ -20,8 +20,8 @@ def known_tensors(setting: ProposalSetting) -> dict[str, KnownTensor]:
     for target, source in region.partners.items():
         if in_editor.tensor(target) is not None:
             found[source] = KnownTensor(target, region.layouts[target])
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or not ours.outputs or not theirs.outputs:
+    for ours, theirs in setting.paired:
+        if not ours.outputs or not theirs.outputs:
             continue
         tensor = theirs.outputs[0]
         if ours.outputs[0] not in found and in_editor.tensor(tensor) is not None:

@@ -155,8 +155,8 @@ def _activations(setting: ProposalSetting) -> tuple[Mapping[str, Sequence[str]],
     for name in region.target.begins:
         if name in region.partners and name not in graph.inputs:
             likely.setdefault(name, (region.partners[name],))
-    for one, two in setting.reading.pairs:
-        if one is not None and two is not None and one.op == two.op and ours.tensors[one.outputs[0]].observable:
+    for one, two in setting.paired:
+        if one.op == two.op and ours.tensors[one.outputs[0]].observable:
             likely.setdefault(two.outputs[0], (one.outputs[0],))
     possible: dict[str, Sequence[str]] = {}
     for name in (name for node in region.target.nodes for name in node.outputs):
@@ -186,8 +186,8 @@ def _requantized(setting: ProposalSetting) -> Iterator[tuple[Proposal, Array, Pa
 
     A bias in steps of the weights' is wrong where their scales are: with them it's the source's, too.
     """
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) > 1:
+    for ours, theirs in setting.paired:
+        if ours.op != theirs.op or len(theirs.nodes) > 1:
             continue
         node = setting.in_editor.of(theirs.nodes[0])
         for role, right in ours.parameters.items():

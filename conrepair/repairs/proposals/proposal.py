@@ -9,6 +9,7 @@ from typing import Protocol
 from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.differences import RegionReading
 from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.diagnosis.steps import Step
 from conrepair.repairs.edits import Edit
 
 __all__ = ["EditorNodes", "Proposal", "ProposalSetting", "Proposer", "RangeOf", "everywhere"]
@@ -41,6 +42,21 @@ class ProposalSetting:
     in_editor: EditorNodes
     range_of: RangeOf
     named: tuple[str, ...] = ()
+
+    @property
+    def paired(self) -> list[tuple[Step, Step]]:
+        """Steps of both sides that belong together."""
+        return [(ours, theirs) for ours, theirs in self.reading.pairs if ours is not None and theirs is not None]
+
+    @property
+    def missing(self) -> list[Step]:
+        """Steps that only the source has."""
+        return [ours for ours, theirs in self.reading.pairs if ours is not None and theirs is None]
+
+    @property
+    def extra(self) -> list[Step]:
+        """Steps that only the target has."""
+        return [theirs for ours, theirs in self.reading.pairs if ours is None and theirs is not None]
 
 
 Proposer = Callable[[ProposalSetting], Iterator[Proposal]]

@@ -75,8 +75,8 @@ def steps_anew(
     region = setting.region
     known = known_tensors(setting)
     graph = region.target.graph
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or len(ours.outputs) != 1 or len(theirs.outputs) != 1:
+    for ours, theirs in setting.paired:
+        if len(ours.outputs) != 1 or len(theirs.outputs) != 1:
             continue
         if not is_wanted(ours, theirs):
             continue

@@ -92,8 +92,8 @@ def calibration_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     graph, ours = region.target.graph, region.source.graph
     cuts = {name: region.partners[name] for name in region.target.begins if name in region.partners}
     cuts[region.target.end] = region.source.end
-    for one, two in setting.reading.pairs:
-        if one is not None and two is not None and one.op == two.op and ours.tensors[one.outputs[0]].observable:
+    for one, two in setting.paired:
+        if one.op == two.op and ours.tensors[one.outputs[0]].observable:
             cuts.setdefault(two.outputs[0], one.outputs[0])
     likely = {name: setting.range_of(source, of_others=True) for name, source in cuts.items()}
     edits = []
