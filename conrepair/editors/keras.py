@@ -18,7 +18,7 @@ from conrepair.editors.keras_graft import KerasWriter
 from conrepair.editors.keras_kept import carry_over
 from conrepair.editors.keras_rebuild import KerasChanges, KerasGraft, rebuild
 from conrepair.editors.keras_settings import activation_layer, function_name, window_config
-from conrepair.editors.lowering_windows import POOLS
+from conrepair.editors.lowering_windows import GLOBAL_POOLS, POOLS
 from conrepair.editors.operation import Operation
 from conrepair.frameworks.keras import load_keras
 from conrepair.frameworks.model import Model
@@ -66,10 +66,9 @@ _BINARY = {op: getattr(keras.layers, name) for name, op in BINARY.items() if has
 _OPERANDS = 2  # of what Subtract takes
 _WINDOWS = {"Conv", *POOLS}
 _POOLS = {  # what Keras calls them, and whether of everything
-    "MaxPool": ("Max", False),
-    "AveragePool": ("Average", False),
-    "ReduceMax": ("Max", True),
-    "ReduceMean": ("Average", True),
+    operator: (word, pools is GLOBAL_POOLS)
+    for pools in (POOLS, GLOBAL_POOLS)
+    for operator, word in zip(pools, ("Max", "Average"), strict=True)
 }
 
 

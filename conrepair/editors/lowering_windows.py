@@ -10,9 +10,10 @@ import numpy as np
 from conrepair.editors.operation import Operation, Sizes
 from conrepair.graph.layer_graph import Array, Attribute
 
-__all__ = ["POOLS", "WINDOWS", "is_dilated", "padded", "pads_of_all_axes", "window_of"]
+__all__ = ["GLOBAL_POOLS", "POOLS", "WINDOWS", "is_dilated", "padded", "pads_of_all_axes", "window_of"]
 
 POOLS = ("MaxPool", "AveragePool")
+GLOBAL_POOLS = ("ReduceMax", "ReduceMean")  # of everything
 WINDOWS = ("Conv", "ConvTranspose", *POOLS)
 _LEAST = float(np.finfo(np.float32).min)
 

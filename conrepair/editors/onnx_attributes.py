@@ -12,7 +12,7 @@ import onnx
 import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
-from conrepair.editors.lowering_windows import WINDOWS
+from conrepair.editors.lowering_windows import GLOBAL_POOLS, WINDOWS
 from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.editors.resizing import SHAPED
@@ -62,7 +62,7 @@ def _raise_for(file: OnnxFile, node: onnx_ir.Node, name: str) -> bool:
 
 _OWN_AXIS = 13  # opset in which Softmax stopped to see its input as a matrix
 _REST = -1  # the size that others leave
-_GLOBAL = {"GlobalAveragePool", "GlobalMaxPool"}
+_GLOBAL = dict(zip(("GlobalMaxPool", "GlobalAveragePool"), GLOBAL_POOLS, strict=True))
 _NAMES = {
     ("GroupNormalization", "groups"): ("num_groups",),
     ("Pad", "value"): ("value", "constant_value"),
@@ -166,8 +166,7 @@ def _with_pads(place: WrittenNode, changes: Mapping[str, Attribute]) -> Mapping[
 
 def _unfold_global(place: WrittenNode) -> None:
     """Write a global pooling as the reduction that it is, so that it has axes."""
-    operator = "ReduceMean" if place.target.op_type == "GlobalAveragePool" else "ReduceMax"
-    become(place.file, place.target, operator)
+    become(place.file, place.target, _GLOBAL[place.target.op_type])
     for name in ("axes", "keepdims"):
         place.write(name, place.said[name])
 

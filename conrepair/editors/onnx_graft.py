@@ -9,6 +9,7 @@ import onnx_ir
 
 from conrepair.editors.editor import NotEditableError
 from conrepair.editors.lowering import CHANNELLED, Writer
+from conrepair.editors.lowering_windows import WINDOWS
 from conrepair.editors.onnx_attributes import WrittenNode, write_attributes
 from conrepair.editors.onnx_expand import expand, is_newer
 from conrepair.editors.onnx_file import OnnxFile, set_inputs
@@ -22,7 +23,8 @@ from conrepair.graph.operators import OPERATORS, QUANTIZING, family
 __all__ = ["OnnxWriter", "graft"]
 
 _BEHIND = QUANTIZING | {  # operators with their constants behind the operands, in the vocabulary's order
-    *("Conv", "ConvTranspose", "PRelu", "BatchNormalization", "LayerNormalization", "InstanceNormalization"),
+    *("PRelu", "BatchNormalization", "LayerNormalization", "InstanceNormalization"),
+    *WINDOWS,
 }
 _READ = {"MatMul": {"left", "weight"}, "Gather": {"table", "indices"}, "Where": {*CHOICE}}  # constants among operands
 _TRUTHS = {*family("comparison"), *(op for op, item in OPERATORS.items() if item.logical), "IsNaN", "IsInf"}

@@ -15,7 +15,7 @@ from ai_edge_litert import schema_py_generated as schema
 from conrepair.editors.editor import Editor
 from conrepair.editors.fused import unfused
 from conrepair.editors.grid import symmetric_scales
-from conrepair.editors.lowering_windows import POOLS
+from conrepair.editors.lowering_windows import GLOBAL_POOLS, POOLS
 from conrepair.editors.operation import Operation
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
@@ -39,7 +39,7 @@ _SYMMETRIC = {"weight", "W", "R"}  # parameters whose zero kernels want to be st
 _TURNED = {"transpose_a": ("left", "adjX"), "transpose_b": ("weight", "adjY")}  # of a product: operand, option
 _WHOLE = 2**31 - 1  # the end of an axis, however long it is
 _LINEAR = "/unfused"  # how names of tensors in front of fused activations end
-_SAME_OPTIONS = {*POOLS, "ReduceMean", "ReduceMax"}
+_SAME_OPTIONS = {*POOLS, *GLOBAL_POOLS}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from torch.export.graph_signature import OutputKind, OutputSpec, TensorArgument
 from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from conrepair.editors.editor import Editor, NotEditableError
-from conrepair.editors.lowering_windows import POOLS
+from conrepair.editors.lowering_windows import GLOBAL_POOLS, POOLS
 from conrepair.editors.operation import Operation
 from conrepair.editors.torch_graft import TorchWriter
 from conrepair.editors.torch_graph import (
@@ -42,7 +42,7 @@ from conrepair.runtime.files import sha256_of, whole_output
 __all__ = ["EDITOR", "TorchEditor"]
 
 _SHAPES = {"view": "size", "reshape": "shape", "_unsafe_view": "size", "expand": "size"}
-_GLOBAL = {"ReduceMean": torch.ops.aten.mean.dim, "ReduceMax": torch.ops.aten.amax.default}
+_GLOBAL = dict(zip(GLOBAL_POOLS, (torch.ops.aten.amax.default, torch.ops.aten.mean.dim), strict=True))
 
 
 class TorchEditor(Editor):
