@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import flatbuffers
 import keras
@@ -22,11 +23,15 @@ from conrepair.editors.operation import Operation
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
+from conrepair.graph.kinds import Kind
 from conrepair.localization.fed_model import FedModel
+from conrepair.localization.layout import Layout
+from conrepair.localization.matching import Pair
 from conrepair.localization.options import Options
 from conrepair.repairs.edits import ExchangeOutputs, MoveOutputs
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.patch import PATCH, read_patch
+from conrepair.repairs.proposals.ends import end_proposals
 from conrepair.repairs.repair import repair_models
 from conrepair.repairs.result import RepairResult
 from conrepair.runtime.files import sha256_of
@@ -250,3 +255,21 @@ def test_a_transposition_that_is_lost_behind_an_input_is_put_there(tmp_path: Pat
     result = repaired(model_of("keras", tmp_path / "net.keras"), model_of("onnx", path), tmp_path)
     assert result.after.verdict.is_right
     assert tuple(result.edits) == ("Transpose [0, 3, 1, 2] is put behind `x`",)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "perm"),
+    [((4, 8, 8, 4), (0, 3, 2, 1), (0, 2, 1, 3)), ((4, 4, 8, 8), (0, 1, 3, 2), (0, 1, 3, 2))],
+)
+def test_an_input_is_turned_from_the_order_that_it_is_fed_in(
+    shape: tuple[int, ...], axes: tuple[int, ...], perm: tuple[int, ...]
+) -> None:
+    """Pictures that lie on their side, for a target with its channels last or first."""
+    fault = SimpleNamespace(kind=Kind.INPUT, at_input=True, source_tensor="image", target_tensor="x", differences=())
+    pair = Pair("image", "x", Layout((4, 4, 8, 8), (4, 4, 8, 8), axes, shape), 1.0, "")
+    found = SimpleNamespace(
+        result=SimpleNamespace(faults=(fault,)), alignment=SimpleNamespace(pairs=(pair,)), guilty=()
+    )
+    nothing = SimpleNamespace(inputs=(), outputs=(), tensors={}, nodes=())
+    proposed = end_proposals(found, found, SimpleNamespace(graph=nothing), nothing, lambda _: (0.0, 1.0))
+    assert [edit.operations for (edit,) in proposed] == [(Operation("Transpose", ("x",), {"perm": perm}),)]

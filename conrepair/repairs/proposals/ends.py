@@ -10,7 +10,7 @@ from conrepair.editors.editor import Editor
 from conrepair.editors.operation import NotEditableError, Operation
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph
-from conrepair.localization.layout import Layout
+from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.localize import Found
 from conrepair.repairs.edits import AddOutput, DropOutput, ExchangeInputs, ExchangeOutputs, Graft, MoveOutputs
 from conrepair.repairs.proposals.precision import float32_proposals
@@ -106,13 +106,15 @@ def _extra(found: Found, editor: Editor) -> Iterator[Proposal]:
 
 def _turned(found: Found, editor: Editor) -> Iterator[Proposal]:
     """Inputs whose axes the target reads in another order than it's fed with."""
-    layouts = {pair.target: pair.layout for pair in found.alignment.pairs}
+    known = {pair.target: pair.layout for pair in found.alignment.pairs}
     names = [fault.target_tensor for fault in found.result.faults if fault.at_input and fault.kind is Kind.INPUT]
     for name in names:
-        layout = layouts.get(name)
+        layout = known.get(name)
         if layout is None or layout.is_plain:
             continue
-        ones = len(layout.target) - len(layout.axes)  # in front, which a layout leaves out
-        perm = (*range(ones), *(axis + ones for axis in layout.axes))
-        if layout.view == layout.source[ones:] and tuple(layout.source[axis] for axis in perm) == layout.target:
+        likely = [item for item in layouts(layout.source, layout.target) if item.axes[:1] == layout.axes[:1]]
+        fed = next((item for item in likely if item.view == layout.view and not item.exchanges), None)
+        if fed is not None and fed.axes != layout.axes:
+            ones = len(layout.target) - len(layout.axes)  # in front, which a layout leaves out
+            perm = (*range(ones), *(fed.axes.index(axis) + ones for axis in layout.axes))
             yield (Graft(name, (Operation("Transpose", (name,), {"perm": perm}),)),)
