@@ -9,8 +9,7 @@ import numpy as np
 
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.carried import CarriedParameter, carried_pairs
-from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
 __all__ = ["carried_proposals"]
 

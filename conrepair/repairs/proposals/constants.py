@@ -12,8 +12,7 @@ from conrepair.editors.operation import Operation
 from conrepair.graph.layer_graph import Node
 from conrepair.localization.diagnosis.region import Side
 from conrepair.repairs.edits import Edit, Graft, SetAttributes
-from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
 __all__ = ["constant_proposals", "lost_scale_proposals"]
 

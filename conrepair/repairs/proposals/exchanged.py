@@ -14,8 +14,7 @@ from conrepair.localization.diagnosis.folding import CHANNELWISE
 from conrepair.localization.diagnosis.rotary import OtherForm, other_forms
 from conrepair.localization.diagnosis.steps import moves_before
 from conrepair.repairs.edits import ExchangeReads, Graft
-from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
 __all__ = ["channelwise_proposals", "exchange_proposals", "rotary_proposals"]
 

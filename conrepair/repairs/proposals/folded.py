@@ -16,8 +16,7 @@ from conrepair.graph.layer_graph import Array, Node, Parameter
 from conrepair.localization.diagnosis.folding import affine_of
 from conrepair.localization.diagnosis.steps import Step, step_of
 from conrepair.repairs.edits import SetParameter
-from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
 __all__ = ["folded_parameters", "folded_proposals"]
 

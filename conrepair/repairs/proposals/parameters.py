@@ -18,8 +18,7 @@ from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.diagnosis.turns import odd_members, turns_of
 from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Graft, Requantize, SetAttributes, SetParameter
-from conrepair.repairs.held import set_to
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
 __all__ = ["odd_parameter_proposals", "parameter_proposals", "recurrent_proposals", "wanted_parameter"]
 

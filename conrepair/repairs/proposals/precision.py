@@ -19,11 +19,10 @@ from conrepair.localization.quantized_rules import OVERFLOWS
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.saturation import begins_at_zero
 from conrepair.repairs.edits import ComputeInFloat, Remove, Requantize, SetRange
-from conrepair.repairs.held import set_to
 from conrepair.repairs.proposals.folded import folded_parameters
 from conrepair.repairs.proposals.parameters import wanted_parameter
 from conrepair.repairs.proposals.partners import is_quantized
-from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, RangeOf
+from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, RangeOf, set_to
 from conrepair.repairs.proposals.rewritten import piece_anew, steps_anew
 from conrepair.repairs.transplant import KnownTensor, transplant
 
