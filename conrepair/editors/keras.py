@@ -13,13 +13,12 @@ import keras
 import numpy as np
 
 from conrepair.editors.editor import Editor, NotEditableError
-from conrepair.editors.fused import unfused
 from conrepair.editors.keras_graft import KerasWriter
 from conrepair.editors.keras_kept import carry_over
 from conrepair.editors.keras_rebuild import KerasChanges, KerasGraft, rebuild
 from conrepair.editors.keras_settings import activation_layer, function_name, window_config
 from conrepair.editors.lowering_windows import GLOBAL_POOLS, POOLS
-from conrepair.editors.operation import Operation
+from conrepair.editors.operation import Operation, unfused
 from conrepair.frameworks.keras import load_keras
 from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Tensor

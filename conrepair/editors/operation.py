@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from conrepair.equations.expression import ALL, Expression, Term, computed, names_in
 from conrepair.graph.attributes import Attribute, Attributed
-from conrepair.graph.layer_graph import Array, Node
+from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS
 
-__all__ = [
-    "CHOICE",
-    "NotEditableError",
-    "Operation",
-    "Steps",
-    "operation_of",
-    "two_read",
-    "what_is_read",
-]
+__all__ = ["CHOICE", "NotEditableError", "Operation", "Steps", "operation_of", "two_read", "unfused", "what_is_read"]
 
 CHOICE = ("condition", "x", "y")
 """What Where reads, in its order: constants by these roles, operands between them."""
@@ -193,3 +185,37 @@ def two_read(
     if len(read) != 2:
         raise NotEditableError(f"{operation.operator} takes two operands, not {len(read)}")
     return read[0], read[1]
+
+
+# Changes around an activation that a format has inside a layer: it becomes an operation of its own.
+
+
+def unfused(
+    graph: LayerGraph, hidden: str, tensor: str, operations: Sequence[Operation]
+) -> tuple[Node, str, Sequence[Operation]] | None:
+    """What to compute in place of which tensor, once an activation isn't inside its layer any more.
+
+    Args:
+        graph: With each such activation as a node, behind a tensor that can't be reached.
+        hidden: How the names of such tensors end.
+        tensor: Whose readers shall read the operations' result.
+        operations: They may read the tensor in front of the activation.
+
+    Returns:
+        The activation that must be taken out of its layer, the tensor behind it, and the operations; None where no
+        such tensor is meant.
+    """
+    front = tensor
+    if not tensor.endswith(hidden):
+        producer = graph.producers.get(tensor)
+        front = producer.inputs[0] if producer is not None and producer.inputs else ""
+        if not front.endswith(hidden) or not any(front in operation.inputs for operation in operations):
+            return None
+    activation = graph.consumers[front][0]
+    behind = activation.outputs[0]
+    fed = [
+        replace(item, inputs=tuple(behind if name == front else name for name in item.inputs)) for item in operations
+    ]
+    if tensor == front:
+        fed.append(Operation(activation.op, (len(fed) - 1,), activation.attributes))
+    return activation, behind, fed

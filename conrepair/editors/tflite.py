@@ -13,10 +13,9 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
 from conrepair.editors.editor import Editor
-from conrepair.editors.fused import unfused
 from conrepair.editors.grid import symmetric_scales
 from conrepair.editors.lowering_windows import GLOBAL_POOLS, POOLS
-from conrepair.editors.operation import Operation
+from conrepair.editors.operation import Operation, unfused
 from conrepair.editors.tflite_file import EditedTfliteFile
 from conrepair.editors.tflite_graft import TfliteWriter, drop_unread, place_operators
 from conrepair.editors.tflite_grids import BIASES, rescale_bias, set_constant_grid, set_range
