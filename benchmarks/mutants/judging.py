@@ -43,6 +43,7 @@ MODULES = (
     "conrepair/localization/compensating.py",
     # Which edits are taken, and whether what comes out is delivered.
     "conrepair/localization/alone.py",
+    "conrepair/localization/numbers/pairing.py",
     "conrepair/repairs/bench.py",
     "conrepair/repairs/search.py",
     "conrepair/repairs/rounds.py",

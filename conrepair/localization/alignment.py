@@ -13,8 +13,9 @@ from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolated import Isolated
 from conrepair.localization.layout import layouts
-from conrepair.localization.matching import EQUAL, EXACT, ComparedNetworks, Pair, match
+from conrepair.localization.matching import ComparedNetworks, Likeness, Pair, match
 from conrepair.localization.neighbourhood import Neighbourhood
+from conrepair.localization.numbers import pairing
 from conrepair.localization.outputs import output_pairs
 from conrepair.localization.quantized_pairs import likeness_of, near_pairs_of
 from conrepair.localization.samples import Samples
@@ -23,7 +24,6 @@ from conrepair.localization.similarity import NEAREST, Similarity
 
 __all__ = ["Alignment", "align", "comparable"]
 
-_HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no layer forgives that much
 _LOOKS = 3  # at what feeding shows, each behind what the one before it has shown
 
 
@@ -85,9 +85,9 @@ def align(source: Activations, target: Activations, folder: Path, *, quantized: 
     shapes = source.shapes(), target.shapes()
     nodes = Neighbourhood(graphs[0], ours, shapes[0]), Neighbourhood(graphs[1], theirs, shapes[1])
     samples = Samples(ours, source.__getitem__), Samples(theirs, target.__getitem__)
-    similarity = Similarity(*samples, NEAREST if quantized else EQUAL, hidden=not quantized)
-    similarity.refine(EQUAL)
-    likeness = likeness_of(source.network, target.network, similarity, nodes) if quantized else EXACT
+    similarity = Similarity(*samples, NEAREST if quantized else pairing.EQUAL, hidden=not quantized)
+    similarity.refine(pairing.EQUAL)
+    likeness = likeness_of(source.network, target.network, similarity, nodes) if quantized else Likeness()
     sides = ComparedNetworks(*nodes, similarity, likeness)
     isolated = Isolated(source, target, folder)
     kept = match(sides)
@@ -135,7 +135,7 @@ def _without_harmless(sides: ComparedNetworks, pairs: Sequence[Pair], errors: Ma
         errors: Of the pairs that values showed, in the full run.
     """
     graph = sides.target.graph
-    right = all(errors.get(name, math.inf) <= EQUAL for name in graph.outputs)
+    right = all(errors.get(name, math.inf) <= pairing.EQUAL for name in graph.outputs)
     # Of what's computed from each tensor, the largest error of the next compared ones. One that isn't known is none
     # of these where all outputs are right; else what hides an error from the next one may show it later.
     worst = {name: errors.get(name, math.inf) for name in graph.outputs}
@@ -149,9 +149,9 @@ def _without_harmless(sides: ComparedNetworks, pairs: Sequence[Pair], errors: Ma
 
 def _is_harmless(sides: ComparedNetworks, pair: Pair, worst: Mapping[str, float]) -> bool:
     left = worst.get(pair.target, 0.0)  # nobody reads what isn't there
-    if pair.target in sides.target.graph.outputs or left > EQUAL:
+    if pair.target in sides.target.graph.outputs or left > pairing.EQUAL:
         return False
-    return left <= _HARMLESS * _error(sides, pair)
+    return left <= pairing.HARMLESS * _error(sides, pair)
 
 
 def _error(sides: ComparedNetworks, pair: Pair) -> float:

@@ -9,17 +9,15 @@ from itertools import combinations, zip_longest
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.cuts import Feeding, feeding_of, readers_of
 from conrepair.localization.isolated import Isolated
-from conrepair.localization.matching import EQUAL, Pair
+from conrepair.localization.matching import Pair
+from conrepair.localization.numbers import pairing
 
 __all__ = ["without_compensated"]
 
 _NEAREST = 4  # wrong pairs before another one, of which any may be what it takes back
 _STEPS = 24  # cuts between the two, at most
 _ROUNDS = 4
-_TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies before it
 _FORGIVING = 2  # cuts behind one another that a wrong tensor makes wrong, before one that forgives it
-_FORGIVEN = 1e-6  # relative L2 that's left behind it: rounding
-_NO_WORSE = 1.5  # times what's left with it fed, where that's rounding of fewer bits
 _FORGIVERS = {"Softmax", "LogSoftmax", "Hardmax"}
 
 
@@ -44,7 +42,7 @@ def without_compensated(
     for _ in range(_ROUNDS):
         order = [pair.target for pair in kept]
         feeding = feeding_of(graph, kept)
-        wrong = {pair.target for pair in kept if errors.get(pair.target, 0.0) > EQUAL}
+        wrong = {pair.target for pair in kept if errors.get(pair.target, 0.0) > pairing.EQUAL}
         if not wrong:
             break
         choices = [_choices(name, feeding, wrong, order) for name in order if name in wrong]
@@ -93,14 +91,14 @@ def _forgiven(
             for inside, ends in groups
             if ends
             and (len(inside & wrong) > 1 or all(graph.producers[item].op in _FORGIVERS for item in ends))
-            and all(errors.get(item, math.inf) <= EQUAL for item in [*inside - wrong, *ends])
+            and all(errors.get(item, math.inf) <= pairing.EQUAL for item in [*inside - wrong, *ends])
         ]
         gone = found.union(*(inside for inside, _ in groups))
         rest = [pair for pair in pairs if pair.target not in gone]
         wanted = set[str]().union(*(ends for _, ends in groups))
         now = isolated.errors(rest, [pair for pair in rest if pair.target in wanted]) if wanted else {}
         for inside, ends in groups:
-            if all(now.get(item, math.inf) <= max(_FORGIVEN, _NO_WORSE * errors[item]) for item in ends):
+            if all(now.get(end, math.inf) <= max(pairing.ROUNDING, pairing.FORGIVEN * errors[end]) for end in ends):
                 found |= inside
     return found
 
@@ -185,5 +183,7 @@ def _right_without(
     ends = {end for end, _ in group}
     found = isolated.errors(rest, [pair for pair in rest if pair.target in ends])
     return {
-        end: between for end, between in group if found.get(end, math.inf) <= min(EQUAL, _TAKEN_BACK * errors[end])
+        end: between
+        for end, between in group
+        if found.get(end, math.inf) <= min(pairing.EQUAL, pairing.TAKEN_BACK * errors[end])
     }

@@ -16,7 +16,6 @@ from conrepair.graph.layer_graph import Array
 __all__ = ["Layout", "layouts", "lies_along"]
 
 _MOST_AXES = 5  # longer than 1 on a side; beyond that only what needs no transposition is tried
-_OF_PICTURES = 4
 Shape = tuple[int, ...]
 
 
@@ -64,7 +63,7 @@ class Layout:
     @property
     def exchanges(self) -> bool:
         """Whether axes of a picture stand in each other's place, wherever the channels are."""
-        if len(self.axes) < _OF_PICTURES:
+        if len(self.axes) < 4:
             return False
         far = (place for place in self.axes if abs(self.axes.index(place) - place) > 1)
         rests = [self.axes, *(tuple(axis for axis in self.axes if axis != place) for place in far)]

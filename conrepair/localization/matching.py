@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy
@@ -13,24 +13,18 @@ import scipy
 from conrepair.localization.diagnosis.steps import moved_by, moves_before
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.neighbourhood import Neighbourhood
+from conrepair.localization.numbers import pairing
 from conrepair.localization.refinement import refined
 from conrepair.localization.samples import Matrix, Places
 from conrepair.localization.similarity import Similarity
 
-__all__ = ["EQUAL", "EXACT", "ComparedNetworks", "Likeness", "Pair", "match"]
+__all__ = ["EQUAL", "ComparedNetworks", "Likeness", "Pair", "match"]
 
-EQUAL = 1e-3
-"""Relative L2 below which two tensors are the same one, computed by two libraries: rounding is far below it, and two
-tensors of a network are far above."""
 
-_ROUNDING = 1e-6  # relative L2 below which it's chance which of two tensors is closer
-_DIGITS = 7.0  # that two computations of one thing have in common at most
-_PLACE = 0.25  # what it counts to lie at the other end of the network, beside all digits
+EQUAL = pairing.EQUAL
 _NOT_PAIRED = 16.0  # cost of a tensor without a partner, more than a pair can be worth
 _SURMISE = 0.9  # how sure a pair is that only structure tells
-_TELLING = 0.9  # correlation from which on values tell the layout, though a fault in front has changed them
 _MOST_VALUES = 1 << 20  # that are followed through moves
-_BY_VALUES = 10  # how much more a layout counts that values show than one that a shape suggests
 
 
 @dataclass(frozen=True)
@@ -54,19 +48,15 @@ class Pair:
 
 @dataclass(frozen=True)
 class Likeness:
-    """When two tensors are taken for the same one by their values.
+    """When two tensors are taken for the same one by their values: as it is made, of targets that compute with reals.
 
     Attributes:
         error: Relative L2 below which they are.
         closer: Times the error to the closest tensor that they may differ by.
     """
 
-    error: float = EQUAL
-    closer: float = 30.0
-
-
-EXACT = Likeness()
-"""Of targets that compute with real numbers."""
+    error: float = field(default_factory=lambda: pairing.EQUAL)
+    closer: float = field(default_factory=lambda: pairing.CLOSEST)
 
 
 @dataclass(frozen=True)
@@ -83,7 +73,7 @@ class ComparedNetworks:
     source: Neighbourhood
     target: Neighbourhood
     similarity: Similarity
-    likeness: Likeness = EXACT
+    likeness: Likeness = field(default_factory=Likeness)
 
 
 def match(sides: ComparedNetworks) -> list[Pair]:
@@ -125,7 +115,7 @@ def _equal(sides: ComparedNetworks) -> tuple[Places, Places, Matrix]:
     source, target, likeness = sides.source, sides.target, sides.likeness
     near = sides.similarity.near
     close = near.error < likeness.error
-    alike = near.error <= likeness.closer * np.maximum(sides.similarity.closest()[near.columns], _ROUNDING)
+    alike = near.error <= likeness.closer * np.maximum(sides.similarity.closest()[near.columns], pairing.ROUNDING)
     equal = ((source.results[near.rows] == target.results[near.columns]) | close) & alike & close
     return near.rows[equal], near.columns[equal], near.error[equal]
 
@@ -137,8 +127,8 @@ def _assigned(rows: Places, columns: Places, error: Matrix, size: tuple[int, int
     """
     (left, down), (right, across) = (np.unique(side, return_inverse=True) for side in (rows, columns))
     with np.errstate(divide="ignore"):
-        digits = np.clip(-np.log10(error), 0, _DIGITS) / _DIGITS
-    wish = 1.0 + digits - _PLACE * np.abs(rows / size[0] - columns / size[1])
+        digits = np.clip(-np.log10(error), 0, pairing.DIGITS) / pairing.DIGITS
+    wish = 1.0 + digits - pairing.PLACE * np.abs(rows / size[0] - columns / size[1])
     alone = np.arange(len(left))
     costs = np.concatenate([_NOT_PAIRED - wish, np.full(len(left), _NOT_PAIRED)])
     places = np.concatenate([down, alone]), np.concatenate([across, len(right) + alone])
@@ -161,7 +151,7 @@ def _guessed(sides: ComparedNetworks, row: int, column: int, told_by: str) -> tu
     layout, correlation = sides.similarity.likeliest(row, column)
     words = f"{told_by} (correlation of the values {correlation:.2f})"
     pair = Pair(sides.source.names[row], sides.target.names[column], layout, _SURMISE, words)
-    return pair, correlation >= _TELLING
+    return pair, correlation >= pairing.CORRELATED
 
 
 def _with_usual_layouts(pairs: list[Pair], told: list[bool]) -> list[Pair]:
@@ -170,7 +160,7 @@ def _with_usual_layouts(pairs: list[Pair], told: list[bool]) -> list[Pair]:
     for pair, known in zip(pairs, told, strict=True):
         layout = pair.layout
         if known:
-            counts.setdefault(_ranks(layout), Counter())[layout.axes] += _BY_VALUES
+            counts.setdefault(_ranks(layout), Counter())[layout.axes] += pairing.BY_VALUES
         elif layout.view != tuple(layout.view[axis] for axis in layout.axes):
             counts.setdefault(_ranks(layout), Counter())[layouts(layout.source, layout.target)[0].axes] += 1
     return [

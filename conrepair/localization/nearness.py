@@ -13,16 +13,12 @@ import numpy.typing as npt
 import scipy
 
 from conrepair.localization.layout import Layout, Shape, layouts
-from conrepair.localization.samples import Matrix, Places, Samples, drawn, positions_of
+from conrepair.localization.numbers import pairing
+from conrepair.localization.samples import SEED, Matrix, Places, Samples, drawn, positions_of
 
 __all__ = ["Near", "Nearness"]
 
 _DIRECTIONS = 16  # that values are projected on
-_SEED = 20261120
-_RADIUS = 10.0  # times the error that is looked for: projections of two points may be further apart than they are
-_WINDOWED = 0.2  # weight of what a norm hides: relative to it, an error may be larger
-_ORDER = 2.0  # times the error, from one end of the networks to the other: of equal tensors, those at one place
-_FINEST = 1e-3  # error by which that's measured where any is looked for
 _NOTHING = -1e3  # where tensors of zeros are, and nothing else
 _MOST, _MOST_FAR = 64, 16  # neighbours of a tensor that are looked at: of more that are the same, those at its place
 _CHUNK = 1 << 21  # elements at a time
@@ -72,7 +68,7 @@ class Nearness:
             hidden: Whether errors include what a tensor's norm hides.
         """
         self._sources, self._reach, self._hidden = sources, reach, hidden
-        self._scale = reach if math.isfinite(reach) else _FINEST
+        self._scale = reach if math.isfinite(reach) else pairing.EQUAL
         self._most = _MOST if math.isfinite(reach) else _MOST_FAR
         self._trees: dict[Shape, list[_Tree]] = {}
 
@@ -89,7 +85,7 @@ class Nearness:
                 for layout in layouts(shape, other):
                     for tree in self._of(shape, ours):
                         others = _points(targets, theirs, positions_of(layout), tree.window, self._scale)
-                        one, two = _neighbours(tree, others, _RADIUS * self._reach, self._most)
+                        one, two = _neighbours(tree, others, pairing.RADIUS * self._reach, self._most)
                         rows, columns = tree.places[one], theirs[two]
                         error = _exact(self._sources, targets, rows, columns, layout, hidden=self._hidden)
                         near = (error < self._reach) | math.isinf(self._reach)
@@ -125,7 +121,7 @@ def _best(parts: Sequence[tuple[Places, Places, Matrix, int]], choices: list[Lay
 
 @functools.lru_cache(maxsize=64)
 def _directions(size: int) -> Matrix:
-    return np.random.default_rng(_SEED).choice((-1.0, 1.0), (size, _DIRECTIONS)) / math.sqrt(_DIRECTIONS)
+    return np.random.default_rng(SEED).choice((-1.0, 1.0), (size, _DIRECTIONS)) / math.sqrt(_DIRECTIONS)
 
 
 def _points(samples: Samples, places: Places, positions: Places, window: Window | None, scale: float) -> Matrix:
@@ -144,11 +140,11 @@ def _points(samples: Samples, places: Places, positions: Places, window: Window 
             _projected(clean, norms),
             np.where(norms > 0, np.log(np.where(norms > 0, norms, 1.0)), _NOTHING)[:, None],
             np.where(whole, 0.0, -_NOTHING)[:, None],
-            _ORDER * scale * (chosen / max(len(samples.names), 1))[:, None],
+            pairing.ORDER * scale * (chosen / max(len(samples.names), 1))[:, None],
         ]
         if window is not None:
             inside = np.clip(clean, *window) - sum(window) / 2
-            parts.append(_WINDOWED * _projected(inside, np.linalg.norm(inside, axis=1)))
+            parts.append(pairing.WINDOWED * _projected(inside, np.linalg.norm(inside, axis=1)))
         found.append(np.concatenate(parts, axis=1))
     return np.concatenate(found)
 

@@ -11,7 +11,6 @@ __all__ = ["normalizations"]
 
 _ROOTS = {"Rsqrt", "Sqrt"}
 _BETWEEN = {"Add", "Sub", "Mul", "Div", "Neg", "Square", "Pow", "Identity", "ReduceMean", "Reciprocal", *_ROOTS}
-_OPERANDS = 2
 
 
 def normalizations(graph: LayerGraph) -> Mapping[str, str]:
@@ -42,7 +41,7 @@ def _mean_before(graph: LayerGraph, root: Node) -> Node | None:
     if squares is None or squares.op != "ReduceMean":
         return None
     difference = _behind(graph, squares.inputs[0], {"Square", "Mul", "Pow", "Identity"})
-    if difference is None or difference.op != "Sub" or len(difference.inputs) < _OPERANDS:
+    if difference is None or difference.op != "Sub" or len(difference.inputs) < 2:
         return squares
     mean = graph.producers.get(difference.inputs[1])
     centres = mean is not None and mean.op == "ReduceMean" and mean.inputs[0] == difference.inputs[0]
@@ -79,7 +78,7 @@ def _until_together(graph: LayerGraph, begin: int, root: Node) -> list[str]:
             if name in node.outputs or any(not inside.keys() >= set(item.outputs) for item in graph.consumers[name])
         }
         behind = graph.order[node.outputs[0]] > graph.order[root.outputs[0]]
-        if behind and len(node.inputs) == _OPERANDS and waiting == set(node.outputs):
+        if behind and len(node.inputs) == 2 and waiting == set(node.outputs):
             return [*inside, *_with_constants(graph, node.outputs[0])]
     return []
 

@@ -22,8 +22,9 @@ from conrepair.localization.cuts import feeding_of
 from conrepair.localization.input_relation import explain_inputs
 from conrepair.localization.isolation import Isolation, as_stored
 from conrepair.localization.layout import Layout, layouts
-from conrepair.localization.matching import EQUAL, Pair
+from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
+from conrepair.localization.numbers import pairing
 from conrepair.localization.options import Options
 from conrepair.localization.outputs import named_alike
 from conrepair.localization.result import LocatedFault
@@ -142,7 +143,7 @@ def align_with_inputs(source: Activations, target: Activations, folder: Path, op
             continue
         if error < with_sources:
             found, with_sources = again, error
-        if with_sources <= EQUAL:
+        if with_sources <= pairing.EQUAL:
             break
     return _decided((source.feeds, target.feeds), different, (alignment, found), (with_own, with_sources))
 
@@ -156,7 +157,7 @@ def _decided(
     """Which of the two feeds makes the layers behind the inputs right."""
     own, found = alignments
     with_own, with_sources = errors
-    certain = with_sources <= EQUAL and with_own > _BETTER * with_sources
+    certain = with_sources <= pairing.EQUAL and with_own > _BETTER * with_sources
     if not certain and not with_sources <= _MAYBE * with_own:
         words = (
             "the target is fed with other numbers than the source, and the layers behind are wrong with either: "

@@ -21,6 +21,7 @@ from conrepair.graph.layer_graph import Node
 from conrepair.graph.operators import COMMUTATIVE, OPERATORS
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.normalizations import normalizations
+from conrepair.localization.numbers import pairing
 from conrepair.localization.weights import RECURRENT, Fingerprints, weight_of
 
 __all__ = ["Fits", "refined"]
@@ -30,8 +31,6 @@ _MOVES = {"Identity", "Cast", "Reshape", "Transpose", "QuantizeLinear", "Dequant
 _BOUNDS = {"Relu", "Clip"}
 _AFFINE = {"Add", "Sub", "Mul", "Div"}
 _VALUES = "its values"
-_OPERANDS = 2
-_SAME_WEIGHTS = 0.9  # correlation
 
 Places = tuple[int, int]
 """Of a tensor of the source, and one of the target."""
@@ -143,7 +142,7 @@ class _Reduced:
             or (node.op in _AFFINE and "operand" in node.parameters)
         ):
             names = read if len(read) == 1 else []
-        elif node.op == "Mul" and len(read) == _OPERANDS:  # integers of a product, and the scale found at run time
+        elif node.op == "Mul" and len(read) == 2:  # integers of a product, and the scale found at run time
             names = [name for name, scale in (read, read[::-1]) if self._is_number(scale)]
         for name in names:
             before = self.values[self._held[name]].node if name in self._held else None
@@ -293,7 +292,7 @@ class _Pairing:
             ]
             if len(nodes[0]) == len(ours) and len(nodes[1]) == len(theirs):
                 alike = self._prints[0].alike(nodes[0], nodes[1], self._prints[1])
-                same = alike >= _SAME_WEIGHTS
+                same = alike >= pairing.CORRELATED
                 best = alike.argmax(axis=1)
                 for row, column in enumerate(best.tolist()):
                     several = alone and max(same[row].sum(), same[:, column].sum()) > 1

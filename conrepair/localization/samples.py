@@ -15,10 +15,10 @@ from conrepair.localization.layout import Layout, Shape, layouts
 from conrepair.metrics.body import DenseElements, bodies_of
 from conrepair.metrics.running_error import error_of, relative_l2
 
-__all__ = ["ComparedTensors", "Fetch", "Matrix", "Places", "Samples", "compare", "drawn", "positions_of"]
+__all__ = ["SEED", "ComparedTensors", "Fetch", "Matrix", "Places", "Samples", "compare", "drawn", "positions_of"]
 
 _SAMPLED = 4096  # elements of a tensor that stand for all of it
-_SEED = 20261120
+SEED = 20261120
 _CONSTANT = 1e-12
 _CHUNK = 1 << 21  # elements at a time
 
@@ -32,7 +32,7 @@ def drawn(size: int) -> Places:
     """Positions in a flat tensor of so many elements: all of a small one's, a few thousand of a large one's."""
     if size <= _SAMPLED:
         return np.arange(size)
-    return np.sort(np.random.default_rng(_SEED).choice(size, _SAMPLED, replace=False))
+    return np.sort(np.random.default_rng(SEED).choice(size, _SAMPLED, replace=False))
 
 
 @functools.lru_cache(maxsize=512)

@@ -12,16 +12,14 @@ from conrepair.localization.compensating import without_compensated
 from conrepair.localization.cuts import feeding_of, readers_of
 from conrepair.localization.isolated import Isolated
 from conrepair.localization.layout import layouts
-from conrepair.localization.matching import EQUAL, Pair
+from conrepair.localization.matching import Pair
 from conrepair.localization.neighbourhood import Neighbourhood
+from conrepair.localization.numbers import pairing
 
 __all__ = ["confirmed", "settle"]
 
 _TRIALS = 40
 _MOVES = 5  # of a doubtful pair to other tensors, before it's dropped
-_NEARER = 16.0  # times nearer than what was guessed another tensor is by no accident
-_ALL_NEARER = 4.0  # the same, where what reads it comes as much nearer by it, too
-_NO_WORSE = 1.05  # times its error before, that what reads it may have
 
 
 def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], isolated: Isolated) -> list[Pair]:
@@ -59,7 +57,7 @@ def settle(nodes: tuple[Neighbourhood, Neighbourhood], pairs: Sequence[Pair], is
             ]
             errors = {**errors, **isolated.errors(kept, again)}
     kept, errors = without_compensated(graph, kept, errors, isolated)
-    return confirmed(graph, kept, errors, EQUAL)
+    return confirmed(graph, kept, errors, pairing.EQUAL)
 
 
 def confirmed(graph: LayerGraph, pairs: Sequence[Pair], errors: Mapping[str, float], same: float) -> list[Pair]:
@@ -105,14 +103,17 @@ def _tried(
     found = isolated.errors(rest, [pair for pair in rest if pair.target in behind])
 
     def is_right(target: str) -> bool:
-        return all(found.get(name, math.inf) <= EQUAL for name in doubtful[target])
+        return all(found.get(name, math.inf) <= pairing.EQUAL for name in doubtful[target])
 
     def is_nearer(target: str) -> bool:
-        own = found.get(instead.get(target, ""), math.inf if moved[target] else errors[target] / _ALL_NEARER)
+        own = found.get(instead.get(target, ""), math.inf if moved[target] else errors[target] / pairing.ALL_NEARER)
         readers = [(errors[name], found.get(name, math.inf)) for name in doubtful[target]]
         return any(
             own * times <= errors[target] and all(now * at_readers <= before for before, now in readers)
-            for times, at_readers in ((_NEARER, 1 / _NO_WORSE), (_ALL_NEARER, _ALL_NEARER))
+            for times, at_readers in (
+                (pairing.NEARER, 1 / pairing.NO_WORSE),
+                (pairing.ALL_NEARER, pairing.ALL_NEARER),
+            )
         )
 
     better = {target for target in moved if is_right(target) or is_nearer(target)}
@@ -136,7 +137,7 @@ def _alternatives(
 
     What another guess has, and wrongly, is free: a row of guesses may be off by one.
     """
-    held = [pair for pair in pairs if pair.confidence == 1.0 or errors.get(pair.target, 0.0) <= EQUAL]
+    held = [pair for pair in pairs if pair.confidence == 1.0 or errors.get(pair.target, 0.0) <= pairing.EQUAL]
     taken = {pair.source for pair in pairs}, {pair.target for pair in held}
     partner = {pair.target: pair.source for pair in pairs}
     found: dict[str, Pair | None] = {}
@@ -183,9 +184,9 @@ def _doubtful(
     for pair in pairs:
         name = pair.target
         behind = readers.get(name, [])
-        if errors.get(name, 0.0) <= EQUAL or not behind or name in graph.outputs:
+        if errors.get(name, 0.0) <= pairing.EQUAL or not behind or name in graph.outputs:
             continue
-        if name not in blocked and name not in cleared and any(errors[item] > EQUAL for item in behind):
+        if name not in blocked and name not in cleared and any(errors[item] > pairing.EQUAL for item in behind):
             found[name] = behind
             blocked.update(behind)
     return found

@@ -19,11 +19,9 @@ _ROLES = ("weight", "W", "table")
 _LOOPS = {"WHILE", "STABLEHLO_WHILE", "Loop", "Scan"}
 RECURRENT = {"LSTM", "GRU", "RNN", *_LOOPS}
 """Recurrent layers, and the loops that they're written as."""
-_MATRIX = 2  # axes
 _QUANTILES, _DIGITS = 32, 5  # of a matrix's numbers in their order, which say whether others are the same ones
 _SAMPLED = 2048
 _SEED = 20261120
-_LEAST = 0.5  # of a correlation that says anything
 
 Matrix = npt.NDArray[np.float64]
 Vector = npt.NDArray[np.float32]
@@ -46,7 +44,7 @@ class Fingerprints:
         self._orderless: dict[str, frozenset[bytes]] = {}
 
     def alike(self, ours: Sequence[Node], theirs: Sequence[Node], other: Fingerprints) -> Matrix:
-        """Correlation of the weights of nodes, each with each; 0 where operators or shapes differ, or where it's low.
+        """Correlation of the weights of nodes, each with each; 0 where operators or shapes differ.
 
         A recurrent layer and a loop that stands for it have gates in orders of their own, matrices turned or joined:
         their weights are alike, or they aren't, by the numbers without their order.
@@ -71,7 +69,7 @@ class Fingerprints:
             one, two = ours[row], theirs[column]
             if one.op != two.op or one.op in _LOOPS:
                 result[row, column] = self.share(one, two, other)
-        return np.where(result > _LEAST, result, 0.0)
+        return result
 
     def share(self, one: Node, two: Node, other: Fingerprints) -> bool:
         """Whether a recurrent layer, or a loop, and one of another network have a matrix of the same numbers."""
@@ -80,7 +78,7 @@ class Fingerprints:
     def _numbers_of(self, node: Node) -> frozenset[bytes]:
         if node.name not in self._orderless:
             arrays = [parameter.numpy().astype(np.float64) for parameter in _matrices(node)]
-            directions = [item for array in arrays for item in (array if array.ndim > _MATRIX else [array])]
+            directions = [item for array in arrays for item in (array if array.ndim > 2 else [array])]
             self._orderless[node.name] = frozenset(map(_orderless, directions))
         return self._orderless[node.name]
 
@@ -99,7 +97,7 @@ def _matrices(node: Node) -> list[Parameter]:
     return [
         parameter
         for parameter in node.parameters.values()
-        if len(parameter.shape) >= _MATRIX
+        if len(parameter.shape) >= 2
         and math.prod(parameter.shape) >= _QUANTILES
         and (parameter.bits or "float" in parameter.dtype)
     ]

@@ -11,8 +11,9 @@ from random_graphs import Computed, all_values, disguised, drawn_feeds, graph_of
 
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localization.layout import layouts
-from conrepair.localization.matching import EQUAL, ComparedNetworks, Pair, _with_usual_layouts, match
+from conrepair.localization.matching import ComparedNetworks, Pair, _with_usual_layouts, match
 from conrepair.localization.neighbourhood import Neighbourhood
+from conrepair.localization.numbers.pairing import EQUAL
 from conrepair.localization.samples import Samples
 from conrepair.localization.similarity import Similarity
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conrepair.localization.matching import EQUAL
 from conrepair.localization.nearness import Nearness
+from conrepair.localization.numbers.pairing import EQUAL
 from conrepair.localization.samples import Samples, compare
 
 Array = np.ndarray

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from conrepair.localization.matching import EQUAL
+from conrepair.localization.numbers.pairing import EQUAL
 from conrepair.localization.samples import Samples, compare
 from conrepair.localization.similarity import Similarity
 
