@@ -29,8 +29,8 @@ _CHANGES = (
     ("conrepair/metrics/running_error.py", "return max(self.relative_l2, self.hidden)", "return self.relative_l2"),
     (
         "conrepair/localization/judgement.py",
-        "min(_QUANTIZED_MARGIN * quantization, _MOST_EXPLAINED)",
-        "_QUANTIZED_MARGIN * quantization",
+        "min(judging.MARGIN_OF_BITS * quantization, judging.MOST_EXPLAINED)",
+        "judging.MARGIN_OF_BITS * quantization",
     ),
     ("conrepair/localization/conclusion.py", "if compared.differs:", "if False:"),
     (

@@ -44,6 +44,7 @@ MODULES = (
     # Which edits are taken, and whether what comes out is delivered.
     "conrepair/localization/alone.py",
     "conrepair/localization/numbers/pairing.py",
+    "conrepair/localization/numbers/judging.py",
     "conrepair/repairs/bench.py",
     "conrepair/repairs/search.py",
     "conrepair/repairs/rounds.py",

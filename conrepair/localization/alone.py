@@ -12,13 +12,12 @@ from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.isolation import Isolation, add_result
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
+from conrepair.localization.numbers import judging
 from conrepair.localization.reference import Reference
 from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
 
 __all__ = ["errors_alone", "is_unchanged", "kept_pieces"]
-
-_ROUNDING = 1e-9  # of sums of squares
 
 
 def errors_alone(
@@ -124,4 +123,4 @@ def is_unchanged(one: RunningError, other: RunningError) -> bool:
     """Whether two results differ from the same reference in the same way, but for rounding."""
     same = one.mismatched == other.mismatched
     sums = (one.difference, other.difference), (one.candidate, other.candidate), (one.product, other.product)
-    return same and all(math.isclose(*pair, rel_tol=_ROUNDING) for pair in sums)
+    return same and all(math.isclose(*pair, rel_tol=judging.UNCHANGED) for pair in sums)

@@ -18,6 +18,7 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.diagnosis.steps import moves_before
 from conrepair.localization.label_mapping import explain_class_permutation, explain_label_shift
+from conrepair.localization.numbers import judging
 from conrepair.localization.outputs import named_alike, partners, vary
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.tensor_order import explain_output_order
@@ -35,8 +36,6 @@ _misfit = functools.partial(LocatedFault.of_error, Kind.STRUCTURE)
 
 _Float64 = npt.NDArray[np.float64]
 
-_SAME = 1e-2  # relative error of answers that are the same
-
 
 def explain_final_activation(reference: Array, candidate: Array) -> str | None:
     """Find out whether the answers differ by a softmax, log-softmax or sigmoid.
@@ -52,14 +51,14 @@ def explain_final_activation(reference: Array, candidate: Array) -> str | None:
         return None
     source, target = np.asarray(reference, np.float64), np.asarray(candidate, np.float64)
     before = error_of_spread(source, target)
-    if not (np.isfinite(source).all() and np.isfinite(target).all()) or before <= _SAME:
+    if not (np.isfinite(source).all() and np.isfinite(target).all()) or before <= judging.SAME_ANSWERS:
         return None
     found = []
     for name, function in _ACTIVATIONS.items():
         found.append((error_of_spread(function(source), target), name, "added"))
         found.append((error_of_spread(source, function(target)), name, "missing"))
     error, name, side = min(found)
-    if error > _SAME:
+    if error > judging.SAME_ANSWERS:
         return None
     again = side == "added" and name != "log-softmax" and _has_gone_through(name, source)
     if again:

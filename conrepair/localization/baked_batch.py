@@ -19,14 +19,13 @@ from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.fed_model import FedModel, concrete
+from conrepair.localization.numbers import judging
 from conrepair.localization.result import LayerRow, Localization, LocatedFault
 from conrepair.metrics.tensors import compare_tensors
 from conrepair.networks.network import Network
 from conrepair.networks.onnx_plain import batch_numbers, written_shapes
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, InferenceError, ModelLoadError
-
-_OTHER = 1e-2  # relative L2 of answers: sums in another order, and ranges of other batches, differ by less
 
 __all__ = ["BakedBatch", "baked_batch", "opened_batch", "with_baked", "with_open_batch"]
 
@@ -164,7 +163,7 @@ def _takes_any(source: FedModel) -> bool:
 def _differ(one: Array, two: Array) -> bool:
     if one.shape != two.shape:
         return True
-    return one.dtype.kind == "f" and compare_tensors(one, two, rtol=0, atol=0).relative_l2 > _OTHER
+    return one.dtype.kind == "f" and compare_tensors(one, two, rtol=0, atol=0).relative_l2 > judging.SAME_ANSWERS
 
 
 def with_open_batch(model: Model, baked: BakedBatch, folder: Path, stem: str) -> Model:

@@ -19,13 +19,13 @@ from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.judgement import Judged
 from conrepair.localization.layout import Layout
 from conrepair.localization.matching import Pair
+from conrepair.localization.numbers import judging
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
 __all__ = ["with_other_layers"]
 
 _WINDOWS = {"pads", "strides", "dilations", "group"}
 _TWICE = 2.0  # times what its bits explain is no rounding of the right weight
-_SHARE = 4.0  # times the error of what's computed, at most, that of the weight that makes it may be
 
 
 def with_other_layers(
@@ -80,7 +80,7 @@ def _differ(ours: Step, theirs: Step, item: Judged, layouts: Mapping[int, Layout
         return True
     for _, right, given in _few_bits(ours, theirs) if not folded else ():
         # Nothing behind a gate takes a factor of its weights back, and all that's added there hides some of it.
-        if _differs_plainly(right, given, math.inf if theirs.op in GATES else _SHARE * item.introduced):
+        if _differs_plainly(right, given, math.inf if theirs.op in GATES else judging.WEIGHT * item.introduced):
             return True
     return False
 
@@ -123,7 +123,7 @@ def _has_wrong_weight(cuts: Cuts, item: Judged) -> bool:
                 errors[name] = min(errors.get(name, math.inf), _unexplained(right.numpy(), given))
     for right, given in _of_gates(cuts, item):
         errors[given.name] = _unexplained(right.numpy(), given)
-    return any(0 < error <= _SHARE * item.introduced for error in errors.values())
+    return any(0 < error <= judging.WEIGHT * item.introduced for error in errors.values())
 
 
 def _unexplained(right: Array, given: Parameter) -> float:

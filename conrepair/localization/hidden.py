@@ -14,11 +14,11 @@ from conrepair.localization.alignment import Alignment
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
+from conrepair.localization.numbers import judging
 from conrepair.localization.reference import shaken
 
 __all__ = ["Explained", "explain_outputs"]
 
-_LEFT = 0.5  # of the outputs' error, at most, where the piece that brings it is corrected
 _MOST = 64  # pieces that are looked for one behind the other
 
 
@@ -181,7 +181,7 @@ class _Runs:
         effect = _worst(self.outputs([*known, *before]))
         without = _worst(self.outputs([*known, *before, culprit]))
         known_right = culprit.target in self._judged and not self._judged[culprit.target].introduced
-        if known_right or without > _LEFT * effect:
+        if known_right or without > judging.LEFT * effect:
             return culprit.target, 0.0, 0.0  # it only tips the scales
 
         def disturb(name: str, array: Array) -> Array:

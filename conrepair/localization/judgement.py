@@ -8,16 +8,11 @@ from dataclasses import dataclass, replace
 
 from conrepair.evaluate.verdict import HALF_EPSILON
 from conrepair.localization.measurement import Cut
+from conrepair.localization.numbers import judging
 
 __all__ = ["Judged", "acquit_unread_bodies", "is_above", "judge_cut"]
 
 _EPSILON = 2.0**-23
-_STEP_ERROR = 8.0  # units in the last place that one operator may be off by: libraries approximate exp, erf, tanh
-_HIDDEN = 20.0  # times the full run's error: at the very same place that isn't so much smaller
-_QUANTIZED_MARGIN = 4.0
-_MOST_EXPLAINED = 0.7  # relative L2 from which on what's left of values is half noise, whatever the bit widths
-_UNREAD = 0.01  # of an error that no reader reads: rounding is more of a small one
-_LARGEST_CREDIBLE = 1e-3  # other kernels that differ more are themselves in doubt
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class Judged:
         the rounding of its weights explains it.
         """
         passed = min(self.cut.introduced.relative_l2, self.cut.full.relative_l2)
-        least = max(_MOST_EXPLAINED / _QUANTIZED_MARGIN, _QUANTIZED_MARGIN * self.weights)
+        least = max(judging.MOST_EXPLAINED / judging.MARGIN_OF_BITS, judging.MARGIN_OF_BITS * self.weights)
         return self.guilty or (self.cut.tells and passed <= least)
 
     @property
@@ -85,10 +80,10 @@ def judge_cut(
     """
     epsilon = HALF_EPSILON.get(precision, _EPSILON)
     scale = epsilon / _EPSILON
-    floor = max(_STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
-    if cut.other is not None and cut.other <= _LARGEST_CREDIBLE:
+    floor = max(judging.STEP_ERROR * epsilon * math.sqrt(max(operators, 1)), cut.disturbed * scale)
+    if cut.other is not None and cut.other <= judging.LARGEST_CREDIBLE:
         floor = max(floor, cut.other)
-    allowed = max(margin * floor, min(_QUANTIZED_MARGIN * quantization, _MOST_EXPLAINED))
+    allowed = max(margin * floor, min(judging.MARGIN_OF_BITS * quantization, judging.MOST_EXPLAINED))
     if quantization:  # a few large values take the bits of all others, as is meant
         introduced, full = cut.introduced.relative_l2, cut.full.relative_l2
     else:
@@ -106,7 +101,7 @@ def is_above(introduced: float, full: float, allowed: float) -> bool:
         allowed: That it may be.
     """
     above = introduced > allowed and full > allowed
-    return above and (introduced < _HIDDEN * full or math.isinf(introduced))
+    return above and (introduced < judging.HIDDEN * full or math.isinf(introduced))
 
 
 def acquit_unread_bodies(
@@ -137,7 +132,7 @@ def acquit_unread_bodies(
         if not differing.intersection(readers.get(name, ())).isdisjoint(told | read):
             read.add(name)
         left[name] = max((max(came[reader], left[reader]) for reader in readers.get(name, ())), default=0.0)
-    undone = {name for name in told if rounds and readers.get(name) and left[name] <= _UNREAD * full[name]}
+    undone = {name for name in told if rounds and readers.get(name) and left[name] <= judging.UNREAD * full[name]}
     seen = (told - undone) | read
     return [
         replace(item, guilty=False) if item.guilty and item.cut.pair.target not in seen else item for item in judged

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from conrepair.localization.numbers import judging
 from conrepair.metrics.spread import error_of_spread
 
 __all__ = ["explain_class_permutation", "explain_label_shift"]
@@ -16,9 +17,7 @@ __all__ = ["explain_class_permutation", "explain_label_shift"]
 Array = npt.NDArray[Any]
 
 _SHOWN = 3
-_SAME = 1e-2  # relative error of scores that are the same
 _TRIED_ON = 16  # samples by which shifts are tried; the best is checked on all
-_BETTER = 0.1  # of the error as it is, at most, must be left: closer scores need no explanation
 
 
 def explain_label_shift(reference: Array, candidate: Array) -> tuple[str, float] | None:
@@ -39,7 +38,7 @@ def explain_label_shift(reference: Array, candidate: Array) -> tuple[str, float]
         _shifts(reference.shape[1], candidate.shape[1]), key=lambda item: (_shifted_error(*few, item), abs(item))
     )
     error, before = (_shifted_error(reference, candidate, item) for item in (shift, 0))
-    if shift == 0 or error > _SAME or error > _BETTER * before:
+    if shift == 0 or error > judging.SAME_ANSWERS or error > judging.EXPLAINED * before:
         return None
     circular = reference.shape[1] == candidate.shape[1] and _is_circular(reference, candidate, shift)
     side = "after" if shift > 0 else "before"
@@ -69,7 +68,7 @@ def explain_class_permutation(reference: Array, candidate: Array) -> str | None:
     found, held_out = slice(0, None, 2), slice(1, None, 2)
     order = _assigned(reference[found], candidate[found])
     unseen = error_of_spread(reference[held_out], candidate[held_out][:, order])
-    if unseen > _SAME or unseen > _BETTER * before:
+    if unseen > judging.SAME_ANSWERS or unseen > judging.EXPLAINED * before:
         return None
     order = _assigned(reference, candidate)
     error = error_of_spread(reference, candidate[:, order])
@@ -103,7 +102,7 @@ def _shifted_error(reference: Array, candidate: Array, shift: int) -> float:
 
 
 def _is_circular(reference: Array, candidate: Array, shift: int) -> bool:
-    return error_of_spread(reference, np.roll(candidate, -shift, axis=1)) <= _SAME
+    return error_of_spread(reference, np.roll(candidate, -shift, axis=1)) <= judging.SAME_ANSWERS
 
 
 def _assigned(reference: Array, candidate: Array) -> npt.NDArray[np.intp]:

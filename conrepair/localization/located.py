@@ -19,6 +19,7 @@ from conrepair.localization.input_order import with_exchanged_inputs
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
+from conrepair.localization.numbers import judging
 from conrepair.localization.outputs import partners
 from conrepair.localization.result import LocatedFault
 from conrepair.networks.network import Network
@@ -82,9 +83,6 @@ def _error(fault: LocatedFault) -> float:
 
 # Another training state of the same network: all its numbers are a little off, which is one thing to say.
 
-_LEAST = 3  # layers that are off alike by no chance
-_MOST_OF = 0.75  # of the layers with weights: some may be frozen, or too little off to be at fault
-_ALIKE = 10.0  # times the usual: what's further off than all others is at fault by itself
 _WEIGHTS = ("weight", "W")
 
 
@@ -99,11 +97,11 @@ def _as_one_training(found: Sequence[Diagnosis], target: LayerGraph) -> list[Dia
         The same, where that's so: the others, then the one. It's measured where only the numbers differ.
     """
     usual = statistics.median([item.disturbed for item in found if item.disturbed] or [0.0])
-    off = [item for item in found if 0 < item.disturbed <= _ALIKE * usual]
+    off = [item for item in found if 0 < item.disturbed <= judging.ALIKE * usual]
     weighted = {node.layer for node in target.nodes if any(role in node.parameters for role in _WEIGHTS)}
     layers = list(dict.fromkeys(item.fault.target_layers[0] for item in off if item.fault.target_layers))
     among = sum(name in weighted for name in layers)
-    if among < max(_LEAST, _MOST_OF * len(weighted)):
+    if among < max(judging.ALIKE_LAYERS, judging.ALIKE_SHARE * len(weighted)):
         return list(found)
     least, most = (bound(item.disturbed for item in off) for bound in (min, max))
     first = max((item for item in off if item.alone), key=lambda item: item.fault.introduced_error, default=off[0])

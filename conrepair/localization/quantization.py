@@ -13,7 +13,7 @@ from conrepair.graph.operators import QUANTIZING
 from conrepair.graph.slices import CUT_OFF, HALF_STEP, slices_of
 from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut, CutOff
-from conrepair.localization.reference import DISTURBANCE
+from conrepair.localization.numbers import judging
 
 __all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error", "same_values"]
 
@@ -94,7 +94,7 @@ class QuantizationErrors:
                 shared[f"as it runs: {turn}"] = max(
                     self._as_it_runs(_data_of(node), cut) ** 2, shared.get(f"as it runs: {turn}", 0.0)
                 )
-        amplification = max(1.0, cut.carried / DISTURBANCE)
+        amplification = max(1.0, cut.carried / judging.DISTURBANCE)
         return amplification * math.sqrt(sum(squares) + sum(shared.values()))
 
     def of_weights(self, cut: Cut, nodes: Sequence[Node]) -> float:

@@ -13,20 +13,18 @@ import numpy as np
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import as_stored
+from conrepair.localization.numbers import judging
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.shelf import Shelf
 from conrepair.metrics.running_error import RunningError, error_of
 from conrepair.networks.network import Network
 from conrepair.runtime.errors import InferenceError
 
-__all__ = ["DISTURBANCE", "Reference", "RoundingFloor", "shaken"]
+__all__ = ["Reference", "RoundingFloor", "shaken"]
 
-DISTURBANCE = 2.0**-20
-"""Relative change by which conditioning is measured: eight units in the last place of float32."""
 
 _SEED = 20261120
 _STAGES = 64  # groups of tensors that are disturbed one behind the other
-_USUAL = 0.25  # of that, which is two units in the last place: what a sum of many products is off by
 _CHUNK = 1 << 18  # elements at a time: what's computed on the way takes no memory worth the name
 
 
@@ -225,7 +223,7 @@ def _part(expected: Array, disturbed: Array) -> Array:
     if expected.dtype.kind != "f" or expected.shape != disturbed.shape:
         return disturbed
     with np.errstate(invalid="ignore", over="ignore"):
-        part = expected + (disturbed - expected) * expected.dtype.type(_USUAL)
+        part = expected + (disturbed - expected) * expected.dtype.type(judging.USUAL)
     return np.where(np.isfinite(part), part, expected)
 
 
@@ -260,5 +258,5 @@ def shaken(array: Array) -> Array:
         signs = 2 * generator.integers(0, 2, part.shape, dtype=np.int8) - 1
         whole = (np.rint(part) == part) & (np.abs(part) < every)
         with np.errstate(over="ignore"):  # the lowest number of a mask, which becomes infinite
-            np.multiply(part, one + signs * array.dtype.type(DISTURBANCE), out=part, where=~whole)
+            np.multiply(part, one + signs * array.dtype.type(judging.DISTURBANCE), out=part, where=~whole)
     return result

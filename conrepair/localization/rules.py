@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence, Set
 
 from conrepair.graph.layer_graph import LayerGraph
+from conrepair.localization.numbers import judging
 from conrepair.localization.result import LocatedFault, Rule
 
-__all__ = ["LEAST", "rules_of"]
+__all__ = ["rules_of"]
 
-LEAST = 2  # places that make a rule
 _HELD = ("weights", "bias")  # what layers have
 _NUMBERS = re.compile(r"(?<![\w.])[-+]?\d[\d.e+-]*(?: to [-+]?\d[\d.e+-]*)?(?![\w])|\[[^]]*\]")
 _SCALES = re.compile(r", [^,]*\bscales?\b[^,]*(, for groups[^,]*)?")  # a small layer's groups are its channels
@@ -36,7 +36,7 @@ def rules_of(faults: Sequence[LocatedFault], graph: LayerGraph) -> tuple[Rule, .
     counts = Counter(sorts.values())
     found = []
     for rule, layers in places.items():
-        if len(layers) < LEAST or len(set(layers.values())) == 1:  # one fault is one finding, wherever it is
+        if len(layers) < judging.RULE or len(set(layers.values())) == 1:  # one fault is one finding, wherever it is
             continue
         words = _together(written[rule], rule)
         natives = {sorts.get(name, "") for name in layers}

@@ -17,6 +17,7 @@ from conrepair.localization.diagnosis.functions import compute
 from conrepair.localization.judgement import Judged
 from conrepair.localization.located import Guilty
 from conrepair.localization.matching import Pair
+from conrepair.localization.numbers import judging
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.quantization import ranges_of
 from conrepair.localization.quantized_rules import CLIPPING, OVERFLOWS, SATURATES, SHIFTED, ZERO_POINTS
@@ -26,12 +27,7 @@ from conrepair.metrics.running_error import relative_l2
 __all__ = ["begins_at_zero", "is_small", "told_by_drawn", "with_overflows", "with_saturation"]
 
 _CUTTING = {"Relu", "Clip"} | QUANTIZING
-_LEAST = 0.02  # share of the values that are cut off: outliers are, on purpose
-_BEYOND = 1.5  # times the range: samples may have somewhat larger values than those of calibration
-_LOST = 0.1  # relative L2 of what's cut off: less of it is no fault where its piece has none
-_CHANGED = 1e-2  # relative L2 of an output: more than float16 rounds
 _NOT_SHOWN = "Libraries that compute float16 in float32 don't show it, devices with float16 arithmetic do"
-_MOST = 0.5  # of a piece's error: what's cut off is what it's wrong by
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class _Saturated:
         small = is_small(self.held, *self.values, beyond)
         if self.share is None:
             return small
-        return small and ((self.share >= _LEAST and self.lost >= _LOST) or (given and self.shifted))
+        return small and ((self.share >= judging.CUT_OFF and self.lost >= judging.LOST) or (given and self.shifted))
 
     @property
     def rule(self) -> str:
@@ -78,7 +74,7 @@ class _Saturated:
         return f"clips{why}: its range is {low:.4g} to {high:.4g}, {reach}"
 
 
-def is_small(held: Interval, low: float, high: float, beyond: float = _BEYOND) -> bool:
+def is_small(held: Interval, low: float, high: float, beyond: float) -> bool:
     """Whether a range is much too small for some values: more than other samples explain.
 
     Args:
@@ -118,7 +114,7 @@ def with_saturation(
         pairs: All cuts, the inputs' among them.
         drawn: Whether inputs are drawn at random.
     """
-    beyond = 1.0 if drawn else _BEYOND  # of what drawn inputs cut off, all explains what a piece is wrong by
+    beyond = 1.0 if drawn else judging.BEYOND  # of what drawn inputs cut off, all explains what a piece is wrong by
     ranges = ranges_of(target)
     measured = {pair.target: pair for pair in (*pairs, *(item.cut.pair for item in judged))}
     read = {pair.source: _as_read(pair.source, right.network.graph) for pair in measured.values()}
@@ -209,7 +205,7 @@ def _overflows(run: Activations, right: Activations) -> list[Node]:
     for node in (node for node in begins if not _is_infinite_anyway(node, run)):
         stored = list(Pieces.between(network, [*graph.inputs, *node.outputs], graph.outputs).run(run.__getitem__))
         # A sigmoid's 1 / (1 + infinity) is 0 as it should be, and so are what a mask takes from a softmax.
-        lost = [array for name, array in stored if not relative_l2(run[name], array) < _CHANGED]
+        lost = [array for name, array in stored if not relative_l2(run[name], array) < judging.SAME_ANSWERS]
         if len(node.outputs) == 1 and (lost or (finite and not all(np.isfinite(array).all() for _, array in stored))):
             found.append(node)
     return found
@@ -295,7 +291,7 @@ def _places_of(
         and (held := target.tensors[name].stored)
         and (item := _Saturated(held, ends)).is_much(beyond)
     }
-    least = _MOST * fault.introduced_error
+    least = judging.MADE_BY_RANGE * fault.introduced_error
     near = {name: clipped[name] for name in (*read, fault.target_tensor) if name in clipped}
     return {name: item for name, item in near.items() if item.lost >= least or item.is_much(beyond)} | inner
 

@@ -18,13 +18,13 @@ from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Paired, Step
 from conrepair.localization.diagnosis.vanished import has_vanished
+from conrepair.localization.numbers import judging
 
 __all__ = ["differing_steps"]
 
 _COPIES = MOVES | {"Cast"}
 _GUARDED = {"Div", "Reciprocal", "Log"}  # have no answer to 0
 _GUARDS = {"Max", "Clip", "Where"}
-_EPSILON = 1e-2  # at most, that is added for no other purpose
 _HALF = ("float16", "bfloat16")
 
 
@@ -78,7 +78,7 @@ def _is_guarded(graph: LayerGraph, name: str) -> bool:
         node = graph.producers.get(node.inputs[0])
     if node is None or node.op != "Add" or "operand" not in node.parameters:
         return node is not None and node.op in _GUARDS
-    return bool(np.abs(node.parameters["operand"].numpy()).max(initial=0) <= _EPSILON)
+    return bool(np.abs(node.parameters["operand"].numpy()).max(initial=0) <= judging.EPSILON)
 
 
 def _is_alike(pairs: Paired) -> bool:

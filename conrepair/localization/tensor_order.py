@@ -15,6 +15,7 @@ import scipy
 from conrepair.data.feeds import Feeds
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.pairing import fit, pair_outputs
+from conrepair.localization.numbers import judging
 from conrepair.metrics.tensors import relative_error
 from conrepair.runtime.errors import InferenceError
 
@@ -23,7 +24,6 @@ __all__ = ["explain_input_order", "explain_output_order"]
 Array = npt.NDArray[Any]
 
 _WORST = 1e6  # stands for "can't be compared": an assignment takes no infinities
-_SAME = 1e-2  # relative error of outputs that are the same
 _ALL_ORDERS = 6  # inputs alike; of more, only exchanges of two are tried
 
 
@@ -46,7 +46,7 @@ def explain_output_order(
     # By name where the names are the same, by place else.
     partners = dict(zip(names, names if set(names) == set(others) else others, strict=True))
     given = {name: _error(reference[name], candidate[other]) for name, other in partners.items()}
-    wrong = [name for name in names if given[name] > _SAME]  # the others keep their places
+    wrong = [name for name in names if given[name] > judging.SAME_ANSWERS]  # the others keep their places
     errors = _errors([reference[name] for name in wrong], [candidate[partners[name]] for name in wrong])
     if errors is None:
         return None
@@ -54,7 +54,7 @@ def explain_output_order(
     moved = {name: partners[wrong[column]] for name, column in zip(wrong, columns, strict=True)}
     now = given | {name: float(errors[place, columns[place]]) for place, name in enumerate(wrong)}
     error, before = max(now.values()), max(given.values())
-    if error > _SAME:
+    if error > judging.SAME_ANSWERS:
         return None
     partners |= moved
     listing = ", ".join(f"{name} is in {other}" for name, other in moved.items())
@@ -83,7 +83,7 @@ def explain_input_order(
         order explains the outputs, or the given one does.
     """
     before = _outputs_error(expected, run_target(feeds))
-    if before <= _SAME:
+    if before <= judging.SAME_ANSWERS:
         return None
     best, best_error = {}, math.inf
     for order in itertools.islice(_orders(feeds, inputs), most_runs - 1):
@@ -91,9 +91,9 @@ def explain_input_order(
         error = _trial_error(run_target, fed, expected)
         if error < best_error:
             best, best_error = order, error
-        if error <= _SAME:
+        if error <= judging.SAME_ANSWERS:
             break
-    if best_error > _SAME:
+    if best_error > judging.SAME_ANSWERS:
         return None
     listing = ", ".join(f"{name} takes what {given} is given" for name, given in best.items() if name != given)
     return best, f"inputs are exchanged: {listing}; relative error {_number(before)} -> {best_error:.2g}"
@@ -150,9 +150,9 @@ def _errors(references: Sequence[Array], candidates: Sequence[Array]) -> npt.NDA
         norm = _norm(reference)
         for column, candidate in enumerate(candidates):
             # What differs by a share has a norm that differs by no more than that, in all layouts.
-            if reference.size != candidate.size or not abs(norms[column] - norm) > 2 * _SAME * norm:
+            if reference.size != candidate.size or not abs(norms[column] - norm) > 2 * judging.SAME_ANSWERS * norm:
                 errors[row, column] = _error(reference, candidate)
-        if errors[row].min() > _SAME:
+        if errors[row].min() > judging.SAME_ANSWERS:
             return None
     return errors if len(references) > 1 else None
 

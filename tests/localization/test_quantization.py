@@ -29,6 +29,7 @@ from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Cut, CutOff
 from conrepair.localization.models import localize_models
+from conrepair.localization.numbers.judging import DISTURBANCE
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import (
     QuantizationErrors,
@@ -37,7 +38,6 @@ from conrepair.localization.quantization import (
     ranges_of,
     rounding_error,
 )
-from conrepair.localization.reference import DISTURBANCE
 from conrepair.localization.result import Localization
 from conrepair.repairs.options import RepairOptions
 from conrepair.repairs.repair import repair_models

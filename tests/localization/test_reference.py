@@ -15,7 +15,8 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import CutOff, measure
-from conrepair.localization.reference import DISTURBANCE, Reference, _part, _stages, shaken
+from conrepair.localization.numbers.judging import DISTURBANCE
+from conrepair.localization.reference import Reference, _part, _stages, shaken
 from conrepair.metrics.running_error import relative_l2
 from conrepair.runtime.errors import InferenceError
 

@@ -25,6 +25,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import LayerGraph, Node, Tensor
 from conrepair.localization.fed_model import FedModel
 from conrepair.localization.models import localize_models
+from conrepair.localization.numbers.judging import BEYOND
 from conrepair.localization.options import Options
 from conrepair.localization.quantized_rules import SATURATES, SHIFTED
 from conrepair.localization.saturation import _as_read, is_small
@@ -200,10 +201,10 @@ def test_what_is_needed_of_values_is_what_clips_leave_of_them() -> None:
 
 
 def test_ranges() -> None:
-    assert is_small((0.0, 1.0), 0.0, 255.0)
-    assert is_small((-1.0, 0.0), -1.0, 1.0)
-    assert not is_small((0.0, 1.0), -1.0, 1.2), "a range that begins at zero is a ReLU"
-    assert not is_small((-1.0, 1.0), -1.2, 1.2), "samples have somewhat larger values"
+    assert is_small((0.0, 1.0), 0.0, 255.0, BEYOND)
+    assert is_small((-1.0, 0.0), -1.0, 1.0, BEYOND)
+    assert not is_small((0.0, 1.0), -1.0, 1.2, BEYOND), "a range that begins at zero is a ReLU"
+    assert not is_small((-1.0, 1.0), -1.2, 1.2, BEYOND), "samples have somewhat larger values"
 
 
 def _residual(path: Path, kind: str, factor: float) -> Path:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from conrepair.evaluate.verdict import LARGEST_NOISE, Verdict
 from conrepair.localization.conclusion import fault_words
 from conrepair.localization.judgement import is_above
+from conrepair.localization.numbers import judging
 from conrepair.localization.result import LayerRow, Localization, LocatedFault, Rule
-from conrepair.localization.rules import LEAST
 from conrepair.runtime.words import number
 
 __all__ = ["layers_again"]
@@ -62,7 +62,7 @@ def _rules(rules: Sequence[Rule], faults: Collection[LocatedFault]) -> tuple[Rul
     """Those that are left in at least two places."""
     left = {layer for fault in faults for _, layer in fault.differences}
     kept = (replace(rule, layers=tuple(layer for layer in rule.layers if layer in left)) for rule in rules)
-    return tuple(rule for rule in kept if len(rule.layers) >= LEAST)
+    return tuple(rule for rule in kept if len(rule.layers) >= judging.RULE)
 
 
 def _verdict(
