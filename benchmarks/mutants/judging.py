@@ -45,6 +45,7 @@ MODULES = (
     "conrepair/localization/alone.py",
     "conrepair/localization/numbers/pairing.py",
     "conrepair/localization/numbers/judging.py",
+    "conrepair/localization/numbers/few_bits.py",
     "conrepair/repairs/bench.py",
     "conrepair/repairs/search.py",
     "conrepair/repairs/rounds.py",

@@ -19,13 +19,12 @@ from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.judgement import Judged
 from conrepair.localization.layout import Layout
 from conrepair.localization.matching import Pair
-from conrepair.localization.numbers import judging
+from conrepair.localization.numbers import few_bits, judging
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
 __all__ = ["with_other_layers"]
 
 _WINDOWS = {"pads", "strides", "dilations", "group"}
-_TWICE = 2.0  # times what its bits explain is no rounding of the right weight
 
 
 def with_other_layers(
@@ -133,4 +132,4 @@ def _unexplained(right: Array, given: Parameter) -> float:
     if values.size != held.size or not size:
         return 0.0
     error = float(np.linalg.norm(values - held)) / size
-    return error if error > _TWICE * rounding_error(given, values) else 0.0
+    return error if error > few_bits.TWICE * rounding_error(given, values) else 0.0

@@ -13,11 +13,10 @@ from conrepair.graph.operators import QUANTIZING
 from conrepair.graph.slices import CUT_OFF, HALF_STEP, slices_of
 from conrepair.localization.activations import Activations
 from conrepair.localization.measurement import Cut, CutOff
-from conrepair.localization.numbers import judging
+from conrepair.localization.numbers import few_bits, judging
 
 __all__ = ["MOST_BITS", "QuantizationErrors", "has_right_scales", "ranges_of", "rounding_error", "same_values"]
 
-_SAME_STEP = 2e-3  # relative; folding leaves less, and it takes more to lose a step of eight bits
 _UNIFORM = math.sqrt(12)  # a rounding error is uniform within a step: its deviation is the step divided by this
 _DYNAMIC_STEPS = 127  # of half a range that is quantized as it runs
 _DYNAMIC = {"DynamicQuantizeLinear"}
@@ -25,13 +24,6 @@ _RUNNING = {"com.microsoft.DynamicQuantizeLSTM", "com.microsoft.DynamicQuantizeM
 _WHOLE, _BITS_OF_WHOLE = {"int8", "uint8"}, 8
 _HALF_RANGE = 64  # integers of eight bits to each side, or from one end to the other, where a bit is left open
 MOST_BITS = 16  # of a type whose steps say how fine the values are; an integer bias has the steps of a product
-# Times the samples' largest values that calibration may have met. MobileNetV2, calibrated on ten photos, has a sum
-# with a scale for 13 times the largest of eight others.
-_RARE = 32.0
-# Times the largest value of a range that the samples may have: calibration has seen other samples. Inputs that are
-# drawn at random make a network give values that its calibration on photos can't know, most of its tensors alike.
-_BEYOND, _BEYOND_DRAWN, _MOST_DRAWN = 1.25, 2.0, 8.0
-_SEVERAL = 4  # tensors, of which most say how far values of drawn inputs are beyond what calibration met
 _OWN_RANGE = {"Softmax", "LogSoftmax", "Sigmoid", "Tanh"}  # whose results' steps kernels prescribe
 _WITH_PRODUCT = {"Conv", "ConvTranspose", "MatMul"}
 _WITH_WEIGHTS = _WITH_PRODUCT | {"LSTM", "GRU", "RNN"}
@@ -66,7 +58,7 @@ class QuantizationErrors:
             drawn: Whether inputs are drawn at random.
         """
         self._target, self._given = target, given
-        self._beyond = beyond_drawn(cuts) if drawn else _BEYOND
+        self._beyond = beyond_drawn(cuts) if drawn else few_bits.BEYOND
         self._measured: Mapping[str, Cut] = {cut.pair.target: cut for cut in cuts}
         self._parameters: dict[str, float] = {}
         self._sizes: dict[str, float] = {}
@@ -132,7 +124,7 @@ class QuantizationErrors:
             return 0.0  # what's gathered from a quantized table is in few bits, too, and meant to be
         cut, size = self._cut_of(name), self._size(name, end)
         step, finest = tensor.quantization.scale, self._finest.get(tensor.quantization, math.inf)
-        step = step if step <= _RARE * finest else finest
+        step = step if step <= few_bits.RARE * finest else finest
         held = self._of_input(name) if cut is None else cut.cut_off
         beyond = 0.0 if held is None or held.beyond > self._beyond else held.relative_l2
         return math.hypot(step / _UNIFORM / size, beyond) if size else 0.0
@@ -288,7 +280,7 @@ def has_right_scales(values: Array, given: Parameter) -> bool:
         symmetric = np.maximum(-low, high)
         # Of one sign and its opposite; with the smallest integer, too, or up to it; of a range that has zero in it.
         for right in (*(2 * symmetric / (levels + more) for more in (-1, 0, 1)), (high - low) / levels):
-            if np.all((np.abs(way.steps - right) <= _SAME_STEP * right) | (right == 0)):
+            if np.all((np.abs(way.steps - right) <= few_bits.SAME_STEP * right) | (right == 0)):
                 return True
     return False
 
@@ -300,8 +292,8 @@ def beyond_drawn(cuts: Sequence[Cut]) -> float:
         cuts: Measured: where most tensors are beyond their ranges, calibration has met other inputs than these.
     """
     found = [cut.cut_off.beyond for cut in cuts if cut.cut_off is not None and math.isfinite(cut.cut_off.beyond)]
-    usual = float(np.median(found)) if len(found) >= _SEVERAL else 0.0
-    return min(max(_BEYOND_DRAWN, 2 * usual), _MOST_DRAWN)
+    usual = float(np.median(found)) if len(found) >= few_bits.SEVERAL else 0.0
+    return min(max(few_bits.BEYOND_DRAWN, 2 * usual), few_bits.MOST_DRAWN)
 
 
 def _quantizes_activations(graph: LayerGraph) -> bool:

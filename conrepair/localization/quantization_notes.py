@@ -9,16 +9,14 @@ import numpy as np
 from conrepair.graph.layer_graph import LayerGraph, Node, Parameter
 from conrepair.localization.diagnosis.zero_points import is_relu
 from conrepair.localization.judgement import Judged
+from conrepair.localization.numbers import few_bits
 from conrepair.localization.quantization import ranges_of
 from conrepair.localization.saturation import begins_at_zero
 from conrepair.runtime.words import shortened
 
 __all__ = ["quantization_notes"]
 
-_WIDE = 8.0  # times the values that a range holds: three bits are unused
-_GAIN = 2.0  # times by which rounding errors would become smaller
 _EIGHT_BITS = 8
-_OTHER_STEP = 1e-3  # relative
 _NAMED, _NAME = 3, 60
 
 
@@ -43,11 +41,11 @@ def quantization_notes(graph: LayerGraph, judged: Sequence[Judged]) -> tuple[str
         if name not in ranges or not error.peak or producer is None:
             continue
         low, high = ranges[name]
-        if max(abs(low), high) > _WIDE * error.peak:
+        if max(abs(low), high) > few_bits.WIDE * error.peak:
             wide.append(f"{_called(producer)} ({low:.3g} to {high:.3g}, values up to {error.peak:.3g})")
         elif is_relu(producer) and not begins_at_zero((low, high)):
             (signed if -low > high / 2 else above).append(_called(producer))
-    gains = [(gain, node) for node in graph.nodes if (gain := _gain(node)) >= _GAIN]
+    gains = [(gain, node) for node in graph.nodes if (gain := _gain(node)) >= few_bits.GAIN]
     per_channel = [f"{_called(node)} ({gain:.1f} times)" for gain, node in sorted(gains, key=lambda item: -item[0])]
     biases = [words for node in graph.nodes if (words := _other_bias(node, graph))]
     found = (
@@ -99,7 +97,7 @@ def _other_bias(node: Node, graph: LayerGraph) -> str:
         return ""
     right = read.quantization.scale * np.asarray(weight.scales if weight else ())
     held = np.asarray(bias.scales if bias else ())
-    if right.size not in {1, held.size} or np.all(np.abs(held - right) <= _OTHER_STEP * right):
+    if right.size not in {1, held.size} or np.all(np.abs(held - right) <= few_bits.SAME_STEP * right):
         return ""
     return f"{_called(node)} ({held.max():.3g} for {right.max():.3g})"
 

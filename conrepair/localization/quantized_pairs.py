@@ -10,6 +10,7 @@ import numpy as np
 
 from conrepair.localization.matching import Likeness, Pair
 from conrepair.localization.neighbourhood import Neighbourhood
+from conrepair.localization.numbers import few_bits
 from conrepair.localization.outputs import partners
 from conrepair.localization.quantization import rounding_error
 from conrepair.localization.similarity import Similarity
@@ -17,17 +18,6 @@ from conrepair.networks.network import Network
 
 __all__ = ["likeness_of", "near_pairs_of"]
 
-_OTHER_UNITS = 0.9  # relative L2 beyond which values of a quantized network are in another unit: whole numbers
-_NEAR = 0.1  # relative L2 that a quantized network's activations may differ by, at least
-_NEARER = 4.0  # times that of its outputs, if that's more
-_STORED_NEAR = (0.03, 0.1)  # relative L2 by which layers with activations in few bits are off, together and at most
-_WEIGHTS_NEAR = (0.01, 0.02)  # the same where weights alone are in few bits
-_STORED = 0.25  # of a network's tensors are in few bits where activations are meant to be
-# Times what the bits of a weight explain: for eight (0.005 to 0.007) the bounds above, and 0.12 to 0.24 for four.
-_TIMES_ROUNDING = (1.5, 3.0)
-_FEW = 4  # bits, of which the bounds above know nothing
-_CLOSER = 1.5  # times the error to the nearest tensor, from which on that's the one, where nothing else tells
-_RIVAL = 2.0  # times the error to the nearest tensor, which is the one that's meant
 
 Sides = tuple[Neighbourhood, Neighbourhood]
 
@@ -50,11 +40,11 @@ def likeness_of(source: Network, target: Network, similarity: Similarity, nodes:
     errors = [similarity.error(rows[one], columns[two]) for one, two in ends if one in rows and two in columns]
     worst = float(max(errors, default=math.inf))
     tensors = [target.graph.tensors[name] for name in nodes[1].names]
-    stored = sum(tensor.quantization is not None for tensor in tensors) >= _STORED * len(tensors)
-    least, most = _STORED_NEAR if stored else _WEIGHTS_NEAR
+    stored = sum(tensor.quantization is not None for tensor in tensors) >= few_bits.STORED * len(tensors)
+    near = few_bits.STORED_NEAR if stored else few_bits.WEIGHTS_NEAR
     rounding = _rounding_of(target)
-    bounds = max(least, _TIMES_ROUNDING[0] * rounding), max(most, _TIMES_ROUNDING[1] * rounding)
-    return Likeness(float(np.clip(worst / _NEARER, *bounds)), _RIVAL)
+    bounds = [max(bound, times * rounding) for bound, times in zip(near, few_bits.TIMES_ROUNDING, strict=True)]
+    return Likeness(float(np.clip(worst / few_bits.NEARER, *bounds)), few_bits.RIVAL)
 
 
 def _rounding_of(target: Network) -> float:
@@ -63,7 +53,7 @@ def _rounding_of(target: Network) -> float:
         rounding_error(parameter, parameter.numpy())
         for node in target.graph.nodes
         for parameter in node.parameters.values()
-        if parameter.bits and parameter.bits <= _FEW and len(parameter.shape) > 1
+        if parameter.bits and parameter.bits <= few_bits.FEW_BITS and len(parameter.shape) > 1
     ]
     return float(np.median(found)) if found else 0.0
 
@@ -83,15 +73,15 @@ def near_pairs_of(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -
     rows, columns, ends = nodes[0].place, nodes[1].place, nodes[1].graph.outputs
     nearest = similarity.nearest()
     known = {pair.target: pair for pair in pairs}
-    limit = _NEAR
+    limit = few_bits.NEAR
     if any(name not in known or known[name].confidence < 1.0 for name in ends):
         found = [_error(similarity, rows[known[name].source], columns[name]) for name in ends if name in known]
-        limit = min(max(_NEAR, _NEARER * max(found, default=math.inf)), _OTHER_UNITS)
+        limit = min(max(limit, few_bits.NEARER * max(found, default=math.inf)), few_bits.OTHER_UNITS)
     kept = []
     for pair in _at_nearest(pairs, similarity, nodes):
         row, column = rows[pair.source], columns[pair.target]
         error = _error(similarity, row, column)
-        near = error <= min(limit, _RIVAL * min(nearest[0][1][row], nearest[1][1][column], error))
+        near = error <= min(limit, few_bits.RIVAL * min(nearest[0][1][row], nearest[1][1][column], error))
         if math.isfinite(error) and (near or pair.confidence == 1.0 or pair.target in nodes[1].graph.inputs):
             kept.append(replace(pair, layout=similarity.layout(row, column)) if near else pair)
     return kept
@@ -112,7 +102,7 @@ def _at_nearest(pairs: Sequence[Pair], similarity: Similarity, nodes: Sides) -> 
         column = int(columns[row])
         if pair.confidence < 1.0 and column >= 0 and rows[column] == row:
             name = nodes[1].names[column]
-            much = _CLOSER * errors[row] <= _error(similarity, row, nodes[1].place[pair.target])
+            much = few_bits.CLOSER * errors[row] <= _error(similarity, row, nodes[1].place[pair.target])
             if much and name not in taken:
                 taken.add(name)
                 pair = replace(pair, target=name)

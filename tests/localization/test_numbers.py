@@ -16,15 +16,17 @@ import pytest
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
 
+import decisions.few_bits as about_few_bits
 import decisions.judging as about_judging
 import decisions.pairing as about_pairing
 
-from conrepair.localization.numbers import judging, pairing
+from conrepair.localization.numbers import few_bits, judging, pairing
 
 TABLE = Path(__file__).with_name("numbers.txt")
 STAGES: dict[ModuleType, list[Any]] = {
     pairing: about_pairing.DECISIONS,
     judging: about_judging.DECISIONS,
+    few_bits: about_few_bits.DECISIONS,
 }
 NOT_SHOWN = 3
 """Numbers of which half and twice decide nothing here otherwise; only goes down."""

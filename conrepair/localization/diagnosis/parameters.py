@@ -24,13 +24,13 @@ from conrepair.localization.diagnosis.changed import (
 )
 from conrepair.localization.diagnosis.grids import grid_of
 from conrepair.localization.diagnosis.own_grid import beyond_integers, other_grid, within_steps
+from conrepair.localization.numbers import few_bits
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
 __all__ = ["ParameterDifference", "compare_parameters", "difference", "stored_as"]
 
 _FEW_LEVELS = 256
 _NEAR = 0.5  # relative L2: what's further off isn't rounded, however few levels it has
-_TWICE = 2.0  # times the error of rounding to bits is no rounding alone
 _MANY = 16  # numbers that aren't in a narrower type by chance
 _STEPS = {"bfloat16": (2.0**-7, 1e-30), "float16": (2.0**-10, 2.0**-24)}  # relative, and at least
 _SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
@@ -167,7 +167,7 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> ParameterDiffer
     if gap <= SAME * norm or (norm == 0 and gap == 0):
         return None
     relative = gap / norm if norm else np.inf
-    noise = _TWICE * rounding
+    noise = few_bits.TWICE * rounding
     changes: tuple[Callable[[Values, Values, float], Found], ...] = (scaled, moved_on, reordered, by_channel)
     tests = (_lost, *(changes if relative > noise else ()), _rounded, some_rows)
     for test in tests:
