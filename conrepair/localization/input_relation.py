@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from conrepair.localization.numbers import preparing
+
 __all__ = ["InputRelation", "Numbers", "arrangements", "explain_inputs"]
 
 
@@ -80,9 +82,6 @@ def arrangements(source: npt.NDArray[np.float64], shape: tuple[int, ...]) -> Ite
 
 _Float64 = npt.NDArray[np.float64]
 
-_SAME = 1e-3  # numbers this close, as a share of the target's spread, are one
-_AS_GOOD = 3.0  # a simple relation is taken when it leaves at most so many times what the best leaves
-_EXACT = 1e-6
 _MOST_VALUES = 1 << 20  # more samples than this say nothing new
 _IMAGENET_MEAN = np.array((0.485, 0.456, 0.406))
 _IMAGENET_STD = np.array((0.229, 0.224, 0.225))
@@ -156,11 +155,11 @@ def explain_inputs(
     found: list[tuple[_Arranged, Numbers]] = []
     for arranged in arrangements(source, target.shape):
         found += [(arranged, item) for item in _fitted(arranged.array, target) if item.residual <= tolerance]
-        if any(item.residual <= _EXACT for _, item in found):
+        if any(item.residual <= preparing.ROUNDING for _, item in found):
             break  # what follows is less simple
     best = min((numbers.residual for _, numbers in found), default=0.0)
     for arranged, numbers in found:
-        if numbers.residual <= _AS_GOOD * best + _EXACT:
+        if numbers.residual <= preparing.CLEAR * best + preparing.ROUNDING:
             return _relation(arranged, numbers, float(target.std()))
     return None
 
@@ -226,7 +225,7 @@ def _in_words(numbers: Numbers, spread: float) -> list[str]:
         reversal = " (RGB against BGR)" if order == (2, 1, 0) else ""
         steps.append(f"channels in the order {list(order)}{reversal}")
     factors, offsets = numbers.factors, numbers.offsets
-    if np.allclose(factors, 1, atol=_SAME) and np.allclose(offsets, 0, atol=_SAME * spread):
+    if np.allclose(factors, 1, atol=preparing.SAME) and np.allclose(offsets, 0, atol=preparing.SAME * spread):
         return steps
     known = _known(factors, offsets)
     return [*steps, f"{known}x becomes {_listed(factors)} x{_added(offsets)}"]
@@ -248,8 +247,8 @@ def _known(factors: _Float64, offsets: _Float64) -> str:
     for words, (factor, offset) in usual.items():
         for step in (1, -1):
             wanted = [np.resize(np.atleast_1d(values)[::step], len(factors)) for values in (factor, offset)]
-            fits = np.size(factor) in (1, len(factors))
-            if fits and np.allclose(factors, wanted[0], rtol=_SAME) and np.allclose(offsets, wanted[1], atol=_SAME):
+            fits = np.size(factor) in (1, len(factors)) and np.allclose(factors, wanted[0], rtol=preparing.SAME)
+            if fits and np.allclose(offsets, wanted[1], atol=preparing.SAME):
                 return words
     return ""
 
@@ -260,6 +259,6 @@ def _added(values: _Float64) -> str:
 
 
 def _listed(values: _Float64) -> str:
-    if np.ptp(values) <= _SAME * np.abs(values).max(initial=0):
+    if np.ptp(values) <= preparing.SAME * np.abs(values).max(initial=0):
         return f"{values[0]:.4g}"
     return "[" + ", ".join(f"{value:.4g}" for value in values) + "]"

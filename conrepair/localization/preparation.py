@@ -24,7 +24,7 @@ from conrepair.localization.isolation import Isolation, as_stored
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
-from conrepair.localization.numbers import pairing
+from conrepair.localization.numbers import pairing, preparing
 from conrepair.localization.options import Options
 from conrepair.localization.outputs import named_alike
 from conrepair.localization.result import LocatedFault
@@ -37,9 +37,6 @@ __all__ = ["Prepared", "align_with_inputs", "correlation"]
 
 # How an input of the target differs from the source's, in words.
 
-_ALIKE = 0.5  # correlation of two pictures that are the same one
-_TOLERANCE = 0.01  # of an explanation: pictures of 8 bits are rounded
-
 
 def _in_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
     """What was done to an input, and which kind of fault that is.
@@ -50,7 +47,7 @@ def _in_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
     """
     expected, given = feeds[0][pair.source], pair.layout.to_source(feeds[1][pair.target])
     error = relative_l2(expected, given)
-    relation = explain_inputs(expected, given, tolerance=_TOLERANCE)
+    relation = explain_inputs(expected, given, tolerance=preparing.EXPLAINED)
     if relation is not None and relation.is_identity:
         return Kind.PREPROCESSING, (
             f"`{pair.target}` is fed with nearly what the source's `{pair.source}` is (relative L2 {error:.2g}): "
@@ -58,7 +55,7 @@ def _in_words(pair: Pair, feeds: Feeds) -> tuple[Kind, str]:
         )
     if relation is None:
         alike = correlation(expected, given)
-        likely = "; such numbers come from another way of resizing or cutting" if alike > _ALIKE else ""
+        likely = "; such numbers come from another way of resizing or cutting" if alike > preparing.PICTURE else ""
         return Kind.PREPROCESSING, (
             f"`{pair.target}` isn't fed with what the source's `{pair.source}` is (relative L2 {error:.2g}, "
             f"correlation {alike:.2f}), and no formula makes the one from the other{likely}"
@@ -78,10 +75,6 @@ def correlation(one: Array, two: Array) -> float:
     return float(left @ right) / scale if scale and math.isfinite(scale) else 0.0
 
 
-_ROUNDING = 8 * 2.0**-23
-_STORED = {"float16": 2.0**-9, "bfloat16": 2.0**-6}
-_BETTER = 10.0  # times smaller an error must be by the source's input to make the target's own wrong
-_MAYBE = 0.5  # of the error may be left where the layers behind are wrong either way
 _TRIED = 3  # layouts of an input
 
 
@@ -157,8 +150,8 @@ def _decided(
     """Which of the two feeds makes the layers behind the inputs right."""
     own, found = alignments
     with_own, with_sources = errors
-    certain = with_sources <= pairing.EQUAL and with_own > _BETTER * with_sources
-    if not certain and not with_sources <= _MAYBE * with_own:
+    certain = with_sources <= pairing.EQUAL and with_own > preparing.BETTER * with_sources
+    if not certain and not with_sources <= preparing.MAYBE * with_own:
         words = (
             "the target is fed with other numbers than the source, and the layers behind are wrong with either: "
             "whether the preparation is, too, can't be told ("
@@ -200,7 +193,7 @@ def _different(source: Activations, target: Activations, options: Options) -> li
         if not choices:
             continue
         error = relative_l2(expected, choices[0].to_source(given))
-        allowed = max(options.noise_margin * _ROUNDING, _STORED.get(tensor.dtype, 0.0))
+        allowed = max(options.noise_margin * preparing.ROUNDING, preparing.STORED.get(tensor.dtype, 0.0))
         likely = sorted(choices, key=lambda layout: -correlation(expected, layout.to_source(given)))
         formats = {source.network.channels, target.network.channels}
         readers = {node.op for node in target.network.graph.consumers[theirs]}

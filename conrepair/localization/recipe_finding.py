@@ -9,6 +9,7 @@ from pathlib import Path
 from conrepair.data.feeds import Batch
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.graph.layer_graph import Array
+from conrepair.localization.numbers import preparing
 from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_candidate import Budget
@@ -19,9 +20,6 @@ from conrepair.localization.whole_run import WholeRun
 from conrepair.runtime.files import HashedPath
 
 __all__ = ["find_recipe"]
-
-_LEFT = 0.01  # of the error, by a recipe that explains it
-_LEAST = 1e-6  # relative error that rounding may always make
 
 
 def find_recipe(
@@ -52,7 +50,7 @@ def find_recipe(
     count = min(len(photos), *(len(array) for array in expected.values()))
     expected = {name: array[:count] for name, array in expected.items()}
     paths = [Path(photo.path) for photo in photos[:count]]
-    rounding = max(_LEAST, min(options.same, _LEFT * output_error))
+    rounding = max(preparing.ROUNDING, min(options.same, preparing.EXPLAINED * output_error))
     search = search_recipes(
         WholeRun(target),
         expected,

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.data.pictures.recipe import Recipe
+from conrepair.localization.numbers import preparing
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate
 from conrepair.localization.recipe_family import coarse_fits, fits, numbers, resamplings
 from conrepair.localization.recipe_feeds import Arrangement, PhotoFeeds, joined
@@ -23,7 +24,6 @@ _BEAM = 4
 _ROUNDS = 4
 _PROBES = 2  # photos that a recipe must do well on before it's tried on all
 _REFINEMENTS = 2
-_NEAR = 1.0  # relative error: behind it no number leads to the right ones
 _CHUNK = 8  # photos that the finalists are tried on at a time, so that each is decoded once
 
 
@@ -123,7 +123,7 @@ class RecipeHunt:
 
     def _refine(self, candidate: RecipeCandidate) -> None:
         """Vary the numbers freely, for those that have no name."""
-        if candidate.error > _NEAR:
+        if candidate.error > preparing.FAR:
             return
 
         def distance(recipe: Recipe) -> npt.NDArray[np.float64] | None:

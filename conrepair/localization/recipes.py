@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.localization.numbers import preparing
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate, RecipeSearch
 from conrepair.localization.recipe_feeds import PhotoFeeds, RunTarget
 from conrepair.localization.recipe_hunt import RecipeHunt
@@ -25,10 +26,7 @@ from conrepair.runtime.errors import DataError
 __all__ = ["search_recipes"]
 
 _FINALISTS = 5
-_EXACT = 1e-4  # an error that can't get better, however much rounding is allowed for
 _REPETITIONS = 3
-_CLEAR_MARGIN = 3.0  # times the best's error, the next one's
-_CLEAR_ERROR = 0.25  # above it the best recipe is no explanation, however bad the others are
 
 
 def search_recipes(
@@ -73,7 +71,7 @@ def search_recipes(
     feeds = PhotoFeeds(run_target, PhotoPixels(photos), target_input, start)
     everything = range(len(feeds.photos))
     beginning = start.for_size(*feeds.size)
-    exact = min(rounding, _EXACT)
+    exact = min(rounding, preparing.EXACT)
     hunt = RecipeHunt(feeds, AnswersJudge(expected), budget or Budget(), exact)
     if own is not None and (changes := changes_in_words(start, own)):
         [right] = hunt.on([RecipeCandidate(own.for_size(*feeds.size))], everything)
@@ -110,7 +108,7 @@ def _verdict(
     changes = _changes(start, best)
     others = [item.error for item in finalists if item != best] + ([start.error] if changes else [])
     exact = best.error <= rounding
-    clear = best.error <= _CLEAR_ERROR and bool(others) and min(others) >= _CLEAR_MARGIN * best.error
+    clear = best.error <= preparing.CLEAR_ERROR and bool(others) and min(others) >= preparing.CLEAR * best.error
     # What was fitted, or given, comes near for other reasons than being right.
     choice = not best.fitted and bool(changes)
     found = exact or (clear and choice)
@@ -141,8 +139,8 @@ def _evidence(
     figures = f"{what}: {_figures(start, best)}"
     if found:
         return figures
-    close = [item for item in ranked[1:] if item.error < _CLEAR_MARGIN * best.error and item.photos == best.photos]
-    if best.error <= _CLEAR_ERROR and close:
+    close = [item for item in ranked[1:] if item.error < preparing.CLEAR * best.error and item.photos == best.photos]
+    if best.error <= preparing.CLEAR_ERROR and close:
         return f"{figures}; but {len(close)} others come close, such as {_in_words(close[0])} ({close[0].error:.2g})"
     return f"none of {len(ranked)} recipes explains the difference; the best is {figures}"
 

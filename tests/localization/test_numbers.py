@@ -19,16 +19,18 @@ if __name__ == "__main__":
 import decisions.few_bits as about_few_bits
 import decisions.judging as about_judging
 import decisions.pairing as about_pairing
+import decisions.preparing as about_preparing
 
-from conrepair.localization.numbers import few_bits, judging, pairing
+from conrepair.localization.numbers import few_bits, judging, pairing, preparing
 
 TABLE = Path(__file__).with_name("numbers.txt")
 STAGES: dict[ModuleType, list[Any]] = {
     pairing: about_pairing.DECISIONS,
     judging: about_judging.DECISIONS,
     few_bits: about_few_bits.DECISIONS,
+    preparing: about_preparing.DECISIONS,
 }
-NOT_SHOWN = 3
+NOT_SHOWN = 4
 """Numbers of which half and twice decide nothing here otherwise; only goes down."""
 
 
