@@ -46,6 +46,7 @@ MODULES = (
     "conrepair/localization/numbers/pairing.py",
     "conrepair/localization/numbers/judging.py",
     "conrepair/localization/numbers/few_bits.py",
+    "conrepair/localization/numbers/preparing.py",
     "conrepair/repairs/bench.py",
     "conrepair/repairs/search.py",
     "conrepair/repairs/rounds.py",

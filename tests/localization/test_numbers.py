@@ -18,10 +18,11 @@ if __name__ == "__main__":
 
 import decisions.few_bits as about_few_bits
 import decisions.judging as about_judging
+import decisions.naming as about_naming
 import decisions.pairing as about_pairing
 import decisions.preparing as about_preparing
 
-from conrepair.localization.numbers import few_bits, judging, pairing, preparing
+from conrepair.localization.numbers import few_bits, judging, naming, pairing, preparing
 
 TABLE = Path(__file__).with_name("numbers.txt")
 STAGES: dict[ModuleType, list[Any]] = {
@@ -29,6 +30,7 @@ STAGES: dict[ModuleType, list[Any]] = {
     judging: about_judging.DECISIONS,
     few_bits: about_few_bits.DECISIONS,
     preparing: about_preparing.DECISIONS,
+    naming: about_naming.DECISIONS,
 }
 NOT_SHOWN = 4
 """Numbers of which half and twice decide nothing here otherwise; only goes down."""

@@ -14,6 +14,7 @@ from conrepair.graph.layer_graph import Attribute
 from conrepair.graph.operators import OPERATORS, is_read
 from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.layout import Layout
+from conrepair.localization.numbers import naming
 
 __all__ = ["AttributeDifference", "attribute_differences", "is_same_operator"]
 
@@ -25,7 +26,6 @@ _IGNORED = {  # the wiring says the first, layouts the next ones; the rest is fo
 _SHAPES = {"shape", "sizes", "auto_pad", "kernel_shape", "perm", "starts", "ends", "steps", "repeats", "scales"}
 _BY_AXIS = {("Pad", "pads"), ("Resize", "scales"), ("Slice", "axes"), ("Tile", "repeats")}
 _GRAPH = {("BatchNormalization", "training_mode"), ("Gelu", "approximate")}
-_CLOSE = 1e-6
 _BESIDE = ("precision", "round_mode", "saturate", "stash_type")  # what the vocabulary has no names for
 _LONG = 8  # entries of a table that are too many to list
 _SAME_WORDS = {"bilinear": "linear", "bicubic": "cubic"}  # modes that later opsets call otherwise
@@ -176,7 +176,7 @@ def _equal(one: Attribute, two: Attribute) -> bool:
     if isinstance(one, float) or isinstance(two, float):
         if not isinstance(one, int | float) or not isinstance(two, int | float):
             return one == two
-        return math.isclose(one, two, rel_tol=_CLOSE, abs_tol=1e-12)
+        return math.isclose(one, two, rel_tol=naming.SINGLE, abs_tol=1e-12)
     if isinstance(one, str) and isinstance(two, str):
         return _SAME_WORDS.get(one, one) == _SAME_WORDS.get(two, two)
     return one == two

@@ -13,16 +13,12 @@ from conrepair.localization.diagnosis.changed import Values, portion_of
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.parameters import difference
 from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.numbers import naming
 from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["CarriedParameter", "are_other_numbers", "carried_differences", "carried_pairs"]
 
-_SAME = 1e-5
 _MOST_PARTS = 4
-_NEAR = 0.5  # relative L2 of what belongs together, at most
-_NEARER = 4.0  # times as near as the next
-_MATRIX = 2  # axes
-_UNLIKE = 1.0  # relative L2 from which on two arrays just aren't the same parameter
 
 
 @dataclass(frozen=True)
@@ -92,12 +88,12 @@ def _nearest(given: CarriedParameter, ours: Sequence[CarriedParameter]) -> Carri
     """The parameter that another one is near to, or the portion of one, in that one's order of axes."""
     found: list[tuple[float, CarriedParameter]] = []
     for item in ours:
-        for turned in (item.values, item.values.T) if item.values.ndim == _MATRIX else (item.values,):
+        for turned in (item.values, item.values.T) if item.values.ndim == 2 else (item.values,):
             like = turned if turned.shape == given.values.shape else portion_of(turned, given.values)
             if like is not None:
                 found.append((relative_l2(like, given.values), replace(item, values=like)))
     found.sort(key=lambda entry: entry[0])
-    near = found and found[0][0] <= _NEAR and (len(found) == 1 or found[0][0] * _NEARER < found[1][0])
+    near = found and found[0][0] <= naming.LIKE and (len(found) == 1 or found[0][0] * naming.LIKER < found[1][0])
     return found[0][1] if near else None
 
 
@@ -127,7 +123,7 @@ def _overlaps(one: CarriedParameter, two: CarriedParameter) -> bool:
 
 def _same(one: Values, two: Values) -> bool:
     first, second = _comparable(one, two)
-    return float(np.linalg.norm(first - second)) <= _SAME * float(np.linalg.norm(first))
+    return float(np.linalg.norm(first - second)) <= naming.SAME * float(np.linalg.norm(first))
 
 
 def _comparable(one: Values, two: Values) -> tuple[Values, Values]:
@@ -138,7 +134,7 @@ def _comparable(one: Values, two: Values) -> tuple[Values, Values]:
 
 def _compared(one: CarriedParameter, two: CarriedParameter) -> Iterator[Finding]:
     found = difference(*_comparable(one.values, two.values))
-    if found is None or (found.relative > _UNLIKE and found.words.startswith("off by")):
+    if found is None or (found.relative > naming.UNLIKE and found.words.startswith("off by")):
         return
     named = f" ({two.parameter.name})" if two.parameter.name else ""
     layers = tuple(node.layer for node in two.nodes)

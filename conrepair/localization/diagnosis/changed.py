@@ -10,20 +10,15 @@ import scipy
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
+from conrepair.localization.numbers import naming
 from conrepair.runtime.words import telling
 
-__all__ = ["SAME", "Found", "Values", "by_channel", "moved_on", "order_along", "order_words"]
+__all__ = ["Found", "Values", "by_channel", "moved_on", "order_along", "order_words"]
 __all__ += ["portion_of", "reordered", "scaled", "some_rows", "span"]
 
-SAME = 1e-5  # relative L2; folding and other arithmetic leave less
-_SCALED = 1e-4  # the same behind a factor
 _SAMPLED_ROWS = 4096
 _PROJECTED = 24  # numbers that stand for a slice
-_CERTAIN = 4.0  # times what rounding does
-_FEW = 3  # places whose reverse order is one that chance gives
 _MOST_PARTS = 8  # equal ones that are moved as they are, or taken apart
-_LIKE = 0.5  # relative L2 of a portion, at most
-_LIKER = 4.0  # times nearer than any other portion
 _MOST_STEPS = 4  # that a table is moved on by: positions with an offset
 
 Values = npt.NDArray[np.float64]
@@ -39,22 +34,22 @@ def scaled(one: Values, two: Values, noise: float) -> Found:
         noise: Relative L2 error that rounding leaves, for this and all that follow.
     """
     factor = float(np.vdot(one, two) / max(float(np.vdot(one, one)), 1e-300))
-    if factor and np.linalg.norm(two - factor * one) <= max(_SCALED, noise) * np.linalg.norm(two):
-        negated = abs(factor + 1) < max(_SCALED, noise)
+    if factor and np.linalg.norm(two - factor * one) <= max(naming.SCALED, noise) * np.linalg.norm(two):
+        negated = abs(factor + 1) < max(naming.SCALED, noise)
         return Kind.PARAMETERS, "negated" if negated else f"scaled by {telling(factor, digits=3 if noise else 4)}"
     if one.size > 1 and (two >= 0).all() and (one >= 0).all() and one.any():
         for power, words in ((0.5, "the square root of what it was"), (2.0, "the square of what it was")):
             if np.allclose(two, one**power, rtol=1e-3):
                 return Kind.PARAMETERS, words
     offset = two - one
-    if one.size > 1 and np.ptp(offset) <= _SCALED * np.abs(offset).max():
+    if one.size > 1 and np.ptp(offset) <= naming.SCALED * np.abs(offset).max():
         return Kind.PARAMETERS, f"shifted by {float(offset.mean()):.4g}"
     return None
 
 
 def reordered(one: Values, two: Values, noise: float) -> Found:
     """The same numbers in another order."""
-    off = max(SAME, noise)
+    off = max(naming.SAME, noise)
     if not _same(np.sort(one, axis=None), np.sort(two, axis=None), off):
         return None
     for axes in itertools.permutations(range(one.ndim)) if one.ndim <= 5 else ():
@@ -75,7 +70,7 @@ def reordered(one: Values, two: Values, noise: float) -> Found:
 
 def moved_on(one: Values, two: Values, noise: float) -> Found:
     """A table that begins some rows earlier or later: rolled, or as positions with an offset, which end otherwise."""
-    off = max(SAME, noise)
+    off = max(naming.SAME, noise)
     for axis, steps, sign in itertools.product(range(one.ndim), range(1, _MOST_STEPS + 1), (1, -1)):
         ours, theirs = (np.moveaxis(array, axis, 0)[::sign] for array in (one, two))
         kept, given = ours[:-steps], theirs[steps:]
@@ -96,8 +91,8 @@ def by_channel(one: Values, two: Values, noise: float) -> Found:
         squares = np.einsum("ij,ij->i", first, first)
         factors = np.einsum("ij,ij->i", first, second) / np.where(squares == 0, 1, squares)
         gap, size = np.linalg.norm(second - factors[:, None] * first), np.linalg.norm(second)
-        changed = np.abs(factors - 1) > max(_SCALED, _CERTAIN * noise)
-        if first.shape[1] > 1 and gap <= max(_SCALED, noise) * size and changed.any():
+        changed = np.abs(factors - 1) > max(naming.SCALED, naming.CERTAIN * noise)
+        if first.shape[1] > 1 and gap <= max(naming.SCALED, noise) * size and changed.any():
             if not factors[changed].any():
                 return Kind.PARAMETERS, f"zero in {int(changed.sum())} of {changed.size} slices of axis {axis}"
             return (
@@ -116,7 +111,7 @@ def span(factors: Values) -> str:
 
 def some_rows(one: Values, two: Values, noise: float) -> Found:
     """Right but for a few slices."""
-    off = max(SAME, _CERTAIN * noise)
+    off = max(naming.SAME, naming.CERTAIN * noise)
     for axis in range(one.ndim):
         first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
         wrong = np.linalg.norm(first - second, axis=1) > off * np.linalg.norm(first, axis=1)
@@ -147,7 +142,7 @@ def order_words(order: npt.NDArray[np.int64]) -> str:
         starts = order[:: size // parts]
         if np.array_equal(order, (starts[:, None] + places[: size // parts]).ravel()):
             return f"its {parts} equal parts stand in the order {(starts * parts // size).tolist()}"
-    return "it's in reverse order" if size > _FEW and np.array_equal(order, places[::-1]) else ""
+    return "it's in reverse order" if size > naming.FEW and np.array_equal(order, places[::-1]) else ""
 
 
 def order_along(one: Values, two: Values, axis: int, off: float) -> npt.NDArray[np.int64] | None:
@@ -185,7 +180,7 @@ def portion_of(whole: Array, given: Array) -> Values | None:
     portions = np.split(whole.astype(np.float64), count, axis=axes[0])
     gaps = [float(np.linalg.norm(portion - given)) for portion in portions]
     first, second = sorted(gaps)[:2]
-    if first > _LIKE * float(np.linalg.norm(given)) or first * _LIKER >= second:
+    if first > naming.LIKE * float(np.linalg.norm(given)) or first * naming.LIKER >= second:
         return None
     return portions[gaps.index(first)]
 

@@ -12,8 +12,9 @@ import numpy as np
 from conrepair.graph.layer_graph import Attribute, Node, Parameter
 from conrepair.graph.operators import ELEMENTWISE_BINARY, FUNCTIONS, OPERATORS, WITH_OPERAND
 from conrepair.localization.diagnosis.functions import Values, compute, evaluate, same_function
-from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
+from conrepair.localization.diagnosis.region import Region, error_in, left_of
 from conrepair.localization.diagnosis.steps import ORDERED
+from conrepair.localization.numbers import naming
 
 __all__ = ["Change", "Exchange", "exchanged_pieces", "fixing_change", "fixing_mutation", "number_of"]
 
@@ -202,7 +203,7 @@ def _computed(region: Region) -> dict[str, Values] | None:
         return None
     values = compute(nodes, {name: np.asarray(region.fed(name), np.float64) for name in region.target.begins}, graph)
     end = None if values is None else values[region.target.end]
-    return values if error_in(region.layout, region.computed, end) <= CLOSE else None
+    return values if error_in(region.layout, region.computed, end) <= naming.CLOSE else None
 
 
 def _comes_right(region: Region, values: Mapping[str, Values], after: Values | None) -> bool:

@@ -20,6 +20,7 @@ from conrepair.localization.diagnosis.shuffled import shuffled_findings
 from conrepair.localization.diagnosis.steps import MOVES
 from conrepair.localization.diagnosis.turns import odd_ones
 from conrepair.localization.diagnosis.wiring import wiring_findings
+from conrepair.localization.numbers import naming
 
 __all__ = ["composite_findings", "is_composite"]
 
@@ -64,9 +65,6 @@ def _groups(node: Node, shape: tuple[int, ...]) -> int | None:
         gone = {int(axis) % len(shape) for axis in axes}
         return math.prod(size for axis, size in enumerate(shape) if axis and axis not in gone)
     return None
-
-
-_PIECES = 3  # operators that the target has for one
 
 
 def is_composite(region: Region) -> bool:
@@ -125,7 +123,7 @@ def _change_findings(region: Region) -> Iterator[Finding]:
 
 
 def _in_pieces(whole: Counter[str], pieces: Counter[str]) -> bool:
-    return bool(whole - pieces) and (pieces - whole).total() >= _PIECES
+    return bool(whole - pieces) and (pieces - whole).total() >= naming.PIECES
 
 
 def _numbers(region: Region) -> list[Finding]:

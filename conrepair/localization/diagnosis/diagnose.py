@@ -25,11 +25,11 @@ from conrepair.localization.diagnosis.values import relation
 from conrepair.localization.diagnosis.vanished import vanished_findings
 from conrepair.localization.diagnosis.zero_points import zero_point_findings
 from conrepair.localization.judgement import Judged
+from conrepair.localization.numbers import naming
 from conrepair.localization.result import OPERAND, LocatedFault
 
 __all__ = ["Diagnosis", "diagnose", "diagnose_each"]
 
-_BY_ITSELF = 0.9  # weight of a difference that no other one explains
 _ENOUGH = 1 << 18  # numbers that show how values are related
 
 
@@ -85,7 +85,7 @@ def _apart(findings: Sequence[Finding], region: Region) -> list[list[Finding]]:
     for item in findings:
         if item.cause.startswith("extra ") or item.kind is Kind.PRECISION:
             return [list(findings)]
-        if item.weight >= _BY_ITSELF and (item.cause.startswith("at ") or _is_lost_function(item, region, missing)):
+        if item.weight >= naming.SOLE and (item.cause.startswith("at ") or _is_lost_function(item, region, missing)):
             groups.setdefault(item.cause, []).append(item)
     rest = [item for item in findings if not any(item in group for group in groups.values())]
     return [[*group, *(rest if place == 0 else ())] for place, group in enumerate(groups.values())]

@@ -44,6 +44,7 @@ from conrepair.localization.diagnosis.region import Region, Side
 from conrepair.localization.diagnosis.steps import CASTS, MOVES, Step
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout, lies_along
+from conrepair.localization.numbers import naming
 
 __all__ = ["RegionReading", "called", "extra_finding", "kind_of_extra", "layouts_of", "pairings_of", "readings_of"]
 __all__ += ["static_findings"]
@@ -56,12 +57,8 @@ _PREPARING = {  # what's done to pixels before the first layer
     *("Normalization", "Stack", "Slice"),
 }
 _OPTIONAL = {"bias": 0.0, "scale": 1.0, "mean": 0.0, "B": 0.0, "initial_h": 0.0, "initial_c": 0.0}
-_ALONG = 0.98  # weight of another axis: which one it should be is told by layouts nearby
-_UNSAID = 0.6  # weight of what only one side says: it may be what the other takes for it
-_ALONE = {False: 0.9, True: 0.95}  # weight of what only one side has; what joins branches tells more
 _READINGS = (as_written, with_functions, fused, rearranged)
 _PORTIONING = {"Gather", "Slice", "Split"}
-_WRITTEN = 0.15  # weight of what conversions write otherwise
 _BIAS_LOST = "a bias is lost"  # the rule, whether there's none or one of zeros, and of whatever
 _FACTORS = {"alpha", "beta"}
 _BROADCAST = {"operand", "slope"}
@@ -152,7 +149,7 @@ def _compare(pairs: Iterable[tuple[Step | None, Step | None]], region: Region) -
             for item in differing:
                 # A factor of the inputs in the weights isn't one that these should lose.
                 by_weights = prepared is not None and "scaled by" in item.words
-                yield replace(item, weight=_WRITTEN) if by_weights else item
+                yield replace(item, weight=naming.WRITTEN) if by_weights else item
 
 
 def _is_portion(source: Step, target: Step) -> bool:
@@ -227,7 +224,7 @@ def _missing(step: Step, region: Region) -> Finding:
     theirs = {source: target for target, source in region.partners.items()}
     cuts = [theirs[name] for name in step.inputs if name in theirs]
     before = map(region.target.graph.layer_of, cuts)
-    weight = _WRITTEN if _is_in_range(step, region) else _weight(step, extra=False)
+    weight = naming.WRITTEN if _is_in_range(step, region) else _weight(step, extra=False)
     # Where others read the same, only who reads it here tells where something is missing.
     readers = [node.layer for node in region.target.nodes if set(node.inputs) & set(cuts)]
     consumers = region.target.graph.consumers
@@ -256,7 +253,7 @@ def _weight(step: Step, *, extra: bool) -> float:
     if step.op == "Transpose":
         return 0.3 if extra else 0.1
     joins = len(dict.fromkeys(filter(None, step.inputs))) > 1
-    return _ALONE[joins]
+    return naming.ALONE_JOINING if joins else naming.ALONE
 
 
 def kind_of_extra(step: Step, region: Region) -> tuple[Kind, str]:
@@ -333,12 +330,12 @@ def _attributes(source: Step, target: Step, layouts: Mapping[int, Layout]) -> It
 
 def _weight_of(differing: AttributeDifference, operator: str) -> float:
     if differing.name == "keepdims":
-        return _WRITTEN  # axes of 1, which a layout has room for
+        return naming.WRITTEN  # axes of 1, which a layout has room for
     if operator in MOVES:
         return 0.3
     if not differing.is_said:
-        return _UNSAID
-    return _ALONG if differing.name in {"axis", "axes"} else 1.0
+        return naming.UNSAID
+    return naming.ALONG if differing.name in {"axis", "axes"} else 1.0
 
 
 def _broadcast_elsewhere(ours: Parameter, theirs: Parameter, region: Region) -> ParameterDifference | None:
@@ -363,7 +360,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
         # By which condition or by its opposite is a matter of writing.
         words = "chooses where its condition holds what the source does where it doesn't"
         rule = f"{called(target)} {words}"
-        yield Finding(Kind.GRAPH, f"`{target.layer}` {words}", *where, weight=_WRITTEN, rule=rule)
+        yield Finding(Kind.GRAPH, f"`{target.layer}` {words}", *where, weight=naming.WRITTEN, rule=rule)
         return
     explained: set[str] = set()
     for role in dict.fromkeys([*source.parameters, *target.parameters]):
@@ -386,7 +383,7 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             is_lost = role == "bias" and theirs is None
             rule = _BIAS_LOST if is_lost else f"only {side} has {article} {role} at {called(target)}"
             # So is what's chosen where.
-            weight = _WRITTEN if source.op == target.op == "Where" else 1.0
+            weight = naming.WRITTEN if source.op == target.op == "Where" else 1.0
             yield Finding(Kind.PARAMETERS, words, *where, weight=weight, rule=rule)
             continue
         elsewhere = _broadcast_elsewhere(ours, theirs, region) if role in _BROADCAST else None
@@ -429,7 +426,8 @@ def _parameters(source: Step, target: Step, region: Region) -> Iterator[Finding]
             back = graph.held.get(fingerprint(ours.numpy()))
             words = f", and its own are in `{back}`: they're exchanged" if back else ""
             difference = replace(difference, words=f"what the source has for `{other}`{words}", disturbed=False)
-        weight = 1.0 if difference.relative > 1e-4 and not hide_alike(ours.numpy(), theirs.numpy()) else _WRITTEN
+        told = difference.relative > 1e-4 and not hide_alike(ours.numpy(), theirs.numpy())
+        weight = 1.0 if told else naming.WRITTEN
         rule = difference.rule or f"the {label} of {called(target)} {plural} {difference.words}"
         if role == "bias" and not theirs.numpy().any():
             rule = _BIAS_LOST

@@ -11,7 +11,7 @@ from conrepair.localization.diagnosis.attention import ROLES, gives_scores, is_p
 from conrepair.localization.diagnosis.changes import Exchange, exchanged_pieces
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.folding import LINEAR
-from conrepair.localization.diagnosis.region import CLOSE, Region, error_in, left_of
+from conrepair.localization.diagnosis.region import Region, error_in, left_of
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout
 
@@ -76,7 +76,7 @@ def _is_right(region: Region, fed: Callable[[str], Array], end: str, uncut: Coll
             return False
         expected = found
     error = error_in(layout, expected, region.trial(end, fed, uncut))
-    return error <= CLOSE and error <= left_of(error_in(layout, expected, region.trial(end, region.fed, uncut)))
+    return error <= left_of(error_in(layout, expected, region.trial(end, region.fed, uncut)))
 
 
 def exchange_findings(region: Region) -> Iterator[Finding]:

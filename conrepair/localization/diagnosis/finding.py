@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conrepair.graph.kinds import Kind
+from conrepair.localization.numbers import naming
 
 __all__ = ["Finding"]
-
-_CERTAIN = 0.2  # weight below which a difference is one that conversions make all the time
 
 
 @dataclass(frozen=True)
@@ -45,4 +44,4 @@ class Finding:
     @property
     def is_certain(self) -> bool:
         """Whether conversions that are right don't differ so."""
-        return self.weight > _CERTAIN
+        return self.weight > naming.CONVERTED

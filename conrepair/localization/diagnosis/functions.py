@@ -13,6 +13,7 @@ import numpy.typing as npt
 from conrepair.editors.operation import operation_of, what_is_read
 from conrepair.graph.layer_graph import Attribute, LayerGraph, Node
 from conrepair.graph.operators import OPERATORS
+from conrepair.localization.numbers import naming
 from conrepair.operators.record import Operator
 
 __all__ = ["GRID", "KNOWN", "Values", "compute", "evaluate", "is_elementwise", "known_function", "same_function"]
@@ -22,9 +23,7 @@ Values = npt.NDArray[np.float64]
 GRID: Values = np.concatenate([np.linspace(-12, 12, 193), np.linspace(-4, 4, 1601), [-100.0, 100.0]])
 """Where functions are compared: finely where they bend."""
 
-_CLOSE = 1e-6
 _FINE = slice(193, 1794)  # where the grid is dense
-_MOST_JUMPS = 0.6  # of neighbours on the dense part; a smooth function changes at each
 _LAST = ("slope", "scale", "bias")  # roles that operators read behind all others, in their records' order
 _SIZED = {"Reshape", "Expand"}  # to a shape, which the graph knows
 
@@ -67,7 +66,7 @@ def same_function(one: Values, two: Values) -> bool:
     finite = np.isfinite(one) & np.isfinite(two)
     if not np.array_equal(np.isfinite(one), np.isfinite(two)):
         return False
-    return bool(np.all(np.abs(one - two)[finite] <= _CLOSE * (1 + np.abs(one[finite]))))
+    return bool(np.all(np.abs(one - two)[finite] <= naming.SINGLE * (1 + np.abs(one[finite]))))
 
 
 def known_function(values: Values) -> tuple[str, Mapping[str, Attribute]] | None:
@@ -87,14 +86,14 @@ def _stepped(values: Values) -> tuple[str, Mapping[str, Attribute]] | None:
     """Rounding to a lattice: level on short stretches, in steps of one height, never far from what it stands for."""
     fine = values[_FINE]
     changes = np.diff(fine)
-    jumps = np.abs(changes[np.abs(changes) > _CLOSE])
-    if not 2 < jumps.size <= _MOST_JUMPS * changes.size or not np.isfinite(fine).all():
+    jumps = np.abs(changes[np.abs(changes) > naming.SINGLE])
+    if not 2 < jumps.size <= naming.JUMPS * changes.size or not np.isfinite(fine).all():
         return None
     step = float(jumps.min())
     if not np.allclose(jumps / step, np.round(jumps / step), atol=1e-2):
         return None
     inside = (fine > fine.min()) & (fine < fine.max())
-    if np.abs(fine - GRID[_FINE])[inside].max(initial=0) > step * (1 + _CLOSE):
+    if np.abs(fine - GRID[_FINE])[inside].max(initial=0) > step * (1 + naming.SINGLE):
         return None
     return "Rounding", {"step": step}
 

@@ -14,11 +14,9 @@ from conrepair.localization.diagnosis.changed import Values
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.recurrence import PARTS, WAYS, Layer, Layers
+from conrepair.localization.numbers import naming
 
 __all__ = ["Carried", "carried_gates", "gate_differences"]
-
-_ALIKE, _SURELY = 0.5, 0.95  # cosine from which on numbers belong together: of many, and of however few
-_DEVIATIONS = 4.0  # of the cosine of so many numbers that have nothing to do with one another
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def _likest(piece: Values, axis: int, gates: Sequence[_Gate], *, alone: bool) ->
         alone: Whether it's the whole constant: then nothing tells which axis that is.
     """
     best: tuple[float, _Gate, bool] | None = None
-    least = min(max(_ALIKE, _DEVIATIONS / math.sqrt(piece.size)), _SURELY)
+    least = min(max(naming.ALIKE, naming.DEVIATIONS / math.sqrt(piece.size)), naming.SURELY)
     for gate, turned in itertools.product(gates, (False, True)):
         values = gate.sought.T if turned else gate.sought
         size = float(np.linalg.norm(values) * np.linalg.norm(piece))

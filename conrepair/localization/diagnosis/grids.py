@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.graph.slices import HALF_STEP
+from conrepair.localization.numbers import naming
 
 __all__ = ["WeightGrid", "grid_of"]
 
-_OFF = 2e-3  # of a step, that a value may be off its grid: what single precision makes of a product with a scale
-_LEAST = 8  # values of a slice: fewer lie on some grid by chance
 _GROUPS = (256, 128, 64, 32, 16)  # neighbours that share a scale
 _FEW = 64  # rows, and values of each, that are looked at first
 _BITS = (2, 3, 4, 5, 6, 7, 8)
@@ -77,10 +76,10 @@ def grid_of(original: Values, values: Values) -> WeightGrid | None:
 
 def _slices(original: Values, values: Values) -> Iterator[tuple[str, int | None, Values, Values]]:
     """The ways to share scales, each with the values that share one in rows."""
-    if values.size >= _LEAST:
+    if values.size >= naming.SEVERAL:
         yield "tensor", None, original.reshape(1, -1), values.reshape(1, -1)
     for axis in range(values.ndim if values.ndim > 1 else 0):
-        if values.size // values.shape[axis] >= _LEAST:
+        if values.size // values.shape[axis] >= naming.SEVERAL:
             count = values.shape[axis]
             before, rows = (np.moveaxis(array, axis, 0).reshape(count, -1) for array in (original, values))
             yield "channel", axis, before, rows
@@ -137,7 +136,7 @@ def _lie_on(rows: Values, grid: _Grid) -> bool:
     dtype, *steps = grid
     counts = _counts(rows, *steps)
     if dtype not in _FLOATS:
-        return not bool((np.abs(counts - np.round(counts)) > _OFF).any())
+        return not bool((np.abs(counts - np.round(counts)) > naming.OFF_GRID).any())
     import ml_dtypes
 
     single = counts.astype(np.float32)

@@ -6,19 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from conrepair.graph.layer_graph import Array
+from conrepair.localization.numbers import naming
 
-__all__ = ["MASKING", "hide_alike", "mask_words"]
-
-MASKING = -1e4  # what's this low, added to scores or put in their place, takes part in nothing
-_LEAST = 4  # places: of fewer, two values are no mask
+__all__ = ["hide_alike", "mask_words"]
 
 
 def hide_alike(source: Array, target: Array) -> bool:
     """Whether numbers differ only where both are so low that no softmax tells them from one another."""
     if source.shape != target.shape or {source.dtype.kind, target.dtype.kind} != {"f"}:
         return False
-    hidden = source <= MASKING
-    return np.array_equal(hidden, target <= MASKING) and np.array_equal(source[~hidden], target[~hidden])
+    hidden = source <= naming.MASKING
+    return np.array_equal(hidden, target <= naming.MASKING) and np.array_equal(source[~hidden], target[~hidden])
 
 
 def mask_words(source: Array, target: Array) -> str | None:
@@ -28,7 +26,7 @@ def mask_words(source: Array, target: Array) -> str | None:
         source: Zeros and ones (or truth values), or zeros and numbers that hide what they're added to.
         target: The same, of the same shape.
     """
-    if source.shape != target.shape or source.size < _LEAST:
+    if source.shape != target.shape or source.size < naming.MASKED:
         return None
     ours, theirs = _chosen(source), _chosen(target)
     if ours is None or theirs is None or ours.all() or not ours.any():
@@ -51,7 +49,7 @@ def _chosen(array: Array) -> npt.NDArray[np.bool_] | None:
         return np.asarray(array)
     if array.dtype.kind not in "iuf":
         return None
-    low = np.asarray(array <= MASKING)
+    low = np.asarray(array <= naming.MASKING)
     if (low | (array == 0)).all() and (low.any() or not array.any()):
         return low
     one = np.asarray(array == 1)

@@ -9,11 +9,9 @@ from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.diagnosis.folding import CHANNELWISE
 from conrepair.localization.diagnosis.parameters import ParameterDifference, stored_as
 from conrepair.localization.diagnosis.steps import Step
+from conrepair.localization.numbers import naming
 
 __all__ = ["explain_folding", "lacks_normalization", "lost_statistics", "rounded_before_folding"]
-
-_ROUNDING = 1e-6  # relative, of folded weights
-_CLOSE = 1e-3
 
 
 def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str, str] | None:
@@ -47,15 +45,15 @@ def explain_folding(source: Step, target: Step, role: str) -> tuple[Kind, str, s
         return None
     deviations = (variance + epsilon) ** -0.5
     sums = (variance + epsilon) / factors**2
-    other, rounding = sums - variance, _ROUNDING * sums
+    other, rounding = sums - variance, naming.SINGLE * sums
     common = float(other[np.argmin(rounding)])  # where the variance hides it least
     if (
-        (np.abs(other - common) <= _CLOSE * abs(common) + 1e-2 * epsilon + rounding).all()
+        (np.abs(other - common) <= naming.ALMOST * abs(common) + 1e-2 * epsilon + rounding).all()
         and common > 0
         and abs(common - epsilon) > 1e-2 * epsilon + 2 * rounding.min()
     ):
         found = Kind.HYPERPARAMETERS, f"epsilon of {{}} is {common:.3g}, in the source {epsilon:g}"
-    elif np.allclose(factors, deviations, rtol=_CLOSE) and not np.allclose(deviations, 1.0, rtol=_CLOSE):
+    elif np.allclose(factors, deviations, naming.ALMOST) and not np.allclose(deviations, 1.0, naming.ALMOST):
         found = Kind.PARAMETERS, "the variance of {} is taken for a standard deviation"
     else:
         return None
@@ -100,7 +98,7 @@ def lacks_normalization(source: Step, target: Step, graph: LayerGraph) -> bool:
     if any(node.op == "BatchNormalization" for node in (*source.nodes, *target.nodes)):
         return False
     factors = _factors(source, target)
-    if factors is None or not (factors > 0).all() or np.ptp(factors) <= _CLOSE * factors.max():
+    if factors is None or not (factors > 0).all() or np.ptp(factors) <= naming.ALMOST * factors.max():
         return False
     others = [node for node in graph.nodes if node.op == target.op and node is not target.nodes[0]]
     normalized = [node for node in others if _is_normalized(node, graph)]
@@ -138,6 +136,6 @@ def _factors(source: Step, target: Step) -> np.ndarray | None:
     if not squares.all():
         return None
     factors = np.einsum("ij,ij->i", first, second) / squares
-    if np.linalg.norm(second - factors[:, None] * first) > _CLOSE * np.linalg.norm(second):
+    if np.linalg.norm(second - factors[:, None] * first) > naming.ALMOST * np.linalg.norm(second):
         return None
     return np.asarray(factors)

@@ -8,13 +8,12 @@ import numpy.typing as npt
 from conrepair.graph.layer_graph import Parameter
 from conrepair.graph.slices import CUT_OFF, HALF_STEP, Slices, slices_of
 from conrepair.localization.diagnosis.changed import Values, reordered, span
+from conrepair.localization.numbers import naming
 from conrepair.localization.quantization import rounding_error
 
 __all__ = ["beyond_integers", "other_grid", "within_steps"]
 
-_SEVERAL = 8  # numbers of a slice: fewer have some scale by chance
 _TINY = 1e-12
-_SINGLE = 1 + 1e-6  # scales are of single precision
 
 
 def within_steps(one: Values, two: Values, target: Parameter) -> bool:
@@ -46,10 +45,10 @@ def beyond_integers(one: Values, two: Values, target: Parameter) -> str | None:
     for way in slices_of(target, one.shape):
         first, second, steps = way.rows(one), way.rows(two), way.steps[:, None]
         counts = second / np.maximum(steps, np.finfo(np.float32).tiny)
-        full = (np.abs(counts).max(axis=1) * _SINGLE >= most) | (np.ptp(counts, axis=1) >= 2 * most - 1)
+        full = (np.abs(counts).max(axis=1) * (1 + naming.SINGLE) >= most) | (np.ptp(counts, axis=1) >= 2 * most - 1)
         off = np.abs(first - second)
         cut = _is_cut_off(first, second) & full[:, None] & (off > CUT_OFF * steps)
-        near = off <= np.maximum(HALF_STEP * steps, (_SINGLE - 1) * np.abs(first))
+        near = off <= np.maximum(HALF_STEP * steps, naming.SINGLE * np.abs(first))
         if cut.any() and (cut | near).all():
             few, reach = (np.abs(rows[cut]).max() for rows in (second, first))
             scales = span(way.steps[cut.any(axis=1)])
@@ -73,7 +72,7 @@ def other_grid(one: Values, two: Values, target: Parameter) -> str | None:
     """
     for way in slices_of(target, one.shape):
         first, second = way.rows(one), way.rows(two)
-        if one.size < _SEVERAL * way.steps.size or not way.steps.all():
+        if one.size < naming.SEVERAL * way.steps.size or not way.steps.all():
             continue
         held = way.rows(np.ones(one.shape)) > 0  # the rest fills up a block
         found = (
@@ -141,10 +140,11 @@ def _are_exchanged(one: Values, two: Values, way: Slices) -> bool:
     ends = _right_steps(first, integers * turned[:, None] * np.abs(scales)[:, None], np.abs(scales))
     if ends is None:
         return False
+    more = 1 + naming.SINGLE  # scales are of single precision
     for sign in (-1, 1):
         steps = np.sort(np.abs(scales[np.sign(scales) == sign]))
         least, most = (np.sort(end[turned == sign]) for end in ends)
-        if steps.size != least.size or np.any(least > steps * _SINGLE) or np.any(steps > most * _SINGLE):
+        if steps.size != least.size or np.any(least > steps * more) or np.any(steps > most * more):
             return False
     return True
 

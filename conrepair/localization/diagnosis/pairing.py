@@ -11,13 +11,9 @@ from conrepair.graph.operators import OPERATORS
 from conrepair.localization.diagnosis.readings import as_written
 from conrepair.localization.diagnosis.region import Side
 from conrepair.localization.diagnosis.steps import MOVES, Step
+from conrepair.localization.numbers import naming
 
 __all__ = ["of_one_family", "pair_steps", "paired_nodes"]
-
-_GAP = 1.0  # for a step that only one side has
-_MOVE_GAP = 0.1
-_OTHER = 1.9  # for one that is something else at the same place
-_REPLACED = 1.5  # for one that is another of its family; less than two gaps
 
 
 def pair_steps(source: Sequence[Step], target: Sequence[Step]) -> list[tuple[Step | None, Step | None]]:
@@ -86,7 +82,7 @@ def _family(operator: str) -> str:
 
 
 def _gap(step: Step) -> float:
-    return _MOVE_GAP if step.op in MOVES else _GAP
+    return naming.MOVE_GAP if step.op in MOVES else naming.GAP
 
 
 def _distance(one: Step, two: Step) -> float:
@@ -94,5 +90,5 @@ def _distance(one: Step, two: Step) -> float:
         shapes = [{role: item.shape for role, item in step.parameters.items()} for step in (one, two)]
         return 0.0 if shapes[0] == shapes[1] else 0.2
     if of_one_family(one.op, two.op):
-        return _REPLACED
-    return 10.0 if MOVES & {one.op, two.op} else _OTHER
+        return naming.REPLACED
+    return 10.0 if MOVES & {one.op, two.op} else naming.OTHER

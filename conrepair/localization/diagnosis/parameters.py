@@ -12,7 +12,6 @@ import numpy as np
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Parameter
 from conrepair.localization.diagnosis.changed import (
-    SAME,
     Found,
     Values,
     by_channel,
@@ -24,15 +23,11 @@ from conrepair.localization.diagnosis.changed import (
 )
 from conrepair.localization.diagnosis.grids import grid_of
 from conrepair.localization.diagnosis.own_grid import beyond_integers, other_grid, within_steps
-from conrepair.localization.numbers import few_bits
+from conrepair.localization.numbers import few_bits, naming
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 
 __all__ = ["ParameterDifference", "compare_parameters", "difference", "stored_as"]
 
-_FEW_LEVELS = 256
-_NEAR = 0.5  # relative L2: what's further off isn't rounded, however few levels it has
-_MANY = 16  # numbers that aren't in a narrower type by chance
-_STEPS = {"bfloat16": (2.0**-7, 1e-30), "float16": (2.0**-10, 2.0**-24)}  # relative, and at least
 _SIGNED = re.compile(r"\buint(?=\d)")  # a symmetric grid fits either
 
 
@@ -164,7 +159,7 @@ def difference(one: Array, two: Array, rounding: float = 0.0) -> ParameterDiffer
         return ParameterDifference(Kind.PARAMETERS, words, np.inf)
     one, two = (np.where(np.isfinite(array), array, 0.0) for array in (one, two))  # the same ones: masks have them
     norm, gap = float(np.linalg.norm(one)), float(np.linalg.norm(two - one))
-    if gap <= SAME * norm or (norm == 0 and gap == 0):
+    if gap <= naming.SAME * norm or (norm == 0 and gap == 0):
         return None
     relative = gap / norm if norm else np.inf
     noise = few_bits.TWICE * rounding
@@ -190,7 +185,7 @@ def _lost(one: Values, two: Values, _: float) -> Found:
 def _off_levels(two: Values) -> float:
     """The relative L2 error that rounding to few levels explains; 0 where numbers have many."""
     levels = np.unique(two)
-    if not 2 < levels.size <= _FEW_LEVELS < two.size:
+    if not 2 < levels.size <= naming.FEW_LEVELS < two.size:
         return 0.0
     size = float(np.sqrt(np.mean(np.square(two))))
     return float(np.median(np.diff(levels))) / math.sqrt(12) / size if size else 0.0
@@ -198,7 +193,7 @@ def _off_levels(two: Values) -> float:
 
 def stored_as(array: Array) -> str | None:
     """The narrower type that holds each of many numbers of 32 bits exactly; None when there's none."""
-    return None if array.dtype != np.float32 or array.size < _MANY or not array.any() else _narrower(array)
+    return None if array.dtype != np.float32 or array.size < naming.MANY or not array.any() else _narrower(array)
 
 
 def _narrower(single: Array) -> str | None:
@@ -212,17 +207,18 @@ def _rounded(one: Values, two: Values, _: float) -> Found:
     """Half precision, or few levels."""
     single = two.astype(np.float32)
     narrow = _narrower(single) if np.array_equal(single, two) else None
-    if narrow is not None and (np.abs(two - one) <= _STEPS[narrow][0] * np.abs(one) + _STEPS[narrow][1]).all():
+    relative, least = naming.NARROW_NUMBERS.get(narrow or "", (0.0, 0.0))
+    if narrow is not None and (np.abs(two - one) <= relative * np.abs(one) + least).all():
         return Kind.PRECISION, f"rounded to {narrow}"
     grid = grid_of(one, two)
     if grid is not None:
         return Kind.PRECISION, grid.words
     levels = np.unique(np.round(two, 12))
-    if np.linalg.norm(two - one) > _NEAR * np.linalg.norm(one):
+    if np.linalg.norm(two - one) > naming.LIKE * np.linalg.norm(one):
         return None
     if levels.size >= np.unique(np.round(one, 12)).size:
         return None  # it had no more before
-    if levels.size <= _FEW_LEVELS < two.size or levels.size * 8 <= two.size:
+    if levels.size <= naming.FEW_LEVELS < two.size or levels.size * 8 <= two.size:
         needed = max(int(np.ceil(np.log2(levels.size))), 1)
         if needed <= 8:
             return Kind.PRECISION, f"rounded to {levels.size} levels, which is {needed} bits for the whole tensor"

@@ -11,12 +11,11 @@ from conrepair.localization.diagnosis.folding import CHANNELWISE, affine
 from conrepair.localization.diagnosis.functions import GRID
 from conrepair.localization.diagnosis.parameters import compare_parameters
 from conrepair.localization.diagnosis.steps import Paired, Step
+from conrepair.localization.numbers import naming
 
 __all__ = ["before_weights", "feeds_weights", "lost_preparation", "prepared_in_weights"]
 
 _MOST = 4  # numbers: of colours, or one for all
-_SAME = 1e-6
-_STRAIGHT = 1e-5  # what single precision leaves of a line
 
 
 def lost_preparation(step: Step, graph: LayerGraph) -> str | None:
@@ -35,9 +34,9 @@ def lost_preparation(step: Step, graph: LayerGraph) -> str | None:
     if not (np.isfinite(mean).all() and np.isfinite(deviation).all()):
         return None
     lost = []
-    if np.abs(mean).max() > _SAME:
+    if np.abs(mean).max() > naming.SINGLE:
         lost.append(f"the mean {_listed(mean)} isn't taken away from the inputs")
-    if np.abs(deviation - 1).max() > _SAME:
+    if np.abs(deviation - 1).max() > naming.SINGLE:
         lost.append(f"{'they' if lost else 'the inputs'} aren't divided by {_listed(deviation)}")
     layers = " and ".join(f"`{name}`" for name in step.layers[::-1])
     return f"{' and '.join(lost)}, as by {layers} in the source" if lost else None
@@ -73,7 +72,7 @@ def _numbers(step: Step) -> tuple[np.ndarray, np.ndarray] | None:
     """The factor and the offset of each channel."""
     if step.op == "Function" and step.values is not None:
         factor, offset = np.polyfit(GRID, step.values, 1)
-        straight = np.allclose(factor * GRID + offset, step.values, rtol=_STRAIGHT, atol=_STRAIGHT)
+        straight = np.allclose(factor * GRID + offset, step.values, rtol=naming.SAME, atol=naming.SAME)
         return (np.array([factor]), np.array([offset])) if straight and factor else None
     held = step.parameters.get("factor" if step.op == CHANNELWISE else "operand")
     found = None if held is None else affine(step, math.prod(held.shape))

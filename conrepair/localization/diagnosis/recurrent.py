@@ -16,14 +16,14 @@ from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.functions import Values, compute
 from conrepair.localization.diagnosis.gates import carried_gates, gate_differences
 from conrepair.localization.diagnosis.recurrence import Layer, Layers, recurrent_layer, wrong_forms
-from conrepair.localization.diagnosis.region import CLOSE, Region, left_of
+from conrepair.localization.diagnosis.region import Region, left_of
 from conrepair.localization.diagnosis.steps import MOVES
+from conrepair.localization.numbers import judging, naming
 from conrepair.localization.quantization import MOST_BITS, rounding_error
 from conrepair.metrics.running_error import relative_l2
 
 __all__ = ["RecurrentForm", "form_of", "recurrent_findings"]
 
-_FEW_BITS, _MUCH_BETTER = 4.0, 0.25  # times what bits explain, and what's left of the error, where weights have few
 _KEPT = 8  # layers whose states are known: those that are right, and the last ones that were tried
 _MOST = 1 << 30  # products of numbers, for one form
 
@@ -141,7 +141,7 @@ class _Run:
         outputs = [name for name in node.outputs if name in needed and shapes[name].shape is not None]
         for output, arranged in itertools.product(outputs, _ARRANGED):
             run = cls(region, node, layers, states, begins, output, arranged, close)
-            if run.error(layers, region.expected) <= CLOSE:
+            if run.error(layers, region.expected) <= naming.CLOSE:
                 return run
         return None
 
@@ -203,8 +203,8 @@ def _close(region: Region) -> float:
         for parameter in node.parameters.values()
         if parameter.bits and parameter.bits <= MOST_BITS
     ]
-    bits = _FEW_BITS * math.hypot(*stored) if stored else 0.0
-    return max(left_of(error), min(bits, _MUCH_BETTER * error))
+    bits = judging.MARGIN_OF_BITS * math.hypot(*stored) if stored else 0.0
+    return max(left_of(error), min(bits, naming.MUCH_LEFT * error))
 
 
 def _read(graph: LayerGraph, node: Node, known: Mapping[str, Values]) -> Values | None:

@@ -10,19 +10,15 @@ from typing import Protocol
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
 from conrepair.localization.layout import Layout
 from conrepair.localization.matching import Pair
+from conrepair.localization.numbers import naming
 from conrepair.metrics.running_error import relative_l2
 
-__all__ = ["CLOSE", "Cuts", "Region", "Side", "error_in", "left_of", "region_of", "side"]
-
-CLOSE = 1e-4
-"""Relative L2 to what a framework has computed in float32, up to which two results are the same."""
-
-_BETTER = 0.01  # of an error is left at most by what explains it
+__all__ = ["Cuts", "Region", "Side", "error_in", "left_of", "region_of", "side"]
 
 
 def left_of(error: float) -> float:
     """The relative L2 that may be left of an error by what explains it."""
-    return min(CLOSE, _BETTER * error)
+    return min(naming.CLOSE, naming.LEFT * error)
 
 
 def error_in(layout: Layout, expected: Array, result: Array | None) -> float:

@@ -16,12 +16,10 @@ from conrepair.localization.diagnosis.pairing import of_one_family
 from conrepair.localization.diagnosis.parameters import ParameterDifference, difference
 from conrepair.localization.diagnosis.readings import together
 from conrepair.localization.diagnosis.region import Region
+from conrepair.localization.numbers import naming
 
 __all__ = ["Turns", "odd_members", "odd_ones", "odd_operators", "turns_of"]
 
-_FEWEST = 3  # turns that agree
-_MAJORITY = 2 / 3
-_RARE = 3  # times as often what's usual occurs, at least: the first turns and the last ones lack parts
 _LONGEST = 3  # operators that stand in the way
 
 Key = tuple[str, tuple[tuple[str, tuple[int, ...]], ...]]
@@ -90,7 +88,7 @@ def _usual(group: Sequence[Node], role: str) -> list[Array]:
     """The numbers that turns have in common: one set for each product of a turn; none when few turns agree."""
     shared = _shared(group, role)
     agreeing = sum(len(arrays) for arrays in shared)
-    return [arrays[0] for arrays in shared] if agreeing >= _MAJORITY * len(group) else []
+    return [arrays[0] for arrays in shared] if agreeing >= naming.MAJORITY * len(group) else []
 
 
 def _shared(group: Sequence[Node], role: str) -> list[list[Array]]:
@@ -98,7 +96,7 @@ def _shared(group: Sequence[Node], role: str) -> list[list[Array]]:
     sets: dict[bytes, list[Array]] = defaultdict(list)
     for array in (node.parameters[role].numpy() for node in group):
         sets[array.tobytes()].append(array)
-    return [arrays for arrays in sets.values() if len(arrays) >= _FEWEST]
+    return [arrays for arrays in sets.values() if len(arrays) >= naming.TURNS]
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ def _replaced(
 
 def _is_rare(odd: int, usual: int, turns: int) -> bool:
     """Whether so few turns have it that it's none of what a turn consists of."""
-    return usual >= max(_FEWEST, _RARE * odd) and turns >= _RARE * odd
+    return usual >= max(naming.TURNS, naming.RARE * odd) and turns >= naming.RARE * odd
 
 
 def _instead(odd: Sequence[_Way], usual: Sequence[_Way]) -> Iterator[_Way]:

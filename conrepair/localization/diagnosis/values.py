@@ -12,14 +12,10 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.diagnosis.changed import order_along, order_words, span
 from conrepair.localization.diagnosis.parameters import stored_as
+from conrepair.localization.numbers import naming
 
 __all__ = ["relation"]
 
-_ALMOST = 1e-3  # relative L2 that counts as explained
-_ONE = 5e-4  # from which on a factor is told from 1 in three digits
-_BORDER = 0.9  # share of a difference that makes it the border's
-_FEW_LEVELS = 256
-_NARROW = {"bfloat16": 0.05, "float16": 0.01}  # relative L2 that storing a result in it may leave
 
 Values = npt.NDArray[np.float64]
 
@@ -56,7 +52,7 @@ Found = tuple[Kind | None, str] | None
 
 
 def _near(one: Values, two: Values) -> bool:
-    return bool(np.linalg.norm(two - one) <= _ALMOST * np.linalg.norm(one))
+    return bool(np.linalg.norm(two - one) <= naming.ALMOST * np.linalg.norm(one))
 
 
 def _affine(one: Values, two: Values) -> Found:
@@ -66,8 +62,8 @@ def _affine(one: Values, two: Values) -> Found:
         return None
     a = float(((one - one.mean()) * (two - two.mean())).mean() / spread**2)
     b = float(two.mean() - a * one.mean())
-    factor = f"{a:.4g} times" if abs(a - 1) > _ALMOST else ""
-    offset = f"{b:+.4g} off" if abs(b) > _ALMOST * spread else ""
+    factor = f"{a:.4g} times" if abs(a - 1) > naming.ALMOST else ""
+    offset = f"{b:+.4g} off" if abs(b) > naming.ALMOST * spread else ""
     if not (factor or offset) or not _near(two, a * one + b) or not two.std():
         return None
     return None, f"{' and '.join(filter(None, (factor, offset)))} what the source has"
@@ -91,11 +87,11 @@ def _shifted(one: Values, two: Values) -> Found:
 
 def _reordered(one: Values, two: Values) -> Found:
     gap = float(np.linalg.norm(two - one))
-    allowed = min(_ALMOST * float(np.linalg.norm(one)), gap / 50)
+    allowed = min(naming.ALMOST * float(np.linalg.norm(one)), gap / 50)
     if float(np.linalg.norm(np.sort(one, axis=None) - np.sort(two, axis=None))) > allowed:
         return None
     for axis in range(1, one.ndim):
-        order = order_along(one, two, axis, _ALMOST)
+        order = order_along(one, two, axis, naming.ALMOST)
         if order is not None and (words := order_words(order)):
             return Kind.STRUCTURE, f"the same values in another order along axis {axis}: {words}"
     return Kind.STRUCTURE, "the same values in another order"
@@ -104,10 +100,10 @@ def _reordered(one: Values, two: Values) -> Found:
 def _rounded(one: Values, two: Values) -> Found:
     relative = float(np.linalg.norm(two - one) / max(float(np.linalg.norm(one)), 1e-300))
     narrow = stored_as(two.astype(np.float32))
-    if narrow is not None and relative < _NARROW[narrow]:
+    if narrow is not None and relative < naming.NARROW_RESULTS[narrow]:
         return Kind.PRECISION, f"stored as {narrow}"
     levels = np.unique(two)
-    if 2 < levels.size <= _FEW_LEVELS < two.size // 4 and np.unique(one).size > 4 * levels.size:
+    if 2 < levels.size <= naming.FEW_LEVELS < two.size // 4 and np.unique(one).size > 4 * levels.size:
         return Kind.PRECISION, f"stored in {levels.size} levels"
     return None
 
@@ -126,7 +122,7 @@ def _channels(one: Values, two: Values) -> Found:
         first, second = (np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1) for array in (one, two))
         if first.shape[1] < 8 or first.shape[0] < 2:
             continue
-        wrong = np.linalg.norm(second - first, axis=1) > _ALMOST * np.linalg.norm(first, axis=1)
+        wrong = np.linalg.norm(second - first, axis=1) > naming.ALMOST * np.linalg.norm(first, axis=1)
         if 0 < wrong.sum() <= wrong.size // 4:
             places = ", ".join(map(str, np.flatnonzero(wrong)[:6]))
             return None, f"wrong in {int(wrong.sum())} of {wrong.size} slices of axis {axis} ({places})"
@@ -134,8 +130,8 @@ def _channels(one: Values, two: Values) -> Found:
         centred = first - means
         squares = np.einsum("ij,ij->i", centred, centred)
         a = np.einsum("ij,ij->i", centred, second - others) / np.where(squares == 0, 1, squares)
-        if np.linalg.norm(a[:, None] * centred + others - second) <= _ALMOST * np.linalg.norm(second):
-            scaled = "" if np.allclose(a, 1, rtol=0, atol=_ONE) else f"scaled by {span(a)} and "
+        if np.linalg.norm(a[:, None] * centred + others - second) <= naming.ALMOST * np.linalg.norm(second):
+            scaled = "" if np.allclose(a, 1, rtol=0, atol=naming.ONE) else f"scaled by {span(a)} and "
             return None, f"{scaled}shifted, for each slice of axis {axis}"
     return None
 
@@ -146,6 +142,6 @@ def _border(one: Values, two: Values) -> Found:
     total = float(gap.sum())
     for group in itertools.pairwise(range(1, one.ndim if total else 0)):
         inner = tuple(slice(1, -1) if axis in group else slice(None) for axis in range(one.ndim))
-        if all(one.shape[axis] >= 5 for axis in group) and 1 - float(gap[inner].sum()) / total > _BORDER:
+        if all(one.shape[axis] >= 5 for axis in group) and 1 - float(gap[inner].sum()) / total > naming.BORDER:
             return None, f"wrong at the border along axes {list(group)} only"
     return None
