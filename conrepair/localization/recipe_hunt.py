@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.localization.numbers import preparing
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate
-from conrepair.localization.recipe_family import coarse_fits, fits, numbers, resamplings
+from conrepair.localization.recipe_family import affine, coarse_fits, fits, numbers, resamplings, with_affine
 from conrepair.localization.recipe_feeds import Arrangement, PhotoFeeds, joined
 from conrepair.localization.recipe_judge import AnswersJudge, Array
-from conrepair.localization.recipe_refine import refine_numbers
 
 __all__ = ["RecipeHunt"]
 
@@ -25,6 +26,11 @@ _ROUNDS = 4
 _PROBES = 2  # photos that a recipe must do well on before it's tried on all
 _REFINEMENTS = 2
 _CHUNK = 8  # photos that the finalists are tried on at a time, so that each is decoded once
+_STEPS = 16
+_DIFFERENCE = 1e-2  # of what is varied, for the derivatives: large enough to rise above float32's rounding
+_MIDDLE = 127.5  # of the pixels: offsets there hardly depend on factors
+
+_Float64 = npt.NDArray[np.float64]
 
 
 class RecipeHunt:
@@ -126,7 +132,7 @@ class RecipeHunt:
         if candidate.error > preparing.FAR:
             return
 
-        def distance(recipe: Recipe) -> npt.NDArray[np.float64] | None:
+        def distance(recipe: Recipe) -> _Float64 | None:
             if self._is_settled() or self._is_spent():
                 return None
             array = self._feeds.array(recipe, candidate.arrangement, self._probes)
@@ -165,3 +171,49 @@ class RecipeHunt:
         spent = bool(self._tried) and (self._feeds.runs >= self._budget.runs or seconds >= self._budget.seconds)
         self.cut_off = self.cut_off or spent
         return spent
+
+
+class _EndedError(Exception):
+    """Answers are as near as wanted, or there may be no more runs."""
+
+
+def refine_numbers(
+    recipe: Recipe, distance: Callable[[Recipe], _Float64 | None], *, channels: int, enough: float
+) -> Recipe:
+    """Vary a recipe's factors and offsets, which have no name, so that answers come nearer to the wanted ones.
+
+    A target may subtract any mean. From a recipe that is nearly right, steps by the derivatives of the answers lead
+    to the right numbers; far from it, or behind another fault, they lead nowhere, which the error shows.
+
+    Args:
+        recipe: Nearly right.
+        distance: Runs the target under a recipe and gives its answers less the wanted ones, in units of the
+            wanted ones' norm; None where it can't or may not.
+        channels: 3, or 1 for grey.
+        enough: Norm of the distance at which to stop.
+
+    Returns:
+        The best recipe met, maybe the one given.
+
+    Source:
+        Branch, Coleman and Li, A Subspace, Interior, and Conjugate Gradient Method for Large-Scale Bound-Constrained
+        Minimization Problems, 1999, as SciPy has it; derivatives are taken by running the target.
+    """
+    factors, offsets = (values[:channels] for values in affine(recipe))
+    met: list[tuple[float, Recipe]] = []
+
+    def answers(varied: _Float64) -> _Float64:
+        """Of factors, and of the values that a middling pixel becomes, as shares of the recipe's own factors."""
+        factor, middle = factors * varied[:channels], offsets + factors * _MIDDLE * varied[channels:]
+        tried = with_affine(recipe, recipe.channels, factor, middle - factor * _MIDDLE) if met else recipe
+        there = distance(tried)
+        if there is None:
+            raise _EndedError
+        met.append((float(np.linalg.norm(there)), tried))
+        if met[-1][0] <= enough:
+            raise _EndedError
+        return there
+
+    with contextlib.suppress(_EndedError):
+        scipy.optimize.least_squares(answers, np.ones(2 * channels), diff_step=_DIFFERENCE, max_nfev=_STEPS)
+    return min(met, key=lambda item: item[0])[1] if met else recipe
