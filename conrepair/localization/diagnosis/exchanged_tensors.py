@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.localization.diagnosis.attention import ROLES, gives_scores, is_product, roles_of
 from conrepair.localization.diagnosis.changes import Exchange, exchanged_pieces
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.folding import LINEAR
-from conrepair.localization.diagnosis.region import Region, error_in, left_of
+from conrepair.localization.diagnosis.region import Region, Side, error_in, left_of
 from conrepair.localization.diagnosis.wiring import wiring_findings
 from conrepair.localization.layout import Layout
 
-__all__ = [
-    "crossed_findings",
-    "crossed_products",
-    "exchange_findings",
-    "exchanged_layer_findings",
-    "exchanged_layers",
-]
+__all__ = ["crossed_findings", "crossed_products", "exchange_findings", "exchanged_layer_findings"]
 __all__ += ["exchanged_layers", "fixing_exchange"]
 
 _MOST = 15  # pairs of tensors that are tried: all of six
@@ -29,6 +22,9 @@ _MOST_LAYERS = 6  # pairs of layers: all of four
 _FAR = 16  # operators between the layers and a piece, or between them and where both come together
 _ENDS = 4  # tensors that are looked at there
 _NEAR = 5  # operators between a product and a piece that reads it, with the product
+_ROLES = ("queries", "keys", "values")  # in the order of operators that compute attention as a whole
+_WHOLE = {"Attention", "ScaledDotProductAttention"}
+_NEXT = 6  # operators between a product and its softmax: a scale, a mask, casts
 
 
 def fixing_exchange(region: Region) -> Exchange | None:
@@ -84,8 +80,8 @@ def exchange_findings(region: Region) -> Iterator[Finding]:
     exchange = fixing_exchange(region)
     if exchange is None:
         return
-    roles = roles_of(region.target)
-    named = sorted((roles[name] for name in (exchange.one, exchange.two) if name in roles), key=ROLES.index)
+    roles = _roles_of(region.target)
+    named = sorted((roles[name] for name in (exchange.one, exchange.two) if name in roles), key=_ROLES.index)
     in_roles = len({*named}) > 1
     if not in_roles and any(item.cause.startswith("order ") for item in wiring_findings(region)):
         return  # the operator that reads both says it in its own words
@@ -205,7 +201,7 @@ def crossed_findings(region: Region) -> Iterator[Finding]:
     """Such products, in words."""
     for product, source in crossed_products(region):
         words, rule = (f"the operands of {name} are exchanged" for name in (f"`{product.layer}`", product.native))
-        if gives_scores(product, region.target.graph):
+        if _gives_scores(product, region.target.graph):
             rule = "queries and keys are exchanged"
             words = f"{rule}: `{product.layer}` has its operands exchanged"
         ours, theirs = _with_operands(source, region.source.graph), _with_operands(product, region.target.graph)
@@ -218,7 +214,7 @@ def crossed_products(region: Region) -> Iterator[tuple[Node, Node | None]]:
         layout, products = (
             region.layouts.get(turned),
             [
-                next(filter(is_product, itertools.islice(side.graph.nearest([name]), _NEAR)), None)
+                next(filter(_is_product, itertools.islice(side.graph.nearest([name]), _NEAR)), None)
                 for side, name in ((region.target, turned), (region.source, region.partners.get(turned, "")))
             ],
         )
@@ -237,3 +233,49 @@ def crossed_products(region: Region) -> Iterator[tuple[Node, Node | None]]:
 
 def _with_operands(product: Node | None, graph: LayerGraph) -> tuple[str, ...]:
     return () if product is None else (product.layer, *map(graph.layer_of, filter(None, product.inputs)))
+
+
+def _is_product(node: Node) -> bool:
+    """Whether a node multiplies two tensors."""
+    return node.op == "MatMul" and len(set(filter(None, node.inputs))) == 2
+
+
+def _gives_scores(node: Node, graph: LayerGraph) -> bool:
+    """Whether a product of two tensors is what a softmax makes weights of.
+
+    Args:
+        node: Of the graph.
+        graph: The network's.
+    """
+    if not _is_product(node):
+        return False
+    ahead = list(node.outputs)
+    for _ in range(_NEXT):
+        readers = [reader for name in ahead for reader in graph.consumers.get(name, ())]
+        if any(reader.op == "Softmax" for reader in readers):
+            return True
+        ahead = [name for reader in readers if reader.op != "MatMul" for name in reader.outputs]
+    return False
+
+
+def _roles_of(side: Side) -> Mapping[str, str]:
+    """What attention takes the tensors for that a piece reads; none of those that it doesn't tell.
+
+    Args:
+        side: The piece.
+    """
+    for node in side.nodes:
+        if node.op in _WHOLE:
+            return dict(zip(filter(None, node.inputs), _ROLES, strict=False))
+    origins = {**side.graph.feeding(side.begins), **{name: (name,) for name in side.begins}}
+    found: dict[str, str] = {}
+    weights: set[str] = set()
+    for node in side.nodes:
+        read = [{*origins.get(name, ())} for name in node.inputs]
+        if _gives_scores(node, side.graph):
+            found |= dict.fromkeys(read[0] - read[1], "queries") | dict.fromkeys(read[1] - read[0], "keys")
+        elif node.op == "MatMul" and len(read) == 2 and node.inputs[0] in weights:
+            found |= dict.fromkeys(read[1] - read[0], "values")
+        if node.op == "Softmax" or weights.intersection(node.inputs):
+            weights.update(node.outputs)
+    return found
