@@ -11,7 +11,6 @@ MODULES = (
     "conrepair.evaluate.run",
     "conrepair.localization.input_relation",
     "conrepair.localization.options",
-    "conrepair.localization.recipe_found",
     "conrepair.localization.result",
     "conrepair.metrics.statistics",
     "conrepair.metrics.tensors",

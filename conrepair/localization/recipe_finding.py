@@ -14,8 +14,8 @@ from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_candidate import Budget
 from conrepair.localization.recipe_feeds import joined
-from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.recipes import search_recipes
+from conrepair.localization.result import RecipeFinding
 from conrepair.localization.whole_run import WholeRun
 from conrepair.runtime.files import HashedPath
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
 from conrepair.graph.record import GraphRecord
 from conrepair.localization.kept import KeptLayer
 from conrepair.localization.options import Options
-from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.suspiciousness import Suspiciousness
 from conrepair.runtime.words import number, shortened
 
-__all__ = ["OPERAND", "Coverage", "LayerRow", "Localization", "LocatedFault", "Rule"]
+__all__ = ["OPERAND", "Coverage", "LayerRow", "Localization", "LocatedFault", "RecipeFinding", "Rule"]
 
 _LINE = 160
 
@@ -284,3 +284,32 @@ class Localization:
     def is_right(self) -> bool:
         """Whether it's proven that the target is as it should be."""
         return self.verdict.is_right
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeFinding:
+    """What came out of a search of recipes.
+
+    Attributes:
+        recipe: The best one's fields, with its size.
+        arrangement: How the finished picture must be fed: "as it is", or what was done to it.
+        found: Whether it explains the answers; otherwise it's only the best of those that were tried.
+        changes: What it does that the target's own recipe doesn't, in words.
+        error: Relative error of the target's answers under it.
+        error_before: The same under the target's own recipe.
+        photos: How many it was judged on.
+        runs: How often the target was run.
+        complete: The search wasn't cut off by its budget.
+        evidence: In words.
+    """
+
+    recipe: dict[str, Any]
+    arrangement: str
+    found: bool
+    changes: tuple[str, ...]
+    error: float
+    error_before: float | None
+    photos: int
+    runs: int
+    complete: bool
+    evidence: str

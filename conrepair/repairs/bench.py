@@ -25,8 +25,8 @@ from conrepair.localization.models import batch_size, feeds_of
 from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_finding import find_recipe
-from conrepair.localization.recipe_found import RecipeFinding
 from conrepair.localization.reference import Reference
+from conrepair.localization.result import RecipeFinding
 from conrepair.repairs.criteria import computed, source_of
 from conrepair.repairs.extremes import failing
 from conrepair.runtime.errors import DataError

@@ -21,7 +21,7 @@ from rich.console import Console
 import conrepair
 from conrepair.cli import main
 from conrepair.data.pictures.named_recipes import named_recipe
-from conrepair.localization.recipe_found import RecipeFinding
+from conrepair.localization.result import RecipeFinding
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.localization.suspiciousness import ElementTest, LayerSuspicion, Suspiciousness
 from conrepair.report.console import print_result
