@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,12 +10,14 @@ from conrepair.converters.routes import find_route
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import channels_of
+from conrepair.graph.layer_graph import Array
+from conrepair.localization.pieces import Pieces
 from conrepair.networks.network import Network
 from conrepair.networks.open_network import open_network
 from conrepair.runtime.errors import ConrepairError, ModelLoadError
 from conrepair.runtime.files import HashedPath
 
-__all__ = ["OpenedNetwork", "open_model", "second_opinion"]
+__all__ = ["OpenedNetwork", "WholeRun", "open_model", "second_opinion"]
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,30 @@ def _renamed(model: Model, inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
     if set(names) == given:
         return list(inputs)
     return [replace(spec, name=name) for spec, name in zip(inputs, names, strict=True)]
+
+
+class WholeRun:
+    """A network with its inputs and outputs by the names that the model has for them."""
+
+    def __init__(self, opened: OpenedNetwork) -> None:
+        """Prepare the run.
+
+        Args:
+            opened: The network.
+        """
+        self._opened = opened
+        network = opened.network
+        self._pieces = Pieces.in_a_row(network, list(network.output_names.values()), keep=True)
+
+    def __call__(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """Run one batch, of the size that the network was opened with.
+
+        Args:
+            feeds: By the model's names.
+
+        Returns:
+            Its outputs, by the model's names.
+        """
+        values = {self._opened.input_tensors[name]: array for name, array in feeds.items()}
+        values.update(self._pieces.run(values.__getitem__))
+        return {name: values[tensor] for name, tensor in self._opened.network.output_names.items()}

@@ -10,13 +10,12 @@ from conrepair.data.feeds import Batch
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.numbers import preparing
-from conrepair.localization.opening import OpenedNetwork
+from conrepair.localization.opening import OpenedNetwork, WholeRun
 from conrepair.localization.options import Options
 from conrepair.localization.recipe_candidate import Budget
 from conrepair.localization.recipe_feeds import joined
 from conrepair.localization.recipes import search_recipes
 from conrepair.localization.result import RecipeFinding
-from conrepair.localization.whole_run import WholeRun
 from conrepair.runtime.files import HashedPath
 
 __all__ = ["find_recipe"]

@@ -15,13 +15,12 @@ from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.layout import Layout
 from conrepair.localization.matching import Pair
-from conrepair.localization.opening import OpenedNetwork
+from conrepair.localization.opening import OpenedNetwork, WholeRun
 from conrepair.localization.outputs import partners
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.suspicion_draws import SuspicionSettings, draw_inputs
 from conrepair.localization.suspiciousness import LayerDifferences, Suspiciousness, rank_layers
 from conrepair.localization.weights import weight_of
-from conrepair.localization.whole_run import WholeRun
 
 __all__ = ["Observed", "disagreements", "suspicious_layers"]
 
