@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from conrepair.data.feeds import Feeds as NamedFeeds
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.localization.activations import Activations
@@ -15,17 +18,20 @@ from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import Answer, exchanged_outputs, explained, misfits
 from conrepair.localization.diagnosis.diagnose import Diagnosis, diagnose_each
 from conrepair.localization.diagnosis.region import Region, region_of
-from conrepair.localization.input_order import with_exchanged_inputs
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
 from conrepair.localization.matching import Pair
 from conrepair.localization.numbers import judging
 from conrepair.localization.outputs import partners
+from conrepair.localization.pieces import Pieces
 from conrepair.localization.result import LocatedFault
+from conrepair.localization.tensor_order import explain_input_order
 from conrepair.networks.network import Network
 from conrepair.runtime.words import number
 
 __all__ = ["Guilty", "Located", "exchanged_behind", "located_faults", "merge"]
+
+_MOST_ORDERS = 30  # of inputs, that the target is run with
 
 
 # One fault for all regions that one cause makes guilty: what reads a lost tensor, all results of one layer.
@@ -187,7 +193,7 @@ def located_faults(first: tuple[Activations, Activations], alignment: Alignment,
     layers = [item.fault.target_layers[0] for item in each if not item.alone]
     faults = merge([(item.fault, item.cause) for item in _as_one_training(each, target.graph)], layers)
     faults = exchanged_outputs(faults, answers)
-    faults = with_exchanged_inputs(target, faults, answers, given.feeds)
+    faults = _with_exchanged_inputs(target, faults, answers, given.feeds)
     found = [*misfits(source, target, alignment, answers), *faults]
     return Located(tuple(sorted(found, key=lambda fault: -fault.introduced_error)), tuple(pieces))
 
@@ -250,3 +256,50 @@ def exchanged_behind(ends: Sequence[Pair], faults: Sequence[LocatedFault]) -> It
                 "in"
             )
             return
+
+
+def _with_exchanged_inputs(
+    target: Network, faults: Sequence[LocatedFault], answers: Sequence[Answer], feeds: Mapping[str, Array]
+) -> list[LocatedFault]:
+    """Find out whether all is right once inputs are exchanged, and say so.
+
+    Args:
+        target: The network in question.
+        faults: The guiltiest first.
+        answers: All outputs of both.
+        feeds: One batch for the target, by its graph's tensors.
+
+    Returns:
+        The same faults where no exchange explains them all; those of the kind `input` with that evidence, or one such
+        fault in place of all.
+    """
+    tensors = target.graph.tensors
+    specs = [TensorSpec(name, array.shape, tensors[name].dtype) for name, array in feeds.items()]
+    alike = Counter((spec.shape, spec.dtype) for spec in specs)
+    if not faults or not answers or max(alike.values(), default=0) < 2:
+        return list(faults)
+    ends = {answer.target: answer.target_tensor for answer in answers}
+    whole = Pieces.in_a_row(target, list(dict.fromkeys(ends.values())), keep=True)
+
+    def run(given: NamedFeeds) -> dict[str, Array]:
+        values = dict(given)
+        values.update(whole.run(values.__getitem__))
+        return {name: values[tensor] for name, tensor in ends.items()}
+
+    expected = {answer.target: answer.expected for answer in answers}
+    order = explain_input_order(run, dict(feeds), specs, expected, most_runs=_MOST_ORDERS)
+    if order is None:
+        return list(faults)
+    given_to, words = order
+    moved = tuple(name for name, given in given_to.items() if name != given)
+    own = next((fault for fault in faults if fault.kind == Kind.INPUT), None)
+    first = own or faults[0]
+    told = replace(
+        first,
+        kind=Kind.INPUT,
+        target_layers=tuple(dict.fromkeys((*first.target_layers, *moved) if own else (*moved, *first.target_layers))),
+        confidence=first.confidence if own else 1.0,
+        evidence=(words, *first.evidence),
+        at_input=True,
+    )
+    return [told if fault is own else fault for fault in faults] if own else [told]
