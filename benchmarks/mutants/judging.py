@@ -30,7 +30,6 @@ MODULES = (
     "conrepair/localization/doubtful.py",
     "conrepair/localization/agreement.py",
     "conrepair/localization/hidden.py",
-    "conrepair/localization/coverage.py",
     "conrepair/localization/conclusion.py",
     "conrepair/localization/outputs.py",
     # What is compared with what: a wrong pair accuses, or excuses, a piece.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
+from conrepair.graph.layer_graph import LayerGraph, Node
 from conrepair.localization.hidden import Explained
+from conrepair.localization.judgement import Judged
 from conrepair.localization.options import Options
 from conrepair.localization.quantized_rules import CLIPPING
 from conrepair.localization.result import Coverage, LocatedFault, Rule
 
-__all__ = ["concluded", "fault_words", "tolerated"]
+__all__ = ["concluded", "coverage_of", "fault_words", "tolerated"]
 
 _WITHIN = "every layer that was compared is within its noise floor"
 _NAMED = 3  # layers that are named in a sentence
@@ -139,3 +141,29 @@ def _not_compared(coverage: Coverage) -> str:
     names = ", ".join(f"`{name}`" for name in coverage.unseen[:_NAMED])
     count = coverage.all_nodes - coverage.nodes
     return f"{count} of {coverage.all_nodes} operators weren't compared, {names} among them"
+
+
+def coverage_of(graph: LayerGraph, known: Set[str], judged: Sequence[Judged], explained: float | None) -> Coverage:
+    """Count what lies between the tensors that are known and those that tell something.
+
+    Args:
+        graph: The target's.
+        known: Tensors that the source's values are fed at.
+        judged: All cuts; not all tell something.
+        explained: Share of the outputs' error that comes in at the pieces at fault; None where outputs are right.
+    """
+    told = [item.cut.pair.target for item in judged if item.tells]
+    seen = {node.name for name in told for node in graph.between(known, [name])}
+    unseen = [node for node in graph.nodes if node.name not in seen]
+    return Coverage(
+        nodes=len(seen),
+        all_nodes=len(graph.nodes),
+        parameters=sum(_size(node) for node in graph.nodes if node.name in seen),
+        all_parameters=sum(map(_size, graph.nodes)),
+        unseen=tuple(dict.fromkeys(node.layer for node in unseen)),
+        explained=explained,
+    )
+
+
+def _size(node: Node) -> int:
+    return sum(math.prod(parameter.shape) for parameter in node.parameters.values())

@@ -16,8 +16,7 @@ from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import with_changed_face
 from conrepair.localization.compilation import align_compiled, with_compilation
-from conrepair.localization.conclusion import concluded, tolerated
-from conrepair.localization.coverage import coverage_of
+from conrepair.localization.conclusion import concluded, coverage_of, tolerated
 from conrepair.localization.cuts import known_of, readers_of
 from conrepair.localization.doubtful import with_other_layers
 from conrepair.localization.hidden import Explained, explain_outputs

@@ -18,8 +18,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Tensor
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
-from conrepair.localization.conclusion import concluded, tolerated
-from conrepair.localization.coverage import coverage_of
+from conrepair.localization.conclusion import concluded, coverage_of, tolerated
 from conrepair.localization.isolation import as_stored
 from conrepair.localization.judgement import Judged, judge_cut
 from conrepair.localization.layout import layouts

@@ -12,8 +12,7 @@ from random_graphs import SHAPE, graph_of
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
-from conrepair.localization.conclusion import concluded
-from conrepair.localization.coverage import coverage_of
+from conrepair.localization.conclusion import concluded, coverage_of
 from conrepair.localization.hidden import Explained
 from conrepair.localization.judgement import Judged
 from conrepair.localization.layout import layouts
