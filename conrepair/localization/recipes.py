@@ -17,8 +17,7 @@ from conrepair.data.tensor_spec import TensorSpec
 from conrepair.localization.numbers import preparing
 from conrepair.localization.recipe_candidate import Budget, RecipeCandidate, RecipeSearch
 from conrepair.localization.recipe_feeds import PhotoFeeds, RunTarget
-from conrepair.localization.recipe_hunt import RecipeHunt
-from conrepair.localization.recipe_judge import AnswersJudge
+from conrepair.localization.recipe_hunt import AnswersJudge, RecipeHunt
 from conrepair.localization.recipe_pixels import Photo, PhotoPixels
 from conrepair.localization.recipe_words import changes_in_words, recipe_in_words
 from conrepair.runtime.errors import DataError
