@@ -32,8 +32,6 @@ _PARAMETERS = 8
 _COUNTED = 1 << 20  # values that a histogram is made of
 _LEVELS = 127
 _ODD = -128
-_FLAT = 2  # axes: samples and values
-_WITH_CHANNELS = 4  # axes from which on one of them has channels
 _DIGITS = 7
 
 Values = npt.NDArray[np.floating]
@@ -102,8 +100,8 @@ def _compared(kept: KeptLayer, one: Values, two: Values, axis: int) -> KeptLayer
     """With elements, and pictures: of the sample that differs most where a sample has more than one axis."""
     difference = _difference(one, two)
     worst = _worst(one, two, difference)
-    sample, has_channels = None, one.ndim >= _WITH_CHANNELS
-    if one.ndim > _FLAT:
+    sample, has_channels = None, one.ndim >= 4
+    if one.ndim > 2:
         sample = int(np.argmax(_mean_squares(difference)))
         one, difference = one[sample], difference[sample]
     if has_channels:

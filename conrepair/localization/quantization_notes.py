@@ -16,7 +16,6 @@ from conrepair.runtime.words import shortened
 
 __all__ = ["quantization_notes"]
 
-_EIGHT_BITS = 8
 _NAMED, _NAME = 3, 60
 
 
@@ -75,7 +74,7 @@ def _untold(graph: LayerGraph, judged: Sequence[Judged]) -> Iterator[str]:
 def _gain(node: Node) -> float:
     """How many times smaller a weight's rounding errors would be with a scale for each channel."""
     weight = node.parameters.get("weight")
-    if weight is None or not weight.bits or weight.bits > _EIGHT_BITS or len(weight.scales) != 1:
+    if weight is None or not weight.bits or weight.bits > 8 or len(weight.scales) != 1:
         return 1.0
     values = weight.numpy().astype(np.float64)
     if values.ndim < 2:

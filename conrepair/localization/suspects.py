@@ -79,7 +79,6 @@ def _differ(one: Array, two: Array, layout: Layout | None, tolerance: float) -> 
 
 
 _KEPT = 512 << 20  # bytes of differences at a time; more layers than that take another run
-_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -196,7 +195,7 @@ def _groups(pairs: Iterable[Pair], samples: int, *, whole: bool) -> Iterator[lis
     total = 0
     for pair in pairs:
         shape = pair.layout.source if whole else pair.layout.source[1:]
-        size = samples * math.prod(shape) * _BYTES
+        size = samples * math.prod(shape) * np.dtype(np.float32).itemsize
         if group and total + size > _KEPT:
             yield group
             group, total = [], 0

@@ -97,16 +97,13 @@ def _moves(side: Side) -> list[Node]:
 
 def _differing(one: Node, two: Node) -> tuple[Node, Node] | None:
     """What shapes two nodes differently: nodes that compute sizes, or the second itself."""
-    place = _SHAPE
+    place = 1  # of the sizes among the inputs of a Reshape
     if place in one.sizes and place in two.sizes:
         return _first_difference(one.sizes[place], two.sizes[place])
     wanted, given = one.attributes.get("shape"), two.attributes.get("shape")
     if place not in one.sizes or not isinstance(wanted, tuple) or not isinstance(given, tuple):
         return None
     return (one.sizes[place], two) if wanted != given and Counter(wanted) == Counter(given) else None
-
-
-_SHAPE = 1  # the input of a Reshape that its sizes are
 
 
 def _first_difference(one: Node, two: Node) -> tuple[Node, Node] | None:
