@@ -43,8 +43,8 @@ def likeness_of(source: Network, target: Network, similarity: Similarity, nodes:
     stored = sum(tensor.quantization is not None for tensor in tensors) >= few_bits.STORED * len(tensors)
     near = few_bits.STORED_NEAR if stored else few_bits.WEIGHTS_NEAR
     rounding = _rounding_of(target)
-    bounds = [max(bound, times * rounding) for bound, times in zip(near, few_bits.TIMES_ROUNDING, strict=True)]
-    return Likeness(float(np.clip(worst / few_bits.NEARER, *bounds)), few_bits.RIVAL)
+    least, most = (max(bound, times * rounding) for bound, times in zip(near, few_bits.TIMES_ROUNDING, strict=True))
+    return Likeness(float(np.clip(worst / few_bits.NEARER, least, most)), few_bits.RIVAL)
 
 
 def _rounding_of(target: Network) -> float:
