@@ -182,8 +182,5 @@ def _right_without(
     rest = [pair for pair in pairs if pair.target not in gone]
     ends = {end for end, _ in group}
     found = isolated.errors(rest, [pair for pair in rest if pair.target in ends])
-    return {
-        end: between
-        for end, between in group
-        if found.get(end, math.inf) <= min(pairing.EQUAL, pairing.TAKEN_BACK * errors[end])
-    }
+    most = {end: min(pairing.EQUAL, pairing.TAKEN_BACK * errors[end]) for end in ends}
+    return {end: between for end, between in group if found.get(end, math.inf) <= most[end]}

@@ -106,14 +106,11 @@ def _tried(
         return all(found.get(name, math.inf) <= pairing.EQUAL for name in doubtful[target])
 
     def is_nearer(target: str) -> bool:
-        own = found.get(instead.get(target, ""), math.inf if moved[target] else errors[target] / pairing.ALL_NEARER)
+        own = found.get(instead.get(target, ""), math.inf if moved[target] else errors[target] / pairing.BOTH)
         readers = [(errors[name], found.get(name, math.inf)) for name in doubtful[target]]
         return any(
             own * times <= errors[target] and all(now * at_readers <= before for before, now in readers)
-            for times, at_readers in (
-                (pairing.NEARER, 1 / pairing.NO_WORSE),
-                (pairing.ALL_NEARER, pairing.ALL_NEARER),
-            )
+            for times, at_readers in ((pairing.NEARER, 1 / pairing.NO_WORSE), (pairing.BOTH, pairing.BOTH))
         )
 
     better = {target for target in moved if is_right(target) or is_nearer(target)}

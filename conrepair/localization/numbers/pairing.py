@@ -21,5 +21,5 @@ HARMLESS = 1e-4  # of a tensor's error that what's computed from it has left: no
 TAKEN_BACK = 1e-2  # of an end's error that may be left without what lies before it
 FORGIVEN = 1.5  # times what's left with a tensor fed, without it, where that's rounding of fewer bits
 NEARER = 16.0  # times nearer than what was guessed another tensor is by no accident
-ALL_NEARER = 4.0  # the same, where what reads it comes as much nearer by it, too
+BOTH = 4.0  # times nearer, that it and what reads it come
 NO_WORSE = 1.05  # times its error before, that what reads a tensor may have where it's taken for another one
