@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conrepair.evaluate.compare import ComparedOutputs
@@ -19,6 +19,7 @@ from conrepair.localization.compilation import align_compiled, with_compilation
 from conrepair.localization.conclusion import concluded, coverage_of, tolerated
 from conrepair.localization.cuts import known_of, readers_of
 from conrepair.localization.doubtful import with_other_layers
+from conrepair.localization.fed_model import FedModel
 from conrepair.localization.hidden import Explained, explain_outputs
 from conrepair.localization.judgement import Judged, acquit_unread_bodies, judge_cut
 from conrepair.localization.keeping import kept_layers
@@ -26,6 +27,7 @@ from conrepair.localization.kept import KeptLayer
 from conrepair.localization.latent import Latent, latent_faults
 from conrepair.localization.located import Guilty, exchanged_behind, located_faults
 from conrepair.localization.measurement import Cut, Feeds, measure
+from conrepair.localization.opening import OpenedNetwork
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import QuantizationErrors, ranges_of
 from conrepair.localization.quantization_notes import quantization_notes
@@ -36,7 +38,7 @@ from conrepair.localization.rules import rules_of
 from conrepair.localization.saturation import told_by_drawn, with_overflows, with_saturation
 from conrepair.networks.network import Network
 
-__all__ = ["Found", "localize_networks", "localize_target"]
+__all__ = ["Found", "Looked", "localize_networks", "localize_target"]
 
 
 @dataclass(frozen=True)
@@ -294,3 +296,33 @@ def _result(
         output_floor=max((output.floor for output in compared.outputs), default=0.0),
         rules=rules,
     )
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was opened, and what it came to.
+
+    Attributes:
+        subjects: The source and the target.
+        options: By which.
+        opened: Both.
+        reference: The source, with what it computes of the first batch.
+        found: Of the target.
+    """
+
+    subjects: tuple[FedModel, FedModel]
+    options: Options
+    opened: tuple[OpenedNetwork, OpenedNetwork]
+    reference: Reference
+    found: Found
+
+    def is_of(self, source: FedModel, target: FedModel, options: Options) -> bool:
+        """Whether it's of these; photos are looked at only where recipes are searched.
+
+        Args:
+            source: The model that is right.
+            target: The model in question.
+            options: Samples, margins, intent.
+        """
+        ours = [replace(subject, photos=()) for subject in self.subjects]
+        return options == self.options and ours == [replace(subject, photos=()) for subject in (source, target)]

@@ -24,8 +24,7 @@ from conrepair.localization.baked_batch import opened_batch, with_baked
 from conrepair.localization.by_files import compared_by_files
 from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.input_sizes import of_other_sizes
-from conrepair.localization.localize import localize_target
-from conrepair.localization.looked import Looked
+from conrepair.localization.localize import Looked, localize_target
 from conrepair.localization.measurement import Feeds
 from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion
 from conrepair.localization.options import Options

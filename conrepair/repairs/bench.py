@@ -16,9 +16,8 @@ from conrepair.frameworks.model import Model
 from conrepair.graph.layer_graph import LayerGraph
 from conrepair.localization.alone import errors_alone, is_unchanged, kept_pieces
 from conrepair.localization.fed_model import FedModel, concrete
-from conrepair.localization.localize import Found, localize_target
+from conrepair.localization.localize import Found, Looked, localize_target
 from conrepair.localization.located import Guilty
-from conrepair.localization.looked import Looked
 from conrepair.localization.matching import Pair
 from conrepair.localization.measurement import Feeds
 from conrepair.localization.models import batch_size, feeds_of

@@ -19,7 +19,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.record import graph_record
 from conrepair.localization.fed_model import FedModel
-from conrepair.localization.looked import Looked
+from conrepair.localization.localize import Looked
 from conrepair.localization.models import localize_models, of_one_batch
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
