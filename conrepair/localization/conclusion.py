@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
+from dataclasses import replace
 
+from conrepair.data.declared_sizes import Sizes, resized_inputs, sizes_in_words
+from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
@@ -13,9 +16,9 @@ from conrepair.localization.hidden import Explained
 from conrepair.localization.judgement import Judged
 from conrepair.localization.options import Options
 from conrepair.localization.quantized_rules import CLIPPING
-from conrepair.localization.result import Coverage, LocatedFault, Rule
+from conrepair.localization.result import Coverage, Localization, LocatedFault, Rule
 
-__all__ = ["concluded", "coverage_of", "fault_words", "tolerated"]
+__all__ = ["concluded", "coverage_of", "fault_words", "of_other_sizes", "tolerated"]
 
 _WITHIN = "every layer that was compared is within its noise floor"
 _NAMED = 3  # layers that are named in a sentence
@@ -167,3 +170,27 @@ def coverage_of(graph: LayerGraph, known: Set[str], judged: Sequence[Judged], ex
 
 def _size(node: Node) -> int:
     return sum(math.prod(parameter.shape) for parameter in node.parameters.values())
+
+
+def of_other_sizes(
+    source: Sequence[TensorSpec], inputs: Sequence[TensorSpec], wanted: Sizes, options: Options
+) -> Localization:
+    """What is said of a target whose inputs are of other sizes than its source's.
+
+    Args:
+        source: The source's inputs.
+        inputs: The target's own.
+        wanted: Sizes that it would have to declare, from `sizes_wanted`.
+        options: Of the localization.
+    """
+    words = sizes_in_words(source, inputs, wanted)
+    names = [(one.name, two.name) for one, two in resized_inputs(source, inputs, wanted)]
+    ours, theirs = zip(*names, strict=True)
+    fault = LocatedFault.of_error(Kind.INPUT, (ours[0], ours), (theirs[0], theirs), (words,))
+    return Localization(
+        verdict=Verdict.FAULTY,
+        reason=words,
+        faults=(replace(fault, at_input=True),),
+        output_error=math.inf,
+        options=options,
+    )

@@ -22,8 +22,8 @@ from conrepair.graph.record import graph_record
 from conrepair.localization.activations import Activations
 from conrepair.localization.baked_batch import opened_batch, with_baked
 from conrepair.localization.by_files import compared_by_files
+from conrepair.localization.conclusion import of_other_sizes
 from conrepair.localization.fed_model import FedModel, concrete
-from conrepair.localization.input_sizes import of_other_sizes
 from conrepair.localization.localize import Looked, localize_target
 from conrepair.localization.measurement import Feeds
 from conrepair.localization.opening import OpenedNetwork, open_model, second_opinion

@@ -20,8 +20,8 @@ from conrepair.frameworks.identity import copy_model, model_sha256
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import EditKind
 from conrepair.localization.baked_batch import opened_batch, with_baked
+from conrepair.localization.conclusion import of_other_sizes
 from conrepair.localization.fed_model import FedModel
-from conrepair.localization.input_sizes import of_other_sizes
 from conrepair.localization.models import as_fed
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
