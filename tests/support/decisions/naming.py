@@ -84,7 +84,7 @@ def _recurrent(error: float) -> str:
 
 
 def _levels(count: float) -> bool:
-    right = np.random.default_rng(0).normal(size=4000)
+    right = np.random.default_rng(0).normal(size=2100)
     edges = np.linspace(right.min(), right.max(), int(count))
     return values._rounded(right, edges[np.abs(edges[:, None] - right).argmin(0)]) is not None
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.graph.layer_graph import LayerGraph, Tensor
-from conrepair.localization import recipe_hunt
+from conrepair.localization import recipe_hunt, recipes
 from conrepair.localization.input_relation import Numbers, _in_words, explain_inputs
 from conrepair.localization.layout import layouts
 from conrepair.localization.matching import Pair
@@ -18,7 +18,6 @@ from conrepair.localization.options import Options
 from conrepair.localization.preparation import _decided, _Different, _different
 from conrepair.localization.preparation import _in_words as words_of
 from conrepair.localization.recipe_candidate import RecipeCandidate
-from conrepair.localization.recipes import _verdict
 from decisions.decision import Decision
 
 __all__ = ["DECISIONS"]
@@ -68,7 +67,7 @@ def _recipe_found(best: float, other: float) -> bool:
     first = RecipeCandidate(Recipe("a", channels="bgr"), error=best)
     start = RecipeCandidate(Recipe("a"), error=other)
     hunt: Any = SimpleNamespace(best=lambda _: [], cut_off=False)
-    return _verdict(start, [first, start], hunt, 0, 1e-6).found
+    return recipes._verdict(start, [first, start], hunt, 0, 1e-6).found
 
 
 def _refined(error: float) -> bool:
@@ -76,6 +75,20 @@ def _refined(error: float) -> bool:
     with mock.patch.object(recipe_hunt, "refine_numbers") as refine:
         recipe_hunt.RecipeHunt._refine(hunt, RecipeCandidate(Recipe("a"), error=error))
     return bool(refine.called)
+
+
+def _ends(rounding: float) -> str:
+    """The error at which a search ends."""
+    feeds = SimpleNamespace(size=(8, 8), photos=("a", "b"), runs=0)
+    with (
+        mock.patch.multiple(recipes, PhotoFeeds=lambda *_: feeds, PhotoPixels=mock.DEFAULT),
+        mock.patch.object(recipes, "RecipeHunt") as hunt,
+    ):
+        hunt.return_value.on.return_value = [RecipeCandidate(Recipe("a"), error=0.0)]
+        hunt.return_value.best.return_value = []
+        run: Any = None
+        recipes.search_recipes(run, {"y": np.zeros((2, 1))}, ["a", "b"], run, start=Recipe("a"), rounding=rounding)
+    return f"{hunt.call_args.args[3]:.2g}"
 
 
 def _same(relative: float) -> bool:
@@ -102,5 +115,6 @@ DECISIONS = [
     Decision("{} of the error left with the source's input", lambda x: _prepared(1.0, x), (0.35, 0.7)),
     Decision("a recipe that leaves 0.1, another {} times that", lambda x: _recipe_found(0.1, 0.1 * x), (2.1, 4.2)),
     Decision("a recipe that leaves {}, far less than the next one", lambda x: _recipe_found(x, 9.0), (0.18, 0.35)),
+    Decision("the error at which a search ends, where rounding is by {}", _ends, (7e-5, 1.4e-4)),
     Decision("numbers that leave {} are varied", _refined, (0.7, 1.4)),
 ]
