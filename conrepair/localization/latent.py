@@ -163,6 +163,8 @@ def _is_taken_back(
     right, given = first
     if one is None or two is None or two.outputs[0] == end.target:
         return False
+    if not given.network.graph.tensors[two.outputs[0]].observable:  # nobody can put other values there
+        return False
     isolated = Isolation(given.network, alignment.pairs, [end.target])
     fetch = functools.partial(isolated.fed, right.__getitem__, given.feeds)
     cuts = [*given.network.graph.inputs, *(pair.target for pair in alignment.pairs)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,18 @@ import pytest
 import rewritten_networks as networks
 from onnx_networks import drawn, written
 from rewritten_networks import feeds_of, opened, renamed
+from small_models import model_of, tflite_of
+from tflite_networks import concrete
 
 from conrepair.evaluate.verdict import Verdict
+from conrepair.localization.activations import Activations
+from conrepair.localization.alignment import align
+from conrepair.localization.judgement import Judged
+from conrepair.localization.latent import latent_faults
 from conrepair.localization.localize import Found, localize_networks
+from conrepair.localization.measurement import Cut
 from conrepair.localization.options import Options
+from conrepair.networks.open_network import open_network
 
 LOUD, QUIET = 3.0, 0.02  # what a layer is fed, so that its bounds are reached, or aren't
 
@@ -190,3 +199,26 @@ def test_an_axis_of_no_elements_in_front_of_a_softmax(tmp_path: Path) -> None:
     })  # fmt: skip
     found = localized(written_once, other, tmp_path, 1.0, latent_counts=True)
     assert found.result.verdict.is_right
+
+
+def test_weights_that_differ_before_a_function_of_the_same_operator(tmp_path: Path) -> None:
+    """TFLite computes ReLU within the convolution: what that gives by itself is no tensor that can be looked at."""
+    import keras
+
+    image, paths = keras.Input((6, 6, 3), batch_size=1), []
+    first, second = (keras.layers.Conv2D(4, 3, activation="relu", name=name) for name in ("one", "two"))
+    network = keras.Model(image, keras.layers.GlobalAveragePooling2D()(second(first(image))))
+    kernel = drawn(3, 3, 3, 4, seed=1)
+    for factor in (1.0, 1.5):  # of a channel that is always cut off
+        first.set_weights([kernel * np.float32([factor, 1, 1, 1]), np.float32([-100, 0, 0, 0])])
+        paths.append(tflite_of(network, tmp_path / f"{factor}.tflite"))
+    sides = [open_network(model, concrete(model, 1)) for model in (model_of("tflite", path) for path in paths)]
+    batch = [{name: drawn(1, 6, 6, 3, seed=2) for name in side.input_names.values()} for side in sides]
+    work = [tmp_path / "s", tmp_path / "t"]
+    first_batch = tuple(Activations(*item) for item in zip(sides, batch, work, strict=True))
+    aligned = align(*first_batch, tmp_path)
+    ends = aligned.pairs[0], aligned.pairs[-1]
+    alone = dataclasses.replace(aligned, pairs=ends)
+    judged = [Judged(Cut(ends[1]), 0.0, 0.0, 1e-6, guilty=False)]
+    [found] = latent_faults(first_batch, alone, judged, tmp_path)
+    assert "scaled by 1.5 in 1 of 4 slices" in found.fault.evidence[0]
