@@ -156,7 +156,7 @@ def test_what_others_put_into_every_folder_stays(
     again = run(commands, force=True)
     said = capsys.readouterr().err
     assert all(code in {2, before} for code, before in zip(again, first, strict=True)), said
-    assert said.count("isn't conrepair's") >= again.count(2), "which file it is, is told"
+    assert said.count("was written by no") >= again.count(2), "which file it is, is told"
     after = files(room)
     # Entries of a store are made anew without what doesn't belong to them; that lies beside them then.
     lost = {

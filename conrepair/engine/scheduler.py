@@ -197,7 +197,7 @@ class Scheduler:
             settled = blocked(task, self.results)
             if settled is None:
                 work = self._work(task)
-                settled = work if isinstance(work, Result) else self._stored(task, work)
+                settled = work if isinstance(work, Result) else self._stored(task, work[1])
             self.results[task.name] = settled or not_stored(otherwise)
 
     def _run(
@@ -207,7 +207,7 @@ class Scheduler:
         advance: Callable[[str], None],
         show: Callable[[str], None],
     ) -> None:
-        prepared: dict[str, _Work] = {}
+        prepared: dict[str, tuple[dict[str, Any], str]] = {}  # payloads, and the keys of results
         while waiting or running:
             for task in list(waiting):
                 if not _ready(task, self.results):
@@ -219,14 +219,14 @@ class Scheduler:
                         settled = work
                     else:
                         prepared[task.name] = work
-                        settled = self._stored(task, work)
+                        settled = self._stored(task, work[1])
                         if settled is not None:
                             job_recalled(task.kind)
                 if settled is None:
-                    work = prepared[task.name]
+                    payload, key = prepared[task.name]
                     if self._recall:
                         raise NotStoredError(task.name)
-                    if any((other.task.kind, other.work.key) == (task.kind, work.key) for other in running.values()):
+                    if any((other.task.kind, other.key) == (task.kind, key) for other in running.values()):
                         continue
                     alone = task.alone or task.name in self._alone
                     lane = self._workers.idle_lane(task.needs, task.reach, task.environment, alone=alone)
@@ -237,7 +237,7 @@ class Scheduler:
                     except ConrepairError as error:
                         settled = refused(error)
                     else:
-                        started = self._start(task, work, lane)
+                        started = self._start(task, payload, key, lane)
                         running[started.future] = started
                         for other in running.values() if len(running) > 1 else ():
                             other.beside = True
@@ -265,42 +265,41 @@ class Scheduler:
                 self.results[finished.task.name] = result
                 advance(finished.task.name)
 
-    def _stored(self, task: Task, work: _Work) -> Result | None:
+    def _stored(self, task: Task, key: str) -> Result | None:
         """The result of an earlier run, or of an equal task of this one."""
         if not self._reuse:
             return None
-        entry = self._store.get(task.kind, work.key, released=self._recall)
+        entry = self._store.get(task.kind, key, released=self._recall)
         if entry is None and task.keep_stopped:
-            entry = self._store.get(_STOPPED, self._stopped_key(task, work))
+            entry = self._store.get(_STOPPED, self._stopped_key(task, key))
         if entry is None:
             return None
         stored = entry.result
         if task.continues and stored.get("value", {}).get("unfinished"):
-            self._store.discard(task.kind, work.key)
+            self._store.discard(task.kind, key)
             return None
         if "failure" in stored:
             return Result(failure=Failure(**stored["failure"]), reused=True)
         return Result(Entry(entry.folder, stored["value"]), reused=True, seconds=stored["seconds"])
 
-    def _work(self, task: Task) -> _Work | Result:
-        """What to do, or the failure of a task that can't be given its payload."""
+    def _work(self, task: Task) -> tuple[dict[str, Any], str] | Result:
+        """The payload and the key of the result, or the failure of a task that can't be given its payload."""
         try:
             payload = task.payload(entries_of(task, self.results))
         except ConrepairError as error:
             return refused(error)
-        return _Work(payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind)))
+        return payload, job_key(task.kind, _without_paths(payload), code_fingerprint(task.kind))
 
-    def _stopped_key(self, task: Task, work: _Work) -> str:
+    def _stopped_key(self, task: Task, key: str) -> str:
         """The key of a failure that other limits might avoid."""
         limits = {"seconds": task.timeout, "memory_gb": self._workers.memory_gb}
-        return job_key(task.kind, {"job": work.key, "limits": limits}, "")
+        return job_key(task.kind, {"job": key, "limits": limits}, "")
 
-    def _start(self, task: Task, work: _Work, lane: Any) -> _Running:
+    def _start(self, task: Task, payload: dict[str, Any], key: str, lane: Any) -> _Running:
         scratch = self._store.scratch()
         folder = scratch.__enter__()
-        payload = work.payload
         if task.continues:
-            journal = self._store.journal(task.kind, work.key)
+            journal = self._store.journal(task.kind, key)
             if not self._reuse and not self._deaths[task.name]:
                 Journal.remove(journal)
             journal.mkdir(exist_ok=True)
@@ -309,7 +308,7 @@ class Scheduler:
         job = Job(task.kind, payload, folder, task.needs, allowed(task.timeout), task.reach, task.environment)
         started = time.perf_counter()
         doing = begun(task.name if task.name.endswith(task.kind) else f"{task.name}, {task.kind}")
-        return _Running(task, job, work, lane, self._workers.start(lane, job), scratch, started, doing)
+        return _Running(task, job, key, lane, self._workers.start(lane, job), scratch, started, doing)
 
     def _finish(self, running: _Running) -> Result | None:
         """What a task came to; None where it's to go on."""
@@ -321,9 +320,9 @@ class Scheduler:
             if isinstance(outcome, Success):
                 job_done(kind, running.started, outcome.seconds, running.task.parts(outcome.value))
                 record = {"value": outcome.value, "seconds": outcome.seconds}
-                stored = self._store.put(kind, running.work.key, job.folder, record)
+                stored = self._store.put(kind, running.key, job.folder, record)
                 if running.task.continues and not outcome.value.get("unfinished"):
-                    Journal.remove(self._store.journal(kind, running.work.key))
+                    Journal.remove(self._store.journal(kind, running.key))
                 # Another run that was faster may have kept other files than ours.
                 if "value" in stored.result:
                     return Result(Entry(stored.folder, stored.result["value"]), seconds=stored.result["seconds"])
@@ -331,11 +330,11 @@ class Scheduler:
             if self._is_to_be_alone(running, outcome) or (running.task.continues and self._goes_on(running, outcome)):
                 return None
             if outcome.repeatable and running.task.continues:
-                Journal.remove(self._store.journal(kind, running.work.key))
+                Journal.remove(self._store.journal(kind, running.key))
             if outcome.repeatable and running.task.keep_failure:
-                self._keep_failure(kind, running.work.key, job, outcome)
+                self._keep_failure(kind, running.key, job, outcome)
             elif outcome.kind in ENDED and running.task.keep_stopped and job.timeout == running.task.timeout:
-                self._keep_failure(_STOPPED, self._stopped_key(running.task, running.work), job, outcome)
+                self._keep_failure(_STOPPED, self._stopped_key(running.task, running.key), job, outcome)
             return Result(failure=outcome)
         finally:
             running.scratch.__exit__(None, None, None)
@@ -354,7 +353,7 @@ class Scheduler:
         if failure.kind not in _DIED_KINDS or self._deaths[name] >= _DEATHS:
             return False
         self._deaths[name] += 1
-        return blame(self._store.journal(running.task.kind, running.work.key), self._whose)
+        return blame(self._store.journal(running.task.kind, running.key), self._whose)
 
     def _keep_failure(self, kind: str, key: str, job: Job, failure: Failure) -> None:
         shutil.rmtree(job.folder, ignore_errors=True)  # what it left half-made
@@ -413,19 +412,11 @@ def _without_paths(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What a task whose dependencies are settled does, and the key of its result."""
-
-    payload: dict[str, Any]
-    key: str
-
-
 @dataclass
 class _Running:
     task: Task
     job: Job
-    work: _Work
+    key: str  # of the result
     lane: Any
     future: Any
     scratch: Any

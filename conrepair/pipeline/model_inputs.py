@@ -50,19 +50,20 @@ def model_inputs(
         return reader.read(0, reader.count), state.notes
 
 
-def check_inputs_file(path: Path, *, force: bool) -> None:
+def check_inputs_file(path: Path, *, force: bool, data: str | Path | None = None) -> None:
     """Make sure that writing a model's inputs replaces nothing else.
 
     Args:
         path: For them.
         force: Whether earlier ones are replaced.
+        data: That they're made of.
 
     Raises:
         UsageError: if something is there, or it isn't called .npz.
     """
     if path.suffix != ".npz":
         raise UsageError(f"{path} would hold arrays by name: call it .npz.")
-    _output(path).check(force=force)
+    _output(path).check(force=force, inputs=[] if data is None else [data])
 
 
 def save_inputs(arrays: Feeds, path: Path) -> None:

@@ -9,11 +9,9 @@ from conrepair.report.readable import OURS, Readable
 from conrepair.report.result import AuditResult
 from conrepair.report.saved import DOCUMENT, PAGE, has_page, result_text
 from conrepair.report.texts import texts_of
-from conrepair.runtime.errors import UsageError
 from conrepair.runtime.files import put_text
 from conrepair.runtime.inside import place_in
 from conrepair.runtime.outputs import Output
-from conrepair.runtime.path_text import real_path
 
 __all__ = ["check_folder", "pages_of", "run_output", "write_folder"]
 
@@ -39,13 +37,7 @@ def check_folder(folder: Path, kind: str, inputs: Iterable[str | Path] = ()) -> 
         UsageError: if the folder is something else than an earlier one's, was changed since, or holds an input.
         StorageError: if it can't be looked into.
     """
-    output = run_output(folder, kind)
-    output.check()
-    for path in inputs if folder.exists() else ():
-        if real_path(path).is_relative_to(real_path(folder)):
-            raise UsageError(
-                f"{path} lies in {folder}, which this {output.by} would replace. Choose another output (-o)."
-            )
+    run_output(folder, kind).check(inputs=inputs)
 
 
 def run_output(folder: Path, kind: str) -> Output:

@@ -289,17 +289,18 @@ class Executed(_Told):
         return f"{0 if self.ran.run is None else self.ran.run.count} samples on {self.backend}"
 
 
-def check_run_folder(folder: Path, *, force: bool) -> None:
+def check_run_folder(folder: Path, *, force: bool, data: str | Path | None = None) -> None:
     """Make sure that writing a run's outputs replaces nothing else.
 
     Args:
         folder: For them.
         force: Whether an earlier run's is replaced.
+        data: That the model is fed.
 
     Raises:
-        UsageError: if there's one already, or one of something else.
+        UsageError: if there's one already, or one of something else, or the data lies in it.
     """
-    check_folder(folder, "execute")
+    run_output(folder, "execute").check(inputs=[] if data is None else [data])
     run_output(folder, "execute").check(force=force)
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from conrepair.runtime.errors import StorageError, UsageError
 from conrepair.runtime.files import explain_write_error, make_folder, storage_error
 from conrepair.runtime.listing import Listing, is_folder
-from conrepair.runtime.path_text import real_path
+from conrepair.runtime.path_text import model_path, real_path
 from conrepair.runtime.replacing import NEW, give_back, put_all, put_aside, turn
 from conrepair.runtime.scratch import scratch_folder
 from conrepair.runtime.words import complain
@@ -47,15 +47,21 @@ class Output:
     beside: bool = False
     shared: bool = False
 
-    def check(self, *, force: bool = True) -> None:
+    def __post_init__(self) -> None:
+        """A way back (`new/../out`) may lead over a folder that's missing until something is written."""
+        if ".." in self.path.parts:
+            object.__setattr__(self, "path", model_path(self.path))
+
+    def check(self, *, force: bool = True, inputs: Iterable[str | Path] = ()) -> None:
         """Make sure, before any work is done, that writing loses nothing of a person's.
 
         Args:
             force: Whether an earlier one is replaced.
+            inputs: Files and folders that are read.
 
         Raises:
             UsageError: if something else than this command's output stands there or lies in it, or if that was
-                changed since; if there's one, without `force`.
+                changed since; if there's one, without `force`; if an input lies in it.
             StorageError: if it can't be looked into.
         """
         path = self.path
@@ -90,9 +96,16 @@ class Output:
                         raise _changed(path.parent / name)
                     elif not self.shared:
                         raise UsageError(
-                            f"{path.parent / name} isn't conrepair's, so {path} isn't replaced. "
+                            f"{path.parent / name} was written by no {self.by}, so {path} isn't replaced. "
                             "Choose another output (-o), or move it elsewhere."
                         )
+        for item in inputs:
+            if real_path(item).is_relative_to(real_path(path)):
+                raise UsageError(
+                    f"{item} lies in {path}, which this {self.by} would replace. Choose another output (-o)."
+                    if real_path(item) != real_path(path)
+                    else f"{item} is read, and would be replaced. Choose another output (-o)."
+                )
 
     def wrote(self, name: str) -> bool:
         """Whether a file beside it was written along with it, and is as it was.

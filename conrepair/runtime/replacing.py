@@ -73,11 +73,15 @@ def give_back(scratch: Path) -> None:
             place = parent / old.name
             if unfinished and listed.owns(parent, old.name):
                 old.replace(place)  # what was put there hasn't come alone
-            elif unfinished or not listed.holds_all(scratch / _OLD, old.name):
+            elif unfinished or not (_is_empty(old) or listed.holds_all(scratch / _OLD, old.name)):
                 if os.path.lexists(place):
                     put_aside(old, place, listed.by)
                 else:
                     old.rename(place)
+
+
+def _is_empty(path: Path) -> bool:
+    return is_folder(path) and not any(path.iterdir())
 
 
 def put_aside(path: Path, place: Path, by: str) -> None:

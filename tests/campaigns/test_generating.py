@@ -127,7 +127,7 @@ def test_what_is_put_into_networks_is_left_alone(tmp_path: Path, capsys: pytest.
     assert all((tmp_path / "out" / name).read_text() == "mine" for name in ("notes.txt", "00003.kept/notes.txt"))
     assert "as no network wrote it: 00003 (now 00003.kept)" in capsys.readouterr().err
     (tmp_path / "out" / "00001" / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match=r"00001/notes\.txt isn't conrepair's"):
+    with pytest.raises(UsageError, match=r"00001/notes\.txt was written by no"):
         generate(tmp_path / "out", count=1, force=True)
     (tmp_path / "out" / "00001" / "notes.txt").unlink()
     (tmp_path / "out" / "00002" / "model.json").write_text("annotated")

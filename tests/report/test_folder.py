@@ -43,7 +43,7 @@ def test_an_earlier_one_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     assert read_result(folder).rows[0].localized.steps[0].localization.verdict.value == "noise"
     assert {path.name for path in folder.iterdir()} == TEXTS
     (folder / "notes.txt").write_text("of somebody")
-    with pytest.raises(UsageError, match=r"notes\.txt isn't conrepair's"):
+    with pytest.raises(UsageError, match=r"notes\.txt was written by no"):
         check_folder(folder, "localize")
     (folder / "notes.txt").unlink()
 

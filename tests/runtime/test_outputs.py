@@ -88,7 +88,7 @@ def test_a_folder_with_anything_else_in_it_is_refused(output: Output, name: str)
     before = texts(output.path)
     first = output.path / ("mine" if name.startswith("mine") else name)
     with pytest.raises(
-        UsageError, match=f"^{re.escape(str(first))} isn't conrepair's, so {output.path} isn't"
+        UsageError, match=f"^{re.escape(str(first))} was written by no {output.by}, so {output.path} isn't"
     ) as told:
         output.check()
     assert "Choose another output" in str(told.value)
@@ -105,7 +105,7 @@ def test_a_folder_with_very_many_files_keeps_nobody_waiting(output: Output, monk
         return owns(listing, root, name)
 
     monkeypatch.setattr(Listing, "owns", counted)
-    with pytest.raises(UsageError, match="isn't conrepair's"):
+    with pytest.raises(UsageError, match="was written by no"):
         output.check()
     assert len(looked_at) < 4
 
@@ -276,9 +276,32 @@ def test_nobody_s_current_folder_is_taken_away(output: Output, monkeypatch: pyte
             output.check()
 
 
-def test_an_empty_folder_is_anybody_s(tmp_path: Path) -> None:
+def test_an_empty_folder_is_anybody_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "X").mkdir()
-    Output(tmp_path / "X", "localization").check()
+    output = Output(tmp_path / "X", "localization")
+    output.check()
+    write(output, "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["X"]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("way", ["X/new/../../X", "new/../X", "other/../X"])
+def test_a_way_over_a_folder_that_is_missing(output: Output, way: str) -> None:
+    """What was there when the way was looked at is what's replaced."""
+    again = Output(output.path.parent / way, output.by)
+    assert again.path == output.path
+    again.check()
+    write(again, "new")
+    assert set(texts(output.path).values()) == {"new"}
+    assert [path.name for path in output.path.parent.iterdir()] == ["X"]
+
+
+def test_nothing_that_is_read_is_replaced(output: Output) -> None:
+    with pytest.raises(UsageError, match=r"layers\.csv lies in .*X, which this localization would replace"):
+        output.check(inputs=[output.path / "layers.csv"])
+    with pytest.raises(UsageError, match="X is read, and would be replaced"):
+        output.check(inputs=[output.path])
+    output.check(inputs=[output.path.parent / "elsewhere.npz"])
 
 
 # --- Files and models: the list lies beside them ---
@@ -315,7 +338,7 @@ def test_a_model_s_folder_holds_only_the_model(tmp_path: Path) -> None:
     write(output, "2", ("other",))
     assert texts(tmp_path / "saved") == {"other": "2"}
     put(tmp_path / "saved", NOTES)
-    with pytest.raises(UsageError, match=r"saved/\.hidden isn't conrepair's"):
+    with pytest.raises(UsageError, match=r"saved/\.hidden was written by no"):
         output.check()
 
 
@@ -338,7 +361,7 @@ def test_the_rest_stays_and_what_isn_t_as_it_was_written_is_refused(output: Outp
     add(output, "again", ("layers.csv", "more/c"), strict=True)
     assert output.path.stat().st_ino == folder, "somebody may be in it"
     assert texts(output.path) == NOTES | {"layers.csv": "again", "runs/a/b.txt": "old", "more/c": "again"}
-    with pytest.raises(UsageError, match="isn't conrepair's"):
+    with pytest.raises(UsageError, match="was written by no"):
         output.check()
     Output(output.path, "localization", shared=True).check()
     for name, text in {"layers.csv": "annotated", "mine": "", "link/x": ""}.items():

@@ -40,7 +40,7 @@ def execute(options: argparse.Namespace) -> int:
     detect_framework(model_path(options.model))
     output = None if options.output is None else Path(options.output).absolute()
     if output is not None:
-        check_run_folder(output, force=options.force)
+        check_run_folder(output, force=options.force, data=options.data)
     if options.debug_enabled and options.backend != "tvm":
         raise UsageError("--debug keeps what kernels compute, and only --backend tvm has kernels.")
     verb = Execute.of(vars(options))

@@ -26,7 +26,7 @@ def inputs(options: argparse.Namespace) -> int:
         ConrepairError: if the model can't be loaded, the data doesn't fit it, or something else is in the way.
     """
     verb, path = Inputs.of(vars(options)), Path(options.output).absolute()
-    check_inputs_file(path, force=options.force)
+    check_inputs_file(path, force=options.force, data=verb.data)
     subject, notes = inputs_of(verb)
     with Session(quiet=options.quiet, keeps=not options.trust, fresh=options.fresh) as session:
         arrays, notes = model_inputs(subject, session, notes, timeout=verb.timeout)

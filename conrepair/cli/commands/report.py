@@ -80,12 +80,13 @@ def _compare(before: AuditResult, after: AuditResult, output: Path | None, *, as
     from conrepair.report.page.page import COMPARISON, comparison_html
 
     changes, folder = changes_between(before, after), output or after.folder
-    own = folder == after.folder  # there it's part of the run, and goes with it
+    # There it's part of the run, and goes with it.
+    own = next((run for run in (after, before) if real_path(run.folder) == real_path(folder)), None)
     page = Output(folder / COMPARISON, "comparison of runs", beside=True)
-    if not own:
+    if own is None:
         page.check()
-    with run_output(real_path(folder), after.kind).add(strict=True) if own else page.write() as made:
-        place = made if own else made.parent
+    with page.write() if own is None else run_output(real_path(folder), own.kind).add(strict=True) as made:
+        place = made.parent if own is None else made
         put_text(place / COMPARISON, comparison_html(changes))
         write_json(place / "comparison.json", encode(changes.to_dict()))
     if as_json:

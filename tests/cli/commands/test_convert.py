@@ -220,7 +220,7 @@ def test_what_is_put_into_a_saved_model_stays(folder: Path, capsys: pytest.Captu
     (folder / "saved" / "variables" / "notes.txt").write_text("mine")
     capsys.readouterr()
     assert convert(*command, "--force") == 2
-    assert "saved/variables/notes.txt isn't conrepair's, so" in capsys.readouterr().err
+    assert "saved/variables/notes.txt was written by no conversion, so" in capsys.readouterr().err
     assert (folder / "saved" / "variables" / "notes.txt").read_text() == "mine"
 
 

@@ -79,6 +79,20 @@ def test_files_of_another_command_are_not_replaced(nets: Path, capsys: pytest.Ca
     assert Path("mine/notes.txt").read_text(encoding="utf-8") == "mine"
 
 
+def test_data_that_is_read_is_not_replaced(nets: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inputs = "inputs nets/elu.onnx -o x.npz --samples 2 -q"
+    assert main(inputs.split()) == 0
+    assert main(f"{inputs} --data x.npz --force".split()) == 2
+    assert "x.npz is read, and would be replaced" in capsys.readouterr().err
+    assert main("execute nets/elu.onnx -o ran -q".split()) == 0
+    kept = next(Path("ran").glob("*.npy"))
+    assert main(f"execute nets/elu.onnx --data {kept} -o ran --force -q".split()) == 2
+    assert main(f"trace nets/elu.onnx --setting ort-all {FAST} -o out".split()) == 1
+    capsys.readouterr()
+    assert main(f"trace nets/elu.onnx --setting ort-all {FAST} --data out/inputs.npz -o out".split()) == 2
+    assert "out/inputs.npz lies in" in capsys.readouterr().err
+
+
 def test_accuracy_as_table_and_files(nets: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["accuracy", "ort-none", "ort-all", "--operator", "Elu", "--operator", "Erf", "-q", "-o", "table"]) == 1

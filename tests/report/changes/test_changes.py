@@ -171,5 +171,9 @@ def test_two_folders_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((tmp_path / "c" / "comparison.json").read_text(encoding="utf-8"))
     assert [row["sort"] for row in printed["rows"]] == ["better"]
+    spelled = str(tmp_path / "a" / ".." / "a")
+    assert main(["report", *folders, "-o", spelled]) == 1
+    check_folder(tmp_path / "a", "audit")  # whichever of the two runs it is, and however it's spelled
+    capsys.readouterr()
     assert main(["report", *folders, folders[0]]) == 2
     assert "3 runs are named" in capsys.readouterr().err
