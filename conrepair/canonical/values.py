@@ -219,7 +219,10 @@ class Values:
         return view if exponent == 1.0 else self.value(Key("Pow", (view,), numbers=(exponent,)), view.shape)
 
     def _bounded(self, op: str, one: Operand, two: Operand) -> Operand:
-        """A maximum or minimum of an operand and a number: max(c x + b, a) is c max(x, (a - b) / c) + b."""
+        """A maximum or minimum of an operand and a number: max(c x + b, a) is c max(x, (a - b) / c) + b.
+
+        Of a lower and an upper bound above it, the lower one comes first.
+        """
         choose = max if op == "Max" else min
         item, bound = (one, two) if isinstance(one, View) else (two, one)
         if isinstance(bound, View) or not isinstance(item, View):
@@ -230,6 +233,9 @@ class Values:
         limit, key = (bound - number) / lead, self.key_of(inner)
         if key is not None and key.op == op and key.numbers and isinstance(inner, View):
             limit, inner = choose(limit, key.numbers[0]), key.operands[0].reshaped(inner.shape)
+        if key is not None and (key.op, op) == ("Min", "Max") and key.numbers and limit <= key.numbers[0]:
+            lower = self._bounded("Max", key.operands[0].reshaped(item.shape), limit)
+            return self._sum([(self._bounded("Min", lower, key.numbers[0]), lead), (number, 1.0)], item.shape)
         views = (inner,) if isinstance(inner, View) else ()
         found = self.value(Key(op, views, numbers=(self._alike(limit),)), item.shape)
         return self._sum([(found, lead), (number, 1.0)], item.shape)

@@ -237,10 +237,12 @@ def _write_shape(place: WrittenNode, name: str, value: Attribute) -> None:
     said = before if isinstance(before, tuple) else ()
     if stored is not None:
         table: list[Any] = _kept(stored.tolist(), said, value)
-        if _REST in stored and len(said) == len(value) == len(stored):
-            rest = stored.tolist().index(_REST)
-            before, now = (math.prod([*sizes[:rest], *sizes[rest + 1 :]]) for sizes in (said, value))
-            table[rest] = _REST if before == now else table[rest]  # it may be the batch, which isn't the file's here
+        if len(said) == len(value) == len(stored) and 0 not in value:
+            # There may be more samples than in the file, which a batch that's left open (0) and what the others leave
+            # (-1) stand for.
+            batch = stored[0] == 0 and math.prod(said[1:]) == math.prod(value[1:])
+            table = [0 if batch and not place else size for place, size in enumerate(table)]
+            table = [_REST if old == _REST else size for old, size in zip(stored, table, strict=True)]
     else:
         follows = place.node.op == "Reshape" and place.shape is not None and value[:1] == place.shape[:1]
         table = [0, *value[1:]] if follows and value else list(value)  # the batch is of any size

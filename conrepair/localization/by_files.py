@@ -23,7 +23,7 @@ from conrepair.localization.refinement import refined
 from conrepair.localization.result import Localization, LocatedFault
 from conrepair.networks.network import Network
 
-__all__ = ["compared_by_files", "cut_of"]
+__all__ = ["compared_by_files", "cut_of", "harmless_pairs"]
 
 _NOTHING = np.zeros(0)  # computed
 _MOST_NAMED = 3  # layers
@@ -58,7 +58,7 @@ def compared_by_files(source: Network, target: Network) -> Localization:
     pairs += [pair for pair in outputs if paired.isdisjoint({(0, pair.source), (1, pair.target)})]
     known, cuts = pieces.proven([cut_of(pair) for pair in pairs]), Cuts(graphs, pairs)
     left = [pair for pair in pairs if pair not in inputs and pair.target not in known.targets]
-    if harmless := _harmless(graphs, pieces, pairs, left):
+    if harmless := harmless_pairs(graphs, pieces, pairs, left):
         pairs = [pair for pair in pairs if pair.target not in harmless]
         left, cuts = [pair for pair in left if pair.target not in harmless], Cuts(graphs, pairs)
     faults = dict[str, LocatedFault]()
@@ -78,7 +78,8 @@ def compared_by_files(source: Network, target: Network) -> Localization:
         for name, tensor in network.output_names.items()
         if tensor not in {getattr(pair, role) for pair in outputs}
     ]
-    return Localization(verdict=Verdict.UNDECIDED, reason=", and ".join(reasons), faults=tuple(faults.values()))
+    reason = ", and ".join(reasons) or "the files don't prove that the outputs are the same"
+    return Localization(verdict=Verdict.UNDECIDED, reason=reason, faults=tuple(faults.values()))
 
 
 def cut_of(pair: Pair) -> Cut:
@@ -127,7 +128,7 @@ def _inner(graphs: tuple[LayerGraph, LayerGraph], whole: Proven) -> Iterator[Pai
             yield Pair(one, two, found[0], 1.0, words)
 
 
-def _harmless(
+def harmless_pairs(
     graphs: tuple[LayerGraph, LayerGraph], pieces: Pieces, pairs: Sequence[Pair], left: Sequence[Pair]
 ) -> set[str]:
     """Of pairs that aren't proven those, by the target's tensors, without which all that reads them is: no pairs.

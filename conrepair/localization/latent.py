@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.graph.operators import NORMALIZATIONS, family
 from conrepair.localization.activations import Activations
 from conrepair.localization.alignment import Alignment
-from conrepair.localization.by_files import cut_of
+from conrepair.localization.by_files import cut_of, harmless_pairs
 from conrepair.localization.diagnosis.diagnose import diagnose
 from conrepair.localization.diagnosis.region import Cuts, Region, region_of
 from conrepair.localization.diagnosis.steps import Step
@@ -29,6 +29,7 @@ from conrepair.localization.result import LocatedFault
 from conrepair.localization.shelf import Shelf
 from conrepair.localization.static import differing_steps
 from conrepair.metrics.running_error import RunningError
+from conrepair.networks.network import Network
 
 __all__ = ["Latent", "latent_faults"]
 
@@ -43,6 +44,7 @@ _TURNED = "comes of masks the other way round"
 
 _MARGIN = 100.0  # times its floor, that a piece must be off by: other values may be worse conditioned
 _HALF = 0.5
+_ROUNDED = 1e-5  # relative L2: what a layer rounds in single precision is below it
 _UNSEEN = 104.0  # exp(-104) is 0 in float32
 _ANY_SIZE = NORMALIZATIONS | {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 """Operators with weights whose results may be of any size and sign, so that others than were seen are possible."""
@@ -86,11 +88,16 @@ def latent_faults(
     alignment = dataclasses.replace(alignment, pairs=_with_repeated(graphs, alignment.pairs))
     cuts = Cuts(graphs, alignment.pairs)
     shown, network = dict[str, Latent](), CanonicalPieces(*graphs)
+    begins = [cut_of(pair) for pair in alignment.cuts if pair.source in graphs[0].inputs]
+    ends = [cut_of(pair) for pair in alignment.pairs if pair.target in graphs[1].outputs]
+    if {cut.target for cut in ends} == {*graphs[1].outputs} and all(network.proven(begins, ends).ends):
+        return []  # whatever they're fed
     # A condition may differ where no answer does: for ties and other masks, only what is made of it is compared.
     answers = dataclasses.replace(alignment, pairs=tuple(pair for pair in alignment.pairs if _is_answer(right, pair)))
-    for size, among in ((size, alignment if size in _SIZES else answers) for size in (*_SIZES, _MET, _TURNED)):
-        known, between = set(among.pairs), Cuts(graphs, among.pairs)
-        could = _could_differ(network, between, among)
+    open_ones = _unproven(graphs, network, alignment)
+    asked = ((alignment, open_ones, [*_SIZES]), (answers, _unproven(graphs, network, answers), [_MET, _TURNED]))
+    for among, unproven, size in ((among, unproven, size) for among, unproven, sizes in asked for size in sizes):
+        known, could = set(among.pairs), _reading_alike(Cuts(graphs, among.pairs), among, unproven)
         wanted = {
             item.cut.pair.target: item
             for item in judged
@@ -100,7 +107,8 @@ def latent_faults(
             name = latent.piece.judged.cut.pair.target
             if name not in shown or latent.piece.judged.introduced > shown[name].piece.judged.introduced:
                 shown[name] = latent
-    shown |= _static(first, alignment, judged, shown, cuts)
+    unshown = [item for item in judged if item.cut.pair.target in open_ones]
+    shown |= _static(first, alignment, unshown, shown, cuts)
     return [shown[name] for name in sorted(shown, key=given.network.graph.order.__getitem__)]
 
 
@@ -161,8 +169,10 @@ def _is_taken_back(
     shows as little as they do themselves.
     """
     right, given = first
-    if one is None or two is None or two.outputs[0] == end.target:
+    if one is None or two is None:
         return False
+    if two.outputs[0] == end.target:
+        return _gives_the_same(first, alignment, end)
     if not given.network.graph.tensors[two.outputs[0]].observable:  # nobody can put other values there
         return False
     isolated = Isolation(given.network, alignment.pairs, [end.target])
@@ -181,17 +191,52 @@ def _is_taken_back(
     return error.relative_l2 > EQUAL
 
 
-def _could_differ(network: CanonicalPieces, cuts: Cuts, alignment: Alignment) -> set[str]:
-    """Cuts, by the target's tensors, that files don't prove to be computed alike of the same tensors.
+def _gives_the_same(first: tuple[Activations, Activations], alignment: Alignment, end: Pair) -> bool:
+    """Whether both sides give the same of whatever real numbers they read: rows of weights in the order of these.
+
+    Of what the networks are fed nothing else is known than the samples.
+    """
+    right, given = first
+    begins = Cuts((right.network.graph, given.network.graph), alignment.pairs).sides(end)[0].begins
+    if any(name in right.network.graph.inputs or right[name].dtype.kind != "f" for name in begins):
+        return False
+    generator, drawn = np.random.default_rng(0), dict[str, Array]()
+
+    def draw(name: str) -> Array:
+        array = right[name]
+        return drawn.setdefault(name, generator.standard_normal(array.shape).astype(array.dtype))
+
+    def computed(network: Network, cuts: Iterable[str], name: str, fetch: Callable[[str], Array]) -> Array | None:
+        return dict(Pieces.between(network, [*network.graph.inputs, *cuts], [name]).attempt(fetch)).get(name)
+
+    ours = computed(right.network, (pair.source for pair in alignment.pairs), end.source, draw)
+    fed = functools.partial(Isolation(given.network, alignment.pairs, [end.target]).fed, draw, given.feeds)
+    theirs = computed(given.network, (pair.target for pair in alignment.pairs), end.target, fed)
+    if ours is None or theirs is None or ours.size != theirs.size:
+        return False
+    error = RunningError()
+    error.add(ours, end.layout.to_source(theirs))
+    return error.relative_l2 <= _ROUNDED
+
+
+def _unproven(graphs: tuple[LayerGraph, LayerGraph], network: CanonicalPieces, alignment: Alignment) -> set[str]:
+    """Pairs, by the target's tensors, that the files don't prove, nor what reads them where they're no pairs."""
+    cuts = sorted(alignment.cuts, key=lambda pair: graphs[1].order[pair.target])
+    proven, inputs = network.proven([cut_of(pair) for pair in cuts]).targets, {*graphs[0].inputs}
+    left = [pair for pair in alignment.pairs if pair.target not in proven and pair.source not in inputs]
+    harmless = harmless_pairs(graphs, network, cuts, left) if left else set[str]()
+    return {pair.target for pair in left} - harmless
+
+
+def _reading_alike(cuts: Cuts, alignment: Alignment, targets: Collection[str]) -> set[str]:
+    """Of some pairs those that read the same tensors.
 
     A target that reads what the source's layers in front compute from would be fed other values than these give.
     """
-    partners = {pair.target: pair.source for pair in alignment.cuts}
-    proven = network.proven([cut_of(pair) for pair in alignment.cuts]).targets
-    found = set()
-    for pair in alignment.pairs:
+    partners, found = {pair.target: pair.source for pair in alignment.cuts}, set()
+    for pair in (pair for pair in alignment.pairs if pair.target in targets):
         source, target = cuts.sides(pair)
-        if pair.target not in proven and {partners.get(name) for name in target.begins} <= {*source.begins}:
+        if {partners.get(name) for name in target.begins} <= {*source.begins}:
             found.add(pair.target)
     return found
 

@@ -42,6 +42,12 @@ NUMBERS = {"two": 2.0, "half": 0.5, "one": 1.0, "three": 3.0, "six": 6.0, "root"
 GELU = "{ d = Div (x, root) e = Erf (d) f = Add (e, one) "
 
 SAME = {
+    "bounds": (
+        ROWS + "{ y = Clip (x, under, over) }",
+        ROWS + "{ a = Min (x, over) y = Max (a, under) }",
+        {"under": np.float32(-3), "over": np.float32(3)},
+        {"under": np.float32(-3), "over": np.float32(3)},
+    ),
     "batch-normalization": (
         HEAD + "{ c = Conv (x, w, b) y = BatchNormalization (c, g, h, m, v) }",
         HEAD + "{ y = Conv (x, w, b) }",
@@ -116,6 +122,12 @@ OTHER = {
     "other-rows": (
         ROWS + "{ y = Reshape (x, shape) }",
         ROWS + "{ a = Transpose <perm = [0, 2, 1]> (x) y = Reshape (a, shape) }",
+    ),
+    "bounds-that-cross": (
+        ROWS + "{ a = Min (x, low) y = Max (a, high) }",
+        ROWS + "{ a = Max (x, high) y = Min (a, low) }",
+        {"low": np.float32(-1), "high": np.float32(1)},
+        {"low": np.float32(-1), "high": np.float32(1)},
     ),
     "large-number": (
         ROWS + "{ a = Add (x, much) y = Sub (a, less) }",

@@ -165,6 +165,10 @@ ALIKE: dict[str, tuple[str, str]] = {
         HEAD + "n = Neg (c)\n e = Exp (n)\n p = Add (e, one)\n q = Div (one, p)\n a = MatMul (q, u)\n"
         "m = Add (a, r)\n y = MatMul (m, v)",
     ),
+    "a bound behind a bias in two operators": (
+        "h = MatMul (x, w)\n c = Add (h, bias)\n r = Clip (c, under, over)\n y = MatMul (r, v)",
+        "h = MatMul (x, w)\n c = Add (h, bias)\n m = Min (c, over)\n r = Max (m, under)\n y = MatMul (r, v)",
+    ),
     "scores under a mask, added to or replaced": (
         "c = MatMul (x, w)\n h = Where (seen, zero, never)\n r = Add (c, h)\n s = Softmax <axis = 1> (r)\n"
         "y = MatMul (s, v)",
@@ -177,6 +181,7 @@ ALIKE: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("turned", [False, True])
 def test_none_where_it_is_written_otherwise(name: str, turned: bool, tmp_path: Path) -> None:
     numbers = {"w": drawn(8, 8, seed=1), "u": drawn(8, 8, seed=2), "v": drawn(8, 4, seed=3), "one": np.float32(1)}
+    numbers |= {"bias": drawn(8, seed=4), "under": np.float32(-3), "over": np.float32(3)}
     numbers |= {"seen": np.arange(8) < 5, "zero": np.float32(0), "never": np.float32(-1e4)}
     paths = []
     for place, body in enumerate(ALIKE[name][::-1] if turned else ALIKE[name]):
@@ -222,3 +227,28 @@ def test_weights_that_differ_before_a_function_of_the_same_operator(tmp_path: Pa
     judged = [Judged(Cut(ends[1]), 0.0, 0.0, 1e-6, guilty=False)]
     [found] = latent_faults(first_batch, alone, judged, tmp_path)
     assert "scaled by 1.5 in 1 of 4 slices" in found.fault.evidence[0]
+
+
+def test_rows_of_weights_in_the_order_that_channels_at_the_end_have(tmp_path: Path) -> None:
+    """A right conversion: what the layer reads lies otherwise, and so do its rows."""
+    kernel, rows = drawn(4, 3, 3, 3, seed=1), drawn(4, 6, 6, 5, seed=2)
+    source = written(
+        tmp_path / "s.onnx",
+        """small (float[2, 3, 6, 6] image) => (float[2, 5] y) {
+            c = Conv <pads = [1, 1, 1, 1]> (image, k)\n r = Relu (c)\n f = Flatten (r)\n y = MatMul (f, w)
+        }""",
+        {"k": kernel, "w": rows.reshape(144, 5)},
+    )
+    target = written(
+        tmp_path / "t.onnx",
+        """small (float[2, 3, 6, 6] image) => (float[2, 5] y) {
+            c = Conv <pads = [1, 1, 1, 1]> (image, k)\n r = Relu (c)\n l = Transpose <perm = [0, 2, 3, 1]> (r)
+            f = Flatten (l)\n y = MatMul (f, w)
+        }""",
+        {"k": kernel, "w": rows.transpose(1, 2, 0, 3).reshape(144, 5)},
+    )
+    feeds = {"image": drawn(2, 3, 6, 6, seed=3)}
+    sides = opened(source, feeds), opened(target, feeds)
+    found = localize_networks(*sides, [(feeds, feeds)], tmp_path / "work", Options(latent_counts=True))
+    assert found.result.verdict.is_right, found.result.reason
+    assert found.result.latent == ()

@@ -132,9 +132,9 @@ def _alone(options: argparse.Namespace, path: Path) -> int:
 
 
 def _one(options: argparse.Namespace, path: Path, output: Path | None) -> TracedModel:
-    if output is not None:
-        trace_output(output).check(inputs=[path, *([] if options.data is None else [options.data])])
     asked = Trace.of(vars(options) | {"model": path})
+    if output is not None:
+        trace_output(output).check(inputs=filter(None, (path, asked.data)))
     with Session(quiet=options.quiet or elsewhere(), keeps=True, fresh=options.fresh) as session:
         done = trace_file(asked, session, session.room / "given")
         if output is not None:

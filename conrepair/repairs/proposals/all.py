@@ -28,7 +28,12 @@ from conrepair.repairs.proposals.operators import (
     mutation_proposals,
     surplus_proposals,
 )
-from conrepair.repairs.proposals.parameters import odd_parameter_proposals, parameter_proposals, recurrent_proposals
+from conrepair.repairs.proposals.parameters import (
+    added_bias_proposals,
+    odd_parameter_proposals,
+    parameter_proposals,
+    recurrent_proposals,
+)
 from conrepair.repairs.proposals.precision import (
     float_proposals,
     range_proposals,
@@ -56,6 +61,7 @@ _VALUES: Sequence[Proposer] = (
     everywhere(attribute_proposals),
     rescaled_proposals,
     everywhere(parameter_proposals),
+    everywhere(added_bias_proposals),
     folded_proposals,
     channelwise_proposals,
     carried_proposals,

@@ -20,11 +20,17 @@ from conrepair.localization.quantization import has_right_scales
 from conrepair.repairs.edits import Graft, Requantize, SetAttributes, SetParameter
 from conrepair.repairs.proposals.proposal import Proposal, ProposalSetting, set_to
 
-__all__ = ["odd_parameter_proposals", "parameter_proposals", "recurrent_proposals", "wanted_parameter"]
+__all__ = [
+    "added_bias_proposals",
+    "odd_parameter_proposals",
+    "parameter_proposals",
+    "recurrent_proposals",
+    "wanted_parameter",
+]
 
 
 def parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
-    """One differing parameter alone, then all of a layer's; a lost bias in its own place, else behind it."""
+    """One differing parameter alone, then all of a layer's; a lost bias in its own place."""
     for ours, theirs in setting.paired:
         if ours.op != theirs.op:
             continue
@@ -43,11 +49,24 @@ def parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
         yield from _given_or_not(ours, theirs, node)
         if len(edits) > 1:
             yield tuple(edits.values())
-        bias = ours.parameters.get("bias")
-        if bias is not None and "bias" not in theirs.parameters and len(theirs.outputs) == 1:
-            tensor, numbers = theirs.outputs[0], _along_channels(bias.numpy(), theirs)
-            yield (SetParameter(node.name, "bias", bias.numpy()),)
+        if (bias := _lost_bias(ours, theirs)) is not None:
+            yield (SetParameter(node.name, "bias", bias),)
+
+
+def added_bias_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
+    """A lost bias behind a layer, whose format has no place for it."""
+    for ours, theirs in setting.reading.pairs:
+        if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) > 1:
+            continue
+        bias = _lost_bias(ours, theirs)
+        if bias is not None and setting.in_editor.of(theirs.nodes[0]) is not None:
+            tensor, numbers = theirs.outputs[0], _along_channels(bias, theirs)
             yield (Graft(tensor, (Operation("Add", (tensor,), {}, {"operand": numbers}),)),)
+
+
+def _lost_bias(ours: Step, theirs: Step) -> Array | None:
+    bias = ours.parameters.get("bias")
+    return None if bias is None or "bias" in theirs.parameters or len(theirs.outputs) != 1 else bias.numpy()
 
 
 def _given_or_not(ours: Step, theirs: Step, node: Node) -> Iterator[Proposal]:

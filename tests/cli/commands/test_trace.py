@@ -84,7 +84,7 @@ def test_data_that_is_read_is_not_replaced(nets: Path, capsys: pytest.CaptureFix
     assert main(inputs.split()) == 0
     assert main(f"{inputs} --data x.npz --force".split()) == 2
     assert "x.npz is read, and would be replaced" in capsys.readouterr().err
-    assert main("execute nets/elu.onnx -o ran -q".split()) == 0
+    assert main(["execute", "nets/elu.onnx", "-o", "ran", "-q"]) == 0
     kept = next(Path("ran").glob("*.npy"))
     assert main(f"execute nets/elu.onnx --data {kept} -o ran --force -q".split()) == 2
     assert main(f"trace nets/elu.onnx --setting ort-all {FAST} -o out".split()) == 1
