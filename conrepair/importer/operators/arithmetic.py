@@ -184,8 +184,8 @@ def of_order(node: ImportedNode, function: Callable[..., Any], *, compares: bool
         return function
 
     def ordered(*tensors: Any) -> Any:
-        y = function(*(ops.add(_signed(x), _LOWEST) for x in tensors))
-        return y if compares else ops.view(ops.add(y, _LOWEST), "uint64")
+        y = function(*(add(_signed(x), _LOWEST) for x in tensors))
+        return y if compares else ops.view(add(y, _LOWEST), "uint64")
 
     return ordered
 

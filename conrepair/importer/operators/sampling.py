@@ -179,16 +179,16 @@ def _linear_taps(where: Any) -> Taps:
     """The two cells around a place."""
     below = ops.floor(where)
     rest = ops.subtract(where, below)
-    return [(below, ops.subtract(1.0, rest)), (ops.add(below, 1.0), rest)]
+    return [(below, ops.subtract(1.0, rest)), (add(below, 1.0), rest)]
 
 
 def _cubic_taps(where: Any) -> Taps:
     """The four cells around a place, weighted by Keys's kernel with a = -0.75."""
     below = ops.floor(where)
     rest = ops.subtract(where, below)
-    distances = [ops.add(rest, 1.0), rest, ops.subtract(1.0, rest), ops.subtract(2.0, rest)]
+    distances = [add(rest, 1.0), rest, ops.subtract(1.0, rest), ops.subtract(2.0, rest)]
     weights = [kernel(distance, _A) for kernel, distance in zip((far, near, near, far), distances, strict=True)]
-    return [(ops.add(below, float(step)), weight) for step, weight in zip((-1, 0, 1, 2), weights, strict=True)]
+    return [(add(below, float(step)), weight) for step, weight in zip((-1, 0, 1, 2), weights, strict=True)]
 
 
 def _reflected(where: Any, low: float, high: float) -> Any:
@@ -197,7 +197,7 @@ def _reflected(where: Any, low: float, high: float) -> Any:
     if width == 0:
         return ops.full_like(where, low)
     folded = ops.mod(ops.absolute(ops.subtract(where, low)), 2 * width)
-    return ops.add(ops.subtract(width, ops.absolute(ops.subtract(folded, width))), low)
+    return add(ops.subtract(width, ops.absolute(ops.subtract(folded, width))), low)
 
 
 def _read(rows: Any, sample: Any, taps: Sequence[Taps], sizes: Sequence[int]) -> list[Any]:
