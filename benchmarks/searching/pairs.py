@@ -62,7 +62,7 @@ class Pair:
         relative[~np.isfinite(relative)] = 0
         ratios = np.minimum(difference / (bound + 1e-300), 1)
         clear = np.where(lost, np.inf, np.where(ratios == 1, relative, 0).max(-1))
-        logs = np.log10(np.nan_to_num(difference / (np.abs(exact) + 1e-8 + 1e6 * bound), posinf=0) + 1e-10)
+        logs = np.log10(np.nan_to_num(difference / (np.abs(other) + 1e-8), posinf=0) + 1e-10)
         return FINDING * lost + logs.max(-1) + 0.1 * logs.mean(-1), clear, np.where(lost, np.inf, relative.max(-1))
 
     def _inputs(self, points: Array) -> Array:
