@@ -147,7 +147,12 @@ def _static(
         if item.guilty or item.cut.pair not in known or item.cut.pair.target in shown:
             continue
         error, steps = differing_steps(*cuts.sides(item.cut.pair))
-        if error and not any(_is_taken_back(first, alignment, item.cut.pair, one, two) for one, two in steps):
+        if not error or any(_is_taken_back(first, alignment, item.cut.pair, one, two) for one, two in steps):
+            continue
+        # Where something is wrong, all behind it may lie otherwise for that, and numbers with it.
+        at_end = all(two is not None and two.outputs[0] == item.cut.pair.target for _, two in steps)
+        right_so_far = at_end and not any(other.guilty for other in judged)
+        if not right_so_far or not _gives_the_same(first, alignment, item.cut.pair):
             found[item.cut.pair.target] = dataclasses.replace(item, introduced=error, guilty=True)
     if not found:
         return {}
@@ -169,10 +174,8 @@ def _is_taken_back(
     shows as little as they do themselves.
     """
     right, given = first
-    if one is None or two is None:
+    if one is None or two is None or two.outputs[0] == end.target:
         return False
-    if two.outputs[0] == end.target:
-        return _gives_the_same(first, alignment, end)
     if not given.network.graph.tensors[two.outputs[0]].observable:  # nobody can put other values there
         return False
     isolated = Isolation(given.network, alignment.pairs, [end.target])

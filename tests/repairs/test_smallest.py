@@ -81,3 +81,23 @@ def test_a_lost_bias_has_its_own_place_where_there_is_one(layer: str, tmp_path: 
     assert result.model is not None
     more = len(onnx.load(result.model.path).graph.node) - len(onnx.load(target).graph.node)
     assert more == (layer == "MatMul")
+
+
+def test_a_lost_bias_of_weights_on_a_grid_is_not_added_twice(tmp_path: Path) -> None:
+    weights = {
+        "q": np.random.default_rng(1).integers(-90, 90, (4, 3, 3, 3)).astype(np.int8),
+        "step": np.float32(0.01),
+    }
+    weights |= {"b": drawn(4, seed=2), "v": drawn(4, 5, seed=3)}
+
+    def network(path: Path, *, biased: bool) -> Path:
+        read = "image, w, b" if biased else "image, w"
+        text = f"""small (float[batch, 3, 6, 6] image) => (float[batch, 5] y) {{
+            w = DequantizeLinear (q, step)\n c = Conv ({read})\n r = Relu (c)\n g = GlobalAveragePool (r)
+            f = Flatten (g)\n y = MatMul (f, v) }}"""
+        return written(path, text, {name: item for name, item in weights.items() if biased or name != "b"})
+
+    source, target = network(tmp_path / "s.onnx", biased=True), network(tmp_path / "t.onnx", biased=False)
+    result = repaired(source, target, tmp_path / "out")
+    assert result.mended, result.after.reason
+    assert result.edits == ("the bias of `c` is the source's",)
