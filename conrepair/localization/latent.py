@@ -30,6 +30,7 @@ from conrepair.localization.shelf import Shelf
 from conrepair.localization.static import differing_steps
 from conrepair.metrics.running_error import RunningError
 from conrepair.networks.network import Network
+from conrepair.runtime.errors import InferenceError
 
 __all__ = ["Latent", "latent_faults"]
 
@@ -259,11 +260,11 @@ def _differing(
     fed = [*source.graph.inputs, *(pair.source for pair in alignment.pairs)]
     names = dict.fromkeys(item.cut.pair.source for item in wanted.values())
     ends = [name for name in names if name not in source.graph.inputs]
-    expected.put_all(Pieces.between(source, list(dict.fromkeys(fed)), ends).run(changed))
+    expected.put_all(Pieces.between(source, list(dict.fromkeys(fed)), ends).attempt(changed))  # some take no others
     found = []
     for item, array, region in _isolated(first, alignment, wanted, changed, expected.__getitem__):
         pair = item.cut.pair
-        size_there = None if pair.source in source.graph.inputs else expected[pair.source].size
+        size_there = expected[pair.source].size if pair.source in expected else None
         if array.size != size_there or not np.isfinite(array).all():
             continue
         error = RunningError()
@@ -312,7 +313,7 @@ def _isolated(
         values = np.array(expected(pair.source)), pair.layout.to_source(np.array(array))
         return region_of(graphs, alignment.cuts, pair, *values, fed, constants)
 
-    for name, array in isolated.run(fetch, given.feeds):
+    for name, array in isolated.attempt(fetch, given.feeds):
         yield wanted[name], array, functools.partial(region, wanted[name].cut.pair, array)
 
 
@@ -357,7 +358,10 @@ def _turned(right: Activations, alignment: Alignment, folder: Path) -> Callable[
         if array.dtype.kind in "iub" and array.size and {*np.unique(array).tolist()} <= {0, 1}
     }
     turned = Activations(right.network, {**right.feeds, **feeds}, folder / "turned")
-    turned.compute([pair.source for pair in alignment.pairs] if feeds else [])
+    try:
+        turned.compute([pair.source for pair in alignment.pairs] if feeds else [])
+    except InferenceError:  # a branch that isn't for these inputs
+        return None
     return turned.__getitem__ if feeds else None
 
 
