@@ -218,11 +218,7 @@ def _convert_statically(
     from onnxruntime.quantization import CalibrationMethod, QuantType, quantize_static
 
     kinds = {"int8": QuantType.QInt8, "uint8": QuantType.QUInt8}
-    methods = {
-        "minmax": CalibrationMethod.MinMax,
-        "entropy": CalibrationMethod.Entropy,
-        "percentile": CalibrationMethod.Percentile,
-    }
+    methods = {method.name.lower(): method for method in CalibrationMethod}
     samples = iter(feeds)
     proto = _prepared(model, folder) if options["prepare"] else onnx.load(model.path)
     quantize_static(
