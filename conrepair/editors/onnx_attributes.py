@@ -17,7 +17,13 @@ from conrepair.editors.onnx_file import OnnxFile
 from conrepair.editors.onnx_write import become, knows, set_input, write
 from conrepair.editors.resizing import SHAPED
 from conrepair.graph.layer_graph import Attribute, Node
-from conrepair.graph.operators import COMMUTATIVE, OPERATORS, QUANTIZING, RECURRENT_ACTIVATIONS, SOFTMAX, WITH_OPERAND
+from conrepair.graph.operators import (
+    OPERATORS,
+    ORDERED,
+    QUANTIZING,
+    RECURRENT_ACTIVATIONS,
+    SOFTMAX,
+)
 from conrepair.networks.onnx_schema import first_with, meaning_kept, usual_attributes
 from conrepair.onnx_passes.initializers import constant_of
 
@@ -240,9 +246,9 @@ def _write_shape(place: WrittenNode, name: str, value: Attribute) -> None:
         if len(said) == len(value) == len(stored) and 0 not in value:
             # There may be more samples than in the file, which a batch that's left open (0) and what the others leave
             # (-1) stand for.
-            batch = stored[0] == 0 and math.prod(said[1:]) == math.prod(value[1:])
-            table = [0 if batch and not place else size for place, size in enumerate(table)]
             table = [_REST if old == _REST else size for old, size in zip(stored, table, strict=True)]
+            if stored[0] == 0 and math.prod(said[1:]) == math.prod(value[1:]):
+                table[0] = 0
     else:
         follows = place.node.op == "Reshape" and place.shape is not None and value[:1] == place.shape[:1]
         table = [0, *value[1:]] if follows and value else list(value)  # the batch is of any size
@@ -291,7 +297,7 @@ def _write_type(place: WrittenNode, name: str, value: Attribute) -> None:
 
 
 _SPECIAL: Mapping[tuple[str, str], Callable[[WrittenNode, str, Attribute], None]] = {
-    **{(operator, "constant_first"): _exchange_constant for operator in {*WITH_OPERAND} - COMMUTATIVE},
+    **{(operator, "constant_first"): _exchange_constant for operator in ORDERED},
     **{(operator, "axes"): _write_last_axes for operator in ("LayerNormalization", "RMSNormalization")},
     ("LpNormalization", "axes"): _write_only_axis,
     **{(operator, "axis"): _write_softmax_axis for operator in SOFTMAX},

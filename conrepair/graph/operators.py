@@ -42,6 +42,7 @@ __all__ = [
     "LOGICAL",
     "NORMALIZATIONS",
     "OPERATORS",
+    "ORDERED",
     "QUANTIZING",
     "RECURRENT_ACTIVATIONS",
     "SOFTMAX",
@@ -70,6 +71,9 @@ LOGICAL = tuple(name for name, item in OPERATORS.items() if item.logical and ite
 WINDOWS = frozenset(name for name, item in OPERATORS.items() if "kernel_shape" in item.attributes)
 WITH_OPERAND = frozenset(name for name, item in OPERATORS.items() if "constant_first" in item.attributes)
 COMMUTATIVE = frozenset(name for name, item in OPERATORS.items() if item.commutes)
+ORDERED = WITH_OPERAND - COMMUTATIVE
+"""They mind the order of their operands."""
+
 NORMALIZATIONS = frozenset(family("normalization"))
 SOFTMAX = frozenset(family("softmax"))
 QUANTIZING = frozenset({"QuantizeLinear", "DequantizeLinear"})

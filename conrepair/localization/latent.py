@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from conrepair.localization.diagnosis.steps import Step
 from conrepair.localization.isolation import Isolation
 from conrepair.localization.judgement import Judged
 from conrepair.localization.located import Guilty
-from conrepair.localization.matching import EQUAL, Pair
+from conrepair.localization.matching import Pair
+from conrepair.localization.numbers import pairing
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.result import LocatedFault
 from conrepair.localization.shelf import Shelf
@@ -72,8 +74,8 @@ def latent_faults(
     """Feed both networks' pieces other values, and see whether they still agree.
 
     What a layer with weights gives is multiplied, the same on both sides; all else stays, as it may be that a target
-    relies on it (that a softmax gives no negative numbers). Pieces of the same operators with the same attributes
-    can't differ, but in parameters that no value shows: these are compared as numbers.
+    relies on it (that a softmax gives no negative numbers). Pieces that the files prove to compute alike can't
+    differ; what isn't proven and differs in parameters that no value shows is compared as numbers.
 
     Args:
         first: A batch through the network that is right, and through the one in question.
@@ -96,15 +98,16 @@ def latent_faults(
     # A condition may differ where no answer does: for ties and other masks, only what is made of it is compared.
     answers = dataclasses.replace(alignment, pairs=tuple(pair for pair in alignment.pairs if _is_answer(right, pair)))
     open_ones = _unproven(graphs, network, alignment)
-    asked = ((alignment, open_ones, [*_SIZES]), (answers, _unproven(graphs, network, answers), [_MET, _TURNED]))
-    for among, unproven, size in ((among, unproven, size) for among, unproven, sizes in asked for size in sizes):
+    of_answers = open_ones if answers.pairs == alignment.pairs else _unproven(graphs, network, answers)
+    for among, unproven, sizes in ((alignment, open_ones, [*_SIZES]), (answers, of_answers, [_MET, _TURNED])):
         known, could = set(among.pairs), _reading_alike(Cuts(graphs, among.pairs), among, unproven)
         wanted = {
             item.cut.pair.target: item
             for item in judged
             if not item.guilty and item.cut.pair in known and item.cut.pair.target in could
         }
-        for latent in _differing(first, among, wanted, size, folder) if wanted else ():
+        found = (_differing(first, among, wanted, size, folder) for size in sizes if wanted)
+        for latent in itertools.chain.from_iterable(found):
             name = latent.piece.judged.cut.pair.target
             if name not in shown or latent.piece.judged.introduced > shown[name].piece.judged.introduced:
                 shown[name] = latent
@@ -143,17 +146,17 @@ def _static(
 ) -> dict[str, Latent]:
     """What has other parameters, and gives the same for whatever was tried."""
     right, known = first[0], set(alignment.pairs)
-    found = {}
+    # Where something is wrong, all behind it may lie otherwise for that, and numbers with it.
+    found, is_right = {}, not any(item.guilty for item in judged)
     for item in judged:
         if item.guilty or item.cut.pair not in known or item.cut.pair.target in shown:
             continue
-        error, steps = differing_steps(*cuts.sides(item.cut.pair))
+        sides = cuts.sides(item.cut.pair)
+        error, steps = differing_steps(*sides)
         if not error or any(_is_taken_back(first, alignment, item.cut.pair, one, two) for one, two in steps):
             continue
-        # Where something is wrong, all behind it may lie otherwise for that, and numbers with it.
         at_end = all(two is not None and two.outputs[0] == item.cut.pair.target for _, two in steps)
-        right_so_far = at_end and not any(other.guilty for other in judged)
-        if not right_so_far or not _gives_the_same(first, alignment, item.cut.pair):
+        if not (is_right and at_end and _gives_the_same(first, alignment, item, sides[0].begins)):
             found[item.cut.pair.target] = dataclasses.replace(item, introduced=error, guilty=True)
     if not found:
         return {}
@@ -192,17 +195,18 @@ def _is_taken_back(
     error = RunningError()
     for _, array in behind.attempt(lambda name: mixed if name == two.outputs[0] else fetch(name)):
         error.add(as_is[end.target], array)
-    return error.relative_l2 > EQUAL
+    return error.relative_l2 > pairing.EQUAL
 
 
-def _gives_the_same(first: tuple[Activations, Activations], alignment: Alignment, end: Pair) -> bool:
+def _gives_the_same(
+    first: tuple[Activations, Activations], alignment: Alignment, item: Judged, begins: Collection[str]
+) -> bool:
     """Whether both sides give the same of whatever real numbers they read: rows of weights in the order of these.
 
     Of what the networks are fed nothing else is known than the samples.
     """
-    right, given = first
-    begins = Cuts((right.network.graph, given.network.graph), alignment.pairs).sides(end)[0].begins
-    if any(name in right.network.graph.inputs or right[name].dtype.kind != "f" for name in begins):
+    right, source, pair = first[0], first[0].network, item.cut.pair
+    if any(name in source.graph.inputs or right[name].dtype.kind != "f" for name in begins):
         return False
     generator, drawn = np.random.default_rng(0), dict[str, Array]()
 
@@ -210,17 +214,18 @@ def _gives_the_same(first: tuple[Activations, Activations], alignment: Alignment
         array = right[name]
         return drawn.setdefault(name, generator.standard_normal(array.shape).astype(array.dtype))
 
-    def computed(network: Network, cuts: Iterable[str], name: str, fetch: Callable[[str], Array]) -> Array | None:
-        return dict(Pieces.between(network, [*network.graph.inputs, *cuts], [name]).attempt(fetch)).get(name)
-
-    ours = computed(right.network, (pair.source for pair in alignment.pairs), end.source, draw)
-    fed = functools.partial(Isolation(given.network, alignment.pairs, [end.target]).fed, draw, given.feeds)
-    theirs = computed(given.network, (pair.target for pair in alignment.pairs), end.target, fed)
-    if ours is None or theirs is None or ours.size != theirs.size:
-        return False
+    expected = dict(Pieces.between(source, _fed(source, alignment), [pair.source]).attempt(draw))
     error = RunningError()
-    error.add(ours, end.layout.to_source(theirs))
-    return error.relative_l2 <= _ROUNDED
+    for _, array, _ in (
+        _isolated(first, alignment, {pair.target: item}, draw, expected.__getitem__) if expected else ()
+    ):
+        if array.size == expected[pair.source].size:
+            error.add(expected[pair.source], pair.layout.to_source(array))
+    return bool(error.count) and error.relative_l2 <= _ROUNDED
+
+
+def _fed(source: Network, alignment: Alignment) -> list[str]:
+    return list(dict.fromkeys([*source.graph.inputs, *(pair.source for pair in alignment.pairs)]))
 
 
 def _unproven(graphs: tuple[LayerGraph, LayerGraph], network: CanonicalPieces, alignment: Alignment) -> set[str]:
@@ -237,12 +242,13 @@ def _reading_alike(cuts: Cuts, alignment: Alignment, targets: Collection[str]) -
 
     A target that reads what the source's layers in front compute from would be fed other values than these give.
     """
-    partners, found = {pair.target: pair.source for pair in alignment.cuts}, set()
-    for pair in (pair for pair in alignment.pairs if pair.target in targets):
-        source, target = cuts.sides(pair)
-        if {partners.get(name) for name in target.begins} <= {*source.begins}:
-            found.add(pair.target)
-    return found
+    partners = {pair.target: pair.source for pair in alignment.cuts}
+    sides = ((pair.target, cuts.sides(pair)) for pair in alignment.pairs if pair.target in targets)
+    return {
+        name
+        for name, (source, target) in sides
+        if {partners.get(begin) for begin in target.begins} <= {*source.begins}
+    }
 
 
 def _differing(
@@ -257,10 +263,9 @@ def _differing(
     if changed is None:
         return []
     expected = Shelf(folder / "latent")
-    fed = [*source.graph.inputs, *(pair.source for pair in alignment.pairs)]
     names = dict.fromkeys(item.cut.pair.source for item in wanted.values())
     ends = [name for name in names if name not in source.graph.inputs]
-    expected.put_all(Pieces.between(source, list(dict.fromkeys(fed)), ends).attempt(changed))  # some take no others
+    expected.put_all(Pieces.between(source, _fed(source, alignment), ends).attempt(changed))  # some take no others
     found = []
     for item, array, region in _isolated(first, alignment, wanted, changed, expected.__getitem__):
         pair = item.cut.pair
@@ -271,7 +276,7 @@ def _differing(
         sides = expected[pair.source], pair.layout.to_source(array)
         error.add(*(_read(source.graph, pair.source, np.asarray(side)) for side in sides))
         # Not what a few large numbers hide: of values this large others become as small as rounding (SiLU's of -200).
-        if error.relative_l2 <= max(EQUAL, _MARGIN * item.floor):
+        if error.relative_l2 <= max(pairing.EQUAL, _MARGIN * item.floor):
             continue
         judged = dataclasses.replace(item, introduced=error.relative_l2, guilty=True)
         words = f"where what it reads {size}, results differ by {error.relative_l2:.2g}"

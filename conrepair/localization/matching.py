@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy
 
-from conrepair.graph.layer_graph import LayerGraph, Node
-from conrepair.localization.diagnosis.steps import MOVES, moved_by, moves_before
+from conrepair.localization.diagnosis.steps import moved_by, moves_before, moves_behind
 from conrepair.localization.layout import Layout, layouts
 from conrepair.localization.neighbourhood import Neighbourhood
 from conrepair.localization.numbers import pairing
@@ -20,13 +19,12 @@ from conrepair.localization.refinement import refined
 from conrepair.localization.samples import Matrix, Places
 from conrepair.localization.similarity import Similarity
 
-__all__ = ["EQUAL", "ComparedNetworks", "Likeness", "Pair", "match"]
+__all__ = ["ComparedNetworks", "Likeness", "Pair", "match"]
 
 
-EQUAL = pairing.EQUAL
 _NOT_PAIRED = 16.0  # cost of a tensor without a partner, more than a pair can be worth
-_SURMISE = 0.9  # how sure a pair is that only structure tells
 _MOST_VALUES = 1 << 20  # that are followed through moves
+_SURMISE = 0.9  # how sure a pair is that only structure tells
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ def _moved(sides: ComparedNetworks, pairs: Sequence[Pair]) -> list[Pair]:
             graph.between({begin}, [end])
             for graph, begin, end in zip(graphs, (read.source, read.target), (pair.source, pair.target), strict=True)
         )
-        chains = (*ours, *_moves_behind(graphs[0], pair.source)), (*theirs, *_moves_behind(graphs[1], pair.target))
+        chains = (*ours, *moves_behind(graphs[0], pair.source)), (*theirs, *moves_behind(graphs[1], pair.target))
         if not operator.eq(*([(node.op, node.attributes.get("perm")) for node in chain] for chain in chains)):
             continue  # which of them is too many, or permutes otherwise, is told where values arrive
         places = np.arange(math.prod(read.layout.source)).reshape(read.layout.source)
@@ -213,13 +211,6 @@ def _moved(sides: ComparedNetworks, pairs: Sequence[Pair]) -> list[Pair]:
         else:
             found[pair.target] = replace(pair, layout=layout)
     return list(found.values())
-
-
-def _moves_behind(graph: LayerGraph, name: str) -> Iterator[Node]:
-    """The operators that move a tensor's values, up to the first that does something else."""
-    while len(readers := graph.consumers.get(name, ())) == 1 and readers[0].op in MOVES:
-        yield readers[0]
-        name = readers[0].outputs[0]
 
 
 def _ranks(layout: Layout) -> tuple[int, int]:

@@ -11,7 +11,8 @@ import numpy as np
 from conrepair.graph.layer_graph import Array
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import Isolation
-from conrepair.localization.matching import EQUAL, Pair
+from conrepair.localization.matching import Pair
+from conrepair.localization.numbers import pairing
 from conrepair.localization.pieces import Pieces
 from conrepair.localization.reference import shaken
 from conrepair.networks.network import Network
@@ -70,7 +71,7 @@ def failing(
             one, two = expected[end.source], given[end.target]
             if two.size != one.size or one.dtype.kind != "f":
                 continue  # what computes something of another size is judged elsewhere
-            limit = max(EQUAL, margin * _error(one, disturbed[end.source].reshape(one.shape)))
+            limit = max(pairing.EQUAL, margin * _error(one, disturbed[end.source].reshape(one.shape)))
             if not _error(one, end.layout.to_source(two).reshape(one.shape)) <= limit:
                 found[end.source] = name
     return found

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from conrepair.graph.layer_graph import Attribute, Node, Parameter
-from conrepair.graph.operators import ELEMENTWISE_BINARY, FUNCTIONS, OPERATORS, WITH_OPERAND
+from conrepair.graph.operators import ELEMENTWISE_BINARY, FUNCTIONS, OPERATORS, ORDERED, WITH_OPERAND
 from conrepair.localization.diagnosis.functions import Values, compute, evaluate, same_function
 from conrepair.localization.diagnosis.region import Region, error_in, left_of
-from conrepair.localization.diagnosis.steps import ORDERED
 from conrepair.localization.numbers import naming
 
 __all__ = ["Change", "Exchange", "exchanged_pieces", "fixing_change", "fixing_mutation", "number_of"]

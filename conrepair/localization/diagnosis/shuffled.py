@@ -12,7 +12,7 @@ from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, Node
 from conrepair.localization.diagnosis.finding import Finding
 from conrepair.localization.diagnosis.region import Region, Side
-from conrepair.localization.diagnosis.steps import MOVES, moved_by
+from conrepair.localization.diagnosis.steps import moved_by, moves_before
 from conrepair.localization.layout import layouts
 
 __all__ = ["is_mixed", "origin_findings", "shuffled_findings", "turned_findings"]
@@ -75,7 +75,7 @@ def origin_findings(region: Region) -> Iterator[Finding]:
         node = None if layout is None or layout.is_plain else _origin(name, region)
         if partner is None or node is None:
             continue
-        moves = list(_moves_before(node, region))
+        moves = _moves_to(node, region)
         chain = [other.layer for other in moves]
         other = region.source.graph.producers.get(region.partners.get(node.outputs[0], partner))
         words = f"`{chain[-1]}` gives what the source has, its axes in another order ({layout})"
@@ -104,15 +104,11 @@ def _origin(name: str, region: Region) -> Node | None:
     return None
 
 
-def _moves_before(node: Node, region: Region) -> Iterator[Node]:
+def _moves_to(node: Node, region: Region) -> list[Node]:
     """A node and the moves before it, back to the first that's known to be in the source's order."""
-    yield node
-    while node.op in MOVES and not _is_settled(node, region):
-        before = region.target.graph.producers.get(node.inputs[0])
-        if before is None or before.op not in MOVES:
-            return
-        node = before
-        yield node
+    moves = list(moves_before(region.target.graph, node.outputs[0]))
+    settled = (place for place, other in enumerate(moves, 1) if _is_settled(other, region))
+    return moves[: next(settled, None)] or [node]
 
 
 def _is_settled(node: Node, region: Region) -> bool:

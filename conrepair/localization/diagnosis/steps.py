@@ -6,13 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conrepair.graph.layer_graph import Array, Attribute, LayerGraph, Node, Parameter
-from conrepair.graph.operators import COMMUTATIVE, QUANTIZING, WITH_OPERAND
+from conrepair.graph.operators import ORDERED, QUANTIZING
 from conrepair.localization.diagnosis.functions import Values, compute, evaluate, is_elementwise, known_function
 
-__all__ = ["CASTS", "MOVES", "ORDERED", "Paired", "Step", "function_step", "moved_by", "moves_before", "step_of"]
-
-ORDERED = WITH_OPERAND - COMMUTATIVE
-"""Operators that mind the order of their operands."""
+__all__ = ["CASTS", "MOVES", "Paired", "Step", "function_step", "moved_by", "moves_before", "moves_behind", "step_of"]
 
 MOVES = frozenset({"Reshape", "Transpose", "Identity", "Expand"})
 """Operators that leave values what they are: conversions add and remove them freely."""
@@ -32,6 +29,18 @@ def moves_before(graph: LayerGraph, name: str) -> Iterator[Node]:
     while node is not None and node.op in MOVES:
         yield node
         node = graph.producers.get(node.inputs[0])
+
+
+def moves_behind(graph: LayerGraph, name: str) -> Iterator[Node]:
+    """The operators that move a tensor's values on, the nearest first, up to the first that does something else.
+
+    Args:
+        graph: The tensor's.
+        name: Of the tensor; there are none where several operators read it.
+    """
+    while len(readers := graph.consumers.get(name, ())) == 1 and readers[0].op in MOVES:
+        yield readers[0]
+        name = readers[0].outputs[0]
 
 
 def moved_by(nodes: Sequence[Node], values: Array, graph: LayerGraph) -> Array | None:

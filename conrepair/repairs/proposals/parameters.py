@@ -55,10 +55,8 @@ def parameter_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
 
 def added_bias_proposals(setting: ProposalSetting) -> Iterator[Proposal]:
     """A lost bias behind a layer, whose format has no place for it."""
-    for ours, theirs in setting.reading.pairs:
-        if ours is None or theirs is None or ours.op != theirs.op or len(theirs.nodes) > 1:
-            continue
-        bias = _lost_bias(ours, theirs)
+    for ours, theirs in setting.paired:
+        bias = _lost_bias(ours, theirs) if ours.op == theirs.op and len(theirs.nodes) == 1 else None
         if bias is not None and setting.in_editor.of(theirs.nodes[0]) is not None:
             tensor, numbers = theirs.outputs[0], _along_channels(bias, theirs)
             yield (Graft(tensor, (Operation("Add", (tensor,), {}, {"operand": numbers}),)),)
