@@ -114,6 +114,33 @@ def _deform_conv(
     return result if b is None else np.asarray(result + b.reshape(1, -1, 1, 1))
 
 
+def _conv(x: Array, w: Array, b: Array | None = None, **given: Any) -> Array:
+    """The reference's is right, but has a loop for each channel and each group, of hours for a real network."""
+    rank, group = x.ndim - 2, given["group"] or 1
+    steps, gaps = (np.array(given[name] or [1] * rank) for name in ("strides", "dilations"))
+    reach = gaps * (np.array(w.shape[2:]) - 1) + 1
+    pads = np.array(given["pads"] or [0] * 2 * rank).reshape(2, rank)
+    if given["auto_pad"].startswith("SAME"):
+        sizes = np.array(x.shape[2:])
+        missing = np.maximum((-(-sizes // steps) - 1) * steps + reach - sizes, 0)
+        less, more = missing // 2, missing - missing // 2
+        pads = np.array([less, more] if given["auto_pad"] == "SAME_UPPER" else [more, less])
+    elif given["auto_pad"] == "VALID":
+        pads = np.zeros((2, rank), int)
+    padded = np.pad(x, [(0, 0), (0, 0), *pads.T])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, reach, tuple(range(2, x.ndim)))
+    places: list[Any] = [slice(None, None, int(step)) for step in (*steps, *gaps)]
+    windows = windows[(..., *places)]
+    kernel = list(range(rank + 1, 2 * rank + 1))
+    results = []
+    for sample in windows:
+        parts = zip(np.split(sample, group), np.split(w, group), strict=True)
+        products = [np.tensordot(one, two, ([0, *kernel], [1, *range(2, w.ndim)])) for one, two in parts]
+        results.append(np.moveaxis(np.concatenate(products, -1), -1, 0))
+    result = np.stack(results) if results else np.zeros((0, w.shape[0], *windows.shape[2 : 2 + rank]))
+    return result if b is None else np.asarray(result + b.reshape(1, -1, *[1] * rank))
+
+
 def _conv_transpose(x: Array, w: Array, b: Array | None = None, **given: Any) -> Array:
     """The reference's takes other weights for a group than it should, and a loop for each number."""
     rank, group = x.ndim - 2, given["group"]
@@ -217,6 +244,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
     **{name: item.compute for name, item in ROUNDED.items()},
     "PRelu": OPERATORS["PRelu"].compute,  # the reference's has no number where infinity meets a slope of zero
     "AffineGrid": _affine_grid,
+    "Conv": _conv,
     "DeformConv": _deform_conv,
     # The reference's reduces other axes than it should where there's one spatial axis, or three.
     "GlobalMaxPool": lambda x: x.max(axis=tuple(range(2, x.ndim)), keepdims=True),
