@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from conrepair.operators.all_operators import OPERATORS
-from conrepair.operators.layers import RECURRENT_ACTIVATIONS
+from conrepair.operators.layers import LAYERS, RECURRENT_ACTIVATIONS
 from conrepair.operators.record import Attribute
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "NORMALIZATIONS",
     "OPERATORS",
     "ORDERED",
+    "PRODUCTS",
     "QUANTIZING",
     "RECURRENT_ACTIVATIONS",
     "SOFTMAX",
@@ -77,6 +78,8 @@ ORDERED = WITH_OPERAND - COMMUTATIVE
 NORMALIZATIONS = frozenset(family("normalization"))
 SOFTMAX = frozenset(family("softmax"))
 QUANTIZING = frozenset({"QuantizeLinear", "DequantizeLinear"})
+PRODUCTS = frozenset(name for name, item in LAYERS.items() if item.parameters) - QUANTIZING
+"""They add up products."""
 
 _READ_IN_MODE = {
     ("Resize", "nearest_mode"): ("mode", "nearest"),

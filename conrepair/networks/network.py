@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from conrepair.graph.layer_graph import Array, LayerGraph
 from conrepair.runtime.errors import ModelLoadError
 
-__all__ = ["CompiledKernel", "Network", "Segment"]
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+__all__ = ["CompiledKernel", "Network", "Piece", "Segment"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,19 @@ class Segment(abc.ABC):
         Raises:
             InferenceError: if the framework fails.
         """
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a network as a model of its own.
+
+    Attributes:
+        model: With its weights inside.
+        feeds: What its inputs are called, by the tensor that is fed.
+    """
+
+    model: ModelProto
+    feeds: Mapping[str, str]
 
 
 class Network(abc.ABC):
@@ -124,3 +141,20 @@ class Network(abc.ABC):
             ModelLoadError: if there's no other arithmetic, or the model can't be computed in it.
         """
         raise ModelLoadError(f"{type(self).__name__} has one arithmetic only")
+
+    def with_weights(self, change: Callable[[Array], Array]) -> Network:
+        """The same network with other numbers in its weights; itself where its format has no way to do that.
+
+        Args:
+            change: Gives an array of the same shape and type for each one of real numbers.
+        """
+        return self
+
+    def as_onnx(self, fed: Collection[str], wanted: Sequence[str]) -> Piece | None:
+        """A piece of the network as ONNX, whose every operator is as the file says; None of another format.
+
+        Args:
+            fed: See `segment`.
+            wanted: See `segment`.
+        """
+        return None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import onnx_ir
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.model import Model
-from conrepair.graph.layer_graph import LayerGraph, Node, Parameter, Tensor
+from conrepair.graph.layer_graph import Array, LayerGraph, Node, Parameter, Tensor
 from conrepair.graph.operators import OPERATORS
 from conrepair.networks import (
     onnx_blocks,
@@ -22,7 +23,7 @@ from conrepair.networks import (
     onnx_shapes,
     onnx_windows,
 )
-from conrepair.networks.network import Network
+from conrepair.networks.network import Network, Piece
 from conrepair.networks.onnx_call import OnnxCall, OnnxOrigin
 from conrepair.networks.onnx_constants import OnnxConstants
 from conrepair.networks.onnx_cut import cut, is_plain
@@ -103,7 +104,12 @@ class OnnxNetwork(Network):
     """
 
     def __init__(
-        self, graph: LayerGraph, source: OnnxSource, sessions: Sessions, origins: Mapping[str, OnnxOrigin]
+        self,
+        graph: LayerGraph,
+        source: OnnxSource,
+        sessions: Sessions,
+        origins: Mapping[str, OnnxOrigin],
+        change: Callable[[Array], Array] | None = None,
     ) -> None:
         self.graph = graph
         self.origins = origins
@@ -112,17 +118,28 @@ class OnnxNetwork(Network):
         self.keys = source.keys
         self.producer = source.model.producer_name or ""
         self._source = source
-        self._sessions = sessions
+        self._sessions, self._change = sessions, change
 
     def segment(self, fed: Collection[str], wanted: Sequence[str]) -> OnnxSegment:
         """See the base class."""
         wanted = tuple(dict.fromkeys(wanted))
         self.check_cuts(fed, wanted)
-        return OnnxSegment(cut(self._source, fed, wanted), self.graph.tensors, self._sessions)
+        return OnnxSegment(cut(self._source, fed, wanted, self._change), self.graph.tensors, self._sessions)
 
     def second_opinion(self) -> OnnxNetwork:
         """With ONNX Runtime's optimizations of each piece."""
         return OnnxNetwork(self.graph, self._source, replace(self._sessions, optimized=True), self.origins)
+
+    def with_weights(self, change: Callable[[Array], Array]) -> OnnxNetwork:
+        """See the base class."""
+        return OnnxNetwork(self.graph, self._source, self._sessions, self.origins, change)
+
+    def as_onnx(self, fed: Collection[str], wanted: Sequence[str]) -> Piece | None:
+        """See the base class; None of what quantizes."""
+        if any(self.graph.tensors[name].quantization is not None for name in (*fed, *wanted)):
+            return None
+        piece = cut(self._source, fed, wanted, np.asarray)
+        return Piece(piece.whole, piece.feeds)
 
     @property
     def values(self) -> Mapping[str, onnx_ir.Value]:

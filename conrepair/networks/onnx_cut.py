@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -11,6 +11,7 @@ import onnx_ir
 from onnx_ir.serde import serialize_node, serialize_shape_into, serialize_type_into
 
 from conrepair.frameworks.proto_file import inner_graphs
+from conrepair.graph.layer_graph import Array
 from conrepair.networks.onnx_source import OnnxSource, operands
 
 __all__ = ["OnnxCut", "cut", "is_plain"]
@@ -35,14 +36,30 @@ class OnnxCut:
     feeds: Mapping[str, str] = field(default_factory=dict)
     wanted: tuple[str, ...] = ()
 
+    @property
+    def whole(self) -> onnx.ModelProto:
+        """The model with the weights inside that would be given to a session."""
+        model = onnx.ModelProto()
+        model.CopyFrom(self.proto)
+        for item in model.graph.initializer:
+            if item.name in self.given:
+                item.CopyFrom(onnx.numpy_helper.from_array(self.given[item.name].numpy(), item.name))
+        return model
 
-def cut(source: OnnxSource, fed: Collection[str], wanted: Sequence[str]) -> OnnxCut:
+
+def cut(
+    source: OnnxSource,
+    fed: Collection[str],
+    wanted: Sequence[str],
+    change: Callable[[Array], Array] | None = None,
+) -> OnnxCut:
     """Take the nodes that compute some tensors out of a graph.
 
     Args:
         source: Where from.
         fed: Tensors that are known.
         wanted: Tensors that are computed, those that are known too.
+        change: Gives other numbers for each weight of real ones.
 
     Raises:
         ValueError: if one depends on an input of the graph that isn't fed.
@@ -61,7 +78,7 @@ def cut(source: OnnxSource, fed: Collection[str], wanted: Sequence[str]) -> Onnx
     graph.output.extend(_typed(source.values[name], name) for name in wanted)
     given: dict[str, onnx_ir.TensorProtocol] = {}
     for value in weights:
-        graph.initializer.append(_initializer(value, source, given))
+        graph.initializer.append(_initializer(value, source, given, change))
     imports = [onnx.helper.make_opsetid(*item) for item in source.model.opset_imports.items()]
     proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=source.model.ir_version)
     return OnnxCut(proto, given, feeds, tuple(wanted))
@@ -139,12 +156,17 @@ def _typed(value: onnx_ir.Value, name: str) -> onnx.ValueInfoProto:
 
 
 def _initializer(
-    value: onnx_ir.Value, source: OnnxSource, given: dict[str, onnx_ir.TensorProtocol]
+    value: onnx_ir.Value,
+    source: OnnxSource,
+    given: dict[str, onnx_ir.TensorProtocol],
+    change: Callable[[Array], Array] | None,
 ) -> onnx.TensorProto:
     """A weight without its numbers, unless they are few or of a type that numpy doesn't have."""
     tensor, name = value.const_value, str(value.name)
     if tensor is None:
         raise ValueError(f"{name} has no value")
+    if change is not None and tensor.dtype.is_floating_point() and is_plain(tensor.dtype):
+        tensor = onnx_ir.tensor(change(tensor.numpy()), tensor.dtype, name)
     outside = isinstance(tensor, onnx_ir.ExternalTensor)
     if tensor.nbytes <= _SMALL or not (outside or is_plain(tensor.dtype)):
         proto = onnx_ir.serde.serialize_tensor(_inside(tensor))

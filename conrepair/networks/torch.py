@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import copy
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,17 @@ class TorchNetwork(Network):
     def second_opinion(self) -> TorchNetwork:
         """In float64."""
         return TorchNetwork(self._model, self._inputs, double=True)
+
+    def with_weights(self, change: Callable[[Array], Array]) -> TorchNetwork:
+        """See the base class."""
+
+        def changed(value: Any) -> Any:
+            real = isinstance(value, torch.Tensor) and value.is_floating_point()
+            return tensor_from_array(change(array_from_tensor(value.detach()))) if real else value
+
+        other = copy.copy(self)
+        other._constants = TorchConstants(self._constants.program, changed)
+        return other
 
 
 class TorchSegment(Segment):

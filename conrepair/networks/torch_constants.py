@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,8 +24,14 @@ class TorchConstants:
         dependent: The nodes that depend on an input, or on chance.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, change: Callable[[Any], Any] = lambda value: value) -> None:
+        """Compute nothing yet.
+
+        Args:
+            program: Whose.
+            change: Gives another value for each weight.
+        """
+        self.program, self._change = program, change
         self._computed: dict[Node, Any] = {}
         self.dependent = set(program.inputs)
         for node in program.module.graph.nodes:
@@ -33,12 +40,13 @@ class TorchConstants:
 
     def value(self, node: Node) -> Any:
         """A tensor, a subgraph of control flow, or what else the node gives; to be read only."""
-        if node.op == "placeholder":
-            return self.program.states.get(node.name)
-        if node.op == "get_attr":
-            return attribute_of(self.program.module, node)
         if node not in self._computed:
-            self._compute(node)
+            if node.op == "placeholder":
+                self._computed[node] = self._change(self.program.states.get(node.name))
+            elif node.op == "get_attr":
+                self._computed[node] = self._change(attribute_of(self.program.module, node))
+            else:
+                self._compute(node)
         return self._computed[node]
 
     def name(self, node: Node) -> str:

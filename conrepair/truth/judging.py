@@ -8,7 +8,7 @@ import numpy as np
 
 from conrepair.operators.record import Array
 
-__all__ = ["LARGE", "Judgement", "Side", "distances", "judge", "worst_of"]
+__all__ = ["LARGE", "Judgement", "Side", "beside", "distances", "judge", "worst_of"]
 
 LARGE = 1e-3
 """Relative difference of an element from which on two right answers are called ill-conditioned."""
@@ -60,7 +60,7 @@ def judge(one: Array, two: Array, truth: Array, bound: Array) -> Judgement:
         truth: The exact values.
         bound: The largest error of a right answer, element by element.
     """
-    sides = _side(one, truth, bound), _side(two, truth, bound)
+    sides = beside(one, truth, bound), beside(two, truth, bound)
     apart = distances(one, two)
     with np.errstate(all="ignore"):
         relative = np.where(apart == 0, 0.0, apart / np.abs(truth.astype(np.float64)))
@@ -74,7 +74,14 @@ def judge(one: Array, two: Array, truth: Array, bound: Array) -> Judgement:
     return Judgement(kind, difference, index, *sides)
 
 
-def _side(given: Array, truth: Array, bound: Array) -> Side:
+def beside(given: Array, truth: Array, bound: Array) -> Side:
+    """One answer beside exact values.
+
+    Args:
+        given: In the network's type.
+        truth: The exact values, of the same shape.
+        bound: The largest error of a right answer, element by element.
+    """
     exact = truth.astype(np.float64)
     errors = distances(given, truth)
     with np.errstate(all="ignore"):

@@ -1,0 +1,1 @@
+"""Whether a difference between two computations of a network is explained, and by what."""

@@ -1,0 +1,121 @@
+"""What a network computes when nothing is rounded, with how far a right computation may be from it.
+
+The source *network* is the specification, and the source's runtime one computation of it, with errors of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from conrepair.data.tensor_spec import numpy_dtype
+from conrepair.graph.layer_graph import Array, Node
+from conrepair.graph.operators import PRODUCTS
+from conrepair.judging import numbers
+from conrepair.networks.network import Network
+from conrepair.truth.bound import Analysis
+from conrepair.truth.judging import beside
+
+__all__ = ["Exact", "Kernel", "exact_values", "first_wrong_kernel"]
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Tensors of a network on one batch.
+
+    Attributes:
+        values: In float64, by name.
+        bounds: The largest error that rounding explains of each element, by name.
+        estimated: Tensors whose bounds rest on an estimate.
+    """
+
+    values: Mapping[str, Array]
+    bounds: Mapping[str, Array]
+    estimated: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An operator that a runtime computes with a larger error than rounding explains.
+
+    Attributes:
+        operator: In the vocabulary.
+        layer: Whose it is.
+        bounds: Its error, in bounds.
+    """
+
+    operator: str
+    layer: str
+    bounds: float
+
+    def __str__(self) -> str:
+        """For a person."""
+        return f"{self.operator} (`{self.layer}`) is off by {self.bounds:.1e} times what rounding explains"
+
+
+def exact_values(
+    network: Network, feeds: Mapping[str, Array], wanted: Sequence[str], *, all_tensors: bool = False
+) -> Exact | None:
+    """Compute tensors in float64 from others, with running bounds of their errors.
+
+    Args:
+        network: Whose.
+        feeds: By tensor.
+        wanted: Tensors.
+        all_tensors: Whether tensors on the way are given, too.
+
+    Returns:
+        None where that's too much work, or where nobody can do it.
+    """
+    if _work(network, feeds, wanted) > numbers.WORK:
+        return None
+    piece = network.as_onnx(tuple(feeds), wanted)
+    if piece is None:
+        return None
+    given = {piece.feeds[name]: np.asarray(array) for name, array in feeds.items() if name in piece.feeds}
+    try:
+        found = Analysis(piece.model).at(given)
+    except Exception:  # noqa: BLE001 (ONNX's reference raises a dozen types for what it doesn't know)
+        return None
+    names = [name for name in found.truth if all_tensors and name in network.graph.tensors] or wanted
+    real = [name for name in names if isinstance(found.truth[name], np.ndarray)]
+    bounds = {name: np.broadcast_to(found.bound[name], found.truth[name].shape) for name in real}
+    return Exact({name: found.truth[name] for name in real}, bounds, frozenset(found.estimated))
+
+
+def first_wrong_kernel(network: Network, exact: Exact) -> Kernel | None:
+    """The first operator that a runtime, fed exact values, computes with a larger error than rounding explains.
+
+    Args:
+        network: As the runtime computes it.
+        exact: All of its tensors.
+    """
+    graph = network.graph
+    known = {name for name in exact.values if graph.tensors[name].observable}
+    nearest = graph.feeding(known)
+    for name in sorted(known - set(graph.inputs), key=graph.order.__getitem__):
+        types = {fed: numpy_dtype(graph.tensors[fed].dtype) for fed in nearest.get(name, ())}
+        feeds = {fed: exact.values[fed].astype(kind) for fed, kind in types.items()}
+        piece = exact_values(network, feeds, [name])
+        if piece is None or name in piece.estimated:
+            continue
+        given = network.segment(tuple(feeds), [name]).run(feeds)[name]
+        if given.shape == piece.values[name].shape:
+            found = beside(given, piece.values[name], piece.bounds[name])
+            if found.beyond:
+                node = graph.producers[name]
+                return Kernel(node.op, node.layer, found.bounds)
+    return None
+
+
+def _work(network: Network, fed: Mapping[str, Array], wanted: Sequence[str]) -> float:
+    """Products, roughly: of each sum its results times its terms, and of all others their elements."""
+    return sum(_products(network, node) for node in network.graph.between(fed.keys(), wanted))
+
+
+def _products(network: Network, node: Node) -> float:
+    size = max((network.graph.tensors[name].nbytes or 0 for name in (*node.outputs, *node.inputs) if name), default=0)
+    weights = [item.shape for item in node.parameters.values() if len(item.shape) > 1] if node.op in PRODUCTS else []
+    return float(size * max((np.prod(shape) / max(shape[0], shape[-1]) for shape in weights), default=1))

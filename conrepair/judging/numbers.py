@@ -1,0 +1,10 @@
+"""Numbers that decide whether a difference is explained, with their units and what they were measured on."""
+
+WORK = 4e9  # products times bytes of a result that are computed exactly: about three seconds of one processor
+TIMES = 2.0  # an arithmetic's own error, that a difference may be: what's rounded elsewhere has as much of its own
+LEAST = 0.3  # of an arithmetic's own error that outputs' difference is at least: it's no seven times finer one's
+CLOSE = 0.5  # of a difference, that's left of it beside a simulation that's recognised by its numbers
+SLICES = 4.0  # the same of a slice: few numbers vary more
+LARGEST = 0.5  # relative L2 that no arithmetic excuses
+ALONE = 0.3  # of a difference, that may be left beside a simulation of one layer among others that are in float32
+MOST = 0.5  # of the pieces that float32 doesn't explain, at least, that an arithmetic explains which is recognised

@@ -1,0 +1,102 @@
+"""Networks computed in other arithmetics, beside PyTorch computing in them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from conrepair.data.tensor_spec import TensorSpec
+from conrepair.frameworks.model import Model
+from conrepair.judging.arithmetic import ARITHMETICS
+from conrepair.judging.simulation import Simulated
+from conrepair.localization.pieces import Pieces
+from conrepair.metrics.running_error import relative_l2
+from conrepair.networks.network import Network
+from conrepair.networks.open_network import open_network
+
+FEEDS = torch.randn(4, 3, 12, 12, generator=torch.Generator().manual_seed(0))
+
+
+class _Residual(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 8, 3, padding=1)
+        self.second = torch.nn.Conv2d(8, 8, 3, padding=1)
+        self.last = torch.nn.Linear(8, 5)
+
+    def forward(self, given: torch.Tensor) -> torch.Tensor:
+        one = torch.relu(self.first(given))
+        return self.last((one + torch.relu(self.second(one))).mean((2, 3)))
+
+
+@pytest.fixture(scope="module")
+def module() -> torch.nn.Module:
+    torch.manual_seed(3)
+    return _Residual().eval()
+
+
+@pytest.fixture(scope="module", params=["onnx", "torch"])
+def network(
+    request: pytest.FixtureRequest, module: torch.nn.Module, tmp_path_factory: pytest.TempPathFactory
+) -> Network:
+    folder = tmp_path_factory.mktemp("networks")
+    if request.param == "onnx":
+        path = folder / "net.onnx"
+        torch.onnx.export(module, (FEEDS,), str(path), dynamo=False, input_names=["x"], opset_version=17)
+    else:
+        path = folder / "net.pt2"
+        torch.export.save(torch.export.export(module, (FEEDS,)), path)
+    return open_network(_model(path, request.param), [TensorSpec(_name(path), tuple(FEEDS.shape), "float32")])
+
+
+def _model(path: Path, kind: str) -> Model:
+    return Model(kind, str(path), "0" * 64)
+
+
+def _name(path: Path) -> str:
+    return "x" if path.suffix == ".onnx" else "given"
+
+
+def _outputs(network: Network) -> np.ndarray:
+    [given], [output] = network.graph.inputs, network.graph.outputs
+    return network.segment([given], [output]).run({given: FEEDS.numpy()})[output]
+
+
+@pytest.mark.parametrize(("name", "most"), [("bfloat16", 0.4), ("float16", 0.6)])
+def test_it_gives_what_pytorch_gives(network: Network, module: torch.nn.Module, name: str, most: float) -> None:
+    kind = getattr(torch, name)
+    with torch.no_grad():
+        device = copy.deepcopy(module).to(kind)(FEEDS.to(kind)).float().numpy()
+    right, simulated = _outputs(network), _outputs(Simulated(network, ARITHMETICS[name]))
+    expected = relative_l2(right, simulated)
+    assert expected > 1e-4
+    assert relative_l2(simulated, device) <= most * expected
+    assert 0.7 * expected <= relative_l2(right, device) <= 1.4 * expected
+
+
+def test_the_finer_an_arithmetic_the_less_it_changes(network: Network) -> None:
+    right = _outputs(network)
+    names = ["flushed", "tf32", "float16-accumulated", "bfloat16", "bfloat16-accumulated"]
+    errors = [relative_l2(right, _outputs(Simulated(network, ARITHMETICS[name]))) for name in names]
+    assert errors == sorted(errors)
+    assert errors[0] < 1e-6 < 1e-4 < errors[1]
+
+
+def test_pieces_are_fed_and_rounded(network: Network) -> None:
+    """A tensor that's fed and wanted is computed, and what reads it reads what's fed."""
+    graph = network.graph
+    [given], [output] = graph.inputs, graph.outputs
+    inner = next(name for name in graph.order if name in graph.producers and graph.tensors[name].observable)
+    simulated = Simulated(network, ARITHMETICS["bfloat16"])
+    zeros = np.zeros(graph.tensors[inner].shape or (), np.float32)
+    values = {given: FEEDS.numpy(), inner: zeros}
+    pieces = Pieces.between(simulated, [given, inner], [inner, output])
+    found = dict(pieces.run(values.__getitem__))
+    assert found[inner].any()
+    assert np.array_equal(found[inner], ARITHMETICS["bfloat16"].results(found[inner]))
+    fed = dict(Pieces.between(network, [given, inner], [output]).run(values.__getitem__))
+    assert relative_l2(fed[output], found[output]) < 1e-2
