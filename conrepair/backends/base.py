@@ -112,6 +112,14 @@ class Backend(Protocol):
         """
         return GPU if options.get("device") == CUDA else CONFINED
 
+    def arithmetic(self, options: Mapping[str, Any]) -> str:
+        """What models are computed in with these options (`conrepair.judging.arithmetic`); "" where nobody says.
+
+        Args:
+            options: The backend's own.
+        """
+        return "tf32" if options.get("device") == CUDA and options.get("tf32") else "float32"
+
     def load(self, model: Model, options: Mapping[str, Any]) -> Runnable:
         """Make the model ready to run.
 

@@ -19,6 +19,7 @@ from conrepair.evaluate.answers import (
     right_answers,
 )
 from conrepair.evaluate.draws import judge_draws
+from conrepair.evaluate.evidence import Evidence, Known, beside_exact, by_arithmetic, fits_of
 from conrepair.evaluate.face import changed_face
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.row_sets import RowSet, in_rows
@@ -27,6 +28,8 @@ from conrepair.evaluate.slices import Disturbed, coarse_slices, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import (
     HALF_PRECISIONS,
+    LARGEST_NOISE,
+    Floor,
     Integers,
     Verdict,
     coarser,
@@ -36,6 +39,8 @@ from conrepair.evaluate.verdict import (
     rounding_could_excuse,
 )
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
+from conrepair.judging.arithmetic import FLOAT32, tried
+from conrepair.judging.recognition import Fit
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
 from conrepair.metrics.spread import HARDLY_ANY, spread_between_samples
@@ -107,6 +112,7 @@ class OutputComparison:
         notes: What was done to make both comparable.
         open: Whether the verdict may be another once the source's rounding is measured a second time.
         hidden: Relative L2 of the wrongest slice, where that of all values hides it; 0 elsewhere.
+        fits: How well each arithmetic explains the difference, of those that were simulated.
     """
 
     pair: OutputPair
@@ -119,6 +125,7 @@ class OutputComparison:
     notes: tuple[str, ...]
     open: bool = False
     hidden: float = 0.0
+    fits: tuple[Fit, ...] = ()
 
     @property
     def decisive(self) -> float:
@@ -137,6 +144,7 @@ class ComparedOutputs:
         unpaired: Outputs without partner, in words.
         face: By the reference's outputs, what callers get otherwise whatever the numbers are, in words.
         layouts: In which other layout inputs and outputs are, where that's no fault, in words.
+        arithmetic: That explains all differences which float32 doesn't; "" where none was recognized.
     """
 
     verdict: Verdict
@@ -145,6 +153,7 @@ class ComparedOutputs:
     unpaired: tuple[str, ...]
     face: Mapping[str, str] = field(default_factory=dict)
     layouts: tuple[str, ...] = ()
+    arithmetic: str = ""
 
     @property
     def open(self) -> bool:
@@ -170,6 +179,7 @@ class Comparison:
         outputs: One for each pair.
         unpaired: Outputs without partner, in words.
         times: Candidate's times against the reference's.
+        arithmetic: That explains all differences which float32 doesn't; "" where none was recognized.
     """
 
     reference: str
@@ -179,6 +189,7 @@ class Comparison:
     outputs: tuple[OutputComparison, ...]
     unpaired: tuple[str, ...]
     times: TimeComparison
+    arithmetic: str = ""
 
     @property
     def open(self) -> bool:
@@ -194,7 +205,13 @@ class Comparison:
 
 
 def compare_runs(
-    reference: Run, candidate: Run, tolerance: Tolerance, *, top_k: int = 5, **others: Run | None
+    reference: Run,
+    candidate: Run,
+    tolerance: Tolerance,
+    *,
+    top_k: int = 5,
+    source: Run | None = None,
+    **evidence: Any,
 ) -> Comparison:
     """Compare a run with its specification, their times too.
 
@@ -203,9 +220,10 @@ def compare_runs(
         candidate: The run to judge; over the same samples.
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
-        others: As `compare_outputs` takes them: `second_opinion`, `rounded`, `source`.
+        source: What both were made from, where the reference isn't the specification itself.
+        evidence: As `compare_outputs` takes it.
     """
-    compared = compare_outputs(reference, candidate, tolerance, top_k=top_k, **others)
+    compared = compare_outputs(reference, candidate, tolerance, top_k=top_k, source=source, **evidence)
     return Comparison(
         reference=reference.name,
         candidate=candidate.name,
@@ -214,6 +232,7 @@ def compare_runs(
         outputs=compared.outputs,
         unpaired=compared.unpaired,
         times=compare_times(reference.batch_seconds, candidate.batch_seconds),
+        arithmetic=compared.arithmetic,
     )
 
 
@@ -223,9 +242,8 @@ def compare_outputs(
     tolerance: Tolerance,
     *,
     top_k: int = 5,
-    second_opinion: Run | None = None,
-    rounded: Run | None = None,
     source: Run | None = None,
+    **evidence: Any,
 ) -> ComparedOutputs:
     """Compare the outputs of a run with its specification's; whatever gives a verdict asks this.
 
@@ -234,16 +252,19 @@ def compare_outputs(
         candidate: The run to judge; over the same samples.
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
-        second_opinion: The reference's model in another arithmetic, over the first samples.
-        rounded: The reference's model with each tensor on the way rounded a little more, over the first samples.
         source: What both were made from, where the reference isn't the specification itself.
+        evidence: What's known of the reference's rounding: the fields of `Evidence`.
     """
+    known = Evidence(**evidence)
     already = _quantized_already(source or reference, (reference, candidate))
     if reference.count != candidate.count:
         raise ValueError(f"{reference.name} has {reference.count} samples, {candidate.name} {candidate.count}")
     reference, candidate = reference.with_quantization_of(candidate), candidate.with_quantization_of(reference)
-    more = [run and run.with_quantization_of(reference) for run in (second_opinion, rounded)]
-    rows = in_rows(reference, candidate, more)
+    known = known.each(lambda run: run.with_quantization_of(reference))
+    rows = in_rows(reference, candidate, (known.second_opinion, known.rounded))
+    if rows.sets:  # what's computed by other means has other rows
+        known = Evidence()
+    known = replace(known, second_opinion=rows.others[0], rounded=rows.others[1])
     reference, candidate = rows.reference, rows.candidate
     pairs, left = pair_outputs(
         reference.arrays,
@@ -253,9 +274,12 @@ def compare_outputs(
     )
     outputs = tuple(
         _compare_output(
-            pair, reference, candidate, tolerance, top_k, rows.others, rows.sets.get(pair.reference), already=already
+            pair, reference, candidate, tolerance, top_k, known, rows.sets.get(pair.reference), already=already
         )
         for pair in pairs
+    )
+    outputs, arithmetic = by_arithmetic(
+        outputs, () if already or candidate.budgeted else tried(candidate.computes_in)
     )
     verdict, reason = Verdict.FAULTY, "; ".join(left)
     if not left:
@@ -269,7 +293,7 @@ def compare_outputs(
     outputs = tuple(
         replace(output, notes=(*output.notes, *layouts)) if output is outputs[0] else output for output in outputs
     )
-    return ComparedOutputs(verdict, reason, outputs, tuple(left), face, layouts)
+    return ComparedOutputs(verdict, reason, outputs, tuple(left), face, layouts, arithmetic)
 
 
 def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance: Tolerance, floor: float) -> str:
@@ -303,7 +327,7 @@ def _compare_output(
     candidate: Run,
     tolerance: Tolerance,
     top_k: int,
-    others: Sequence[Run | None],
+    evidence: Evidence,
     rows: RowSet | None,
     *,
     already: bool,
@@ -311,8 +335,7 @@ def _compare_output(
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
     notes = [*pair.notes, *_assumed(pair, reference, candidate), *(rows.notes if rows is not None else ())]
     scores = rows is None and is_scores(one) and is_scores(two)
-    answers = None
-    softmax = ""
+    answers, normalized, softmax = None, (False, False), ""
     if scores:
         answers, normalized = _compare_answers(pair, (one, two), top_k, reference, candidate)
         if normalized[0] != normalized[1]:
@@ -321,61 +344,24 @@ def _compare_output(
             notes.append(f"the {side} gives probabilities, the other scores; compared as probabilities")
             one = probabilities(one, normalized=normalized[0])
             two = probabilities(two, normalized=normalized[1])
-    exactly = are_whole(one, two) and (are_texts(one, two) or not tolerance.given)
-    error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
-    again, shaken = (_again(pair, reference, run, bool(softmax)) for run in others)
-    exact = others[0] is not None and others[0].exact
-    measured, by_rounding = _difference(one, again), _difference(one, shaken)
-    if pair.reference in reference.unsteady:
-        measured = by_rounding = None  # they'd be other draws
-    rounding = coarser(reference.rounding, candidate.rounding)
-    floor = combine_floor(
-        measured,
-        max(reference.operators, candidate.operators),
-        rounding,
-        exact=exact,
-        rounded=by_rounding,
-    )
-    types = reference.spec(pair.reference).dtype, candidate.spec(pair.candidate).dtype
-    floor = of_types(floor, types, one.size, tolerance)
     quantized = not already and (candidate.budgeted or reference.budgeted)
-    if exactly:
-        narrow = "eight bits" if already else rounding if rounding in HALF_PRECISIONS else ""
-        shares = [
-            differing_share(run, one[: len(run)]) for run in (again, shaken) if run is not None and are_whole(run)
-        ]
-        ties = max(shares, default=None)
-        verdict, reason = judge_whole(one, two, tolerance, quantized=quantized, narrow=narrow, ties=ties)
-    else:
-        top1 = answers.top1_differs / answers.samples if answers else None
-        integers = _integers(pair, reference, measured, bool(softmax)) if already else None
-        verdict, reason = judge(error, floor, tolerance, quantized=quantized, top1_difference=top1, integers=integers)
-    hidden = 0.0
-    may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
-        shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=exact)
-    )
-    slices = None
-    if quantized and verdict.is_right and not exactly and not (answers and normalized[0]):
-        grid = candidate.spec(pair.candidate).quantization
-        slices = coarse_slices(one, two, grid.scale if grid else 0.0, math.sqrt(1 - tolerance.quantized_cosine**2))
-    if not (exactly or quantized or already or error.mismatched):
-        operators = max(reference.operators, candidate.operators)
-        disturbed = Disturbed(again, shaken, exact, operators, rounding, reference.rounding)
-        asked = (
-            one.ndim > 1 and FEW_DIGITS.keys().isdisjoint(types) and not (tolerance.given and error.within_tolerance)
+    case = _Case(pair, reference, candidate, tolerance, answers, normalized[0], softmax, quantized, already)
+    others = evidence.arrays(lambda run: _again(pair, reference, run, bool(softmax)))
+    if pair.reference in reference.unsteady:
+        others = Known()  # they'd be other draws
+    found = _judged(case, one, two, others)
+    error, verdict, reason, floor = found.error, found.verdict, found.reason, found.floor
+    notes += found.notes
+    unexplained = verdict is not Verdict.EQUIVALENT and not (quantized or already) and not error.mismatched
+    could = candidate.computes_in != FLOAT32.name or error.relative_l2 <= LARGEST_NOISE
+    may_be_rounding = found.open or (unexplained and could and evidence.rounded is None)
+    if others.exact is not None and not (quantized or already or softmax or verdict is Verdict.EQUIVALENT):
+        beside = beside_exact(
+            one, two, others, tolerance, lambda right, given: _judged(case, right, given, others.alone)
         )
-        slices = wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if asked else None
-        if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
-            may_be_rounding = shaken is None
-    if slices is not None and (slices.became or (slices.certain and slices.error > _HIDES * error.relative_l2)):
-        words = slices.words(pair.reference, _axes(pair, reference), int(pair.background < 0))
-        hidden = slices.error if slices.certain else 0.0
-        if not slices.certain:
-            notes.append(words)
-        elif verdict.is_right:
-            verdict, reason = Verdict.FAULTY, words
-        elif verdict is Verdict.FAULTY:
-            reason += f"; {words}"
+        if beside is not None:
+            verdict, reason, told = beside
+            notes += [*told, *([evidence.kernel] if evidence.kernel else [])]
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)
@@ -383,7 +369,7 @@ def _compare_output(
             notes.append(words)
         else:
             verdict, reason = Verdict.UNDECIDED, f"{words}: nothing can be told from them"
-    spread = None if exactly else spread_between_samples(one)
+    spread = None if case.exactly(one, two) else spread_between_samples(one)
     if spread is not None and spread < HARDLY_ANY:
         notes.append(
             f"outputs hardly depend on the inputs: between samples they vary by {spread:.1e} of their size, so that "
@@ -395,10 +381,11 @@ def _compare_output(
         excused = verdict is Verdict.QUANTIZED and error.relative_l2 > spread
         if quantized and (accused or excused):
             verdict, reason = Verdict.UNDECIDED, f"{reason}; but outputs hardly depend on the inputs"
+    rounding = coarser(reference.rounding, candidate.rounding)
     whole = None if rows is None else rows.judge(tolerance, quantized=quantized or already, precision=rounding)
     if whole is not None and whole[0].severity >= verdict.severity:
         verdict, reason = whole[0], f"{whole[1]} (rows that have a partner: {reason})"
-        may_be_rounding = verdict is Verdict.FAULTY and shaken is None
+        may_be_rounding = verdict is Verdict.FAULTY and others.rounded is None
     complaint = candidate.intent.complaint if candidate.intent is not None else None
     if complaint is not None and verdict is Verdict.FAULTY:
         reason += f"; {complaint}"
@@ -421,8 +408,114 @@ def _compare_output(
         reason=reason,
         notes=tuple(notes),
         open=may_be_rounding,
-        hidden=hidden,
+        hidden=found.hidden,
+        fits=fits_of(one, two, others, tolerance.noise_margin * floor.relative_l2) if random is None else (),
     )
+
+
+@dataclass(frozen=True)
+class _Case:
+    """An output that's compared: which one, of what, and what's owed of it.
+
+    Attributes:
+        pair: Which.
+        reference: The specification's run.
+        candidate: The run to judge.
+        tolerance: What counts as equal.
+        answers: Where it's class scores.
+        normalized: Whether the reference gives probabilities.
+        softmax: What a conversion did to a softmax; "" for nothing.
+        quantized: Whether few bits are meant.
+        already: Whether the source has few bits.
+    """
+
+    pair: OutputPair
+    reference: Run
+    candidate: Run
+    tolerance: Tolerance
+    answers: AnswerComparison | None
+    normalized: bool
+    softmax: str
+    quantized: bool
+    already: bool
+
+    def exactly(self, one: Array, two: Array) -> bool:
+        """Whether arrays are equal or not, and no tolerance means anything."""
+        return are_whole(one, two) and (are_texts(one, two) or not self.tolerance.given)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What the numbers of an output say.
+
+    Attributes:
+        error: Candidate against reference.
+        floor: What rounding explains.
+        verdict: Of the numbers alone.
+        reason: In words.
+        open: Whether the verdict may be another once rounding is measured a second time.
+        hidden: Relative L2 of the wrongest slice; 0 where the norm of all hides none.
+        notes: On slices that aren't certain.
+    """
+
+    error: TensorError
+    floor: Floor
+    verdict: Verdict
+    reason: str
+    open: bool
+    hidden: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def _judged(case: _Case, one: Array, two: Array, others: Known) -> _Judged:
+    """Judge numbers by what is known of the reference's rounding."""
+    pair, reference, candidate, tolerance = case.pair, case.reference, case.candidate, case.tolerance
+    exactly = case.exactly(one, two)
+    error = compare_tensors(one, two, rtol=0 if exactly else tolerance.rtol, atol=0 if exactly else tolerance.atol)
+    again, shaken, operators = others.second, others.rounded, max(reference.operators, candidate.operators)
+    measured, by_rounding = _difference(one, again), _difference(one, shaken)
+    rounding = coarser(reference.rounding, candidate.rounding)
+    floor = combine_floor(measured, operators, rounding, exact=others.in_float64, rounded=by_rounding)
+    types = reference.spec(pair.reference).dtype, candidate.spec(pair.candidate).dtype
+    floor = of_types(floor, types, one.size, tolerance)
+    if exactly:
+        narrow = "eight bits" if case.already else rounding if rounding in HALF_PRECISIONS else ""
+        shares = [
+            differing_share(run, one[: len(run)]) for run in (again, shaken) if run is not None and are_whole(run)
+        ]
+        ties = max(shares, default=None)
+        verdict, reason = judge_whole(one, two, tolerance, quantized=case.quantized, narrow=narrow, ties=ties)
+    else:
+        top1 = case.answers.top1_differs / case.answers.samples if case.answers else None
+        integers = _integers(pair, reference, measured, bool(case.softmax)) if case.already else None
+        verdict, reason = judge(
+            error, floor, tolerance, quantized=case.quantized, top1_difference=top1, integers=integers
+        )
+    may_be_rounding = verdict in {Verdict.FAULTY, Verdict.UNDECIDED} and (
+        shaken is None if exactly else rounding_could_excuse(error, floor, tolerance, exact=others.in_float64)
+    )
+    slices = None
+    if case.quantized and verdict.is_right and not exactly and not case.normalized:
+        grid = candidate.spec(pair.candidate).quantization
+        slices = coarse_slices(one, two, grid.scale if grid else 0.0, math.sqrt(1 - tolerance.quantized_cosine**2))
+    if not (exactly or case.quantized or case.already or error.mismatched):
+        disturbed = Disturbed(again, shaken, others.in_float64, operators, rounding, reference.rounding)
+        asked = (
+            one.ndim > 1 and FEW_DIGITS.keys().isdisjoint(types) and not (tolerance.given and error.within_tolerance)
+        )
+        slices = wrong_slices(one, two, disturbed, margin=tolerance.noise_margin) if asked else None
+        if slices is not None and verdict in {Verdict.EQUIVALENT, Verdict.NOISE}:
+            may_be_rounding = shaken is None
+    if slices is None or not (slices.became or (slices.certain and slices.error > _HIDES * error.relative_l2)):
+        return _Judged(error, floor, verdict, reason, may_be_rounding)
+    words = slices.words(pair.reference, _axes(pair, reference), int(pair.background < 0))
+    if not slices.certain:
+        return _Judged(error, floor, verdict, reason, may_be_rounding, notes=(words,))
+    if verdict.is_right:
+        verdict, reason = Verdict.FAULTY, words
+    elif verdict is Verdict.FAULTY:
+        reason += f"; {words}"
+    return _Judged(error, floor, verdict, reason, may_be_rounding, slices.error)
 
 
 def _difference(one: Array, other: Array | None) -> float | None:

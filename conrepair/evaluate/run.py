@@ -55,6 +55,7 @@ class Run:
         inputs: Specs, in the model's order; none where they aren't known.
         steps: In a row that make a sample; outputs have an axis of them behind the samples where it's more than one.
         states: Names of what the model keeps from one step to the next.
+        computes_in: The arithmetic that it was computed in (`conrepair.judging.arithmetic`); "" where nobody says.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Run:
     inputs: tuple[TensorSpec, ...] = ()
     steps: int = 1
     states: tuple[str, ...] = ()
+    computes_in: str = "float32"
 
     @cached_property
     def arrays(self) -> dict[str, Array]:

@@ -449,31 +449,40 @@ def localize(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def rounding(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Measure what rounding on the way does to a model's outputs.
+    """Measure what rounding does to a model's outputs, what they are exactly, and in other arithmetics.
 
     Args:
         payload: "source" (as for `localize`), "options".
-        folder: Receives one `output_<index>.npy` for each output.
+        folder: Receives a folder for each run, with one `output_<index>.npy` for each output.
 
     Returns:
-        "outputs" (specs, in order; none where the model can only be looked into through a conversion), and "count",
-        "starts" and "repeats" as of an execution.
+        "runs": by name ("rounded", "exact", "bounds", and arithmetics), each with "outputs" (specs, in order),
+        "count", "starts" and "repeats" as of an execution; none where the model can only be looked into through a
+        conversion. "kernel": which of its runtime's is off, in words.
     """
     from conrepair.localization.fed_model import FedModel
-    from conrepair.localization.models import rounded_outputs
+    from conrepair.localization.models import outputs_again
     from conrepair.localization.options import Options
 
     source = from_json(FedModel, payload["source"])
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        rounded = rounded_outputs(source, Path(scratch), from_json(Options, payload["options"]))
+        again = outputs_again(source, Path(scratch), from_json(Options, payload["options"]))
     _check_unchanged(source.model.path, source.model.sha256)
-    if rounded is None:
-        return {"outputs": [], "count": 0, "starts": [0], "repeats": True}
-    recorder = Recorder(folder, rounded.valid, rounded.axes, fixed=True)
-    recorder.record(0, rounded.valid, rounded.size, rounded.arrays, 0.0)
-    recorder.finish()
-    outputs = [to_json(spec) for spec in rounded.specs]
-    return {"outputs": outputs, "count": rounded.valid, "starts": recorder.starts, "repeats": True}
+    if again is None:
+        return {"runs": {}, "kernel": ""}
+    found = again.measured
+    held = {"rounded": found.rounded, "exact": found.exact, "bounds": found.bounds, **found.simulated}
+    runs: dict[str, Any] = {}
+    for name, arrays in held.items():
+        if arrays is not None:
+            (folder / name).mkdir()
+            recorder = Recorder(folder / name, again.valid, again.axes, fixed=True)
+            recorder.record(0, again.valid, again.size, arrays, 0.0)
+            recorder.finish()
+            specs = [dataclasses.replace(spec, dtype=str(arrays[spec.name].dtype)) for spec in again.specs]
+            outputs = [to_json(spec) for spec in specs]
+            runs[name] = {"outputs": outputs, "count": again.valid, "starts": recorder.starts, "repeats": True}
+    return {"runs": runs, "kernel": found.kernel}
 
 
 def repair(payload: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,9 @@ from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import HALF_PRECISIONS
 from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.graph.operators import QUANTIZING
+from conrepair.judging.arithmetic import FLOAT32, tried
 from conrepair.localization.activations import Activations
+from conrepair.localization.evidence import Measured, measured
 from conrepair.localization.options import Options
 from conrepair.localization.quantization import MOST_BITS
 from conrepair.localization.reference import Reference
@@ -28,21 +32,25 @@ __all__ = ["AnswerPairs"]
 class AnswerPairs:
     """What both networks answer, batch by batch."""
 
-    def __init__(self, reference: Reference, target: Network, options: Options) -> None:
+    def __init__(
+        self, reference: Reference, target: Network, options: Options, *, computes_in: str = FLOAT32.name
+    ) -> None:
         """Nothing is known yet.
 
         Args:
             reference: The network that is right.
             target: The network in question.
             options: Tolerance and intent.
+            computes_in: The target's arithmetic; "" where nobody says.
         """
+        self.computes_in = computes_in
         self._reference, self._target, self._options = reference, target, options
         self._tolerance = _tolerance_of(options)
         self._few, self._precision = _precision(reference.network.graph)
         self._ours: dict[str, list[Array]] = {name: [] for name in reference.network.output_names}
         self._theirs: dict[str, list[Array]] = {name: [] for name in target.output_names}
         self._second: Mapping[str, Array] | None = None
-        self._rounded: Mapping[str, Array] | None = None
+        self._measured: Measured | None = None
         self._rows = 1
 
     def add(self, right: Activations, given: Activations) -> None:
@@ -80,12 +88,12 @@ class AnswerPairs:
         return _held(self._reference.network, self._ours, source)[0], _held(self._target, self._theirs, target)[0]
 
     def measure_rounding(self, right: Activations) -> None:
-        """Judge by what rounding on the way does to the outputs, too, from now on.
+        """Judge by what rounding on the way does to the outputs, and by exact values, too, from now on.
 
         Args:
             right: The first batch through the network that is right.
         """
-        self._rounded = self._reference.rounded_outputs(right)
+        self._measured = measured(self._reference, right, tried(self.computes_in))
 
     def compared(self, changed: Mapping[str, Array] | None = None) -> ComparedOutputs:
         """Judge what was taken.
@@ -103,13 +111,22 @@ class AnswerPairs:
         given = _run(
             "target", target, theirs, rows, vary=vary, quantized=options.quantized, precision=options.precision
         )
+        given = replace(given, computes_in=self.computes_in)
         exact = self._second is not None and any(array.dtype == np.float64 for array in self._second.values())
+        known = self._measured or Measured()
+        other = functools.partial(self._other, vary=vary)
         return compare_outputs(
             right,
             given,
             self._tolerance,
-            second_opinion=self._other(self._second, vary=vary, exact=exact),
-            rounded=self._other(self._rounded, vary=vary, exact=True),
+            second_opinion=other(self._second, exact=exact),
+            simulated={
+                name: run for name, outputs in known.simulated.items() if (run := other(outputs, exact=False))
+            },
+            kernel=known.kernel,
+            rounded=other(known.rounded, exact=True),
+            exact=other(known.exact, exact=True),
+            bounds=other(known.bounds, exact=True),
         )
 
     def _other(self, outputs: Mapping[str, Array] | None, *, vary: bool, exact: bool) -> HeldRun | None:

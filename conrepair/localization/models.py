@@ -19,10 +19,12 @@ from conrepair.frameworks.formats import RECORDED
 from conrepair.graph.kinds import OF_INPUTS
 from conrepair.graph.layer_graph import Array
 from conrepair.graph.record import graph_record
+from conrepair.judging.arithmetic import tried
 from conrepair.localization.activations import Activations
 from conrepair.localization.baked_batch import opened_batch, with_baked
 from conrepair.localization.by_files import compared_by_files
 from conrepair.localization.conclusion import of_other_sizes
+from conrepair.localization.evidence import Measured, measured
 from conrepair.localization.fed_model import FedModel, concrete
 from conrepair.localization.localize import Looked, localize_target
 from conrepair.localization.measurement import Feeds
@@ -37,13 +39,13 @@ from conrepair.runtime.errors import DataError, ModelLoadError, UsageError
 from conrepair.runtime.memory import large_blocks_returned
 
 __all__ = [
-    "Rounded",
+    "OutputsAgain",
     "as_fed",
     "batch_size",
     "feeds_of",
     "localize_models",
     "of_one_batch",
-    "rounded_outputs",
+    "outputs_again",
 ]
 
 
@@ -158,31 +160,31 @@ def _filled(places: list[int], size: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Rounded:
-    """The outputs of one batch through a model whose tensors are rounded a little more than they are.
+class OutputsAgain:
+    """The outputs of one batch through a model, by other means.
 
     Attributes:
-        specs: Of the outputs, under the model's names.
-        arrays: By name.
+        measured: By the model's names.
+        specs: Of the outputs, under these.
         valid: How many samples of the batch aren't there to fill it up.
         size: Of the batch.
         axes: Where outputs have their samples.
     """
 
+    measured: Measured
     specs: tuple[TensorSpec, ...]
-    arrays: Mapping[str, Array]
     valid: int
     size: int
     axes: OutputAxes
 
 
-def rounded_outputs(source: FedModel, folder: Path, options: Options) -> Rounded | None:
-    """Measure what rounding on the way does to a model's outputs.
+def outputs_again(source: FedModel, folder: Path, options: Options) -> OutputsAgain | None:
+    """Measure what rounding does to a model's outputs, and what they are exactly.
 
     Args:
         source: The model.
         folder: For activations; the caller removes it.
-        options: How many samples a batch has, of which one is taken.
+        options: How many samples a batch has, of which one is taken; which arithmetics may be the target's.
 
     Returns:
         None where the model can only be looked into through a conversion.
@@ -198,11 +200,12 @@ def rounded_outputs(source: FedModel, folder: Path, options: Options) -> Rounded
         return None
     network = opened.network
     right = Activations(network, next(iter(_batches(source, opened, size, count))), folder / "right")
-    arrays = Reference(network, folder / "rounded").rounded_outputs(right)
+    found = measured(Reference(network, folder / "rounded"), right, tried(options.arithmetic))
     stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
+    arrays = found.rounded or {}
     specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]
     axes = OutputAxes(source.inputs, specs, source.axes)
-    return Rounded(tuple(specs), arrays, min(size, count), size, axes)
+    return OutputsAgain(found, tuple(specs), min(size, count), size, axes)
 
 
 def batch_size(source: FedModel, target: FedModel, wanted: int, samples: int) -> int:

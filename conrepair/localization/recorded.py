@@ -10,12 +10,18 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 
 from conrepair.data.recorded import outputs_among
 from conrepair.evaluate.compare import ComparedOutputs
 from conrepair.graph.kinds import Kind
 from conrepair.graph.layer_graph import Array, LayerGraph, Node, Tensor
+from conrepair.graph.operators import PRODUCTS
+from conrepair.judging import numbers
+from conrepair.judging.arithmetic import FLOAT32, arithmetic_of, tried
+from conrepair.judging.recognition import Fit, fit, recognized
+from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.conclusion import concluded, coverage_of, tolerated
@@ -93,13 +99,18 @@ class RecordedSide:
         told = Activations(self._recorded, first[1], self._folder / "recorded")
         cuts = {pair.target: Cut(pair) for pair in self._pairs(own, told)}
         right = Reference(self._recorded, self._folder / "right") if self._is_right else self._reference
-        answers = AnswerPairs(right, self._network if self._is_right else self._recorded, self._options)
+        computes_in = FLOAT32.name if self._is_right else self._options.arithmetic
+        target = self._network if self._is_right else self._recorded
+        answers = AnswerPairs(right, target, self._options, computes_in=computes_in)
         self._measure(cuts, answers, own, told, [first, *rest])
         compared = answers.compared()
+        judged = self._judged(cuts, own)
+        if tried(computes_in) and any(item.guilty for item in judged):
+            judged, answers.computes_in = self._recognized(judged, tried(computes_in), own, told)
         if compared.open and not self._is_right:
             answers.measure_rounding(own)
             compared = answers.compared()
-        return self._concluded(self._judged(cuts, own), compared)
+        return self._concluded(judged, compared, compared.arithmetic or answers.computes_in)
 
     def _pairs(self, own: Activations, told: Activations) -> Iterator[Pair]:
         """What was recorded (as `source`) beside the network's tensor (as `target`), by names; outputs as such."""
@@ -163,7 +174,54 @@ class RecordedSide:
             for name, cut in cuts.items()
         ]
 
-    def _concluded(self, judged: Sequence[Judged], compared: ComparedOutputs) -> Localization:
+    def _recognized(
+        self, judged: Sequence[Judged], names: Sequence[str], own: Activations, told: Activations
+    ) -> tuple[list[Judged], str]:
+        """Acquit pieces whose difference an arithmetic makes that explains those of most.
+
+        One piece alone among others that are in float32 must give the very numbers: a fault may be as large as what
+        an arithmetic makes.
+
+        Returns:
+            The pieces; the arithmetic, "" where none was recognized.
+        """
+        guilty = [item for item in judged if item.guilty]
+        cuts = {item.cut.pair.target: item.cut for item in judged}
+        fed = self._fed(cuts)
+        fetch = functools.partial(_fed, own, told, cuts)
+        wanted = [item.cut.pair.target for item in guilty]
+        computed = dict(Pieces.between(self._network, fed, wanted).run(fetch))
+        fits: dict[str, dict[str, Fit]] = {name: {} for name in wanted}
+        for name in names:
+            simulated = Simulated(self._network, arithmetic_of(name))
+            for tensor, array in Pieces.between(simulated, fed, wanted).run(fetch):
+                pair = cuts[tensor].pair
+                recorded = pair.layout.to_target(told[pair.source]).astype(array.dtype)
+                fits[tensor][name] = fit(name, computed[tensor], recorded, array)
+        name = recognized(list(fits.values()), names, numbers.MOST)
+        if not name:
+            return list(judged), ""
+        known = frozenset(fed)
+        sums = [
+            item
+            for item in judged
+            if any(node.op in PRODUCTS for node in self._graph.between(known, [item.cut.pair.target]))
+        ]
+        alone = sum(item.guilty for item in sums) < numbers.MOST * len(sums)
+        found = []
+        for item in judged:
+            of = fits.get(item.cut.pair.target, {}).get(name)
+            if of is not None:
+                explained = of.explains and (not alone or of.left <= numbers.ALONE * of.error)
+                floor = max(item.floor, of.expected)
+                allowed = max(item.allowed, numbers.TIMES * of.expected)
+                item = replace(
+                    item, guilty=not explained, floor=floor, allowed=allowed, simulated=explained and of.close
+                )
+            found.append(item)
+        return found, name
+
+    def _concluded(self, judged: Sequence[Judged], compared: ComparedOutputs, arithmetic: str) -> Localization:
         known = frozenset(self._fed(item.cut.pair.target for item in judged))
         between = {item.cut.pair.target: self._graph.between(known, [item.cut.pair.target]) for item in judged}
         faults = tuple(self._fault(item, between[item.cut.pair.target]) for item in judged if item.guilty)
@@ -173,6 +231,10 @@ class RecordedSide:
         worst = max((item.full for item in judged if item.cut.pair.target in ends), default=0.0)
         coverage = coverage_of(self._graph, known, judged, None)
         verdict, reason = concluded(faults, (), compared, None, coverage, worst, excused=excused)
+        if arithmetic == FLOAT32.name:
+            arithmetic = ""
+        if arithmetic and faults:
+            reason += f"; all else is explained if it computes in {arithmetic_of(arithmetic).words}"
         paired = {item.cut.pair.source for item in judged}
         unread = tuple(name for name in self._recorded.graph.tensors if name not in paired)
         return Localization(
@@ -187,6 +249,7 @@ class RecordedSide:
             options=self._options,
             coverage=coverage,
             output_floor=max((output.floor for output in compared.outputs), default=0.0),
+            arithmetic=arithmetic,
         )
 
     def _fault(self, item: Judged, nodes: Sequence[Node]) -> LocatedFault:

@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from conrepair.graph.layer_graph import Array
+from conrepair.judging.arithmetic import arithmetic_of
+from conrepair.judging.exact import Exact, exact_values
+from conrepair.judging.simulation import Simulated
 from conrepair.localization.activations import Activations
 from conrepair.localization.isolation import as_stored
 from conrepair.localization.numbers import judging
@@ -75,6 +78,8 @@ class Reference:
         self._second_outputs: dict[str, Array] | None = None
         self._rounded_outputs: dict[str, Array] | None = None
         self._asked = False
+        self._exact: list[Exact | None] = []
+        self._simulated: dict[str, dict[str, Array]] = {}
 
     def batch(self, number: int, feeds: Mapping[str, Array]) -> Activations:
         """What it computes of a batch.
@@ -166,6 +171,33 @@ class Reference:
                 name: _part(right[tensor], values[tensor]) for name, tensor in network.output_names.items()
             }
         return self._rounded_outputs
+
+    def exact_outputs(self, right: Activations) -> Exact | None:
+        """Exact values of all tensors for the first batch, with bounds; None where that's too much work.
+
+        Args:
+            right: The first batch.
+        """
+        if not self._exact:
+            network = self.network
+            ends = list(dict.fromkeys(network.output_names.values()))
+            feeds = {name: right.feeds[name] for name in network.graph.inputs}
+            self._exact.append(exact_values(network, feeds, ends, all_tensors=True))
+        return self._exact[0]
+
+    def simulated_outputs(self, right: Activations, name: str) -> Mapping[str, Array]:
+        """The outputs for the first batch in an arithmetic, by the model's names.
+
+        Args:
+            right: The first batch.
+            name: Of the arithmetic.
+        """
+        if name not in self._simulated:
+            network = Simulated(self.network, arithmetic_of(name))
+            ends = [end for end in dict.fromkeys(network.output_names.values()) if end not in network.graph.inputs]
+            found = {**right.feeds, **network.segment(network.graph.inputs, ends).run(right.feeds)}
+            self._simulated[name] = {output: found[tensor] for output, tensor in network.output_names.items()}
+        return self._simulated[name]
 
     def floors(self, right: Activations, fed: Sequence[str], wanted: Sequence[str]) -> Mapping[str, RoundingFloor]:
         """Measure floors, once; of the source, as a target's own rounding may be what's wrong with it.

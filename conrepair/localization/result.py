@@ -243,6 +243,7 @@ class Localization:
         suspiciousness: Layers by how much more they differ where the models disagree, where that was asked for.
         graphs: What was looked into, by the SHA-256 of the model (or the build) that it's of.
         kept: What both sides have at the guiltiest layers, and at outputs.
+        arithmetic: That explains all which float32 doesn't, but for the faults; "" where none was recognized.
     """
 
     verdict: Verdict
@@ -265,6 +266,7 @@ class Localization:
     first: tuple[int, ...] = ()
     graphs: Mapping[str, GraphRecord] = field(default_factory=dict)
     kept: tuple[KeptLayer, ...] = ()
+    arithmetic: str = ""
 
     def __repr__(self) -> str:
         found = f"{len(self.faults)} faults, {len(self.layers)} layers"

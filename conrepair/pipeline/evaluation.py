@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from conrepair.backends.all_backends import backend
 from conrepair.data.declared_sizes import sizes_in_words, sizes_wanted
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.engine.problems import problem_of_failure
@@ -18,8 +20,10 @@ from conrepair.evaluate.inputs import ComparedInput, compared_inputs
 from conrepair.evaluate.intent import Intent
 from conrepair.evaluate.run import Run
 from conrepair.evaluate.verdict import Verdict
+from conrepair.frameworks.formats import RECORDED
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.registry import FLOAT64_SECOND_OPINION, channels_of
+from conrepair.judging.arithmetic import ARITHMETICS
 from conrepair.metrics.statistics import corrected_times, time_statistics
 from conrepair.pipeline.datasets import Dataset
 from conrepair.pipeline.settings import BackendChoice, Settings
@@ -53,7 +57,8 @@ class Execution:
         second_task: Name of the second opinion's execution.
         result: Of the execution.
         second: Second opinion's outputs.
-        rounding: Its outputs with each tensor on the way rounded a little more, where a verdict depends on that.
+        rounding: What its outputs are by other means (`conrepair.jobs.models.rounding`), where a verdict depends on
+            that.
         converted: Whether the model is a conversion of its reference, whoever made it.
         asked: The precision that options of its converters ask for.
         origin: Precision of the configured model, for a conversion.
@@ -328,9 +333,9 @@ def _compare(
         two,
         settings.tolerance,
         top_k=settings.top_k,
-        second_opinion=_beside(two, _second_opinion(reference)),
-        rounded=_beside(two, _rounded(reference)),
         source=source,
+        second_opinion=_beside(two, _second_opinion(reference)),
+        **_measured(two, reference),
     )
 
 
@@ -351,11 +356,17 @@ def _second_opinion(reference: Execution | None) -> Run | None:
     )
 
 
-def _rounded(reference: Execution | None) -> Run | None:
-    """The reference's model with its tensors rounded a little more, if that was measured."""
+def _measured(run: Run, reference: Execution | None) -> dict[str, Any]:
+    """What was measured of the reference's rounding, on a run's samples, as `compare_outputs` takes it."""
     if reference is None or reference.rounding is None:
-        return None
-    return _run_of(reference, reference.rounding, f"{reference.row_name}, rounded")
+        return {}
+    entry = reference.rounding
+    runs = {
+        name: _beside(run, _run_of(reference, Entry(entry.folder / name, item), f"{reference.row_name}, {name}"))
+        for name, item in entry.result["runs"].items()
+    }
+    simulated = {name: runs.pop(name) for name in ARITHMETICS if name in runs}
+    return {**runs, "simulated": simulated, "kernel": entry.result["kernel"]}
 
 
 def _not_judged(name: str, wanted: Execution | None) -> Problem:
@@ -403,4 +414,12 @@ def _run_of(item: Execution, entry: Entry, name: str) -> Run:
         inputs=tuple(description.inputs),
         steps=entry.result.get("steps", 1),
         states=description.states,
+        computes_in=computes_in(item),
     )
+
+
+def computes_in(item: Execution) -> str:
+    """The arithmetic that a model was computed in where it ran; "" where nobody says."""
+    if item.source is not None and item.source.model.framework == RECORDED:
+        return ""
+    return backend(item.on.name).arithmetic(item.on.options)

@@ -139,6 +139,11 @@ class Compared(_Judged):
     problem: Problem | None
     store: Path
 
+    @property
+    def arithmetic(self) -> str:
+        """That explains what float32 doesn't, see `conrepair.judging.arithmetic`; "" where none was recognized."""
+        return "" if self.row.comparison is None else self.row.comparison.arithmetic
+
     def save(self, folder: str | Path) -> Path:
         """Write the report, the answers and their comparison; the folder appears whole.
 
@@ -325,6 +330,11 @@ class Localized(_Shown):
     def reason(self) -> str:
         """In words."""
         return self.localization.reason
+
+    @property
+    def arithmetic(self) -> str:
+        """That explains what float32 doesn't, see `conrepair.judging.arithmetic`; "" where none was recognized."""
+        return self.localization.arithmetic
 
     @property
     def faults(self) -> tuple[LocatedFault, ...]:

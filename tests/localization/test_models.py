@@ -16,7 +16,7 @@ from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.graph.kinds import Kind
 from conrepair.localization.fed_model import FedModel
-from conrepair.localization.models import localize_models, rounded_outputs
+from conrepair.localization.models import localize_models, outputs_again
 from conrepair.localization.options import Options
 from conrepair.localization.result import Localization
 from tests.support.native_models import keras_file, tensorflow_file, tflite_file, torch_file
@@ -120,7 +120,7 @@ WRITERS = {"torch": torch_file, "keras": keras_file, "tensorflow": tensorflow_fi
 def test_rounding_is_measured_under_the_outputs_own_names(kind: str, name: str, tmp_path: Path) -> None:
     model = WRITERS[kind](name, tmp_path)
     runnable = framework(kind).load(model)
-    rounded = rounded_outputs(subject(model), tmp_path / "work", Options(samples=4))
+    rounded = outputs_again(subject(model), tmp_path / "work", Options(samples=4))
     assert rounded is not None
     assert [spec.name for spec in rounded.specs] == [spec.name for spec in runnable.outputs]
     ours = subject(model)
@@ -128,7 +128,8 @@ def test_rounding_is_measured_under_the_outputs_own_names(kind: str, name: str, 
     reader.count = rounded.valid
     [batch] = batches(reader, runnable.inputs, rounded.size)
     right = runnable.run(batch.feeds)
-    for output, array in rounded.arrays.items():
+    assert rounded.measured.rounded is not None
+    for output, array in rounded.measured.rounded.items():
         assert 0 < small.relative_l2(array, right[output]) < 1e-4
 
 

@@ -49,6 +49,10 @@ class TvmBackend(Compiler):
         """A GPU's target reaches that, a device elsewhere the network."""
         return _reach_of(read_options(options))
 
+    def arithmetic(self, options: Mapping[str, Any]) -> str:
+        """A processor computes as its types say; what a GPU or a device elsewhere does, nobody says."""
+        return "float32" if self.reach(options) == CONFINED else ""
+
     def progress(self, options: Mapping[str, Any], folder: Path) -> str:
         """How many candidates of `tuned` were measured."""
         from conrepair.backends.tvm.tuning import trials_done

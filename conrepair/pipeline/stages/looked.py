@@ -9,7 +9,8 @@ from conrepair.backends.all_backends import backend
 from conrepair.engine.scheduler import Task
 from conrepair.evaluate.verdict import Verdict
 from conrepair.frameworks.model import to_json
-from conrepair.pipeline.evaluation import Execution, Looked, evaluate
+from conrepair.judging.arithmetic import FLOAT32
+from conrepair.pipeline.evaluation import Execution, Looked, computes_in, evaluate
 from conrepair.pipeline.settings import DEPLOYED
 from conrepair.pipeline.stages.byte_pictures import prepare_pictures
 from conrepair.pipeline.stages.compilation import models_of, prepare
@@ -95,9 +96,11 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
     """
     if not state.settings.stages.execute:
         return False
-    wanted = {row.reference for row in rows if row.comparison is not None and row.comparison.open}
+    asked = [(item, row) for item, row in zip(executed, rows, strict=True) if row.comparison and row.comparison.open]
+    wanted = {row.reference for _, row in asked}
+    unknown = {row.reference for item, row in asked if computes_in(item) != FLOAT32.name}
     tasks = {
-        place: _rounding_task(state, item)
+        place: _rounding_task(state, item, "" if item.model in unknown else "float32")
         for place, item in enumerate(executed)
         if item.kind == "reference"
         and item.model in wanted
@@ -105,15 +108,15 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
         and state.steps_of(state.subject(item.model)) == 1  # layers are looked at one step at a time
     }
     for place, entry in state.all_made("measure rounding", tasks).items():
-        executed[place].rounding = entry if entry is not None and entry.result["outputs"] else None
+        executed[place].rounding = entry if entry is not None and entry.result["runs"] else None
     return any(executed[place].rounding is not None for place in tasks)
 
 
-def _rounding_task(state: RunState, item: Execution) -> Task:
+def _rounding_task(state: RunState, item: Execution, arithmetic: str) -> Task:
     subject = state.subject(item.model)
     if item.source is None:
         raise ValueError("what didn't run has no rounding")
-    options = options_of(state.settings, None, subject.limits)
+    options = dataclasses.replace(options_of(state.settings, None, subject.limits), arithmetic=arithmetic)
     payload = {"source": fed_model(state, subject, item.source), "options": to_json(options)}
     return state.task(f"{item.row_name}, rounding", "rounding", payload, item.source)
 

@@ -1,0 +1,206 @@
+"""What is known of a reference's rounding, and what that says of a candidate's difference from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from conrepair.evaluate.run import Run
+from conrepair.evaluate.slices import Disturbed, wrong_slices
+from conrepair.evaluate.tolerance import Tolerance
+from conrepair.evaluate.verdict import Verdict
+from conrepair.judging import numbers
+from conrepair.judging.arithmetic import arithmetic_of
+from conrepair.judging.recognition import Fit, fit, recognized
+from conrepair.metrics.tensors import relative_error
+from conrepair.truth.judging import Side, beside
+
+if TYPE_CHECKING:
+    from conrepair.evaluate.compare import OutputComparison
+
+__all__ = ["Evidence", "Known", "beside_exact", "by_arithmetic", "fits_of"]
+
+Array = npt.NDArray[Any]
+_REST = 3.0  # times the error on samples that were computed exactly, at most, on the others
+_SHARP = 1e-4  # relative L2 of bounds that prove something where no tolerance is given: what's equivalent by default
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Runs of a reference's network by other means, over the first samples; None and {} where there are none.
+
+    Attributes:
+        second_opinion: In another arithmetic, or by other kernels.
+        rounded: With each tensor on the way rounded a little more.
+        exact: In float64, with nothing rounded on the way.
+        bounds: How far each element of a right computation may be from that.
+        simulated: In arithmetics that a device may have, by their names.
+        kernel: In words, which of the reference's kernels is off by more than rounding explains.
+    """
+
+    second_opinion: Run | None = None
+    rounded: Run | None = None
+    exact: Run | None = None
+    bounds: Run | None = None
+    simulated: Mapping[str, Run] = field(default_factory=lambda: MappingProxyType({}))
+    kernel: str = ""
+
+    def each(self, change: Callable[[Run], Run]) -> Evidence:
+        """The same of other runs.
+
+        Args:
+            change: Gives a run for each.
+        """
+        runs = {name: getattr(self, name) for name in ("second_opinion", "rounded", "exact", "bounds")}
+        found: dict[str, Any] = {name: None if run is None else change(run) for name, run in runs.items()}
+        return replace(self, simulated={name: change(run) for name, run in self.simulated.items()}, **found)
+
+    def arrays(self, of: Callable[[Run | None], Array | None]) -> Known:
+        """The same of one output.
+
+        Args:
+            of: Gives the array of a run, None where it has none.
+        """
+        exact, second = of(self.exact), of(self.second_opinion)
+        simulated = {name: array for name, run in self.simulated.items() if (array := of(run)) is not None}
+        return Known(
+            second=second if exact is None else exact,
+            rounded=of(self.rounded),
+            exact=exact,
+            bounds=of(self.bounds),
+            simulated=simulated,
+            in_float64=exact is not None or (self.second_opinion is not None and self.second_opinion.exact),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """The arrays of one output, as `Evidence` has runs; exact ones are the second opinion, too.
+
+    Attributes:
+        in_float64: Whether the second opinion is.
+    """
+
+    second: Array | None = None
+    rounded: Array | None = None
+    exact: Array | None = None
+    bounds: Array | None = None
+    simulated: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
+    in_float64: bool = False
+
+    @property
+    def alone(self) -> Known:
+        """What speaks of the network's rounding, and not of the reference's own errors."""
+        return Known(rounded=self.rounded)
+
+
+def beside_exact(
+    one: Array,
+    two: Array,
+    known: Known,
+    tolerance: Tolerance,
+    judged: Callable[[Array, Array], Any],
+) -> tuple[Verdict, str, list[str]] | None:
+    """Judge a candidate by exact values, where these tell more than the reference does.
+
+    Args:
+        one: The reference's values, samples first.
+        two: The candidate's.
+        known: With exact values, and their bounds.
+        tolerance: What counts as equal.
+        judged: Judges two arrays: by `verdict` and `reason`.
+
+    Returns:
+        The verdict, its reason and notes; None where the reference is as good.
+    """
+    right, bound = known.exact, known.bounds
+    if right is None or bound is None or right.shape != bound.shape or right.shape[1:] != one.shape[1:]:
+        return None
+    count = len(right)
+    ours, theirs = (beside(array[:count], right, bound) for array in (one, two))
+    most = (tolerance.relative_l2 or _SHARP) * float(np.linalg.norm(right))
+    sharp = float(np.linalg.norm(bound)) <= most
+    told = [_off(ours)] if ours.beyond else []
+    if sharp and not theirs.beyond and _as_others(one, two, count):
+        words = (
+            f"no element is further from its exact value than rounding explains: {theirs.bounds:.2g} of it at most"
+        )
+        return Verdict.NOISE, f"{words}{'; the source is' if told else ''}", told
+    if not ours.beyond:
+        return None
+    found = judged(right.astype(one.dtype), two[:count])
+    if not found.verdict.is_right:
+        return found.verdict, f"beside exact values: {found.reason}", told
+    return Verdict.NOISE, f"beside exact values, which the source is further from: {found.reason}", told
+
+
+def _off(side: Side) -> str:
+    place = f" at {list(side.index)}" if side.index else ""
+    return (
+        f"the source's own runtime is off: {side.beyond} of its elements are further from their exact values than "
+        f"rounding explains, by {side.bounds:.1e} times that at most{place}"
+    )
+
+
+def _as_others(one: Array, two: Array, count: int) -> bool:
+    """Whether samples that weren't computed exactly differ by no more than those that were."""
+    if len(one) <= count or one.dtype.kind != "f":
+        return len(one) <= count or bool(np.array_equal(one[count:], two[count:]))
+    return relative_error(one[count:], two[count:]) <= _REST * relative_error(one[:count], two[:count])
+
+
+def fits_of(one: Array, two: Array, known: Known, least: float) -> tuple[Fit, ...]:
+    """How well arithmetics explain a difference, in all slices.
+
+    Args:
+        one: The reference's values, samples first.
+        two: The candidate's.
+        known: With simulations, over the first samples.
+        least: Relative L2 that rounding explains anyway.
+    """
+    found = []
+    for name, simulated in known.simulated.items():
+        count = len(simulated)
+        item = fit(name, one[:count], two[:count], simulated, least)
+        whole = relative_error(one, two) if one.dtype.kind == "f" else item.error
+        near = numbers.LEAST * item.expected <= whole <= max(numbers.TIMES * item.expected, least)
+        explains = item.explains and (near or item.close)
+        if explains and one.dtype.kind == "f" and one.ndim > 1:
+            disturbed = Disturbed(None, simulated, False, 1, "float32", "float32")
+            explains = wrong_slices(one, two, disturbed, margin=numbers.SLICES) is None
+        found.append(replace(item, explains=explains))
+    return tuple(found)
+
+
+def by_arithmetic(
+    outputs: Sequence[OutputComparison], tried: Sequence[str]
+) -> tuple[tuple[OutputComparison, ...], str]:
+    """Excuse differences that one arithmetic explains, all of them.
+
+    Args:
+        outputs: As float32 explains them.
+        tried: Names of arithmetics that the candidate may have been computed in.
+
+    Returns:
+        The outputs, and the arithmetic's name; "" where none does.
+    """
+    wrong = [output for output in outputs if not output.verdict.is_right]
+    if not tried or not wrong or any(not output.fits for output in wrong):
+        return tuple(outputs), ""
+    name = recognized([{item.arithmetic: item for item in output.fits} for output in wrong], tried)
+    if not name:
+        return tuple(outputs), ""
+    proof = arithmetic_of(name).proof
+    found = []
+    for output in outputs:
+        if output in wrong:
+            words = str(next(item for item in output.fits if item.arithmetic == name))
+            reason = f"{words}{f'. To prove it: {proof}' if proof else ''}"
+            output = replace(output, verdict=Verdict.NOISE, reason=reason)
+        found.append(output)
+    return tuple(found), name
