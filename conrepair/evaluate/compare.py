@@ -28,7 +28,6 @@ from conrepair.evaluate.slices import Disturbed, coarse_slices, wrong_slices
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import (
     HALF_PRECISIONS,
-    LARGEST_NOISE,
     Floor,
     Integers,
     Verdict,
@@ -39,7 +38,7 @@ from conrepair.evaluate.verdict import (
     rounding_could_excuse,
 )
 from conrepair.evaluate.whole_numbers import are_texts, are_whole, differing_share, judge_whole
-from conrepair.judging.arithmetic import FLOAT32, tried
+from conrepair.judging.arithmetic import tried
 from conrepair.judging.recognition import Fit
 from conrepair.metrics.probabilities import kl_divergence
 from conrepair.metrics.ranks import kendall_tau_union, overlap, rank_biased_overlap
@@ -352,16 +351,15 @@ def _compare_output(
     found = _judged(case, one, two, others)
     error, verdict, reason, floor = found.error, found.verdict, found.reason, found.floor
     notes += found.notes
-    unexplained = verdict is not Verdict.EQUIVALENT and not (quantized or already) and not error.mismatched
-    could = candidate.computes_in != FLOAT32.name or error.relative_l2 <= LARGEST_NOISE
-    may_be_rounding = found.open or (unexplained and could and evidence.rounded is None)
+    unexplained = verdict is not Verdict.EQUIVALENT and not (quantized or already)
+    may_be_rounding = found.open or (unexplained and evidence.rounded is None)
     if others.exact is not None and not (quantized or already or softmax or verdict is Verdict.EQUIVALENT):
         beside = beside_exact(
             one, two, others, tolerance, lambda right, given: _judged(case, right, given, others.alone)
         )
         if beside is not None:
             verdict, reason, told = beside
-            notes += [*told, *([evidence.kernel] if evidence.kernel else [])]
+            notes += told
     both = min(error.nan_reference + error.inf_reference, error.nan_candidate + error.inf_candidate)
     if both and not error.mismatched:
         words = _no_numbers(both, error.count, one)

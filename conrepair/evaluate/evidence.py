@@ -74,6 +74,7 @@ class Evidence:
             exact=exact,
             bounds=of(self.bounds),
             simulated=simulated,
+            kernel=self.kernel,
             in_float64=exact is not None or (self.second_opinion is not None and self.second_opinion.exact),
         )
 
@@ -92,6 +93,7 @@ class Known:
     bounds: Array | None = None
     simulated: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
     in_float64: bool = False
+    kernel: str = ""
 
     @property
     def alone(self) -> Known:
@@ -125,12 +127,11 @@ def beside_exact(
     ours, theirs = (beside(array[:count], right, bound) for array in (one, two))
     most = (tolerance.relative_l2 or _SHARP) * float(np.linalg.norm(right))
     sharp = float(np.linalg.norm(bound)) <= most
-    told = [_off(ours)] if ours.beyond else []
+    told = [_off(ours, known.kernel)] if ours.beyond else []
     if sharp and not theirs.beyond and _as_others(one, two, count):
-        words = (
-            f"no element is further from its exact value than rounding explains: {theirs.bounds:.2g} of it at most"
-        )
-        return Verdict.NOISE, f"{words}{'; the source is' if told else ''}", told
+        words = f"relative error {relative_error(one, two):.1e}"
+        words += f", but each element is as near to its exact value as rounding explains, {theirs.bounds:.2g} of it"
+        return Verdict.NOISE, f"{words} at most{', which the source is not' if told else ''}", told
     if not ours.beyond:
         return None
     found = judged(right.astype(one.dtype), two[:count])
@@ -139,12 +140,10 @@ def beside_exact(
     return Verdict.NOISE, f"beside exact values, which the source is further from: {found.reason}", told
 
 
-def _off(side: Side) -> str:
-    place = f" at {list(side.index)}" if side.index else ""
-    return (
-        f"the source's own runtime is off: {side.beyond} of its elements are further from their exact values than "
-        f"rounding explains, by {side.bounds:.1e} times that at most{place}"
-    )
+def _off(side: Side, kernel: str) -> str:
+    words = f"{side.beyond} of the source's elements are further from their exact values than rounding explains, by "
+    words += f"{side.bounds:.1e} times that at most"
+    return f"the source's own runtime is off{f': {kernel}' if kernel else ''}; {words}"
 
 
 def _as_others(one: Array, two: Array, count: int) -> bool:

@@ -52,7 +52,7 @@ class Kernel:
 
     def __str__(self) -> str:
         """For a person."""
-        return f"{self.operator} (`{self.layer}`) is off by {self.bounds:.1e} times what rounding explains"
+        return f"{self.operator} (`{self.layer}`) by {self.bounds:.1e} times what rounding explains of it"
 
 
 def exact_values(

@@ -58,5 +58,4 @@ def measured(reference: Reference, right: Activations, arithmetics: Collection[s
     )
     kernel = first_wrong_kernel(network, found) if off else None
     exact, bounds = ({name: part[tensor] for name, tensor in names.items()} for part in (found.values, found.bounds))
-    words = "" if kernel is None else f"of the source's runtime, {kernel}"
-    return Measured(rounded, exact, bounds, simulated, words)
+    return Measured(rounded, exact, bounds, simulated, "" if kernel is None else str(kernel))

@@ -29,7 +29,7 @@ class Judged:
         effect: By how much outputs differ through what's introduced here, where only they show it; None elsewhere.
         allowed: That the error may be.
         weights: Of the floor, what comes of the rounding of weights, which are compared number by number, too.
-        simulated: Whether the target's numbers are those of an arithmetic that it computes in.
+        proven: Whether its numbers are proven to be right: by bounds, or as those of the arithmetic it computes in.
     """
 
     cut: Cut
@@ -40,7 +40,7 @@ class Judged:
     effect: float | None = None
     allowed: float = math.inf
     weights: float = 0.0
-    simulated: bool = False
+    proven: bool = False
 
     @property
     def tells(self) -> bool:
@@ -51,7 +51,7 @@ class Judged:
         """
         passed = min(self.cut.introduced.relative_l2, self.cut.full.relative_l2)
         least = max(judging.MOST_EXPLAINED / judging.MARGIN_OF_BITS, judging.MARGIN_OF_BITS * self.weights)
-        return self.guilty or self.simulated or (self.cut.tells and passed <= least)
+        return self.guilty or self.proven or (self.cut.tells and passed <= least)
 
     @property
     def inherited(self) -> float:

@@ -15,6 +15,7 @@ from conrepair.localization.activations import Activations
 from conrepair.localization.agreement import AnswerPairs
 from conrepair.localization.alignment import Alignment
 from conrepair.localization.answers import with_changed_face
+from conrepair.localization.bounded import acquit_bounded
 from conrepair.localization.compilation import align_compiled, with_compilation
 from conrepair.localization.conclusion import concluded, coverage_of, tolerated
 from conrepair.localization.cuts import known_of, readers_of
@@ -131,6 +132,8 @@ def localize_target(
         reference, alignment.pairs, first, rest(), outputs=alignment.outputs, observe=answers.add, ranges=ranges
     )
     judged = _judge(source, first[1], alignment, cuts, options)
+    if not options.quantized:
+        judged = acquit_bounded(first, alignment.pairs, judged)
     if options.quantized:
         judged = with_other_layers((source.graph, target.graph), alignment.pairs, judged)
     explained = None

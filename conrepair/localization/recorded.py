@@ -216,7 +216,7 @@ class RecordedSide:
                 floor = max(item.floor, of.expected)
                 allowed = max(item.allowed, numbers.TIMES * of.expected)
                 item = replace(
-                    item, guilty=not explained, floor=floor, allowed=allowed, simulated=explained and of.close
+                    item, guilty=not explained, floor=floor, allowed=allowed, proven=explained and of.close
                 )
             found.append(item)
         return found, name

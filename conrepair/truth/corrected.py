@@ -131,13 +131,13 @@ def _conv(x: Array, w: Array, b: Array | None = None, **given: Any) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(padded, reach, tuple(range(2, x.ndim)))
     places: list[Any] = [slice(None, None, int(step)) for step in (*steps, *gaps)]
     windows = windows[(..., *places)]
-    kernel = list(range(rank + 1, 2 * rank + 1))
-    results = []
-    for sample in windows:
-        parts = zip(np.split(sample, group), np.split(w, group), strict=True)
-        products = [np.tensordot(one, two, ([0, *kernel], [1, *range(2, w.ndim)])) for one, two in parts]
-        results.append(np.moveaxis(np.concatenate(products, -1), -1, 0))
-    result = np.stack(results) if results else np.zeros((0, w.shape[0], *windows.shape[2 : 2 + rank]))
+    space = windows.shape[2 : 2 + rank]
+    weights = w.reshape(group, w.shape[0] // group, -1).swapaxes(1, 2)
+    result = np.zeros((x.shape[0], w.shape[0], *space))
+    for place, sample in enumerate(windows):  # one at a time, as windows are copied
+        parts = sample.reshape(group, -1, *sample.shape[1:])
+        rows = np.moveaxis(parts, 1, 1 + rank).reshape(group, int(np.prod(space)), -1)
+        result[place] = (rows @ weights).swapaxes(1, 2).reshape(w.shape[0], *space)
     return result if b is None else np.asarray(result + b.reshape(1, -1, *[1] * rank))
 
 
