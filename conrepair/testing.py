@@ -44,6 +44,7 @@ class LocalizeOptions(TypedDict, total=False):
     target_recipe: str | Path | Mapping[str, Any] | Recipe | None
     rtol: float | None
     atol: float | None
+    tolerance: Mapping[str, Mapping[str, float]] | Sequence[str] | str
     strict_signature: bool
     batch_size: int
     margin: float

@@ -35,6 +35,7 @@ __all__ = [
     "LimitsConfig",
     "ModelConfig",
     "OnnxRuntimeConfig",
+    "OutputToleranceConfig",
     "RecipeConfig",
     "RpcDeviceConfig",
     "StagesConfig",
@@ -567,6 +568,14 @@ class StagesConfig(Strict):
     )
 
 
+class OutputToleranceConfig(Strict):
+    """Of some outputs: where `rtol` or `atol` is given, elements decide alone unless `relative_l2` is, too."""
+
+    rtol: Float = Field(Tolerance.rtol, ge=0)
+    atol: Float = Field(Tolerance.atol, ge=0)
+    relative_l2: Float | None = Field(None, ge=0, description="||a-b|| / ||reference|| of an output.")
+
+
 class ToleranceConfig(Strict):
     """|a-b| <= atol + rtol*|reference| for every element, and the whole's relative L2, is `equivalent`.
 
@@ -599,11 +608,18 @@ class ToleranceConfig(Strict):
         Tolerance.strict_signature,
         description="Whether inputs and outputs in another layout are a fault, too, however right the numbers are.",
     )
+    by_output: dict[str, OutputToleranceConfig] = Field(
+        default_factory=dict,
+        description="Tolerances of some outputs in place of these, by the name of a source's output, or by a type "
+        "that targets compute in or give (float16). What isn't given there is as above.",
+    )
 
     @property
-    def given(self) -> bool:
-        """Whether somebody chose what elements may differ by, so that it's meant for integers too."""
-        return not {"rtol", "atol"}.isdisjoint(self.model_fields_set)
+    def chosen(self) -> dict[str, Any]:
+        """What somebody chose of it: for elements, so that it's meant for integers too, and by output."""
+        given = not {"rtol", "atol"}.isdisjoint(self.model_fields_set)
+        by_output = {name: item.model_dump(exclude_unset=True) for name, item in self.by_output.items()}
+        return {"given": given, "by_output": by_output}
 
 
 class SuspiciousnessConfig(Strict):

@@ -144,6 +144,7 @@ class ComparedOutputs:
         face: By the reference's outputs, what callers get otherwise whatever the numbers are, in words.
         layouts: In which other layout inputs and outputs are, where that's no fault, in words.
         arithmetic: That explains all differences which float32 doesn't; "" where none was recognized.
+        chosen: Names of outputs whose elements are judged by a tolerance that somebody chose.
     """
 
     verdict: Verdict
@@ -153,6 +154,7 @@ class ComparedOutputs:
     face: Mapping[str, str] = field(default_factory=dict)
     layouts: tuple[str, ...] = ()
     arithmetic: str = ""
+    chosen: frozenset[str] = frozenset()
 
     @property
     def open(self) -> bool:
@@ -292,7 +294,14 @@ def compare_outputs(
     outputs = tuple(
         replace(output, notes=(*output.notes, *layouts)) if output is outputs[0] else output for output in outputs
     )
-    return ComparedOutputs(verdict, reason, outputs, tuple(left), face, layouts, arithmetic)
+    chosen = frozenset(pair.reference for pair in pairs if _tolerance(tolerance, pair, reference, candidate).given)
+    return ComparedOutputs(verdict, reason, outputs, tuple(left), face, layouts, arithmetic, chosen)
+
+
+def _tolerance(tolerance: Tolerance, pair: OutputPair, reference: Run, candidate: Run) -> Tolerance:
+    """What holds for one output."""
+    specs = reference.spec(pair.reference), candidate.spec(pair.candidate)
+    return tolerance.of_output(*specs, candidate.rounding)
 
 
 def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance: Tolerance, floor: float) -> str:
@@ -331,6 +340,7 @@ def _compare_output(
     *,
     already: bool,
 ) -> OutputComparison:
+    tolerance = _tolerance(tolerance, pair, reference, candidate)
     one, two = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
     notes = [*pair.notes, *_assumed(pair, reference, candidate), *(rows.notes if rows is not None else ())]
     scores = rows is None and is_scores(one) and is_scores(two)

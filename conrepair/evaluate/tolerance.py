@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from conrepair.data.tensor_spec import FEW_DIGITS, TensorSpec
+from conrepair.runtime.errors import ConfigError
+from conrepair.runtime.words import meant
+
 __all__ = ["Tolerance"]
+
+_REAL = ("float16", "float32", "float64", *FEW_DIGITS)
+_TYPES = (*_REAL, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +31,9 @@ class Tolerance:
         quantized_cosine: and must keep at least this cosine with the source's outputs.
         strict_signature: Whether inputs and outputs in another layout are a fault, too, though numbers are right.
         given: Whether somebody chose what elements may differ by, so that it's meant for integers too.
+        by_output: `rtol`, `atol` and `relative_l2` of some outputs in place of these: by the name of a source's
+            output, or by the type that a target computes it in or gives it in. Where one of the first two is there,
+            elements decide alone unless `relative_l2` is, too.
     """
 
     rtol: float = 1e-4
@@ -33,11 +44,48 @@ class Tolerance:
     quantized_cosine: float = 0.9
     strict_signature: bool = False
     given: bool = False
+    by_output: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, *, rtol: float | None = None, atol: float | None = None, **others: Any) -> Tolerance:
-        """What somebody chose; None stands for the usual."""
+        """What somebody chose; None stands for the usual.
+
+        Where elements' tolerances are chosen, they decide alone unless `relative_l2` is, too.
+        """
         chosen: dict[str, Any] = {
             name: value for name, value in (("rtol", rtol), ("atol", atol)) if value is not None
         }
-        return cls(**chosen, **others, given=bool(chosen))
+        alone = {"relative_l2": None} if chosen else {}
+        return cls(**chosen, **alone | others, given=bool(chosen))
+
+    def of_output(self, output: TensorSpec, given: TensorSpec, precision: str) -> Tolerance:
+        """What holds for one output: what's said of its name, else of a type.
+
+        Args:
+            output: The source's.
+            given: The target's.
+            precision: That the target's real numbers are computed in.
+        """
+        real = {output.dtype, given.dtype} <= {*_REAL}
+        known = (output.name, *([precision] if real else []), given.dtype, output.dtype)
+        chosen = next((self.by_output[name] for name in known if name in self.by_output), {})
+        alone: dict[str, Any] = {} if set(chosen) <= {"relative_l2"} else {"relative_l2": None, "given": True}
+        return replace(self, **alone | dict(chosen), by_output={})
+
+    def check(self, outputs: Collection[str]) -> None:
+        """Refuse names that are no output's.
+
+        Args:
+            outputs: Of all sources.
+
+        Raises:
+            ConfigError: naming it, and what there is.
+        """
+        for name in self.by_output:
+            if name not in outputs and name not in _TYPES:
+                hint = meant(name, [*outputs, *_TYPES]) or "."
+                known = ", ".join(map(repr, dict.fromkeys(outputs))) or "none"
+                raise ConfigError(
+                    f"tolerance: {name!r} is no output of the source{hint} Its outputs are {known}; a type of "
+                    f"elements, as in float16:rtol=1e-2, is one of {', '.join(_TYPES)}."
+                )

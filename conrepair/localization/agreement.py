@@ -14,7 +14,6 @@ from conrepair.data.ragged import as_rows
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.evaluate.compare import ComparedOutputs, compare_outputs
 from conrepair.evaluate.run import HeldRun
-from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import HALF_PRECISIONS
 from conrepair.graph.layer_graph import Array, LayerGraph, Tensor
 from conrepair.graph.operators import QUANTIZING
@@ -45,7 +44,6 @@ class AnswerPairs:
         """
         self.computes_in = computes_in
         self._reference, self._target, self._options = reference, target, options
-        self._tolerance = _tolerance_of(options)
         self._few, self._precision = _precision(reference.network.graph)
         self._ours: dict[str, list[Array]] = {name: [] for name in reference.network.output_names}
         self._theirs: dict[str, list[Array]] = {name: [] for name in target.output_names}
@@ -118,7 +116,7 @@ class AnswerPairs:
         return compare_outputs(
             right,
             given,
-            self._tolerance,
+            options.tolerance,
             second_opinion=other(self._second, exact=exact),
             simulated={
                 name: run for name, outputs in known.simulated.items() if (run := other(outputs, exact=False))
@@ -140,19 +138,6 @@ class AnswerPairs:
 def _held(network: Network, held: Mapping[str, list[Array]], tensor: str) -> list[Array]:
     """What was taken of a tensor; nothing of one that's no output."""
     return next((held[name] for name, output in network.output_names.items() if output == tensor), [])
-
-
-def _tolerance_of(options: Options) -> Tolerance:
-    """What counts as equal."""
-    return Tolerance.of(
-        rtol=options.rtol,
-        atol=options.atol,
-        relative_l2=options.equivalent,
-        noise_margin=options.noise_margin,
-        quantized_top1=options.quantized_top1,
-        quantized_cosine=options.quantized_cosine,
-        strict_signature=options.strict_signature,
-    )
 
 
 def _run(

@@ -84,8 +84,11 @@ def tolerated(
         compared: The outputs of all batches that ran as a whole.
         options: Of the localization.
     """
-    counted = not options.chosen or compared.verdict is not Verdict.EQUIVALENT
-    return fault_words(faults, rules) if faults and not counted else ""
+    within = compared.chosen and all(
+        output.pair.reference in compared.chosen or output.decisive <= options.noise_margin * output.floor
+        for output in compared.outputs
+    )
+    return fault_words(faults, rules) if faults and within and compared.verdict is Verdict.EQUIVALENT else ""
 
 
 def _changed(compared: ComparedOutputs) -> str:

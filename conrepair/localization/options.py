@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.localization.suspicion_draws import SuspicionSettings
 
 __all__ = ["Options"]
@@ -16,13 +17,7 @@ class Options:
     Attributes:
         samples: How many inputs are looked at.
         batch_size: At once, for models that leave it open.
-        noise_margin: An introduced error is a fault from so many times its floor on.
-        equivalent: Relative L2 of an output up to which it's equivalent; None: elements alone decide.
-        rtol: Of an output's elements, relative to the source's; None: nobody asked for another than usual.
-        atol: Of the same, in their units; as for `rtol`.
-        quantized_top1: Share of top-1 answers in which a target in few bits may differ.
-        quantized_cosine: That its outputs must keep with the source's.
-        strict_signature: Whether inputs and outputs in another layout are a fault, too.
+        tolerance: Of outputs; an introduced error is a fault from `noise_margin` times its floor on.
         quantized: Whether the target is meant to be stored in few bits: then what those explain is no fault.
         drawn: Whether inputs are drawn at random: then calibrated ranges may be too small for them.
         unsaid: Whether nothing says which inputs to draw but what the target's calibration met.
@@ -38,13 +33,7 @@ class Options:
 
     samples: int = 8
     batch_size: int = 4
-    noise_margin: float = 10.0
-    equivalent: float | None = 1e-4
-    rtol: float | None = None
-    atol: float | None = None
-    quantized_top1: float = 0.25
-    quantized_cosine: float = 0.9
-    strict_signature: bool = False
+    tolerance: Tolerance = field(default_factory=Tolerance)
     precision: str = "float32"
     quantized: bool = False
     drawn: bool = False
@@ -58,11 +47,12 @@ class Options:
     arithmetic: str = ""
 
     @property
-    def chosen(self) -> bool:
-        """Whether somebody chose what elements of the outputs may differ by."""
-        return self.rtol is not None or self.atol is not None
+    def noise_margin(self) -> float:
+        """How many times its floor an introduced error may be."""
+        return self.tolerance.noise_margin
 
     @property
     def same(self) -> float:
         """Relative L2 up to which outputs are the same, also where their elements decide alone."""
-        return 1e-4 if self.equivalent is None else self.equivalent
+        relative_l2 = self.tolerance.relative_l2
+        return 1e-4 if relative_l2 is None else relative_l2

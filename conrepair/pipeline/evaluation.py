@@ -141,10 +141,16 @@ def evaluate(
 
     Returns:
         The rows, and the comparisons of the runs of each source with one another.
+
+    Raises:
+        ConfigError: if a tolerance is for an output that no source has.
     """
     runs = {id(item): _run(item) for item in executed}
     first = {item.model: item for item in reversed(executed) if item.kind == "reference"}
     references = {name: item for name, item in first.items() if runs[id(item)]}
+    if len(references) == len(first):
+        ran = [run for item in first.values() if (run := runs[id(item)])]
+        settings.tolerance.check([spec.name for run in ran for spec in run.outputs])
     rows = []
     for item in executed:
         dataset = datasets.get(item.model)

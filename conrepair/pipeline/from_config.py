@@ -109,7 +109,7 @@ def settings_of(config: AuditConfig) -> Settings:
     layers, ranked = config.localize.model_dump(exclude={"suspiciousness"}), config.localize.suspiciousness
     suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
     return Settings(
-        tolerance=Tolerance(**config.tolerance.model_dump(), given=config.tolerance.given),
+        tolerance=Tolerance(**config.tolerance.model_dump(exclude={"by_output"}), **config.tolerance.chosen),
         layers=LayerSettings(**layers, suspiciousness=suspicious),
         repair=RepairSettings(**config.repair.model_dump()),
         stages=Stages(**config.stages.model_dump()),

@@ -12,6 +12,7 @@ from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
 from conrepair.runtime.errors import ConfigError
 from conrepair.verbs.options import Compare, Convert, Localize, Pair, Repair
+from conrepair.verbs.tolerances import tolerances
 
 if TYPE_CHECKING:
     from conrepair.systems.registry import InRelease
@@ -187,15 +188,18 @@ def answer_settings(options: Compare) -> Settings:
 
 
 def _tolerance(options: Pair, noise_margin: float = Tolerance.noise_margin) -> Tolerance:
-    """Where one of both tolerances of elements is given, they decide alone: the other bound is for defaults."""
+    """What's said in short (`rtol`, `atol`) and by name."""
+    said = tolerances("tolerance", options.tolerance)
     both = {"rtol": options.rtol, "atol": options.atol}
     given = {name: value for name, value in both.items() if value is not None}
     for name, value in given.items():
         if not value >= 0:
             raise ConfigError(f"{name} is {value:g}: give at least 0")
-    relative = {"relative_l2": None} if given else {}
+        if name in said.get("", {}):
+            raise ConfigError(f"{name} is given twice, alone and as a tolerance: give it once")
+    given |= said.pop("", {})
     strict = options.strict_signature
-    return Tolerance.of(**given, **relative, noise_margin=noise_margin, strict_signature=strict)
+    return Tolerance.of(**given, noise_margin=noise_margin, strict_signature=strict, by_output=said)
 
 
 def layer_settings(options: Localize | Repair) -> Settings:

@@ -12,6 +12,7 @@ from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
 from conrepair.verbs.option import Options, Value, model, option, options, written
+from conrepair.verbs.tolerances import tolerances
 from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED
 
 if TYPE_CHECKING:
@@ -198,6 +199,16 @@ class Pair(Fed):
         usual=written(Tolerance.atol),
         key="tolerance.atol",
         default=None,
+    )
+    tolerance: Mapping[str, Mapping[str, float]] | Sequence[str] | str = option(
+        'Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: "boxes:atol=0.5", '
+        '"float16:rtol=1e-2,atol=1e-3", or {"boxes": {"atol": 0.5}}. What is said of an output holds before what is '
+        "said of its type, and that before the rest.",
+        Value(tolerances, metavar="[OF:]NAME=X[,NAME=X]", many=True),
+        typed="Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: atol=1e-5,rtol=1e-3, "
+        "boxes:atol=0.5, float16:rtol=1e-2. What is said of an output holds before what is said of its type, and "
+        "that before the rest. Repeat it for several.",
+        default=(),
     )
     strict_signature: bool = option(
         "Inputs and outputs in another layout (channels last for channels first) are a fault, too, though the "

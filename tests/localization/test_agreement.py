@@ -12,7 +12,7 @@ from random_graphs import SHAPE, Computed, drawn_feeds, graph_of
 from conrepair.data.tensor_spec import Quantization
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.layer_graph import Node, Parameter, Tensor
-from conrepair.localization.agreement import _joined, _precision, _run, _tolerance_of
+from conrepair.localization.agreement import _joined, _precision, _run
 from conrepair.localization.localize import localize_networks
 from conrepair.localization.options import Options
 
@@ -84,16 +84,6 @@ def test_a_network_rounds_where_a_tensor_or_an_operator_says_so(
     graph = graph_of(["x"], [("n", op, ["x"], ["h"]), ("m", "Sin", ["h"], ["y"])], ["y"])
     graph = replace(graph, tensors={**graph.tensors, "h": Tensor("h", SHAPE, "int8", quantization)})
     assert _run("given", Computed(graph), {}, 4).rounds is rounds
-
-
-def test_what_is_tolerated_is_what_the_options_say() -> None:
-    plain = _tolerance_of(Options())
-    assert plain.rtol == type(plain)().rtol
-    assert not plain.given
-    found = _tolerance_of(Options(rtol=0.5, equivalent=0.25, noise_margin=3.0, quantized_top1=0.125))
-    assert (found.rtol, found.relative_l2, found.noise_margin, found.quantized_top1) == (0.5, 0.25, 3.0, 0.125)
-    assert found.atol == plain.atol
-    assert _tolerance_of(Options(atol=0.75)).atol == 0.75
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from small_models import model_of
 
 from benchmarks.faults.catalogue import faults
 from benchmarks.faults.inject_file import inject_file
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.evaluate.verdict import Verdict
 from conrepair.graph.kinds import Kind
 from conrepair.localization.localize import localize_networks
@@ -263,6 +264,8 @@ def test_rounding_beyond_the_tolerance_is_noise(tmp_path: Path, sources: Path) -
     """Every layer is within its floor; what's called equivalent is a matter of the margin."""
     source = source_of("residual blocks", sources)
     folded(source, tmp_path / "target.onnx")
-    result = localized(source, tmp_path / "target.onnx", "residual blocks", tmp_path, equivalent=1e-12)
+    result = localized(
+        source, tmp_path / "target.onnx", "residual blocks", tmp_path, tolerance=Tolerance(relative_l2=1e-12)
+    )
     assert result.faults == ()
     assert result.verdict is Verdict.NOISE

@@ -12,6 +12,7 @@ from onnx_networks import drawn, written
 from small_models import model_of
 
 from conrepair.data.feeds import DataReference
+from conrepair.evaluate.tolerance import Tolerance
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.registry import framework
 from conrepair.localization.fed_model import FedModel
@@ -55,7 +56,7 @@ def test_what_was_looked_into_is_not_looked_into_again(tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=tmp_path) as room:
         localize_models(source, target, Path(room), options, leave=left.append)
     (known,) = left
-    others = Options(samples=10, noise_margin=3.0), dataclasses.replace(options, samples=6)
+    others = Options(samples=10, tolerance=Tolerance(noise_margin=3.0)), dataclasses.replace(options, samples=6)
     assert not any(known.is_of(source, target, other) for other in others)
     assert not known.is_of(target, source, options)
     benches = []

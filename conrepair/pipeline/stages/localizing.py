@@ -187,17 +187,11 @@ def options_of(settings: Settings, intent: Intent | None, limits: SyntheticRange
         intent: The target's, if it's known.
         limits: Of inputs that are drawn; None for others.
     """
-    tolerance, layers = settings.tolerance, settings.layers
+    layers = settings.layers
     return Options(
         samples=layers.samples,
         batch_size=layers.batch_size,
-        noise_margin=tolerance.noise_margin,
-        equivalent=tolerance.relative_l2,
-        rtol=tolerance.rtol if tolerance.given else None,
-        atol=tolerance.atol if tolerance.given else None,
-        quantized_top1=tolerance.quantized_top1,
-        quantized_cosine=tolerance.quantized_cosine,
-        strict_signature=tolerance.strict_signature,
+        tolerance=settings.tolerance,
         precision="float32" if intent is None else intent.precision,
         quantized=intent is not None and intent.quantized,
         drawn=limits is not None,

@@ -33,7 +33,7 @@ def comparison_again(comparison: Comparison, old: Tolerance, new: Tolerance) -> 
     """
     if old == new:
         return comparison, ""
-    if comparison.unpaired or not comparison.outputs:
+    if comparison.unpaired or not comparison.outputs or old.by_output:
         return comparison, _BY_OTHER_MEANS
     worst = comparison.worst
     if worst is None or worst.verdict is not comparison.verdict or not comparison.reason.endswith(worst.reason):

@@ -45,7 +45,8 @@ def layers_again(found: Localization, margin: float) -> tuple[Localization, tupl
         replace(row, guilty=(row.guilty or _ends(row) in risen) and _ends(row) not in cleared) for row in found.layers
     )
     verdict, reason = _verdict(found, faults, rules, [row for row in layers if _ends(row) in risen], margin)
-    options = replace(found.options, noise_margin=margin)
+    tolerance = replace(found.options.tolerance, noise_margin=margin)
+    options = replace(found.options, tolerance=tolerance)
     again = replace(found, faults=faults, rules=rules, layers=layers, options=options, verdict=verdict, reason=reason)
     return replace(again, notes=(*found.notes, _note(len(cleared), len(risen), margin, old))), ()
 

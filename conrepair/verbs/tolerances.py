@@ -1,0 +1,59 @@
+"""Tolerances as people write them: `atol=1e-5,rtol=1e-3`, or of some outputs alone, `boxes:atol=0.5`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from conrepair.intake import arguments
+from conrepair.runtime.errors import UsageError
+
+__all__ = ["tolerances"]
+
+_KNOWN = ("rtol", "atol", "relative_l2")
+_NUMBER = arguments.real(0)
+
+
+def tolerances(name: str, value: Any) -> dict[str, dict[str, float]]:
+    """Tolerances by what they're of: "" for all outputs, the name of an output, or a type of elements.
+
+    Args:
+        name: Of the argument.
+        value: A text "[OF:]NAME=X[,NAME=X]" or several; or a mapping of mappings, {"boxes": {"atol": 0.5}}.
+
+    Raises:
+        UsageError: for what isn't one, or is given twice.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for place, key, text in _said(name, value):
+        if key not in _KNOWN:
+            raise UsageError(f"{name}: {key!r} is no tolerance: give {', '.join(_KNOWN)}, as in boxes:atol=0.5.")
+        known = found.setdefault(place, {})
+        where = f"{name} {place}:{key}" if place else f"{name} {key}"
+        if key in known:
+            raise UsageError(f"{where} is given twice: give it once.")
+        known[key] = _NUMBER(where, _number(text))
+    return found
+
+
+def _said(name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
+    """What it's of, the tolerance's name, and the number as it's given."""
+    if isinstance(value, Mapping):
+        for place, known in value.items():
+            if not isinstance(known, Mapping):
+                raise arguments.refused(f"{name}[{place!r}]", known, "a dict, as in {'atol': 0.5}")
+            yield from ((arguments.text(f"a key of {name}", place), key, number) for key, number in known.items())
+        return
+    for text in [value] if isinstance(value, str) else arguments.NAMES(name, value):
+        place, _, rest = text.rpartition(":")  # outputs of TensorFlow have colons in their names
+        for item in rest.split(","):
+            key, _, number = item.partition("=")
+            yield place, key.strip(), number
+
+
+def _number(value: Any) -> Any:
+    """A text as a number, where it's one."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
