@@ -45,6 +45,7 @@ class LocalizeOptions(TypedDict, total=False):
     rtol: float | None
     atol: float | None
     tolerance: Mapping[str, Mapping[str, float]] | Sequence[str] | str
+    metrics: Any
     strict_signature: bool
     batch_size: int
     margin: float

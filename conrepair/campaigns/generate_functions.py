@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from conrepair.frameworks.screening.admission import how_to_trust
 from conrepair.generate.functions import FINDING, Function, Functions, kind_by
 from conrepair.runtime.errors import ModelLoadError, UsageError
 from conrepair.runtime.files import sha256_of
 from conrepair.runtime.ordinary_file import NotOrdinaryError, read_ordinary
-from conrepair.runtime.outside.script_process import load_module
+from conrepair.runtime.user_functions import module_at
 from conrepair.runtime.words import meant
 
 __all__ = ["FunctionFile", "function_files", "functions_at"]
@@ -86,7 +83,12 @@ def functions_at(items: Sequence[Mapping[str, str]]) -> Functions:
         ModelLoadError: if that fails.
     """
     files = [FunctionFile(**item) for item in items]
-    return Functions([Function(item.told, item.kind, getattr(_module(item.path), item.name)) for item in files])
+    return Functions(
+        [
+            Function(item.told, item.kind, getattr(module_at(item.path, str(Path(item.path).parent)), item.name))
+            for item in files
+        ]
+    )
 
 
 def _found(text: str, base: Path) -> FunctionFile:
@@ -109,16 +111,3 @@ def _found(text: str, base: Path) -> FunctionFile:
     arguments = functions[name].args
     parameters = [item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return FunctionFile(str(path), name, kind_by(f"{path.name}:{name}", parameters))
-
-
-@cache
-def _module(path: str) -> Any:
-    """A file as a module; what lies beside it can be imported, behind what's installed."""
-    folder, name = str(Path(path).parent), f"_conrepair_function_{Path(path).stem}"
-    if folder not in sys.path:
-        sys.path.append(folder)
-    try:
-        return load_module(Path(path), name)
-    # A user's module may raise anything when it's imported.
-    except Exception as error:
-        raise ModelLoadError(f"importing {path} failed: {type(error).__name__}: {error}") from error

@@ -33,6 +33,7 @@ __all__ = [
     "InputConfig",
     "LibrariesConfig",
     "LimitsConfig",
+    "MetricsConfig",
     "ModelConfig",
     "OnnxRuntimeConfig",
     "OutputToleranceConfig",
@@ -622,6 +623,17 @@ class ToleranceConfig(Strict):
         return {"given": given, "by_output": by_output}
 
 
+class MetricsConfig(Strict):
+    """Your own metrics: functions of the source's and the target's output (arrays) that give a number."""
+
+    functions: tuple[str, ...] = Field(
+        (),
+        description="FILE.py:FUNCTION (relative to this file) or MODULE:FUNCTION, with `,min=X`, `,max=X` (it "
+        "decides, too) and `,output=NAME` (it's of that alone). They need `trust`.",
+    )
+    trust: Bool = Field(False, description="Run the functions: programs, which aren't confined.")
+
+
 class SuspiciousnessConfig(Strict):
     """Statistics that rank layers: those that differ more where the models disagree than where they agree."""
 
@@ -781,6 +793,7 @@ class AuditConfig(Strict):
     backends: tuple[Backend, ...] = Field((LibrariesConfig(name="libraries"),), min_length=1)
     stages: StagesConfig = StagesConfig()
     tolerance: ToleranceConfig = ToleranceConfig()
+    metrics: MetricsConfig = MetricsConfig()
     localize: LocalizeConfig = LocalizeConfig()
     repair: RepairConfig = RepairConfig()
     limits: LimitsConfig = LimitsConfig()

@@ -21,6 +21,7 @@ from conrepair.evaluate.answers import (
 from conrepair.evaluate.draws import judge_draws
 from conrepair.evaluate.evidence import Evidence, Known, beside_exact, by_arithmetic, fits_of
 from conrepair.evaluate.face import changed_face
+from conrepair.evaluate.own_metrics import Metric, measured
 from conrepair.evaluate.pairing import OutputPair, fit, pair_outputs
 from conrepair.evaluate.row_sets import RowSet, in_rows
 from conrepair.evaluate.run import Run
@@ -112,6 +113,7 @@ class OutputComparison:
         open: Whether the verdict may be another once the source's rounding is measured a second time.
         hidden: Relative L2 of the wrongest slice, where that of all values hides it; 0 elsewhere.
         fits: How well each arithmetic explains the difference, of those that were simulated.
+        metrics: What a user's own say, by their names.
     """
 
     pair: OutputPair
@@ -125,6 +127,7 @@ class OutputComparison:
     open: bool = False
     hidden: float = 0.0
     fits: tuple[Fit, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def decisive(self) -> float:
@@ -211,6 +214,7 @@ def compare_runs(
     tolerance: Tolerance,
     *,
     top_k: int = 5,
+    metrics: Sequence[Metric] = (),
     source: Run | None = None,
     **evidence: Any,
 ) -> Comparison:
@@ -221,10 +225,13 @@ def compare_runs(
         candidate: The run to judge; over the same samples.
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
+        metrics: A user's own.
         source: What both were made from, where the reference isn't the specification itself.
         evidence: As `compare_outputs` takes it.
     """
-    compared = compare_outputs(reference, candidate, tolerance, top_k=top_k, source=source, **evidence)
+    compared = compare_outputs(
+        reference, candidate, tolerance, top_k=top_k, metrics=metrics, source=source, **evidence
+    )
     return Comparison(
         reference=reference.name,
         candidate=candidate.name,
@@ -243,6 +250,7 @@ def compare_outputs(
     tolerance: Tolerance,
     *,
     top_k: int = 5,
+    metrics: Sequence[Metric] = (),
     source: Run | None = None,
     **evidence: Any,
 ) -> ComparedOutputs:
@@ -253,6 +261,7 @@ def compare_outputs(
         candidate: The run to judge; over the same samples.
         tolerance: What counts as equal.
         top_k: How many of the best classes to compare.
+        metrics: A user's own.
         source: What both were made from, where the reference isn't the specification itself.
         evidence: What's known of the reference's rounding: the fields of `Evidence`.
     """
@@ -279,9 +288,10 @@ def compare_outputs(
         )
         for pair in pairs
     )
-    outputs, arithmetic = by_arithmetic(
-        outputs, () if already or candidate.budgeted else tried(candidate.computes_in)
-    )
+    may_be = () if already or candidate.budgeted else tried(candidate.computes_in)
+    outputs, arithmetic = by_arithmetic(outputs, may_be)
+    if metrics:
+        outputs = tuple(_measured(output, reference, candidate, metrics) for output in outputs)
     verdict, reason = Verdict.FAULTY, "; ".join(left)
     if not left:
         worst = max(outputs, key=lambda item: (item.verdict.severity, item.decisive))
@@ -302,6 +312,19 @@ def _tolerance(tolerance: Tolerance, pair: OutputPair, reference: Run, candidate
     """What holds for one output."""
     specs = reference.spec(pair.reference), candidate.spec(pair.candidate)
     return tolerance.of_output(*specs, candidate.rounding)
+
+
+def _measured(
+    output: OutputComparison, reference: Run, candidate: Run, metrics: Sequence[Metric]
+) -> OutputComparison:
+    """An output with what a user's own metrics say of it."""
+    pair = output.pair
+    arrays = fit(pair, reference.arrays[pair.reference], candidate.arrays[pair.candidate])
+    values, verdict, words = measured(metrics, pair.reference, *arrays)
+    if verdict.severity <= output.verdict.severity:
+        return replace(output, metrics=values, notes=(*output.notes, *filter(None, [words])))
+    reason = f"{words} (its numbers: {output.verdict}, {output.reason})"
+    return replace(output, metrics=values, verdict=verdict, reason=reason, open=False)
 
 
 def _of_steps(one: Array, two: Array, reference: Run, candidate: Run, tolerance: Tolerance, floor: float) -> str:

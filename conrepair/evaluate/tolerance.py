@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conrepair.data.tensor_spec import FEW_DIGITS, TensorSpec
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = ["Tolerance"]
+__all__ = ["Tolerance", "check_names"]
 
-_REAL = ("float16", "float32", "float64", *FEW_DIGITS)
+if TYPE_CHECKING:
+    from conrepair.data.tensor_spec import TensorSpec  # NumPy takes a while to import, and a parser has no need of it
+
+_REAL = ("float16", "float32", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _TYPES = (*_REAL, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
@@ -72,20 +74,23 @@ class Tolerance:
         alone: dict[str, Any] = {} if set(chosen) <= {"relative_l2"} else {"relative_l2": None, "given": True}
         return replace(self, **alone | dict(chosen), by_output={})
 
-    def check(self, outputs: Collection[str]) -> None:
-        """Refuse names that are no output's.
 
-        Args:
-            outputs: Of all sources.
+def check_names(what: str, names: Iterable[str], outputs: Collection[str], *, types: bool) -> None:
+    """Refuse names that are no output's.
 
-        Raises:
-            ConfigError: naming it, and what there is.
-        """
-        for name in self.by_output:
-            if name not in outputs and name not in _TYPES:
-                hint = meant(name, [*outputs, *_TYPES]) or "."
-                known = ", ".join(map(repr, dict.fromkeys(outputs))) or "none"
-                raise ConfigError(
-                    f"tolerance: {name!r} is no output of the source{hint} Its outputs are {known}; a type of "
-                    f"elements, as in float16:rtol=1e-2, is one of {', '.join(_TYPES)}."
-                )
+    Args:
+        what: The names are of.
+        names: Of outputs.
+        outputs: Of all sources.
+        types: Whether they may be of types of elements, too.
+
+    Raises:
+        ConfigError: naming it, and what there is.
+    """
+    more = _TYPES if types else ()
+    for name in names:
+        if name not in outputs and name not in more:
+            hint = meant(name, [*outputs, *more]) or "."
+            known = ", ".join(map(repr, dict.fromkeys(outputs))) or "none"
+            told = f"; types of elements, as in float16:rtol=1e-2, are {', '.join(more)}" if types else ""
+            raise ConfigError(f"{what}: {name!r} is no output of the source{hint} Its outputs are {known}{told}.")

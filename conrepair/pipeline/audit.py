@@ -101,7 +101,7 @@ def _run_parts(
     so_far: Callable[[Sequence[Looked]], None],
 ) -> list[Looked]:
     """Run all models together, then each architecture by itself."""
-    photos, settings = PhotoRoom(store, reuse=config.reuse), settings_of(config)
+    photos, settings = PhotoRoom(store, reuse=config.reuse), settings_of(config, base)
     folders = str(Path.cwd()), str(base)
     if not (hold := within_reach(CONFINED)).full:
         display.note(f"workers are {hold}: see docs/security.md")

@@ -143,14 +143,14 @@ def evaluate(
         The rows, and the comparisons of the runs of each source with one another.
 
     Raises:
-        ConfigError: if a tolerance is for an output that no source has.
+        ConfigError: if a tolerance or a metric is for an output that no source has.
     """
     runs = {id(item): _run(item) for item in executed}
     first = {item.model: item for item in reversed(executed) if item.kind == "reference"}
     references = {name: item for name, item in first.items() if runs[id(item)]}
     if len(references) == len(first):
         ran = [run for item in first.values() if (run := runs[id(item)])]
-        settings.tolerance.check([spec.name for run in ran for spec in run.outputs])
+        settings.check([spec.name for run in ran for spec in run.outputs])
     rows = []
     for item in executed:
         dataset = datasets.get(item.model)
@@ -339,6 +339,7 @@ def _compare(
         two,
         settings.tolerance,
         top_k=settings.top_k,
+        metrics=settings.metrics,
         source=source,
         second_opinion=_beside(two, _second_opinion(reference)),
         **_measured(two, reference),

@@ -27,6 +27,7 @@ from conrepair.config.model import (
 from conrepair.data.pictures.recipe import Recipe
 from conrepair.data.synthetic import SyntheticRange
 from conrepair.data.tensor_spec import TensorSpec
+from conrepair.evaluate.own_metrics import loaded
 from conrepair.evaluate.tolerance import Tolerance
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.pipeline.compiling import check_options
@@ -39,6 +40,7 @@ from conrepair.report.result import Place, Problem
 from conrepair.runtime.errors import ConfigError, ConrepairError, ModelLoadError, UsageError
 from conrepair.runtime.progress import ProgressDisplay
 from conrepair.verbs.generate import Generate
+from conrepair.verbs.metrics import metrics
 from conrepair.zoo.catalog import zoo_model
 from conrepair.zoo.packages import ProgressCallback
 
@@ -104,12 +106,23 @@ def check_generation(config: AuditConfig, base: Path) -> None:
         raise ConfigError(f"$.generate: {error}") from error
 
 
-def settings_of(config: AuditConfig) -> Settings:
-    """What holds for all models."""
+def settings_of(config: AuditConfig, base: Path) -> Settings:
+    """What holds for all models.
+
+    Args:
+        config: The audit.
+        base: Folder that relative paths start from.
+
+    Raises:
+        UsageError: if a metric isn't there.
+        ModelLoadError: if the metrics may not be run.
+    """
+    own = config.metrics
     layers, ranked = config.localize.model_dump(exclude={"suspiciousness"}), config.localize.suspiciousness
     suspicious = SuspicionSettings(**ranked.model_dump(exclude={"enabled"})) if ranked.enabled else None
     return Settings(
         tolerance=Tolerance(**config.tolerance.model_dump(exclude={"by_output"}), **config.tolerance.chosen),
+        metrics=loaded(metrics("$.metrics.functions", own.functions), base, trust=own.trust),
         layers=LayerSettings(**layers, suspiciousness=suspicious),
         repair=RepairSettings(**config.repair.model_dump()),
         stages=Stages(**config.stages.model_dump()),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from conrepair.evaluate.tolerance import Tolerance
+from conrepair.evaluate.own_metrics import Metric, loaded
+from conrepair.evaluate.tolerance import Tolerance, check_names
 from conrepair.graph.kinds import EditKind
 from conrepair.localization.suspicion_draws import SuspicionSettings
 from conrepair.report.result import Place
@@ -148,6 +150,7 @@ class Settings:
 
     Attributes:
         tolerance: When answers are the same.
+        metrics: A user's own, which are loaded.
         layers: How layers at fault are looked for.
         repair: How they are repaired.
         stages: What is done at all.
@@ -159,6 +162,7 @@ class Settings:
     """
 
     tolerance: Tolerance = field(default_factory=Tolerance)
+    metrics: tuple[Metric, ...] = ()
     layers: LayerSettings = field(default_factory=LayerSettings)
     repair: RepairSettings = field(default_factory=RepairSettings)
     stages: Stages = field(default_factory=Stages)
@@ -167,6 +171,18 @@ class Settings:
     compiled_seconds: float | None = None
     timed: bool = True
     steps: int | None = None
+
+    def check(self, outputs: Collection[str]) -> None:
+        """Refuse names of outputs that no source has.
+
+        Args:
+            outputs: Of all sources.
+
+        Raises:
+            ConfigError: if there's one.
+        """
+        check_names("tolerance", self.tolerance.by_output, outputs, types=True)
+        check_names("metric", (item.output for item in self.metrics if item.output), outputs, types=False)
 
 
 def answer_settings(options: Compare) -> Settings:
@@ -179,7 +195,7 @@ def answer_settings(options: Compare) -> Settings:
         ConfigError: if a tolerance is negative.
     """
     return Settings(
-        tolerance=_tolerance(options),
+        **_judged_by(options),
         layers=LayerSettings(when="always" if options.static else "excused", static=options.static),
         stages=Stages(localize=True, execute=not options.static, evaluate=not options.static),
         seconds=options.timeout,
@@ -187,8 +203,8 @@ def answer_settings(options: Compare) -> Settings:
     )
 
 
-def _tolerance(options: Pair, noise_margin: float = Tolerance.noise_margin) -> Tolerance:
-    """What's said in short (`rtol`, `atol`) and by name."""
+def _judged_by(options: Pair, noise_margin: float = Tolerance.noise_margin) -> dict[str, Any]:
+    """The tolerance, of what's said in short (`rtol`, `atol`) and by name; and metrics."""
     said = tolerances("tolerance", options.tolerance)
     both = {"rtol": options.rtol, "atol": options.atol}
     given = {name: value for name, value in both.items() if value is not None}
@@ -199,7 +215,8 @@ def _tolerance(options: Pair, noise_margin: float = Tolerance.noise_margin) -> T
             raise ConfigError(f"{name} is given twice, alone and as a tolerance: give it once")
     given |= said.pop("", {})
     strict = options.strict_signature
-    return Tolerance.of(**given, noise_margin=noise_margin, strict_signature=strict, by_output=said)
+    tolerance = Tolerance.of(**given, noise_margin=noise_margin, strict_signature=strict, by_output=said)
+    return {"tolerance": tolerance, "metrics": loaded(options.metrics, Path.cwd(), trust=options.trust)}
 
 
 def layer_settings(options: Localize | Repair) -> Settings:
@@ -222,7 +239,7 @@ def layer_settings(options: Localize | Repair) -> Settings:
     elif options.suspicious:
         suspicious = SuspicionSettings()
     return Settings(
-        tolerance=_tolerance(options, noise_margin=options.margin),
+        **_judged_by(options, noise_margin=options.margin),
         layers=LayerSettings(
             when="always",
             samples=min(_LAYERS, options.count),

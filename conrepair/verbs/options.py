@@ -11,6 +11,7 @@ from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 from conrepair.verbs import numbers
+from conrepair.verbs.metrics import metrics
 from conrepair.verbs.option import Options, Value, model, option, options, written
 from conrepair.verbs.tolerances import tolerances
 from conrepair.verbs.values import COUNT, DATA, FILE, FOLDER, NUMBER, SECONDS, SEED
@@ -208,6 +209,17 @@ class Pair(Fed):
         typed="Tolerances (rtol, atol, relative_l2) of all outputs, of one, or of a type: atol=1e-5,rtol=1e-3, "
         "boxes:atol=0.5, float16:rtol=1e-2. What is said of an output holds before what is said of its type, and "
         "that before the rest. Repeat it for several.",
+        default=(),
+    )
+    metrics: Any = option(
+        "Your own: functions of the source's and the target's output (arrays, samples first) that give a number, "
+        "which is shown; one with a limit decides, too. A function, its name (FILE.py:FUNCTION, MODULE:FUNCTION; "
+        'needs `trust`), or {"function": iou, "min": 0.9, "max": 1, "output": "boxes"}.',
+        Value(metrics, metavar="FUNCTION[,min=X][,max=X][,output=NAME]", many=True),
+        flag="--metric",
+        typed="Show a number that your own function, FILE.py:FUNCTION or MODULE:FUNCTION, gives of the source's and "
+        "the target's output (arrays, samples first); with min or max it decides, too. It's run as a program: give "
+        "--trust. Repeat it for several.",
         default=(),
     )
     strict_signature: bool = option(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
 
-__all__ = ["tolerances"]
+__all__ = ["number_of", "tolerances"]
 
 _KNOWN = ("rtol", "atol", "relative_l2")
-_NUMBER = arguments.real(0)
 
 
 def tolerances(name: str, value: Any) -> dict[str, dict[str, float]]:
@@ -32,7 +33,7 @@ def tolerances(name: str, value: Any) -> dict[str, dict[str, float]]:
         where = f"{name} {place}:{key}" if place else f"{name} {key}"
         if key in known:
             raise UsageError(f"{where} is given twice: give it once.")
-        known[key] = _NUMBER(where, _number(text))
+        known[key] = number_of(where, text, least=0)
     return found
 
 
@@ -51,9 +52,13 @@ def _said(name: str, value: Any) -> Iterator[tuple[str, str, Any]]:
             yield place, key.strip(), number
 
 
-def _number(value: Any) -> Any:
-    """A text as a number, where it's one."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
+def number_of(name: str, value: Any, *, least: float = -math.inf) -> float:
+    """A number, or a text that says one.
+
+    Raises:
+        UsageError: if it's none that is finite and large enough.
+    """
+    with contextlib.suppress(ValueError):
+        value = float(value) if isinstance(value, str) else value
+    found: float = arguments.real(least)(name, value)
+    return found

@@ -14,7 +14,7 @@ import small_models as small
 import conrepair
 from conrepair.cli import main
 from conrepair.data.tensor_spec import TensorSpec
-from conrepair.evaluate.tolerance import Tolerance
+from conrepair.evaluate.tolerance import Tolerance, check_names
 from conrepair.runtime.errors import ConfigError, UsageError
 from conrepair.testing import assert_equivalent
 from conrepair.verbs.tolerances import tolerances
@@ -133,6 +133,6 @@ def test_types_are_those_that_a_target_computes_in_or_gives() -> None:
 
 
 def test_a_name_that_no_source_has_is_refused() -> None:
-    Tolerance(by_output={"a": {}, "bfloat16": {}}).check(["a", "b"])
+    check_names("tolerance", ["a", "bfloat16"], ["a", "b"], types=True)
     with pytest.raises(ConfigError, match=r"'c' is no output of the source\. Its outputs are 'a', 'b'"):
-        Tolerance(by_output={"c": {}}).check(["a", "b"])
+        check_names("tolerance", ["c"], ["a", "b"], types=True)
