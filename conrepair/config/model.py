@@ -15,7 +15,7 @@ from conrepair.config.generate import GenerateConfig
 from conrepair.config.rules import LOCAL_DEVICE, broken_rules
 from conrepair.config.strict import AnyPath, Bool, Float, Int, OutputPath, Seconds, Strict, refusal_at, this_one
 from conrepair.config.trace import TraceConfig
-from conrepair.evaluate.tolerance import Tolerance
+from conrepair.evaluate.tolerance import ArithmeticName, Tolerance
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.graph.kinds import EditKind
 from conrepair.runtime.bounds import MOST_SAMPLES, MOST_SECONDS, MOST_SEED
@@ -285,7 +285,15 @@ def _in_release(name: str, release: str | None) -> str:
     return name if release is None else f"{name}{_AT}{release}"
 
 
-class _Labelled(Strict):
+class _Computing(Strict):
+    """A backend whose arithmetic may be declared."""
+
+    arithmetic: ArithmeticName | Literal[""] = Field(
+        "", description='Arithmetic that it computes in. Default, "": as far as it tells itself.'
+    )
+
+
+class _Labelled(_Computing):
     """A backend that reports may call as somebody likes."""
 
     name: str
@@ -299,7 +307,7 @@ class _Labelled(Strict):
     @property
     def options(self) -> dict[str, Any]:
         """What the backend is told."""
-        return self.model_dump(mode="json", exclude={"name", "label_"})
+        return self.model_dump(mode="json", exclude={"name", "label_", "arithmetic"})
 
 
 class LibrariesConfig(Strict):
@@ -446,7 +454,7 @@ def _device_from_text(value: Any) -> Any:
     return device_of_url(value) if isinstance(value, str) else value
 
 
-class TvmConfig(Strict):
+class TvmConfig(_Computing):
     """Models compiled by Apache TVM, for one target under one setting."""
 
     name: Literal["tvm"]
@@ -524,7 +532,7 @@ class TvmConfig(Strict):
     @property
     def options(self) -> dict[str, Any]:
         """What the backend is told."""
-        return self.model_dump(mode="json", exclude={"name", "label_", "optional"})
+        return self.model_dump(mode="json", exclude={"name", "label_", "optional", "arithmetic"})
 
 
 BackendConfig = LibrariesConfig | OnnxRuntimeConfig | TfliteConfig | InductorConfig | XlaConfig | TvmConfig
@@ -608,6 +616,11 @@ class ToleranceConfig(Strict):
     strict_signature: Bool = Field(
         Tolerance.strict_signature,
         description="Whether inputs and outputs in another layout are a fault, too, however right the numbers are.",
+    )
+    arithmetic: ArithmeticName | Literal[""] = Field(
+        "",
+        description="Arithmetic that targets compute in: what it makes of their sources' networks, by simulation, is "
+        'no fault. Default, "": as far as a backend tells, and float32 where models are run on this processor.',
     )
     by_output: dict[str, OutputToleranceConfig] = Field(
         default_factory=dict,

@@ -288,7 +288,7 @@ def compare_outputs(
         )
         for pair in pairs
     )
-    may_be = () if already or candidate.budgeted else tried(candidate.computes_in)
+    may_be = () if already or candidate.budgeted else tried(tolerance.arithmetic or candidate.computes_in)
     outputs, arithmetic = by_arithmetic(outputs, may_be)
     if metrics:
         outputs = tuple(_measured(output, reference, candidate, metrics) for output in outputs)

@@ -27,6 +27,7 @@ __all__ = ["Evidence", "Known", "beside_exact", "by_arithmetic", "fits_of"]
 
 Array = npt.NDArray[Any]
 _REST = 3.0  # times the error on samples that were computed exactly, at most, on the others
+_NAMED = 4
 _SHARP = 1e-4  # relative L2 of bounds that prove something where no tolerance is given: what's equivalent by default
 
 
@@ -193,7 +194,10 @@ def by_arithmetic(
         return tuple(outputs), ""
     name = recognized([{item.arithmetic: item for item in output.fits} for output in wrong], tried)
     if not name:
-        return tuple(outputs), ""
+        return tuple(
+            replace(output, reason=f"{output.reason}; {_unexplained(output.fits)}") if output in wrong else output
+            for output in outputs
+        ), ""
     proof = arithmetic_of(name).proof
     found = []
     for output in outputs:
@@ -203,3 +207,9 @@ def by_arithmetic(
             output = replace(output, verdict=Verdict.NOISE, reason=reason)
         found.append(output)
     return tuple(found), name
+
+
+def _unexplained(fits: Sequence[Fit]) -> str:
+    """What arithmetics would make of an output, where none explains the difference."""
+    made = [f"{arithmetic_of(item.arithmetic).words} makes {item.expected:.1e}" for item in fits if item.expected]
+    return f"no arithmetic explains that: {', '.join(made[:_NAMED])}" if made else "no arithmetic explains that"

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from conrepair.runtime.errors import ConfigError
 from conrepair.runtime.words import meant
 
-__all__ = ["Tolerance", "check_names"]
+__all__ = ["ArithmeticName", "Tolerance", "check_names"]
 
 if TYPE_CHECKING:
     from conrepair.data.tensor_spec import TensorSpec  # NumPy takes a while to import, and a parser has no need of it
+
+ArithmeticName = Literal[
+    "float32",
+    "flushed",
+    "int32",
+    "tf32",
+    "float16",
+    "float16-accumulated",
+    "bfloat16",
+    "bfloat16-accumulated",
+    "int8",
+]
+"""Those of `conrepair.judging.arithmetic`."""
 
 _REAL = ("float16", "float32", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _TYPES = (*_REAL, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
@@ -32,6 +45,7 @@ class Tolerance:
         quantized_top1: A quantized target may differ in so large a share of top-1 answers,
         quantized_cosine: and must keep at least this cosine with the source's outputs.
         strict_signature: Whether inputs and outputs in another layout are a fault, too, though numbers are right.
+        arithmetic: That targets are said to compute in (`conrepair.judging.arithmetic`); "" where nobody says.
         given: Whether somebody chose what elements may differ by, so that it's meant for integers too.
         by_output: `rtol`, `atol` and `relative_l2` of some outputs in place of these: by the name of a source's
             output, or by the type that a target computes it in or gives it in. Where one of the first two is there,
@@ -45,6 +59,7 @@ class Tolerance:
     quantized_top1: float = 0.25
     quantized_cosine: float = 0.9
     strict_signature: bool = False
+    arithmetic: str = ""
     given: bool = False
     by_output: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 

@@ -200,7 +200,7 @@ def outputs_again(source: FedModel, folder: Path, options: Options) -> OutputsAg
         return None
     network = opened.network
     right = Activations(network, next(iter(_batches(source, opened, size, count))), folder / "right")
-    found = measured(Reference(network, folder / "rounded"), right, tried(options.arithmetic))
+    found = measured(Reference(network, folder / "rounded"), right, tried(options.tolerance.arithmetic))
     stored = {name: network.graph.tensors[tensor].quantization for name, tensor in network.output_names.items()}
     arrays = found.rounded or {}
     specs = [TensorSpec(name, array.shape, str(array.dtype), stored[name]) for name, array in arrays.items()]

@@ -28,7 +28,6 @@ class Options:
         recipe_runs: Runs of the target that a search of recipes may take, where photos are prepared wrongly.
         recipe_seconds: Seconds that it may take.
         suspiciousness: How layers are ranked by the inputs on which the models disagree; None: they aren't.
-        arithmetic: That the target is said to compute in (`conrepair.judging.arithmetic`); "" where nobody says.
     """
 
     samples: int = 8
@@ -44,7 +43,6 @@ class Options:
     recipe_runs: int = 300
     recipe_seconds: float = 60.0
     suspiciousness: SuspicionSettings | None = None
-    arithmetic: str = ""
 
     @property
     def noise_margin(self) -> float:

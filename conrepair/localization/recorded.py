@@ -99,7 +99,7 @@ class RecordedSide:
         told = Activations(self._recorded, first[1], self._folder / "recorded")
         cuts = {pair.target: Cut(pair) for pair in self._pairs(own, told)}
         right = Reference(self._recorded, self._folder / "right") if self._is_right else self._reference
-        computes_in = FLOAT32.name if self._is_right else self._options.arithmetic
+        computes_in = FLOAT32.name if self._is_right else self._options.tolerance.arithmetic
         target = self._network if self._is_right else self._recorded
         answers = AnswerPairs(right, target, self._options, computes_in=computes_in)
         self._measure(cuts, answers, own, told, [first, *rest])

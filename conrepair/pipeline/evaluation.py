@@ -427,6 +427,8 @@ def _run_of(item: Execution, entry: Entry, name: str) -> Run:
 
 def computes_in(item: Execution) -> str:
     """The arithmetic that a model was computed in where it ran; "" where nobody says."""
+    if item.on.arithmetic:
+        return item.on.arithmetic
     if item.source is not None and item.source.model.framework == RECORDED:
         return ""
     return backend(item.on.name).arithmetic(item.on.options)

@@ -313,6 +313,7 @@ def backend_choice(config: BackendConfig, base: Path) -> BackendChoice:
     choice = BackendChoice(name=config.name, label=config.label, options=options)
     if isinstance(config, LibrariesConfig):
         return choice
+    choice = dataclasses.replace(choice, arithmetic=config.arithmetic)
     if isinstance(config, TvmConfig):
         device = config.device
         where = Place.device if device is None else device.name or f"{device.host}:{device.port}"

@@ -50,6 +50,7 @@ class BackendChoice:
         options: What it's told.
         place: In parts; None for each model's own library.
         optional: Whether a device that isn't there is only said, and doesn't make the run fail.
+        arithmetic: That it's said to compute in; "" where nobody says.
     """
 
     name: str = "libraries"
@@ -57,6 +58,7 @@ class BackendChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
     place: Place | None = None
     optional: bool = False
+    arithmetic: str = ""
 
     @property
     def in_release(self) -> InRelease | None:
@@ -214,8 +216,13 @@ def _judged_by(options: Pair, noise_margin: float = Tolerance.noise_margin) -> d
         if name in said.get("", {}):
             raise ConfigError(f"{name} is given twice, alone and as a tolerance: give it once")
     given |= said.pop("", {})
-    strict = options.strict_signature
-    tolerance = Tolerance.of(**given, noise_margin=noise_margin, strict_signature=strict, by_output=said)
+    tolerance = Tolerance.of(
+        **given,
+        noise_margin=noise_margin,
+        strict_signature=options.strict_signature,
+        arithmetic=options.arithmetic,
+        by_output=said,
+    )
     return {"tolerance": tolerance, "metrics": loaded(options.metrics, Path.cwd(), trust=options.trust)}
 
 

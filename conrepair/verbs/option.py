@@ -141,7 +141,11 @@ class Options:
         for name, about, default in self.declared():
             value = getattr(self, name)
             if not (value is None and default is None):
-                object.__setattr__(self, name, about.value.checked(name, value))
+                found = about.value.checked(name, value)
+                known = about.value.choices
+                if known and value != default and found not in known:
+                    raise arguments.refused(name, value, f"one of {', '.join(known)}")
+                object.__setattr__(self, name, found)
 
     @classmethod
     def declared(cls) -> Iterator[tuple[str, About, Any]]:

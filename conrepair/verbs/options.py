@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from conrepair.evaluate.tolerance import Tolerance
+from conrepair.evaluate.tolerance import ArithmeticName, Tolerance
 from conrepair.frameworks.formats import format_name, unknown_format
 from conrepair.intake import arguments
 from conrepair.runtime.errors import UsageError
@@ -228,6 +228,14 @@ class Pair(Fed):
         usual="they're noted, and don't change the verdict",
         key="tolerance.strict_signature",
         default=False,
+    )
+    arithmetic: str = option(
+        "Arithmetic that the target was computed in: what that makes of the source's network, by simulation, is no "
+        "fault.",
+        Value(arguments.text, choices=get_args(ArithmeticName)),
+        usual="float32 where a model is run here, and for recorded outputs the one of these that explains them",
+        key="tolerance.arithmetic",
+        default="",
     )
 
 

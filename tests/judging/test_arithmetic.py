@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from conrepair.evaluate.tolerance import ArithmeticName
 from conrepair.judging.arithmetic import ARITHMETICS, FLOAT32, LADDER, arithmetic_of, tried
 
 FLOATS = arrays(np.float32, 16, elements=st.floats(-(2.0**100), 2.0**100, width=32))
@@ -55,6 +58,10 @@ def test_the_unit_is_what_rounding_may_change(name: str) -> None:
     values = np.linspace(1, 2, 4097, dtype=np.float32)
     worst = float(np.abs(item.operands(values) - values).max())
     assert 0.4 * item.unit <= worst / (2 if name == "int8" else 1) <= item.unit
+
+
+def test_options_have_the_same_names() -> None:
+    assert get_args(ArithmeticName) == tuple(ARITHMETICS)
 
 
 def test_what_is_tried() -> None:

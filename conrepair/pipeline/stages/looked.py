@@ -98,9 +98,10 @@ def _measure_rounding(state: RunState, executed: Sequence[Execution], rows: Sequ
         return False
     asked = [(item, row) for item, row in zip(executed, rows, strict=True) if row.comparison and row.comparison.open]
     wanted = {row.reference for _, row in asked}
-    unknown = {row.reference for item, row in asked if computes_in(item) != FLOAT32.name}
+    said = state.settings.tolerance.arithmetic
+    others = {row.reference for item, row in asked if (said or computes_in(item)) != FLOAT32.name}
     tasks = {
-        place: _rounding_task(state, item, "" if item.model in unknown else "float32")
+        place: _rounding_task(state, item, said if item.model in others else FLOAT32.name)
         for place, item in enumerate(executed)
         if item.kind == "reference"
         and item.model in wanted
@@ -116,7 +117,9 @@ def _rounding_task(state: RunState, item: Execution, arithmetic: str) -> Task:
     subject = state.subject(item.model)
     if item.source is None:
         raise ValueError("what didn't run has no rounding")
-    options = dataclasses.replace(options_of(state.settings, None, subject.limits), arithmetic=arithmetic)
+    options = options_of(state.settings, None, subject.limits)
+    tolerance = dataclasses.replace(options.tolerance, arithmetic=arithmetic)
+    options = dataclasses.replace(options, tolerance=tolerance)
     payload = {"source": fed_model(state, subject, item.source), "options": to_json(options)}
     return state.task(f"{item.row_name}, rounding", "rounding", payload, item.source)
 

@@ -1,0 +1,112 @@
+"""Outputs of a device that computes in another arithmetic, beside a model in float32; PyTorch is the device."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from localized import WEIGHTS, Variant, pictures
+from onnx import TensorProto, helper, save
+from torch.nn import functional
+
+import conrepair
+from conrepair.cli import main
+
+IMAGES = pictures()
+INNER = ["a", "b", "c", "d", "f", "scores"]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Variant().write(Path("net.onnx"))
+    np.savez("in.npz", image=IMAGES)
+
+
+def _device(kind: torch.dtype, factors: Mapping[str, float] | None = None) -> dict[str, npt.NDArray[Any]]:
+    """What the network gives in a type, all its tensors, with weights off by some factors."""
+    w = {name: torch.tensor(array * (factors or {}).get(name, 1.0), dtype=kind) for name, array in WEIGHTS.items()}
+    found = {"a": functional.conv2d(torch.tensor(IMAGES, dtype=kind), w["first"], w["bias"], stride=2, padding=1)}
+    found["b"] = functional.relu(found["a"])
+    found["c"] = functional.conv2d(found["b"], w["inner"], padding=1)
+    found["d"] = found["b"] + found["c"]
+    found["f"] = found["d"].mean((2, 3))
+    found["scores"] = functional.linear(found["f"], w["dense"], w["shift"])
+    found["y"] = functional.softmax(found["scores"], dim=1)
+    return {name: array.float().numpy() for name, array in found.items()}
+
+
+def _recorded(arrays: Mapping[str, npt.NDArray[Any]], *names: str) -> str:
+    np.savez("out.npz", **{name: arrays[name] for name in (*names, "y")})
+    return "out.npz"
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_a_right_device_is_not_accused_and_its_arithmetic_named(name: str) -> None:
+    arrays = _device(getattr(torch, name))
+    compared = conrepair.compare("net.onnx", _recorded(arrays), data="in.npz", in_process=True)
+    assert (compared.verdict, compared.arithmetic) == ("noise", name), compared.reason
+    assert f"explained if it computes in {name}" in compared.reason
+    assert "INFERENCE_PRECISION_HINT=f32" in compared.reason
+    localized = conrepair.localize("net.onnx", _recorded(arrays, *INNER), data="in.npz", in_process=True)
+    assert (localized.verdict, localized.arithmetic, localized.faults) == ("noise", name, ()), localized.reason
+
+
+@pytest.mark.parametrize(("weights", "layer"), [("first", "a"), ("inner", "c"), ("dense", "scores")])
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_a_fault_of_two_per_cent_on_such_a_device_is_found(name: str, weights: str, layer: str) -> None:
+    arrays = _device(getattr(torch, name), {weights: 1.02})
+    found = conrepair.localize("net.onnx", _recorded(arrays, *INNER), data="in.npz", in_process=True)
+    assert (found.verdict, found.arithmetic) == ("faulty", name)
+    assert [fault.source_layers for fault in found.faults] == [(layer,)]
+    assert f"all else is explained if it computes in {name}" in found.reason
+
+
+def test_one_layer_that_is_off_among_others_in_float32_is_no_arithmetic() -> None:
+    """As much as bfloat16 makes, but not its numbers."""
+    arrays = _device(torch.float32, {"inner": 1.003})
+    found = conrepair.localize("net.onnx", _recorded(arrays, *INNER), data="in.npz", in_process=True)
+    assert found.verdict == "faulty"
+    assert [fault.source_layers for fault in found.faults] == [("c",)]
+
+
+def test_a_declared_arithmetic_is_the_only_one() -> None:
+    """What eight bits or bfloat16 would explain, float16 doesn't."""
+    wrong = _recorded(_device(torch.float16, {"first": 1.03}))
+    for name in ("float16", "float32"):
+        found = conrepair.compare("net.onnx", wrong, data="in.npz", arithmetic=name, in_process=True)
+        assert (found.verdict, found.arithmetic) == ("faulty", "")
+    right = _recorded(_device(torch.float16))
+    found = conrepair.compare("net.onnx", right, data="in.npz", arithmetic="float16", in_process=True)
+    assert (found.verdict, found.arithmetic) == ("noise", "float16")
+    with pytest.raises(conrepair.ConrepairError, match="float17"):
+        conrepair.compare("net.onnx", right, data="in.npz", arithmetic="float17", in_process=True)
+
+
+def test_what_a_model_run_here_differs_by_is_no_other_arithmetic(capsys: pytest.CaptureFixture[str]) -> None:
+    Variant(weights={"inner": WEIGHTS["inner"] * np.float32(1.003)}).write(Path("wrong.onnx"))
+    assert main(["compare", "net.onnx", "wrong.onnx", "--data", "in.npz", "-q", "--format", "json"]) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert result["rows"][-1]["verdict"] == "faulty"
+    assert result["rows"][-1]["comparison"]["arithmetic"] == ""
+
+
+def test_a_target_is_right_where_the_sources_runtime_is_off() -> None:
+    """ONNX Runtime's sigmoid has no right digits in its tail: exact values say so, and clear what has them."""
+    x = np.random.default_rng(0).uniform(-40, -8, (8, 5)).astype(np.float32)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 5]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Sigmoid", ["x"], ["y"], "gate")], "net", ends[:1], ends[1:])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "tail.onnx")
+    right = (1 / (1 + np.exp(-x.astype(np.float64)))).astype(np.float32)
+    wrong = np.where(np.arange(5) == 2, right * np.float32(1.01), right)
+    for values, verdict in ((right, "noise"), (wrong, "faulty")):
+        found = conrepair.compare("tail.onnx", {"y": values}, data={"x": x}, arithmetic="float32", in_process=True)
+        assert found.verdict == verdict, found.reason
+        [output] = found.row.comparison.outputs
+        assert any("the source's own runtime is off: Sigmoid (`gate`)" in note for note in output.notes)
