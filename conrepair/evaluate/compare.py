@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -387,9 +388,7 @@ def _compare_output(
     unexplained = verdict is not Verdict.EQUIVALENT and not (quantized or already)
     may_be_rounding = found.open or (unexplained and evidence.rounded is None)
     if others.exact is not None and not (quantized or already or softmax or verdict is Verdict.EQUIVALENT):
-        beside = beside_exact(
-            one, two, others, tolerance, lambda right, given: _judged(case, right, given, others.alone)
-        )
+        beside = beside_exact(one, two, others, tolerance, functools.partial(_judged, case))
         if beside is not None:
             verdict, reason, told = beside
             notes += told

@@ -96,18 +96,13 @@ class Known:
     in_float64: bool = False
     kernel: str = ""
 
-    @property
-    def alone(self) -> Known:
-        """What speaks of the network's rounding, and not of the reference's own errors."""
-        return Known(rounded=self.rounded)
-
 
 def beside_exact(
     one: Array,
     two: Array,
     known: Known,
     tolerance: Tolerance,
-    judged: Callable[[Array, Array], Any],
+    judged: Callable[[Array, Array, Known], Any],
 ) -> tuple[Verdict, str, list[str]] | None:
     """Judge a candidate by exact values, where these tell more than the reference does.
 
@@ -116,7 +111,7 @@ def beside_exact(
         two: The candidate's.
         known: With exact values, and their bounds.
         tolerance: What counts as equal.
-        judged: Judges two arrays: by `verdict` and `reason`.
+        judged: Judges two arrays by what is known: gives `verdict` and `reason`.
 
     Returns:
         The verdict, its reason and notes; None where the reference is as good.
@@ -135,7 +130,8 @@ def beside_exact(
         return Verdict.NOISE, f"{words} at most{', which the source is not' if told else ''}", told
     if not ours.beyond:
         return None
-    found = judged(right.astype(one.dtype), two[:count])
+    alone = Known() if sharp else Known(rounded=known.rounded)  # which is of the runtime that's off
+    found = judged(right.astype(one.dtype), two[:count], alone)
     if not found.verdict.is_right:
         return found.verdict, f"beside exact values: {found.reason}", told
     return Verdict.NOISE, f"beside exact values, which the source is further from: {found.reason}", told
