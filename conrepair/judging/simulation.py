@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from conrepair.graph.layer_graph import Array, LayerGraph, Node
-from conrepair.graph.operators import PRODUCTS
+from conrepair.graph.operators import OPERATORS, PRODUCTS
 from conrepair.judging.arithmetic import Arithmetic
 from conrepair.networks.network import Network, Segment
 
@@ -64,7 +64,8 @@ class _Rounded(Segment):
         known = dict.fromkeys(fed)
         for node in graph.between(self._fed, wanted):
             made = [name for name in node.outputs if graph.tensors[name].observable]
-            made = [name for name in made if name in wanted or graph.consumers.get(name)]
+            rounds = node.op not in OPERATORS or not OPERATORS[node.op].exact  # else all has been rounded already
+            made = [name for name in made if name in wanted or (rounds and graph.consumers.get(name))]
             if made:
                 nodes = graph.between(known.keys(), made)
                 sums = any(item.op in PRODUCTS for item in nodes)
