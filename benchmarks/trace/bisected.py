@@ -33,8 +33,7 @@ from conrepair.graph.layer_graph import Array
 from conrepair.networks.tvm import TvmNetwork
 from conrepair.runtime.errors import ConrepairError
 from conrepair.systems.registry import SYSTEMS
-from conrepair.tracing.cut import pieces_of
-from conrepair.tracing.exact_side import ACCURACY
+from conrepair.tracing.exact_side import ACCURACY, pieces_of
 from conrepair.tracing.healing import fewest_that_heal
 from conrepair.tracing.propagation import replay
 from conrepair.truth.bound import Analysis

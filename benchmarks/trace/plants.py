@@ -33,7 +33,7 @@ from benchmarks.trace.generated import Generated, generated
 from conrepair.graph.layer_graph import Array
 from conrepair.networks.tvm import TvmNetwork
 from conrepair.systems.registry import SYSTEMS
-from conrepair.tracing.cut import pieces_of
+from conrepair.tracing.exact_side import pieces_of
 from conrepair.tracing.propagation import replay
 from conrepair.truth.bound import Analysis
 

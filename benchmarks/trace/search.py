@@ -98,7 +98,7 @@ def opened(names: Sequence[str], path: Path, folder: Path) -> tuple[list[Runnabl
     sides = [entry(name).runs.open(model, entry(name).chosen, there) for name in names if name != _EXACT]
     space = space_of(sides[0].inputs)
     if _EXACT in names:
-        sides.append(ExactSide(Analysis(read_proto(path)), sides[0].inputs, sides[0].outputs))
+        sides.append(ExactSide(read_proto(path), sides[0].inputs, sides[0].outputs))
     for side in sides:
         side.run(space.feeds(np.zeros(space.size)))
     return sides, space

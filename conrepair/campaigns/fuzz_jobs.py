@@ -23,22 +23,11 @@ from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.model import from_json
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.constants import drawn_constants
-from conrepair.fuzz.looking import (
-    REFUSED,
-    SUSPECT,
-    UNJUDGED,
-    declared,
-    look,
-    looked_at,
-    other_answers,
-    with_gradients,
-    with_refusal,
-    with_seconds,
-)
+from conrepair.fuzz.looking import SUSPECT, UNJUDGED, declared, further, look, looked_at, other_answers
 from conrepair.fuzz.network_facts import choices, largest
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.specials import drawn_specials
-from conrepair.fuzz.suspicion import ENDS, Suspicion
+from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, REFUSED, SLOWER, Suspicion
 from conrepair.fuzz.trial import tried
 from conrepair.generate.generated import INPUTS, MODEL, OUTPUTS
 from conrepair.report.encode import encode
@@ -169,10 +158,8 @@ def fuzz_try(payload: dict[str, Any], folder: Path) -> dict[str, Any]:
             trial = tried(case, asked.runs, asked.chosen, folder, threads=threads, others=others)
             at(judging=True)
             found = looked_at(case, trial, right or other_answers(case), asked.chosen)
-            found = with_refusal(found, case, trial, asked.runs, asked.chosen, folder)
-            found = with_gradients(found, case, trial, asked.runs, asked.chosen, folder)
-            if payload["slower"]:
-                found = with_seconds(found, case, asked.runs, asked.chosen, folder)
+            stages = {REFUSAL, GRADIENT} | ({SLOWER} if payload["slower"] else set())
+            found = further(found, case, trial, asked.runs, asked.chosen, folder, stages)
             for draw, (other, seen) in enumerate(trial.others if found.suspicion is None else (), 1):
                 odd = looked_at(other, seen, other_answers(other), asked.chosen)
                 if odd.suspicion is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from conrepair.cases.case import Case
-from conrepair.metrics.ulps import is_real
+from conrepair.metrics.ulps import is_number, is_real
 
 __all__ = ["drawn_constants", "with_constants", "with_fed_weights"]
 
@@ -60,7 +60,7 @@ def drawn_constants(case: Case, generator: np.random.Generator) -> Case:
         case: Any.
         generator: By which they're drawn.
     """
-    names = [name for name, array in sorted(case.inputs.items()) if array.dtype.kind in "biu" or is_real(array)]
+    names = [name for name, array in sorted(case.inputs.items()) if is_number(array)]
     if names and generator.random() < _HALF:
         names = [name for name in names if generator.random() < _HALF] or names[:1]
     return with_constants(case, names)

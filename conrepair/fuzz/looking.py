@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,23 +18,22 @@ from conrepair.cases.sizes import SIZES, resized
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.fuzz.constants import with_fed_weights
-from conrepair.fuzz.oracles.again import again, threads
-from conrepair.fuzz.oracles.faces import faces
+from conrepair.fuzz.oracles.answers import again, faces, threads
 from conrepair.fuzz.oracles.gradients import gradients as wrong_gradients
+from conrepair.fuzz.oracles.gradients import trained
 from conrepair.fuzz.oracles.numbers import allowance, differing, numbers, spread
 from conrepair.fuzz.specials import has_specials
-from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, SLOWER, THREADS, Suspicion
+from conrepair.fuzz.suspicion import ENDS, GRADIENT, REFUSAL, REFUSED, SLOWER, THREADS, Suspicion
 from conrepair.fuzz.timing import slower, timed
-from conrepair.fuzz.training import trained
 from conrepair.fuzz.trial import Trial, tried
 from conrepair.generate.running import RefusedError, run
-from conrepair.metrics.ulps import is_real
+from conrepair.metrics.ulps import is_number
 from conrepair.onnx_passes.fold_constants import RANDOM
 from conrepair.runtime.errors import InferenceError
 from conrepair.systems.system import Setting, System
 from conrepair.tracing.exact_side import ExactSide
-from conrepair.truth.bound import Analysis
-from conrepair.truth.judging import LARGE, distances
+from conrepair.truth.judging import LARGE, distances, in_bounds
+from conrepair.truth.widening import sizes_of
 
 __all__ = [
     "ALIKE",
@@ -45,19 +44,17 @@ __all__ = [
     "UNJUDGED",
     "Looked",
     "declared",
+    "further",
     "look",
     "looked_at",
     "other_answers",
     "referees",
-    "with_gradients",
-    "with_refusal",
-    "with_seconds",
 ]
 
-RIGHT, REFUSED, SUSPECT, ILL = "right", "refused", "suspect", "ill-conditioned"
+RIGHT, SUSPECT, ILL = "right", "suspect", "ill-conditioned"
 ALIKE, UNJUDGED = "alike", "unjudged"
-"""Verdicts. `ILL`: far apart, and both are as right as may be. `ALIKE`: nobody computes exact values, and the answer
-is another system's, but for what rounding does to that. `UNJUDGED`: nobody can say."""
+"""Verdicts, with `REFUSED`. `ILL`: far apart, and both are as right as may be. `ALIKE`: nobody computes exact values,
+and the answer is another system's, but for what rounding does to that. `UNJUDGED`: nobody can say."""
 
 
 _WHOLE = frozenset(number for name, number in onnx.TensorProto.DataType.items() if "INT" in name)
@@ -112,17 +109,19 @@ def look(
     trial = tried(case, system, setting, folder, runs=runs, threads=stage == THREADS)
     other = other_answers(case) if trial.answers else None
     found = looked_at(case, trial, other, setting, strict=strict)
-    if stage == REFUSAL:
-        return with_refusal(found, case, trial, system, setting, folder)
-    if stage == SLOWER:
-        return with_seconds(found, case, system, setting, folder)
-    return with_gradients(found, case, trial, system, setting, folder) if stage == GRADIENT else found
+    return further(found, case, trial, system, setting, folder, {stage})
 
 
-def with_gradients(found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path) -> Looked:
-    """Judge gradients, too, where answers are right and a system trains: its plain setting says what's right.
-
-    They are those of inputs and, where the plain setting takes it so, of weights.
+def further(
+    found: Looked,
+    case: Case,
+    trial: Trial,
+    system: System,
+    setting: Setting,
+    folder: Path,
+    stages: Collection[str],
+) -> Looked:
+    """Judge what else is suspect where answers aren't: refusals, gradients, seconds.
 
     Args:
         found: Of the answers.
@@ -131,6 +130,21 @@ def with_gradients(found: Looked, case: Case, trial: Trial, system: System, sett
         system: Which.
         setting: How it's run.
         folder: For files.
+        stages: Of what is judged.
+    """
+    if REFUSAL in stages:
+        found = _with_refusal(found, case, trial, system, setting, folder)
+    if GRADIENT in stages:
+        found = _with_gradients(found, case, trial, system, setting, folder)
+    return _with_seconds(found, case, system, setting, folder) if SLOWER in stages else found
+
+
+def _with_gradients(
+    found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path
+) -> Looked:
+    """Judge gradients, too, where answers are right and a system trains: its plain setting says what's right.
+
+    They are those of inputs and, where the plain setting takes it so, of weights.
     """
     if found.verdict != RIGHT or not system.trains or setting == system.settings[system.plain]:
         return found
@@ -145,17 +159,8 @@ def with_gradients(found: Looked, case: Case, trial: Trial, system: System, sett
     return dataclasses.replace(found, message=training.words, seconds=seconds)
 
 
-def with_refusal(found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path) -> Looked:
-    """Suspect a refusal, too, where the plain setting takes the case: an optimization made what nothing computes.
-
-    Args:
-        found: Of the trial.
-        case: That was tried.
-        trial: What came of it.
-        system: Which.
-        setting: How it's run.
-        folder: For files.
-    """
+def _with_refusal(found: Looked, case: Case, trial: Trial, system: System, setting: Setting, folder: Path) -> Looked:
+    """Suspect a refusal, too, where the plain setting takes the case: an optimization made what nothing computes."""
     plain, end = system.plain_beside(setting), trial.ended
     if found.verdict != REFUSED or end is None or plain is None or not system.alike:
         return found
@@ -163,20 +168,12 @@ def with_refusal(found: Looked, case: Case, trial: Trial, system: System, settin
         return found
     if not tried(case, system, plain, folder, runs=1).answers:
         return found
-    seen = Suspicion("exception", REFUSAL, end.error, end.message, end.place)
+    seen = dataclasses.replace(end, kind="exception", stage=REFUSAL)
     return Looked(SUSPECT, seen, "", found.seconds, plainly=False)
 
 
-def with_seconds(found: Looked, case: Case, system: System, setting: Setting, folder: Path) -> Looked:
-    """Judge how long it takes, too, where answers aren't suspect, beside the plain setting on the same processor.
-
-    Args:
-        found: Of the answers.
-        case: That was tried.
-        system: Which.
-        setting: How it's run.
-        folder: For files.
-    """
+def _with_seconds(found: Looked, case: Case, system: System, setting: Setting, folder: Path) -> Looked:
+    """Judge how long it takes, too, where answers aren't suspect, beside the plain setting on the same processor."""
     plain = system.settings[system.plain]
     alike = setting.reach == plain.reach and (system.kernels or setting.backend == plain.backend)
     if found.verdict in {SUSPECT, REFUSED} or setting == plain or not alike:
@@ -224,7 +221,7 @@ def _one_size(
     case: Case, trial: Trial, other: Mapping[str, Array] | None, setting: Setting, *, strict: bool
 ) -> Looked:
     end = trial.ended
-    if end is not None and end.sort == "refused":
+    if end is not None and end.kind == REFUSED:
         return Looked(REFUSED, None, f"{end.stage}: {end.error}: {end.message}", trial.seconds)
     model = case.model
     drawn = any(node.op_type in RANDOM for node in nodes_of(model.graph))
@@ -268,8 +265,8 @@ def referees(case: Case) -> frozenset[str]:
 
 
 def _without_truth(trial: Trial, right: Mapping[str, Array], *, drawn: bool) -> Iterator[Suspicion]:
-    if trial.ended is not None and trial.ended.suspicion is not None:
-        yield trial.ended.suspicion
+    if trial.ended is not None:
+        yield trial.ended
     if not drawn:
         yield from again(trial.answers)
     if trial.answers:
@@ -284,11 +281,9 @@ def declared(model: onnx.ModelProto) -> dict[str, Array]:
     """
     found = {}
     for item in model.graph.output:
-        kind = item.type.tensor_type
-        sizes = [size.dim_value for size in kind.shape.dim if size.HasField("dim_value")]
-        if kind.HasField("shape") and len(sizes) == len(kind.shape.dim) and kind.elem_type:
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-            found[item.name] = np.broadcast_to(np.zeros((), dtype), sizes)
+        sizes, kind = sizes_of(item), item.type.tensor_type.elem_type
+        if sizes is not None and kind:
+            found[item.name] = np.broadcast_to(np.zeros((), onnx.helper.tensor_dtype_to_np_dtype(kind)), sizes)
     return found
 
 
@@ -313,13 +308,12 @@ def _judged(case: Case, trial: Trial, other: Mapping[str, Array] | None, *, witn
     far, near = False, 0.0
     for name, exact in truth.items():
         mine = given[name]
-        if not (mine.dtype.kind in "biu" or is_real(mine)) or mine.shape != exact.shape:
+        if not is_number(mine) or mine.shape != exact.shape:
             continue
-        with np.errstate(all="ignore"):
-            errors = distances(mine, exact)
-            ratios = np.where(errors == 0, 0.0, errors / np.broadcast_to(side.bound[name], exact.shape))
-            far |= bool((errors > LARGE * np.abs(exact)).any())
-        near = max(near, float(np.nan_to_num(ratios, nan=0.0, posinf=0.0).max(initial=0.0)))
+        errors = distances(mine, exact)
+        ratios = in_bounds(errors, np.broadcast_to(side.bound[name], exact.shape))
+        near = max(near, float(ratios.max(initial=0, where=np.isfinite(ratios))))
+        far |= bool((errors > LARGE * np.abs(exact)).any())
     return Looked(ILL if far else RIGHT, None, "", seconds, near)
 
 
@@ -347,12 +341,8 @@ def _exact(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[ExactSid
     Raises:
         InferenceError: if ONNX's reference doesn't compute them.
     """
-    try:
-        analysis = Analysis(model)
-    except Exception as error:  # the reference raises a dozen types
-        raise InferenceError(f"ONNX's reference can't run it: {error}") from error
     whole = {item.name for item in model.graph.output if item.type.tensor_type.elem_type in _WHOLE}
-    side = ExactSide(analysis, (), [TensorSpec(item.name, (), "float32") for item in model.graph.output])
+    side = ExactSide(model, (), [TensorSpec(item.name, (), "float32") for item in model.graph.output])
     truth = side.run(feeds)
     if not all(isinstance(value, np.ndarray | np.generic) for value in truth.values()):
         raise InferenceError("an output is no tensor")

@@ -25,7 +25,6 @@ from conrepair.systems.system import Setting, System
 from conrepair.tracing.exact_side import ExactSide, over_bound
 from conrepair.tracing.search.space import HIGH, LOW, space_of
 from conrepair.tracing.searching import Sides, search_inputs
-from conrepair.truth.bound import Analysis
 
 __all__ = ["GONE", "Reduction", "reduced", "worse"]
 
@@ -51,7 +50,7 @@ def worse(case: Case, system: System, setting: Setting, folder: Path, *, seconds
     with tempfile.TemporaryDirectory(dir=folder) as made:
         try:
             runnable = system.open(case.file(Path(made)), setting, Path(made))
-            exact = ExactSide(Analysis(case.model), runnable.inputs, runnable.outputs)
+            exact = ExactSide(case.model, runnable.inputs, runnable.outputs)
             kept = [{name: array for name, array in case.inputs.items() if not is_real(array)}]
             size = max([HIGH, *(float(abs(array).max()) for array in case.inputs.values() if is_real(array))])
             space = space_of(runnable.inputs, min(LOW, -size), size, around=kept, seed=0)

@@ -6,10 +6,13 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "OF_RUNS", "REFUSAL", "SLOWER", "THREADS", "Suspicion"]
+__all__ = ["ENDS", "GRADIENT", "OF_NUMBERS", "OF_RUNS", "REFUSAL", "REFUSED", "SLOWER", "THREADS", "Suspicion"]
 
 GRADIENT = "gradient"
 """A kind, and the stage of all that's seen when a network is differentiated."""
+
+REFUSED = "refused"
+"""A kind that is no fault, and a verdict: it's said that something isn't taken."""
 
 ENDS = frozenset({"crash", "hang", "memory"})
 """Kinds that end a process."""
@@ -44,7 +47,8 @@ class Suspicion:
         kind: "exception", "crash", "hang", "memory", "numbers", "not finite", "shape", "type", "outputs", "chance"
             (not the same each time), "layout" (depends on how inputs lie in memory), "gradient" (a wrong one),
             "threads" (hangs on how many there are), "slower" (than with most left out), or "differs": from
-            another system by more than rounding explains, where nobody computes exact values.
+            another system by more than rounding explains, where nobody computes exact values. "refused" is no fault:
+            it's said that something isn't taken.
         stage: In which it was seen; "answers" of those, "sizes" where further ones of a build are wrong,
             "refusal" where optimizations alone make something of it that isn't taken.
         error: The exception's type, or the signal.

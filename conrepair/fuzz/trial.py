@@ -21,12 +21,12 @@ from conrepair.data.stored_values import ONLY_ELSEWHERE, to_stored
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
-from conrepair.fuzz.suspicion import THREADS, Suspicion
+from conrepair.fuzz.suspicion import REFUSED, THREADS, Suspicion
 from conrepair.runtime.errors import ConrepairError, DataError, ToolCrashError, ToolError
 from conrepair.runtime.words import shortened
 from conrepair.systems.system import Setting, System
 
-__all__ = ["CONVERT", "LOAD", "OTHER_THREADS", "RUN", "Ended", "Trial", "how_ended", "tried", "with_options"]
+__all__ = ["CONVERT", "LOAD", "OTHER_THREADS", "RUN", "Trial", "how_ended", "tried", "with_options"]
 
 CONVERT, LOAD, RUN = "convert", "load", "run"
 """Stages of a trial, with `THREADS`, and `SIZES` for further ones."""
@@ -53,38 +53,12 @@ _GAP = re.compile(
 
 
 @dataclass(frozen=True)
-class Ended:
-    """Why there's no answer.
-
-    Attributes:
-        stage: `CONVERT`, `LOAD`, `RUN`, `SIZES` or `THREADS`.
-        sort: "refused" (it's said that something isn't taken), "exception", "crash", "hang" or "memory".
-        error: The exception's type, or the signal.
-        message: The tool's own words.
-        place: File and function that raised it, as far as that's Python.
-    """
-
-    stage: str
-    sort: str
-    error: str
-    message: str
-    place: str = ""
-
-    @property
-    def suspicion(self) -> Suspicion | None:
-        """All but a refusal is suspect: what a system says it doesn't take is no fault."""
-        if self.sort == "refused":
-            return None
-        return Suspicion(self.sort, self.stage, self.error, self.message, self.place)
-
-
-@dataclass(frozen=True)
 class Trial:
     """What a system did with a case.
 
     Attributes:
         answers: Of each run on the same inputs, by output; empty where it ended otherwise.
-        ended: How.
+        ended: How; of the kind "refused" where it's said that something isn't taken.
         otherwise: Answers with `OTHER_THREADS`, where they were asked for.
         further: Answers of the same build with the case's further sizes, where it has any.
         others: Further cases of the same network that the same build ran, once each, and what came of them.
@@ -92,7 +66,7 @@ class Trial:
     """
 
     answers: tuple[Mapping[str, Array], ...] = ()
-    ended: Ended | None = None
+    ended: Suspicion | None = None
     otherwise: Mapping[str, Array] = field(default_factory=dict)
     further: Mapping[str, Array] = field(default_factory=dict)
     others: tuple[tuple[Case, Trial], ...] = ()
@@ -225,8 +199,8 @@ def _disturb(runnable: Runnable, inputs: Mapping[str, Array]) -> None:
         runnable.run({name: np.ascontiguousarray(np.flip(array)) for name, array in inputs.items()})
 
 
-def how_ended(stage: str, error: BaseException, case: Case) -> Ended:
-    """What a library said first, below what was made of it.
+def how_ended(stage: str, error: BaseException, case: Case) -> Suspicion:
+    """What a library said first, below what was made of it; of the kind "refused" where it's no fault.
 
     Args:
         stage: In which.
@@ -241,12 +215,12 @@ def how_ended(stage: str, error: BaseException, case: Case) -> Ended:
         name, words, place = root.error, root.words, root.place
     message = shortened(_FOLDERS.sub("", " ".join(words.split())), _LONGEST)
     if isinstance(root, ToolCrashError):
-        return Ended(stage, "crash", root.signal, message)
+        return Suspicion("crash", stage, root.signal, message)
     ours = isinstance(root, ConrepairError) and not isinstance(root, DataError | ToolError)  # says why
     refused = ours or name == "NotImplementedError" or _GAP.search(f"{name}: {message}") is not None
     if name == "KeyError":  # a table that has no such operator, or element type
         refused |= message.isdecimal() or message.strip("'") in {node.op_type for node in nodes_of(case.model.graph)}
-    return Ended(stage, "refused" if refused else "exception", name, message, place)
+    return Suspicion(REFUSED if refused else "exception", stage, name, message, place)
 
 
 def _place(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import onnx
 from conrepair.generate.running import RefusedError, run
 from conrepair.metrics.ulps import is_real
 from conrepair.truth.bound import Analysis
-from conrepair.truth.judging import judge
+from conrepair.truth.judging import beside
 from conrepair.truth.referees import CannotJudgeError, OnnxReference
 
 __all__ = ["ResultDifference", "difference", "optimized", "refereed"]
@@ -105,12 +105,10 @@ def refereed(model: onnx.ModelProto, inputs: Arrays, outputs: Arrays, coarsest: 
         bounded = Analysis(model).at(inputs)
     except Exception as error:  # noqa: BLE001 (the reference raises a dozen types)
         return {"verdict": "alone", "words": f"{type(error).__name__}: {error}"}
-    kinds = {
-        judge(array, array, bounded.truth[name], bounded.bound[name]).kind
+    explained = all(
+        array.shape == truth[name].shape and not beside(array, bounded.truth[name], bounded.bound[name]).beyond
         for name, array in outputs.items()
-        if array.shape == bounded.truth[name].shape
-    }
-    explained = "wrong" not in kinds and all(array.shape == truth[name].shape for name, array in outputs.items())
+    )
     return {"verdict": "same"} if explained else {"verdict": "differs", **vars(wrong)}
 
 

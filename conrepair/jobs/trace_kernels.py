@@ -19,8 +19,7 @@ from conrepair.report.encode import encode
 from conrepair.runtime.errors import ConrepairError, ConversionError
 from conrepair.systems.registry import SYSTEMS
 from conrepair.systems.system import Setting, System
-from conrepair.tracing.cut import pieces_of
-from conrepair.tracing.exact_side import ACCURACY
+from conrepair.tracing.exact_side import ACCURACY, pieces_of
 from conrepair.tracing.formed import candidates, in_other_form
 from conrepair.tracing.fused import has_guilty_groups, taken_apart
 from conrepair.tracing.healing import REWRITTEN

@@ -32,7 +32,7 @@ from conrepair.tracing.result import Deviation, worst_first
 from conrepair.tracing.search.objectives import OBJECTIVES, guide
 from conrepair.tracing.search.space import space_of
 from conrepair.tracing.searching import Searched, Sides, search_inputs
-from conrepair.truth.bound import Accuracy, Analysis
+from conrepair.truth.bound import Accuracy
 from conrepair.truth.referees import OnnxReference
 
 __all__ = ["trace"]
@@ -150,11 +150,10 @@ def _exact(
 ) -> tuple[ExactSide | None, list[str]]:
     """Exact values of a network as a side, if ONNX's reference computes them for a point."""
     try:
-        found = ExactSide(Analysis(proto), opened.inputs, opened.outputs, accuracy)
+        found = ExactSide(proto, opened.inputs, opened.outputs, accuracy)
         found.run(point)
-    # ONNX's reference raises a dozen types of its own for what it doesn't know.
-    except Exception as error:  # noqa: BLE001
-        return None, [f"ONNX's reference can't run it in float64: {type(error).__name__}: {error}"]
+    except InferenceError as error:
+        return None, [str(error)]
     return found, []
 
 

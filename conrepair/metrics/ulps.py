@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Grid", "grid_of", "is_real", "ulps"]
+__all__ = ["Grid", "grid_of", "is_number", "is_real", "ulps"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,15 @@ def is_real(array: npt.NDArray[Any]) -> bool:
     """
     kind = array.dtype.kind  # NumPy makes the name anew each time
     return kind == "f" or (kind == "V" and array.dtype.name == "bfloat16")
+
+
+def is_number(array: npt.NDArray[Any]) -> bool:
+    """Whether an array holds real or whole numbers, or truth values.
+
+    Args:
+        array: Of any type.
+    """
+    return array.dtype.kind in "biu" or is_real(array)
 
 
 def ulps(results: npt.NDArray[Any], truth: npt.NDArray[Any], dtype: Any = None) -> npt.NDArray[np.float64]:

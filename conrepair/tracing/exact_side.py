@@ -1,22 +1,25 @@
-"""Exact values as a side that can be searched against."""
+"""Exact values: as a side that can be searched against, and of each piece of a network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
+import onnx
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.frameworks.arithmetic import settled
 from conrepair.frameworks.runnable import Array, Runnable
-from conrepair.metrics.ulps import grid_of
 from conrepair.operators.all_operators import ROUNDED
 from conrepair.runtime.errors import InferenceError
+from conrepair.tracing.propagation import Pieces
 from conrepair.truth.bound import Accuracy, Analysis
 from conrepair.truth.disturbed import disturbed
-from conrepair.truth.judging import LARGE, distances
+from conrepair.truth.judging import LARGE, distances, in_bounds, stored
+from conrepair.truth.widening import types_of
 
-__all__ = ["ACCURACY", "ExactSide", "over_bound"]
+__all__ = ["ACCURACY", "ExactSide", "cut_at", "over_bound", "pieces_of"]
 
 ACCURACY = dict.fromkeys(ROUNDED, 16.0)
 """Units in the last place that a right kernel of a function may be off; what's further off is a fault of its own."""
@@ -24,6 +27,7 @@ ACCURACY = dict.fromkeys(ROUNDED, 16.0)
 _NUMBERS = "biuf"
 _MOST = 1e300  # where nothing may differ
 _LEAST = 1e-3  # bounds: errors below look alike
+_OWN = "computed from what is given: "
 
 
 class ExactSide(Runnable):
@@ -35,35 +39,36 @@ class ExactSide(Runnable):
 
     def __init__(
         self,
-        analysis: Analysis,
+        model: onnx.ModelProto,
         inputs: Sequence[TensorSpec],
         outputs: Sequence[TensorSpec],
         accuracy: Accuracy = ACCURACY,
     ) -> None:
-        """Take what analyses the network.
+        """Open a network.
 
         Args:
-            analysis: Of it.
-            inputs: The network's.
-            outputs: The network's.
+            model: The network.
+            inputs: Its own.
+            outputs: Its own.
             accuracy: As of `Analysis.at`.
+
+        Raises:
+            InferenceError: if ONNX's reference doesn't compute it.
         """
-        self._accuracy = accuracy
-        self._analysis, self.inputs, self.outputs = analysis, tuple(inputs), tuple(outputs)
+        with _refusing():
+            self._analysis = Analysis(model)
+        self._accuracy, self.inputs, self.outputs = accuracy, tuple(inputs), tuple(outputs)
         self.bound: Mapping[str, Array] = {}
         self._last: dict[str, Array] = {}
 
     def run(self, feeds: Mapping[str, Array], *, fresh: bool = True) -> dict[str, Array]:
         """See `Runnable.run`."""
         settled()  # the other side may have left it otherwise
-        try:
+        with _refusing():
             found = self._analysis.at(feeds, self._accuracy)
-        # ONNX's reference raises a dozen types of its own.
-        except Exception as error:
-            raise InferenceError(f"ONNX's reference can't run it: {type(error).__name__}: {error}") from error
-        names = [spec.name for spec in self.outputs]
-        self.bound = {name: found.bound[name] for name in names}
-        self._last = {name: found.truth[name] for name in names}
+            names = [spec.name for spec in self.outputs]
+            self.bound = {name: found.bound[name] for name in names}
+            self._last = {name: found.truth[name] for name in names}
         return self._last
 
     @property
@@ -101,12 +106,20 @@ class ExactSide(Runnable):
         return self.run(feeds)
 
 
+@contextlib.contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    # ONNX's reference raises a dozen types of its own.
+    except Exception as error:
+        raise InferenceError(f"ONNX's reference can't run it in float64: {type(error).__name__}: {error}") from error
+
+
 def _usual(given: Array, truth: Array, ulps: float | None) -> Array:
     """What no estimate is made for."""
     if ulps is None or given.dtype.kind != "f":
         return LARGE * np.abs(truth)
-    grid = grid_of(given.dtype)
-    return ulps * grid.ulp(np.asarray(truth, np.float64)) + 2.0**grid.lowest
+    return stored(given.dtype, truth, ulps)
 
 
 def _size(array: Array) -> float:
@@ -125,11 +138,52 @@ def over_bound(side: ExactSide, one: Sequence[Array], two: Sequence[Array], dist
     """
     worst = _LEAST
     for given, exact, bound in zip(one, two, side.bound.values(), strict=True):
-        if given.shape != exact.shape or given.dtype.kind not in "biuf":
+        if given.shape != exact.shape or given.dtype.kind not in _NUMBERS:
             continue
-        with np.errstate(all="ignore"):
-            error = np.abs(given.astype(np.float64) - exact)
-            ratio = np.where(error == 0, 0.0, np.where(bound == 0, _MOST, error / bound))
-        finite = ratio[np.isfinite(error) & np.isfinite(ratio)]
-        worst = max(worst, float(finite.max())) if finite.size else worst
+        errors = distances(given, exact)
+        ratios = np.minimum(in_bounds(errors, bound), _MOST)
+        worst = max(worst, float(ratios.max(initial=0, where=np.isfinite(errors))))
     return float(np.log10(worst))
+
+
+def pieces_of(model: onnx.ModelProto, tensors: Collection[str], accuracy: Accuracy = ACCURACY) -> Pieces:
+    """What each piece of a network between tensors should give, and how far rounding may lead from it.
+
+    Args:
+        model: A network.
+        tensors: Results of its nodes.
+        accuracy: As of `Analysis.at`.
+
+    Returns:
+        Given values of the inputs and of all these tensors, what each of them is when it's computed from those in
+        front of it, and the bounds.
+    """
+    analysis = Analysis(cut_at(model, tensors))
+
+    def run(given: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        found = analysis.at(given, accuracy)
+        truth, bound = ({name: part[_OWN + name] for name in tensors} for part in (found.truth, found.bound))
+        return truth, bound
+
+    return run
+
+
+def cut_at(model: onnx.ModelProto, tensors: Collection[str]) -> onnx.ModelProto:
+    """The network with tensors as inputs, and what computed them as outputs under names of their own.
+
+    Args:
+        model: A network; graphs inside its nodes see what's given, too.
+        tensors: Results of its nodes.
+    """
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    types = types_of(model)
+    del made.graph.output[:]
+    for node in made.graph.node:
+        for place, name in enumerate(node.output):
+            if name in tensors:
+                node.output[place] = _OWN + name
+    for name in tensors:
+        made.graph.input.append(onnx.helper.make_tensor_value_info(name, types[name], None))
+        made.graph.output.append(onnx.helper.make_tensor_value_info(_OWN + name, types[name], None))
+    return made

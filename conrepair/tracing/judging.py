@@ -15,7 +15,7 @@ from conrepair.intake.data import write_arrays
 from conrepair.metrics.ulps import ulps
 from conrepair.tracing.result import Deviation, Errors
 from conrepair.tracing.search.objectives import relative_to
-from conrepair.truth.judging import distances, judge, worst_of
+from conrepair.truth.judging import beside, distances, judge, worst_of
 
 __all__ = ["JUDGED", "Judged", "deviates", "deviation_of", "read_judged", "write_judged"]
 
@@ -151,7 +151,7 @@ def deviates(judged: Judged, deviation: Deviation, given: Mapping[str, Array], s
     name = deviation.output
     one = given[name]
     if deviation.kind == "wrong":
-        return bool(judge(one, one, judged.exact[place][name], judged.bound[place][name]).one.beyond)
+        return bool(beside(one, judged.exact[place][name], judged.bound[place][name]).beyond)
     there, other = judged.setting[place][name], judged.against[place][name]
     left, was = (float(distances(array, other)[deviation.place]) for array in (one, there))
     return bool(left) and (np.isinf(left) or left > _LEFT * was)

@@ -10,7 +10,7 @@ import numpy as np
 from conrepair.graph.layer_graph import Array
 from conrepair.metrics.ulps import grid_of, ulps
 from conrepair.networks.network import Network
-from conrepair.truth.judging import distances, judge
+from conrepair.truth.judging import beside, distances
 
 __all__ = ["KernelError", "KernelPair", "Pieces", "Replayed", "matched", "replay"]
 
@@ -152,7 +152,7 @@ def replay(
         reads = sources[name]
         incoming = max((outgoing[item] for item in reads if item in outgoing), default=0.0)
         introduced = _largest_error(alone[name], right[name])
-        over = judge(alone[name], alone[name], right[name], bound[name]).one.bounds
+        over = beside(alone[name], right[name], bound[name]).bounds
         found.append(
             KernelError(
                 name,

@@ -5,24 +5,32 @@ common: behind some twenty layers it's larger than the numbers themselves. Here 
 at random by as much as the node's own rounding likely comes to, and the network runs on with that: what the outputs
 then do is what rounding does to them (Monte Carlo arithmetic: Parker, "Monte Carlo arithmetic: exploiting
 round-off error in numerical software", UCLA CSD-970002, 1997). It's an estimate, no bound: it is to be said.
+
+ONNX's reference is disturbed as it runs; a system, and its gradients, from outside, through factors that are inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper
 
+from conrepair.metrics.ulps import grid_of, is_number, is_real
 from conrepair.operators.record import Array
 from conrepair.truth.bound import Accuracy, Analysis
 from conrepair.truth.judging import distances
+from conrepair.truth.widening import sizes_of, types_of
 
-__all__ = ["disturbed"]
+__all__ = ["disturbed", "furthest", "shaken", "with_noise"]
 
 _RUNS = 16
-_NUMBERS = "biuf"
-_TIMES = 4.0  # a node's own rounding, so that steps which are near are met, too; no more than its bound
+_TIMES = 4.0  # a node's own rounding, or half an ulp of a factor: so that steps which are near are met, too
 _MARGIN = 2.0  # for errors of one sign, which random ones aren't
+_FACTOR, _FIRST = "zz_noise_", 100_000  # last by name and by number: converters order inputs by either
+_REAL = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 
 def disturbed(analysis: Analysis, feeds: Mapping[str, Array], accuracy: Accuracy) -> dict[str, Array]:
@@ -36,26 +44,42 @@ def disturbed(analysis: Analysis, feeds: Mapping[str, Array], accuracy: Accuracy
     Returns:
         By output of numbers; infinite where a node's own rounding may come to anything, or what isn't finite changes.
     """
-    generator = np.random.default_rng(0)
     exact = analysis.given(feeds)
     own = [analysis.rounding(step, accuracy, _TIMES) for step in analysis.steps(exact)]
-    names = [
-        name
-        for name in analysis.outputs
-        if isinstance(exact[name], np.ndarray) and exact[name].dtype.kind in _NUMBERS
-    ]
-    worst = {name: np.zeros(exact[name].shape) for name in names}
-    for _ in range(_RUNS):
-        values = analysis.given(feeds)
-        for step, bounds in zip(analysis.steps(values), own, strict=True):
-            for place, bound in enumerate(bounds):
-                output = step.outputs[place]
-                if isinstance(output, np.ndarray) and output.dtype.kind in "fiu" and output.shape == np.shape(bound):
-                    step.outputs[place] = _moved(output, bound, generator)
-        for name in names:
-            there = np.shape(values[name]) == exact[name].shape  # else it has another size now
-            worst[name] = np.maximum(worst[name], distances(values[name], exact[name]) if there else np.inf)
-    return {name: _MARGIN * found for name, found in worst.items()}
+
+    def runs() -> Iterator[Mapping[str, Any]]:
+        generator = np.random.default_rng(0)
+        for _ in range(_RUNS):
+            values = analysis.given(feeds)
+            for step, bounds in zip(analysis.steps(values), own, strict=True):
+                for place, bound in enumerate(bounds):
+                    output = step.outputs[place]
+                    numbers = isinstance(output, np.ndarray) and output.dtype.kind in "fiu"
+                    if numbers and output.shape == np.shape(bound):
+                        step.outputs[place] = _moved(output, bound, generator)
+            yield values
+
+    outputs = ((name, exact[name]) for name in analysis.outputs)
+    right = {name: array for name, array in outputs if isinstance(array, np.ndarray) and is_number(array)}
+    return {name: _MARGIN * found for name, found in furthest(runs(), right).items()}
+
+
+def furthest(answers: Iterable[Mapping[str, Array]], right: Mapping[str, Array]) -> dict[str, Array]:
+    """How far answers get from what they should be, element by element.
+
+    Args:
+        answers: Of disturbed runs.
+        right: Numbers, by output.
+
+    Returns:
+        By output; infinite where an answer has another shape, or nobody can say how far it is.
+    """
+    found = {name: np.zeros(array.shape) for name, array in right.items()}
+    for given in answers:
+        for name, exact in right.items():
+            there = np.shape(given[name]) == exact.shape
+            found[name] = np.maximum(found[name], distances(given[name], exact) if there else np.inf)
+    return found
 
 
 def _moved(output: Array, bound: Array, generator: np.random.Generator) -> Array:
@@ -68,3 +92,68 @@ def _moved(output: Array, bound: Array, generator: np.random.Generator) -> Array
     low, high = float(ends.min), np.nextafter(float(ends.max), 0)
     steps = np.rint(generator.uniform(-1, 1, output.shape) * np.minimum(bound, high - low))
     return np.where(bound > 0, np.clip(output + steps, low, high).astype(output.dtype), output)
+
+
+def with_noise(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """The same network with a factor behind each real result that hangs on an input.
+
+    Args:
+        model: Any; results of unknown sizes, single numbers (which not every importer takes as an input), and what's
+            in branches and loops stay without.
+
+    Returns:
+        The network, and its new inputs as ones, with which it's what it was.
+    """
+    noisy = onnx.ModelProto()
+    noisy.CopyFrom(model)
+    graph, types = noisy.graph, types_of(model)
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    shapes = {item.name: sizes_of(item) for item in (*inferred.value_info, *inferred.output)}
+    fed = {item.name for item in graph.input} - {item.name for item in graph.initializer}
+    factors = dict[str, Array]()
+    del graph.node[:], graph.value_info[:]
+    for node in model.graph.node:
+        added = graph.node.add()
+        added.CopyFrom(node)
+        if not fed & set(node.input):  # constants stay what importers fold
+            continue
+        fed.update(filter(None, node.output))
+        for place, name in enumerate(node.output):
+            if name and (shape := shapes.get(name)) and types.get(name) in _REAL:
+                added.output[place] = own = f"{name}.own"
+                factor = f"{_FACTOR}{_FIRST + len(factors)}"
+                graph.node.extend(_product(own, factor, name, types[name]))
+                graph.input.append(helper.make_tensor_value_info(factor, types[name], shape))
+                factors[factor] = np.ones(shape, helper.tensor_dtype_to_np_dtype(types[name]))
+    return noisy, factors
+
+
+def _product(one: str, two: str, product: str, kind: int) -> list[onnx.NodeProto]:
+    """Nodes that multiply; in float32 what hardly anybody multiplies in bfloat16."""
+    if kind != TensorProto.BFLOAT16:
+        return [helper.make_node("Mul", [one, two], [product])]
+    wide = [f"{name}.wide" for name in (one, two, product)]
+    return [
+        *(helper.make_node("Cast", [name], [f"{name}.wide"], to=TensorProto.FLOAT) for name in (one, two)),
+        helper.make_node("Mul", wide[:2], wide[2:]),
+        helper.make_node("Cast", wide[2:], [product], to=kind),
+    ]
+
+
+def shaken(feeds: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
+    """Feeds as they are, then with each real number off by some of its last place; zeros by some of the largest's.
+
+    Args:
+        feeds: Of a network with factors (`with_noise`), and these.
+    """
+    yield dict(feeds)
+    generator = np.random.default_rng(0)
+    for _ in range(_RUNS):
+        found = dict(feeds)
+        for name, array in feeds.items():
+            if is_real(array):
+                size = np.abs(array.astype(np.float64))
+                size = np.where(size == 0, size.max(initial=0, where=np.isfinite(size)) or 1, size)
+                step = generator.uniform(-_TIMES, _TIMES, array.shape) * grid_of(array.dtype).unit * size
+                found[name] = np.asarray(array + step, array.dtype)
+        yield found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from conrepair.metrics.ulps import grid_of
 from conrepair.operators.record import Array
 
-__all__ = ["LARGE", "Judgement", "Side", "beside", "distances", "judge", "worst_of"]
+__all__ = ["LARGE", "Judgement", "Side", "beside", "distances", "in_bounds", "judge", "stored", "worst_of"]
 
 LARGE = 1e-3
 """Relative difference of an element from which on two right answers are called ill-conditioned."""
@@ -21,13 +23,11 @@ class Side:
     Attributes:
         bounds: Its worst error, in bounds.
         index: Where that is.
-        error: That error, relative to the truth; infinite where the truth is zero.
         beyond: Elements whose error is beyond their bound.
     """
 
     bounds: float
     index: tuple[int, ...]
-    error: float
     beyond: int
 
 
@@ -82,19 +82,31 @@ def beside(given: Array, truth: Array, bound: Array) -> Side:
         truth: The exact values, of the same shape.
         bound: The largest error of a right answer, element by element.
     """
-    exact = truth.astype(np.float64)
     errors = distances(given, truth)
+    ratios = in_bounds(errors, bound)
+    index = worst_of(ratios)
+    return Side(float(ratios[index]) if ratios.size else 0.0, index, int((errors > bound).sum()))
+
+
+def in_bounds(errors: Array, bound: Array) -> Array:
+    """Errors by their bounds: 0 where there's none or it may be any, above 1 where it's beyond."""
     with np.errstate(all="ignore"):
         ratios = np.where(
             errors <= bound, np.where(bound == np.inf, 0.0, errors / bound), np.fmax(errors / bound, 1.0)
         )
-    ratios = np.where(errors == 0, 0.0, ratios)
-    index = worst_of(ratios)
-    if not ratios.size:
-        return Side(0.0, (), 0.0, 0)
-    with np.errstate(all="ignore"):
-        error = float(errors[index] / np.abs(exact[index])) if errors[index] else 0.0
-    return Side(float(ratios[index]), index, error, int((errors > bound).sum()))
+    return np.where(errors == 0, 0.0, ratios)
+
+
+def stored(dtype: Any, truth: Array, ulps: float = 1.0) -> Array:
+    """What exact values may be off by as they're stored: by their last place, and what's below normal ones flushed.
+
+    Args:
+        dtype: A narrow type.
+        truth: The exact values.
+        ulps: In units of that place.
+    """
+    grid = grid_of(dtype)
+    return np.asarray(ulps * grid.ulp(np.asarray(truth, np.float64)) + 2.0**grid.lowest)
 
 
 def distances(one: Array, two: Array) -> Array:

@@ -12,7 +12,7 @@ from onnx.external_data_helper import uses_external_data
 
 from conrepair.operators.record import Array
 
-__all__ = ["doubled", "types_of", "widened_feeds", "with_outputs"]
+__all__ = ["doubled", "sizes_of", "types_of", "widened_feeds", "with_outputs"]
 
 _NARROW = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 _TYPES = dict.fromkeys(_NARROW, TensorProto.DOUBLE)
@@ -74,6 +74,17 @@ def types_of(model: onnx.ModelProto) -> dict[str, int]:
         if item.type.HasField("tensor_type"):
             found[item.name] = item.type.tensor_type.elem_type
     return found
+
+
+def sizes_of(item: onnx.ValueInfoProto) -> list[int] | None:
+    """The sizes of a tensor; None where not all of them are known by number.
+
+    Args:
+        item: Of a graph.
+    """
+    kind = item.type.tensor_type
+    sizes = [size.dim_value for size in kind.shape.dim if size.HasField("dim_value")]
+    return sizes if kind.HasField("shape") and len(sizes) == len(kind.shape.dim) else None
 
 
 def _wide(array: Array) -> Array:

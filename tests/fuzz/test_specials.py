@@ -11,7 +11,8 @@ from fuzz_cases import case
 from conrepair.cases.case import Case
 from conrepair.fuzz.looking import ILL, REFUSED, RIGHT, SUSPECT, look, looked_at
 from conrepair.fuzz.specials import drawn_specials, has_specials
-from conrepair.fuzz.trial import Ended, Trial
+from conrepair.fuzz.suspicion import Suspicion
+from conrepair.fuzz.trial import Trial
 from conrepair.systems.registry import entry
 
 QUOTIENT = "g (int32[2] a, int32[2] b) => (int32[2] y) { y = Div (a, b) }"
@@ -53,9 +54,11 @@ def test_what_may_be_refused(made: Case, odd: bool) -> None:
 
 def test_a_division_by_zero_may_be_refused_and_may_not_end_a_process() -> None:
     made, setting = case(QUOTIENT, a=ONE, b=ZERO), entry("ort-none").chosen
-    refused = looked_at(made, Trial((), Ended("run", "exception", "Fail", "Integer division by zero")), None, setting)
+    refused = looked_at(
+        made, Trial((), Suspicion("exception", "run", "Fail", "Integer division by zero")), None, setting
+    )
     assert refused.verdict == REFUSED
-    ended = looked_at(made, Trial((), Ended("run", "crash", "SIGFPE", "it died")), None, setting)
+    ended = looked_at(made, Trial((), Suspicion("crash", "run", "SIGFPE", "it died")), None, setting)
     assert ended.verdict == SUSPECT
 
 

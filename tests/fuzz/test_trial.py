@@ -32,7 +32,7 @@ def test_what_a_runtime_lacks_is_a_refusal(tmp_path: Path) -> None:
         tmp_path,
     )
     assert found.ended is not None
-    assert (found.ended.stage, found.ended.sort) == (LOAD, "refused")
+    assert (found.ended.stage, found.ended.kind) == (LOAD, "refused")
 
 
 def test_an_exception_keeps_its_words_and_no_place_of_the_machine(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_an_exception_keeps_its_words_and_no_place_of_the_machine(tmp_path: Path
     text = "g (float[1] x) => (float[1] y) <int64[1] i = {7}> { y = Gather (x, i) }"
     found = tried(case(text, x=x), ORT.runs, ORT.chosen, tmp_path)
     assert found.ended is not None
-    assert (found.ended.stage, found.ended.sort) == (RUN, "exception")
+    assert (found.ended.stage, found.ended.kind) == (RUN, "exception")
     assert "indices element out of data bounds" in found.ended.message
     assert str(tmp_path) not in found.ended.message
 
@@ -63,7 +63,7 @@ def test_a_gap_is_told_from_a_fault(error: Exception, sort: str, tmp_path: Path)
 
     found = tried(right(), Raising(), ORT.chosen, tmp_path)
     assert found.ended is not None
-    assert (found.ended.stage, found.ended.sort) == (CONVERT, sort)
+    assert (found.ended.stage, found.ended.kind) == (CONVERT, sort)
     assert found.ended.place.startswith("test_trial.py:")
 
 

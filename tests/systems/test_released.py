@@ -89,7 +89,7 @@ def test_what_the_library_raises_is_told_as_its_own(tmp_path: Path) -> None:
     ours = tried(wrong, here.runs, here.chosen, tmp_path).ended
     assert there is not None
     assert ours is not None
-    assert (there.sort, there.error) == (ours.sort, ours.error)
+    assert (there.kind, there.error) == (ours.kind, ours.error)
 
 
 def test_bfloat16_is_fed_and_given(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import onnx
 
 from conrepair.data.tensor_spec import TensorSpec
 from conrepair.tracing.exact_side import ExactSide
-from conrepair.truth.bound import Analysis
 
 DEPTH, WIDTH = 30, 16
 
@@ -26,7 +25,7 @@ def side(depth: int) -> ExactSide:
         model.graph.initializer.append(onnx.numpy_helper.from_array(weight, f"w{place}"))
     shape = (1, WIDTH)
     specs = [TensorSpec(name, shape, "float32") for name in ("h0", f"h{depth}")]
-    return ExactSide(Analysis(model), specs[:1], specs[1:])
+    return ExactSide(model, specs[:1], specs[1:])
 
 
 def test_a_bound_that_says_something_stays() -> None:

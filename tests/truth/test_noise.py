@@ -7,7 +7,7 @@ from fuzz_cases import case
 
 from conrepair.cases.case import Case
 from conrepair.fuzz.looking import other_answers
-from conrepair.truth.noise import with_noise
+from conrepair.truth.disturbed import with_noise
 
 X = np.array([0.5, -1.25, 2.0], np.float32)
 MADE = case(

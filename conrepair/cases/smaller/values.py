@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 from conrepair.cases.case import Array
 from conrepair.cases.draft import Change, Draft, Level
-from conrepair.metrics.ulps import is_real
+from conrepair.metrics.ulps import is_number, is_real
 
 __all__ = ["SIMPLER", "VALUES", "WEIGHTS", "put_weight", "rounded", "weights"]
 
@@ -76,7 +76,7 @@ def _level(
 
     found: list[Change] = []
     for name, array in arrays(draft).items():
-        if array.dtype.kind not in "biu" and not is_real(array):
+        if not is_number(array):
             continue
         bounds = sorted({array.size * place // blocks for place in range(blocks + 1)})
         for where in itertools.starmap(slice, itertools.pairwise(bounds)):

@@ -1,17 +1,117 @@
-"""Gradients that no rounding explains, or that aren't there."""
+"""What a system's gradients are, what they should be, and whether rounding explains the difference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from conrepair.fuzz.suspicion import GRADIENT, Suspicion
-from conrepair.fuzz.training import Training
-from conrepair.metrics.ulps import grid_of
-from conrepair.truth.judging import distances, worst_of
+from conrepair.cases.case import Array, Case
+from conrepair.frameworks.runnable import Runnable
+from conrepair.fuzz.oracles.answers import faces
+from conrepair.fuzz.oracles.numbers import numbers
+from conrepair.fuzz.suspicion import GRADIENT, REFUSED, Suspicion
+from conrepair.fuzz.trial import how_ended
+from conrepair.runtime.errors import InferenceError
+from conrepair.systems.gradients import cotangent
+from conrepair.systems.system import Setting, System
+from conrepair.truth.disturbed import furthest, shaken, with_noise
 
-__all__ = ["gradients"]
+__all__ = ["Training", "gradients", "trained"]
+
+_MARGIN = 4.0  # what answers have to be off by until that's a finding: this is an estimate, too
+
+
+@dataclass(frozen=True)
+class Training:
+    """Gradients of a case.
+
+    Attributes:
+        given: By the setting in question.
+        exact: By the system's plain setting in float64.
+        allowed: How far right ones may be from these, element by element; infinite where nobody can say.
+        ended: Why the setting gave none.
+        words: Why they aren't judged.
+        seconds: That it took.
+    """
+
+    given: Mapping[str, Array] = field(default_factory=dict)
+    exact: Mapping[str, Array] = field(default_factory=dict)
+    allowed: Mapping[str, Array] = field(default_factory=dict)
+    ended: Suspicion | None = None
+    words: str = ""
+    seconds: float = field(default=0.0, compare=False)
+
+
+def trained(case: Case, answers: Mapping[str, Array], system: System, setting: Setting, folder: Path) -> Training:
+    """Differentiate a case: by a system's plain setting, disturbed and in float64, and by the setting in question.
+
+    The plain setting runs in the network's own types, with every real result disturbed by some of its last place, as
+    `conrepair.truth.disturbed` does with answers. How far that's from float64 is what rounding does, to results that
+    the backward pass takes up, too. Where a gradient jumps (a maximum of equals, a step), that comes to the jump.
+
+    Args:
+        case: Whose answers are right.
+        answers: Of it.
+        system: Which trains.
+        setting: In question.
+        folder: For files.
+    """
+    begun = time.perf_counter()
+    given = {
+        cotangent(name): np.asarray(np.random.default_rng(0).standard_normal(array.shape), array.dtype)
+        for name, array in answers.items()
+        if array.dtype.kind == "f"
+    }
+    if not given or all(array.dtype.kind != "f" for array in case.inputs.values()):
+        return Training(words="there's nothing to differentiate")
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        try:
+            exact, allowed = _expected(case, given, system, Path(made))
+        except Exception as error:  # noqa: BLE001 (whatever the plain setting stumbles over, nothing is compared with it)
+            words = f"the plain setting doesn't differentiate it: {type(error).__name__}: {error}"
+            return Training(words=words, seconds=time.perf_counter() - begun)
+        try:
+            runnable = _opened(case, system, setting, Path(made))
+            found = runnable.run(_fed(runnable, {**case.inputs, **given}))
+        except Exception as error:  # noqa: BLE001 (as in a trial)
+            return Training(ended=how_ended(GRADIENT, error, case), seconds=time.perf_counter() - begun)
+    return Training(found, exact, allowed, seconds=time.perf_counter() - begun)
+
+
+def _expected(
+    case: Case, given: Mapping[str, Array], system: System, folder: Path
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Gradients in float64, and how far right ones may be from them.
+
+    Raises:
+        ConrepairError: if the plain setting doesn't give them.
+    """
+    network, ones = with_noise(case.model)
+    feeds = {**case.inputs, **ones, **given}
+    noisy, plain = Case.of(network, {**case.inputs, **ones}), system.settings[system.plain]
+    wide, own = (_opened(noisy, system, plain, folder, double=double) for double in (True, False))
+    exact = wide.run(_fed(wide, feeds))
+    far = furthest((own.run(_fed(own, fed)) for fed in shaken(feeds)), exact)
+    allowed = {name: np.where(np.isfinite(exact[name]), _MARGIN * found, np.inf) for name, found in far.items()}
+    return exact, allowed
+
+
+def _opened(case: Case, system: System, setting: Setting, folder: Path, *, double: bool = False) -> Runnable:
+    runnable = system.gradients(case.file(folder), setting, folder, double=double)
+    if runnable is None:
+        raise InferenceError(f"{system.name} doesn't train")
+    return runnable
+
+
+def _fed(runnable: Runnable, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """What a model takes of feeds: converters leave out what nobody reads."""
+    return {spec.name: feeds[spec.name] for spec in runnable.inputs}
 
 
 def gradients(training: Training) -> Iterator[Suspicion]:
@@ -20,22 +120,11 @@ def gradients(training: Training) -> Iterator[Suspicion]:
     Args:
         training: Any.
     """
-    if training.ended is not None and training.ended.suspicion is not None:
-        yield training.ended.suspicion
+    if training.ended is not None and training.ended.kind != REFUSED:
+        yield training.ended
     for name, given in training.given.items():
-        exact = training.exact[name]
-        if given.shape != exact.shape:
-            words = f"the gradient of {name} has the shape {list(given.shape)} and should have {list(exact.shape)}"
-            yield Suspicion("shape", GRADIENT, message=words, output=name)
-            continue
-        grid = grid_of(given.dtype)
-        allowed = training.allowed[name] + np.where(np.isfinite(exact), grid.ulp(exact), 0) + 2.0**grid.lowest
-        errors = distances(given, exact)
-        with np.errstate(all="ignore"):
-            over = np.where(np.isinf(allowed), 0.0, errors / allowed)
-        if not (over > 1).any():
-            continue
-        place = worst_of(over)
-        values = float(given[place]), float(exact[place]), float(allowed[place])
-        words = f"the gradient of {name}{list(place) if place else ''} is {values[0]:.9g}, not {values[1]:.9g}"
-        yield Suspicion(GRADIENT, GRADIENT, "", words, "", name, place, *values, float(over[place]))
+        mine, exact = {name: given}, training.exact[name]
+        shapes = faces(mine, {name: exact.astype(given.dtype)})
+        for item in (*shapes, *numbers(mine, {name: exact}, training.allowed)):
+            kind = item.kind if item.kind == "shape" else GRADIENT
+            yield dataclasses.replace(item, kind=kind, stage=GRADIENT, message=f"the gradient of {item.message}")

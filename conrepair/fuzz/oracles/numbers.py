@@ -9,9 +9,9 @@ import numpy as np
 from conrepair.cases.case import Array, Case
 from conrepair.fuzz.suspicion import Suspicion
 from conrepair.generate.running import ModelSession, RefusedError
-from conrepair.metrics.ulps import grid_of, is_real
-from conrepair.truth.judging import distances, judge
-from conrepair.truth.noise import furthest, with_noise
+from conrepair.metrics.ulps import grid_of, is_number, is_real
+from conrepair.truth.disturbed import furthest, shaken, with_noise
+from conrepair.truth.judging import beside, distances, stored
 
 __all__ = ["allowance", "differing", "numbers", "spread"]
 
@@ -38,16 +38,14 @@ def numbers(
                 yield Suspicion("numbers", "answers", message=f"{name} holds other texts", output=name)
             continue
         bound = allowance(mine, exact, bounds[name])
-        mine = mine.astype(np.float64) if mine.dtype.kind == "V" else mine
-        found = judge(mine, mine, exact, bound).one
+        found = beside(mine, exact, bound)
         if not found.beyond:
             continue
         strange = ~np.isfinite(mine.astype(np.float64)) & np.isfinite(exact) & np.isfinite(bound)
         place = tuple(map(int, np.argwhere(strange)[0])) if strange.any() else found.index
         values = _number(mine[place]), _number(exact[place])
-        words = f"{name}{list(place) if place else ''} is {values[0]:.9g} and should be {values[1]:.9g}"
-        if all(isinstance(value, int) for value in values):
-            words = f"{name}{list(place) if place else ''} is {values[0]} and should be {values[1]}"
+        form = "d" if all(isinstance(value, int) for value in values) else ".9g"
+        words = f"{name}{list(place) if place else ''} is {values[0]:{form}} and should be {values[1]:{form}}"
         kind = "not finite" if strange.any() else "numbers"
         allowed = float(bound[place])
         yield Suspicion(kind, "answers", "", words, "", name, place, *values, allowed, float(found.bounds))
@@ -65,9 +63,7 @@ def allowance(given: Array, exact: Array, bound: Array) -> Array:
         return np.zeros(given.shape)
     bound = np.broadcast_to(bound, given.shape)
     if given.dtype.kind in "fV":  # V: narrow types of ml_dtypes
-        grid = grid_of(given.dtype)  # it's rounded to that at last, and what is below normal numbers flushed
-        rounded = grid.ulp(np.asarray(exact, np.float64)) + 2.0**grid.lowest
-        return bound + np.where(np.isnan(exact), 0.0, rounded)
+        return bound + np.where(np.isnan(exact), 0.0, stored(given.dtype, exact))
     if given.dtype.kind in "iu":
         ends = np.iinfo(given.dtype)  # beyond them ONNX doesn't say what comes
         return np.where((given == ends.min) | (given == ends.max) | ~np.isfinite(exact), np.inf, bound)
@@ -129,10 +125,10 @@ def spread(case: Case, right: Mapping[str, Array]) -> dict[str, Array] | None:
         take the network with disturbances.
     """
     network, ones = with_noise(case.model)
-    numbers = {name: array for name, array in right.items() if array.dtype.kind in "biu" or is_real(array)}
+    numbers = {name: array for name, array in right.items() if is_number(array)}
     try:
         session = ModelSession(network, [item.name for item in network.graph.output])
-        far = furthest(session.run, {**case.inputs, **ones}, numbers)
+        far = furthest(map(session.run, shaken({**case.inputs, **ones})), numbers)
     except RefusedError:
         return None
     return {name: _margin(array, far[name]) for name, array in numbers.items()}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.fuzz.oracles.again import again
+from conrepair.fuzz.oracles.answers import again
 
 
 def kinds(*answers: Any) -> list[str]:

@@ -19,11 +19,10 @@ from conrepair.frameworks.identity import copy_model
 from conrepair.frameworks.onnx_files.file import nodes_of
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.finding import Finding
-from conrepair.fuzz.looking import RIGHT, SUSPECT, Looked, look, other_answers, with_gradients
-from conrepair.fuzz.oracles.gradients import gradients
+from conrepair.fuzz.looking import RIGHT, SUSPECT, Looked, further, look, other_answers
+from conrepair.fuzz.oracles.gradients import Training, gradients, trained
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import GRADIENT
-from conrepair.fuzz.training import Training, trained
 from conrepair.fuzz.trial import Trial
 from conrepair.report.fuzz.reproducer import reproducer
 from conrepair.runtime.errors import InferenceError
@@ -103,7 +102,7 @@ def test_weights_have_gradients_too_where_they_are_taken_as_inputs(
     made = case(text, x=X)
     trial = Trial((other_answers(made) or {},), None, 0.0)
     system = OfWeights(refuses=refuses)
-    seen = with_gradients(Looked(RIGHT), made, trial, system, system.settings["compile"], tmp_path)
+    seen = further(Looked(RIGHT), made, trial, system, system.settings["compile"], tmp_path, {GRADIENT})
     assert (seen.verdict, seen.message) == (verdict, "")
     assert verdict == RIGHT or (seen.suspicion is not None and seen.suspicion.output == "w")
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conrepair.fuzz.oracles.again import again
-from conrepair.fuzz.oracles.faces import faces
+from conrepair.fuzz.oracles.answers import again, faces
+from conrepair.fuzz.oracles.gradients import Training, gradients
 from conrepair.fuzz.oracles.numbers import differing, numbers
-from conrepair.fuzz.trial import LOAD, Ended
+from conrepair.fuzz.suspicion import REFUSED, Suspicion
+from conrepair.fuzz.trial import LOAD
 
 
 def of(*values: float, dtype: Any = np.float32) -> np.ndarray[Any, Any]:
@@ -20,10 +21,10 @@ def of(*values: float, dtype: Any = np.float32) -> np.ndarray[Any, Any]:
 
 
 def test_a_refusal_is_no_suspicion() -> None:
-    assert Ended(LOAD, "refused", "Error", "no such operator").suspicion is None
-    found = Ended(LOAD, "exception", "Error", "boom", "file.py:run").suspicion
-    assert found is not None
-    assert (found.kind, found.stage, found.error, found.place) == ("exception", LOAD, "Error", "file.py:run")
+    refused = Suspicion(REFUSED, LOAD, "Error", "no such operator")
+    raised = Suspicion("exception", LOAD, "Error", "boom", "file.py:run")
+    assert not list(gradients(Training(ended=refused)))
+    assert list(gradients(Training(ended=raised))) == [raised]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from conrepair.cases.case import Array, Case
 from conrepair.frameworks.model import Model
 from conrepair.frameworks.runnable import Runnable
 from conrepair.fuzz.looking import ALIKE, RIGHT, SUSPECT, UNJUDGED, look
-from conrepair.fuzz.oracles.again import threads
+from conrepair.fuzz.oracles.answers import threads
 from conrepair.fuzz.reducing import reduced
 from conrepair.fuzz.suspicion import THREADS, Suspicion
 from conrepair.fuzz.trial import OTHER_THREADS, tried

@@ -1,4 +1,4 @@
-"""Answers that aren't the same each time, hang on how inputs lie in memory, or on how many threads there are."""
+"""Answers of another number, shape or type, others each time, or that hang on memory or the number of threads."""
 
 from __future__ import annotations
 
@@ -9,14 +9,33 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from conrepair.cases.case import Array
-from conrepair.fuzz.oracles.faces import faces
 from conrepair.fuzz.oracles.numbers import differing
 from conrepair.fuzz.suspicion import THREADS, Suspicion
 from conrepair.truth.judging import LARGE, distances
 
-__all__ = ["again", "threads"]
+__all__ = ["again", "faces", "threads"]
 
+_TEXTS = set("OUST")
 _KINDS = ("layout", "chance")  # of the second run, and of those behind it
+
+
+def faces(given: Mapping[str, Array], right: Mapping[str, Array]) -> Iterator[Suspicion]:
+    """Suspect outputs that look otherwise.
+
+    Args:
+        given: Answers of a system, by output.
+        right: What the standard says, as far as shapes and types go.
+    """
+    if missing := sorted(set(right) - set(given)):
+        yield Suspicion("outputs", "answers", message=f"there is no output {', '.join(missing)}")
+    for name in (name for name in right if name in given):
+        mine, other = given[name], right[name]
+        if mine.dtype != other.dtype and not {mine.dtype.kind, other.dtype.kind} <= _TEXTS:
+            words = f"{name} is of {mine.dtype.name} and should be of {other.dtype.name}"
+            yield Suspicion("type", "answers", f"{mine.dtype.name} for {other.dtype.name}", words, output=name)
+        if mine.shape != other.shape:
+            words = f"{name} has the shape {list(mine.shape)} and should have {list(other.shape)}"
+            yield Suspicion("shape", "answers", message=words, output=name)
 
 
 def again(answers: Sequence[Mapping[str, Array]]) -> Iterator[Suspicion]:
@@ -36,7 +55,7 @@ def again(answers: Sequence[Mapping[str, Array]]) -> Iterator[Suspicion]:
 def _alike(one: Array, two: Array) -> bool:
     if one.shape != two.shape:
         return False
-    if one.dtype.kind in "OUST":
+    if one.dtype.kind in _TEXTS:
         return bool(np.array_equal(one, two))
     if one.tobytes() == two.tobytes():
         return True
